@@ -1,0 +1,255 @@
+"""The model: bidirectional GRU encoder, conditional GRU decoder with additive attention, deep output.
+
+It follows the RNN model of Nematus v0.3 at depth one. Token id 0 ends a sentence and pads it; a mask is 1 on the words
+and on the one end after them.
+"""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from .layers import NO_MASKS, Attention, Block, DropoutMasks, Embedding, GRUMasks, GRUStep, Projection, drop, scan
+
+NO_WORD = -1  # what comes before the first word; its embedding is zero
+
+_ACTIVATIONS = {
+    "tanh": lambda: keras.layers.Activation("tanh"),
+    "relu": lambda: keras.layers.Activation("relu"),
+    "prelu": keras.layers.PReLU,
+    "linear": keras.layers.Identity,
+}
+OUTPUT_ACTIVATIONS = tuple(_ACTIVATIONS)
+
+
+class Rates(NamedTuple):
+    """Dropout rates: of embeddings and hidden units (per unit), of source and target words (whole words)."""
+
+    embedding: float = 0.0
+    hidden: float = 0.0
+    source: float = 0.0
+    target: float = 0.0
+
+
+class Memory(NamedTuple):
+    """What the decoder knows of the source sentences."""
+
+    context: tf.Tensor  # [batch, source_time, 2 * units]
+    projected: tf.Tensor  # [batch, source_time, 2 * units], the context's side of the attention energies
+    mask: tf.Tensor  # [batch, source_time]
+
+
+class Encoder(Block):
+    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, 2 * units]`."""
+
+    def __init__(self, words: int, embedding: int, units: int, normalization: str, rates: Rates):
+        super().__init__(name="encoder")
+        self.rates = rates
+        self.units = units
+        with keras.name_scope(self.name):
+            self.embedding = Embedding(words, embedding, "embedding")
+            self.forward_gru = GRUStep(embedding, units, normalization, name="forward")
+            self.backward_gru = GRUStep(embedding, units, normalization, name="backward")
+
+    def call(self, source: tf.Tensor, mask: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
+        batch, time = tf.unstack(tf.shape(source))
+        words = drop(self.embedding(source), dropout.draw(self.rates.source, [batch, time, 1]))
+        states = [
+            self._run(self.forward_gru, words, None, dropout),
+            self._run(self.backward_gru, words, mask, dropout),
+        ]
+        return tf.concat(states, -1)
+
+    def _run(self, gru: GRUStep, words, mask, dropout: DropoutMasks) -> tf.Tensor:
+        """Returns all states; with a mask, runs backwards and keeps the state zero on padding."""
+        batch = tf.shape(words)[0]
+        masks = gru.masks(dropout, batch, self.rates.embedding, self.rates.hidden)
+        initial = tf.zeros([batch, self.units], words.dtype)
+        projected = gru.project_input(words, masks)
+        if mask is None:
+            return scan(lambda state, x: gru.step(state, x, masks), projected, initial)
+
+        def step(state, inputs):
+            x, keep = inputs
+            return gru.step(state, x, masks) * keep
+
+        return scan(step, (projected, mask[..., tf.newaxis]), initial, reverse=True)
+
+
+class Decoder(Block):
+    """The conditional GRU: one GRU on the previous word, attention, a second GRU on what it found, deep output.
+
+    Reference: Sennrich et al. (2017), arXiv:1703.04357, section 3.
+    """
+
+    def __init__(
+        self,
+        words: int,
+        embedding: int,
+        units: int,
+        normalization: str,
+        rates: Rates,
+        activation: str,
+        tied: bool,
+    ):
+        super().__init__(name="decoder")
+        self.rates = rates
+        self.units = units
+        with keras.name_scope(self.name):
+            self.initial_state = Projection(2 * units, units, normalization, "initial_state")
+            self.embedding = Embedding(words, embedding, "embedding")
+            self.word_gru = GRUStep(embedding, units, normalization, name="word_gru")
+            self.attention = Attention(2 * units, units, normalization, "attention")
+            self.context_gru = GRUStep(2 * units, units, normalization, bias_on_state=True, name="context_gru")
+            self.from_word = Projection(embedding, embedding, normalization, "from_word")
+            self.from_state = Projection(units, embedding, normalization, "from_state")
+            self.from_context = Projection(2 * units, embedding, normalization, "from_context")
+            self.activation = _ACTIVATIONS[activation]()
+            self.activation.build((None, embedding))
+        self.output_bias = self.add_weight(shape=(words,), initializer="zeros", name="output_bias")
+        self.output_kernel = None
+        if not tied:
+            self.output_kernel = self.add_weight(
+                shape=(words, embedding),
+                initializer=keras.initializers.RandomNormal(stddev=0.01),
+                name="output_kernel",
+            )
+
+    def remember(self, context: tf.Tensor, mask: tf.Tensor, dropout: DropoutMasks) -> tuple[tf.Tensor, Memory]:
+        """Returns the first state `[batch, units]`, from the mean of the context, and the memory."""
+        batch, width = tf.shape(context)[0], context.shape[-1]
+        weights = mask[..., tf.newaxis]
+        mean = tf.reduce_sum(context * weights, 1) / tf.reduce_sum(weights, 1)
+        state = tf.tanh(self.initial_state(drop(mean, dropout.draw(self.rates.hidden, [batch, width]))))
+        dropped = drop(context, dropout.draw(self.rates.hidden, [batch, width]))
+        return state, Memory(context, self.attention.project_context(dropped), mask)
+
+    def call(self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, dropout: DropoutMasks) -> tf.Tensor:
+        """Returns the logits `[batch, time, words]` of the word after each of `words` `[batch, time]`."""
+        batch, time = tf.unstack(tf.shape(words))
+        embedded = self.embedding(words)
+        embedded = drop(embedded, dropout.draw(self.rates.target, [batch, time, 1]))
+        hidden = self.rates.hidden
+        word_masks = self.word_gru.masks(dropout, batch, self.rates.embedding, hidden)
+        context_masks = self.context_gru.masks(dropout, batch, hidden, hidden)
+        query_mask = dropout.draw(hidden, [batch, self.units])
+        projected = self.word_gru.project_input(embedded, word_masks)
+        states, attended = scan(
+            lambda carried, x: self._recur(carried[0], x, memory, word_masks, context_masks, query_mask),
+            projected,
+            (state, tf.zeros_like(memory.context[:, 0])),
+        )
+        return self._logits(embedded, states, attended, dropout)
+
+    def step(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the logits `[batch, words]` of the word after `words` `[batch]`, and the next state."""
+        embedded = self.embedding(words)
+        projected = self.word_gru.project_input(embedded)
+        state, attended = self._recur(state, projected, memory)
+        return self._logits(embedded, state, attended, DropoutMasks()), state
+
+    def _recur(
+        self,
+        state,
+        projected_word,
+        memory: Memory,
+        word_masks: GRUMasks = NO_MASKS,
+        context_masks: GRUMasks = NO_MASKS,
+        query_mask=None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """One time step: returns the next state and what was attended to."""
+        state = self.word_gru.step(state, projected_word, word_masks)
+        attended = self.attention.step(drop(state, query_mask), *memory)
+        projected_context = self.context_gru.project_input(attended, context_masks)
+        return self.context_gru.step(state, projected_context, context_masks), attended
+
+    def _logits(self, embedded, states, attended, dropout: DropoutMasks) -> tf.Tensor:
+        """The deep output, for one time step or for all of them."""
+
+        def dropped(x, rate):
+            return drop(x, dropout.draw(rate, [tf.shape(x)[0], x.shape[-1]]))
+
+        hidden = self.activation(
+            self.from_word(dropped(embedded, self.rates.embedding))
+            + self.from_state(dropped(states, self.rates.hidden))
+            + self.from_context(dropped(attended, self.rates.hidden))
+        )
+        hidden = dropped(hidden, self.rates.embedding)
+        table = self.embedding.table if self.output_kernel is None else self.output_kernel
+        rows = tf.reshape(hidden, [-1, hidden.shape[-1]])  # [batch * time, embedding]
+        logits = tf.matmul(rows, table.value, transpose_b=True) + self.output_bias
+        return tf.reshape(logits, tf.concat([tf.shape(hidden)[:-1], [table.shape[0]]], 0))
+
+
+class RNNSearch(keras.Model):
+    """The translation model.
+
+    Args:
+        source_words: Size of the source vocabulary.
+        target_words: Size of the target vocabulary.
+        embedding_size: Size of the word embeddings of either language.
+        state_size: Size of each GRU.
+        normalization: One of `normalization.KINDS`.
+        rates: Dropout rates, used where a dropout seed is given.
+        output_activation: One of `OUTPUT_ACTIVATIONS`, of the layer before the logits.
+        tie_decoder_embeddings: The output matrix is the target embedding.
+
+    Reference: Bahdanau et al. (2015), arXiv:1409.0473; Sennrich et al. (2017), arXiv:1703.04357.
+    """
+
+    def __init__(
+        self,
+        source_words: int,
+        target_words: int,
+        *,
+        embedding_size: int,
+        state_size: int,
+        normalization: str,
+        rates: Rates,
+        output_activation: str = "tanh",
+        tie_decoder_embeddings: bool = False,
+    ):
+        super().__init__(name="rnnsearch")
+        sizes = (embedding_size, state_size, normalization, rates)
+        self.encoder = Encoder(source_words, *sizes)
+        self.decoder = Decoder(target_words, *sizes, output_activation, tie_decoder_embeddings)
+        self.built = True
+
+    def call(self, source, source_mask, target, dropout_seed=None) -> tf.Tensor:
+        """Returns the logits of every target word, `[batch, target_time, target_words]`.
+
+        Args:
+            source: `[batch, source_time]` ids.
+            source_mask: `[batch, source_time]`, 1 on words and their end, 0 on padding.
+            target: `[batch, target_time]` ids.
+            dropout_seed: Integer tensor `[2]`, or `None` for no dropout.
+        """
+        dropout = DropoutMasks(dropout_seed)
+        context = self.encoder(source, source_mask, dropout=dropout)
+        state, memory = self.decoder.remember(context, source_mask, dropout)
+        previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=NO_WORD)
+        return self.decoder(previous, state, memory=memory, dropout=dropout)
+
+    def costs(self, source, source_mask, target, target_mask, *, label_smoothing=0.0, dropout_seed=None) -> tf.Tensor:
+        """Returns the negative log-probability of each target sentence with its end, `[batch]`, in nats.
+
+        `label_smoothing` moves this share of the probability from the right word to the uniform distribution over
+        all words.
+        """
+        logits = self(source, source_mask, target, dropout_seed=dropout_seed)
+        costs = tf.nn.sparse_softmax_cross_entropy_with_logits(target, logits)
+        if label_smoothing:
+            # The uniform distribution's cross entropy: log of the partition function less the mean logit.
+            uniform = tf.reduce_logsumexp(logits, -1) - tf.reduce_mean(logits, -1)
+            costs = (1.0 - label_smoothing) * costs + label_smoothing * uniform
+        return tf.reduce_sum(costs * target_mask, -1)
+
+    def encode(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
+        """Returns the decoder's first state `[batch, units]` and its memory of the source."""
+        context = self.encoder(source, source_mask, dropout=DropoutMasks())
+        return self.decoder.remember(context, source_mask, DropoutMasks())
+
+    def decode_step(self, words, state, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns log-probabilities `[batch, target_words]` after `words` `[batch]`, and the next state."""
+        logits, state = self.decoder.step(words, state, memory)
+        return tf.nn.log_softmax(logits), state
