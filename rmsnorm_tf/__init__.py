@@ -1,3 +1,8 @@
 """Root mean square layer normalization for TensorFlow and Keras 3."""
 
+from rmsnorm_tf.fused import rms_norm
+from rmsnorm_tf.rms_normalization import RMSNormalization
+
+__all__ = ["RMSNormalization", "rms_norm"]
+
 __version__ = "0.1.0"
