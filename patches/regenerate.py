@@ -1,0 +1,127 @@
+"""Regenerates patches/nmt from the working tree's nmt/normalization.py; `make patches` runs it.
+
+Each patch is applied to the file as it is now, with a three-way merge where git knows the file that
+the patches were made for, and exported again with its message, author and date. Nothing is written
+unless all of them apply. To change a message, edit it in the patch and run this.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import apply
+
+ROOT = Path(__file__).resolve().parent.parent
+SERIES = ROOT / "patches" / "nmt"
+PATH = "nmt/normalization.py"
+EXPORT = ["--no-numbered", "--zero-commit", "--full-index", "--no-signature", "--no-stat"]
+
+
+class Repository:
+    """A git repository in a folder of its own that no setting of the user reaches."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        keep = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+        person = {"NAME": "The rmsnorm-tf authors", "EMAIL": "authors@rmsnorm-tf.invalid"}
+        self.environment = {
+            **keep,
+            **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in person.items()},
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "HOME": folder,
+            "XDG_CONFIG_HOME": folder,
+        }
+        self.git("init", "--quiet")
+
+    def git(self, *arguments: str, text: bytes = b"") -> bytes:
+        """Runs git here with `text` as its input; raises `CalledProcessError` when it fails."""
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            input=text,
+            check=True,
+            capture_output=True,
+        ).stdout
+
+
+def known_states(patches: list[apply.Patch]) -> list[bytes]:
+    """Returns the content that the file had for each patch, as far as it can be found out.
+
+    The first is in the project's own repository, if that has it; each patch gives the next.
+    """
+    base_id = patches[0].changes[PATH].old_id
+    command = ["git", "cat-file", "blob", base_id]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True)
+    states = [found.stdout] if found.returncode == 0 else []
+    try:
+        for patch in patches if states else []:
+            states.append(apply.rewrite(states[-1], patch.changes[PATH], patch.name))
+    except apply.Refused:
+        pass  # Somebody is working on this patch: no merge for those after it.
+    return states
+
+
+def export_series(text: bytes, patches: list[apply.Patch]) -> dict[str, bytes]:
+    """Applies the patches to the content of the file; returns them as they are then, by name."""
+    exported = {}
+    with tempfile.TemporaryDirectory() as folder:
+        repository = Repository(folder)
+        for state in known_states(patches):
+            repository.git("hash-object", "-w", "--stdin", text=state)
+        file = Path(folder, PATH)
+        file.parent.mkdir()
+        file.write_bytes(text)
+        repository.git("add", PATH)
+        repository.git("commit", "--quiet", "--message", "The file without patches")
+        for name in (patch.name for patch in patches):
+            before = repository.git("rev-parse", "HEAD").decode().strip()
+            try:
+                repository.git("am", "--quiet", "--3way", str(SERIES / name))
+            except subprocess.CalledProcessError as error:
+                said = (error.stdout + error.stderr).decode(errors="replace").splitlines()
+                reason = next((line for line in said if "CONFLICT" in line), said[0])
+                raise apply.Refused(
+                    f"{name} does not apply to {PATH} as it is now ({reason}); no patch was "
+                    "changed; make the hunks in it fit the file and run this again"
+                ) from None
+            exported[name] = repository.git("format-patch", "--stdout", *EXPORT, f"{before}..")
+            if not exported[name]:
+                raise apply.Refused(
+                    f"{name} changes nothing, because {PATH} has what it adds; "
+                    "no patch was changed; take it out of patches/nmt/series"
+                )
+    return exported
+
+
+def main() -> int:
+    """Rewrites the patches that changed, says which, returns the exit status."""
+    try:
+        patches = apply.load_series(SERIES)
+        text = (ROOT / PATH).read_bytes()
+        if apply.blob_id(text) in apply.expected_ids(patches, PATH)[1:]:
+            raise apply.Refused(
+                f"{PATH} has patches applied, and patches are made from the pristine file; "
+                "run `python patches/apply.py revert .` first"
+            )
+        exported = export_series(text, patches)
+    except apply.Refused as error:
+        print(f"regenerate.py: {error}", file=sys.stderr)
+        return 2
+    except FileNotFoundError as error:
+        print(f"regenerate.py: {error}; git and the whole project are needed", file=sys.stderr)
+        return 2
+    for name, content in exported.items():
+        changed = content != (SERIES / name).read_bytes()
+        if changed:
+            (SERIES / name).write_bytes(content)
+        print(f"patches/nmt/{name}: {'regenerated' if changed else 'unchanged'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
