@@ -11,15 +11,7 @@ import tensorflow as tf
 
 from .layers import NO_MASKS, Attention, Block, DropoutMasks, Embedding, GRUMasks, GRUStep, Projection, drop, scan
 
-NO_WORD = -1  # what comes before the first word; its embedding is zero
-
-_ACTIVATIONS = {
-    "tanh": lambda: keras.layers.Activation("tanh"),
-    "relu": lambda: keras.layers.Activation("relu"),
-    "prelu": keras.layers.PReLU,
-    "linear": keras.layers.Identity,
-}
-OUTPUT_ACTIVATIONS = tuple(_ACTIVATIONS)
+NO_WORD = -1  # given as the word before the first; its embedding is zero
 
 
 class Rates(NamedTuple):
@@ -104,7 +96,7 @@ class Decoder(Block):
             self.from_word = Projection(embedding, embedding, normalization, "from_word")
             self.from_state = Projection(units, embedding, normalization, "from_state")
             self.from_context = Projection(2 * units, embedding, normalization, "from_context")
-            self.activation = _ACTIVATIONS[activation]()
+            self.activation = keras.layers.PReLU() if activation == "prelu" else keras.layers.Activation(activation)
             self.activation.build((None, embedding))
         self.output_bias = self.add_weight(shape=(words,), initializer="zeros", name="output_bias")
         self.output_kernel = None
@@ -191,11 +183,13 @@ class RNNSearch(keras.Model):
         state_size: Size of each GRU.
         normalization: One of `normalization.KINDS`.
         rates: Dropout rates, used where a dropout seed is given.
-        output_activation: One of `OUTPUT_ACTIVATIONS`, of the layer before the logits.
+        output_activation: `tanh`, `relu`, `prelu` or `linear`, before the output layer.
         tie_decoder_embeddings: The output matrix is the target embedding.
 
     Reference: Bahdanau et al. (2015), arXiv:1409.0473; Sennrich et al. (2017), arXiv:1703.04357.
     """
+
+    first_word = NO_WORD
 
     def __init__(
         self,

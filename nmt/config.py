@@ -1,0 +1,204 @@
+"""The configuration of a training: every option declared once, from which the command line is built.
+
+Options carry Nematus's names. A configuration is validated in one pass, which names everything that is wrong, and is
+saved as JSON with the model.
+"""
+
+import argparse
+import dataclasses
+import json
+import math
+import os
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import UserError
+from .normalization import KINDS
+
+_APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
+
+# How long to train: options that may change when a training goes on.
+STOPPING = ("finish_after", "max_epochs", "patience")
+
+
+def _option(
+    default: Any, text: str, allowed: str = "", ok: Callable[[Any], bool] = lambda value: True, **argument
+) -> Any:
+    """Declares an option: its help, what is allowed in words and as a test, and what argparse is to know besides."""
+    metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def _file(text: str, **argument) -> Any:
+    """Declares a file that must be given; whether it exists is seen where it is read."""
+    return _option(None, text, metavar="FILE", **argument)
+
+
+def _positive(default: float | None, text: str) -> Any:
+    return _option(default, text, "above 0", lambda value: value > 0)
+
+
+def _not_negative(default: float, text: str) -> Any:
+    return _option(default, text, "0 or more", lambda value: value >= 0)
+
+
+def _fraction(default: float, text: str) -> Any:
+    return _option(default, text, "at least 0 and below 1", lambda value: 0 <= value < 1)
+
+
+def _choice(default: str, text: str, choices: tuple[str, ...], otherwise: str = "") -> Any:
+    return _option(default, text, f"one of {', '.join(choices)}{otherwise}", lambda value: value in choices)
+
+
+@dataclass(frozen=True)
+class Config:
+    """All that determines a training. `None` is an option not given."""
+
+    # Data
+    source_dataset: str = _file("training text, source side, one sentence a line")
+    target_dataset: str = _file("training text, target side")
+    dictionaries: tuple[str, str] = _file(
+        "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
+    )
+    source_vocab_size: int | None = _positive(None, "take only so many words of a .json source dictionary")
+    target_vocab_size: int | None = _positive(None, "take only so many words of a .json target dictionary")
+    valid_source_dataset: str = _file("text for validation, source side")
+    valid_target_dataset: str = _file("text for validation, target side")
+    maxlen: int = _positive(100, "leave out training pairs with more tokens than this on either side")
+
+    # Model
+    embedding_size: int = _positive(512, "size of the word embeddings")
+    state_size: int = _positive(1000, "size of each GRU")
+    layer_normalization_type: str = _choice(
+        "none", "the normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
+    )
+    tie_decoder_embeddings: bool = _option(False, "use the target embedding as the output matrix")
+    output_hidden_activation: str = _choice(
+        "tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear")
+    )
+
+    # Training
+    rnn_dropout_embedding: float = _fraction(0.0, "dropout of embedding units")
+    rnn_dropout_hidden: float = _fraction(0.0, "dropout of hidden units")
+    rnn_dropout_source: float = _fraction(0.0, "dropout of whole source words")
+    rnn_dropout_target: float = _fraction(0.0, "dropout of whole target words")
+    label_smoothing: float = _fraction(0.0, "probability moved from the right word to all words alike")
+    batch_size: int = _positive(80, "sentence pairs in an update")
+    learning_rate: float = _positive(0.0001, "step size of Adam")
+    adam_beta1: float = _fraction(0.9, "decay of Adam's first moment")
+    adam_beta2: float = _fraction(0.999, "decay of Adam's second moment")
+    adam_epsilon: float = _positive(1e-8, "constant in Adam's denominator")
+    clip_c: float = _positive(1.0, "clip the gradient to this global norm")
+    finish_after: int = _positive(10_000_000, "stop after this many updates")
+    max_epochs: int = _positive(5000, "stop after this many passes over the training text")
+    seed: int = _not_negative(1234, "seed of initialisation, order and dropout")
+
+    # Validation
+    valid_freq: int = _positive(10_000, "validate and save every so many updates")
+    valid_batch_size: int = _positive(80, "sentences in a batch of validation")
+    patience: int = _positive(10, "stop after this many validations in a row without a better BLEU")
+    beam_size: int = _positive(5, "beam of the validation's translations")
+    normalization_alpha: float = _not_negative(1.0, "rank translations by cost over length to this power")
+    translation_maxlen: int = _positive(200, "longest translation, in tokens")
+
+    def validate(self) -> None:
+        """Checks every option.
+
+        Raises:
+            UserError: Names all that is wrong, one option a line.
+        """
+        wrong = [
+            message for field in dataclasses.fields(self) if (message := _mistake(field, getattr(self, field.name)))
+        ]
+        if wrong:
+            raise UserError("\n".join(wrong))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the configuration as JSON, in a form that `--config` takes."""
+        aside = Path(f"{path}.part")
+        aside.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n", encoding="utf-8")
+        aside.replace(path)
+
+
+def make_config(options: dict[str, Any]) -> Config:
+    """Returns the validated configuration with these options; those not given keep their default.
+
+    Raises:
+        UserError: An option is unknown or wrong.
+    """
+    known = [field.name for field in dataclasses.fields(Config)]
+    if unknown := sorted(set(options) - set(known)):
+        raise UserError(f"unknown options {', '.join(unknown)}; known are {', '.join(known)}")
+    if isinstance(options.get("dictionaries"), list):  # JSON and argparse have lists only
+        options = {**options, "dictionaries": tuple(options["dictionaries"])}
+    config = Config(**options)
+    config.validate()
+    return config
+
+
+def read_options(path: str | os.PathLike) -> dict[str, Any]:
+    """Reads the options of a JSON file, as `Config.save` writes it.
+
+    Raises:
+        UserError: The file cannot be read or is no JSON object.
+    """
+    try:
+        options = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON: {error}") from None
+    if not isinstance(options, dict):
+        raise UserError(f"{path} must hold a JSON object from option to value")
+    return options
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds every option of `Config` to a command; those not given are absent from the parsed arguments."""
+    for field in dataclasses.fields(Config):
+        spellings = dict.fromkeys([field.name, field.name.replace("normalization", "normalisation")])
+        kind = _type(field)
+        if kind is bool:
+            described = {"action": "store_true"}
+        elif kind is tuple:
+            described = {}
+        else:
+            described = {"type": kind, "metavar": kind.__name__.upper()}
+        default = "" if field.default is None else f" (default: {field.default})"
+        parser.add_argument(
+            *(f"--{name}" for name in spellings),
+            dest=field.name,
+            default=argparse.SUPPRESS,
+            help=f"{field.metadata['help']}{default}",
+            **{**described, **field.metadata["argument"]},
+        )
+
+
+def _mistake(field: dataclasses.Field, value: Any) -> str | None:
+    """Returns what is wrong with the value of an option, if anything is."""
+    if value is None:
+        return (
+            None if isinstance(field.type, types.UnionType) else f"--{field.name} is missing: {field.metadata['help']}"
+        )
+    kind = _type(field)
+    if kind is tuple:
+        fits, described = isinstance(value, tuple) and [*map(type, value)] == [str, str], "two file names"
+    elif kind is float:
+        fits, described = type(value) in (int, float) and math.isfinite(value), "a finite number"
+    else:
+        fits, described = type(value) is kind, f"of type {kind.__name__}"
+    if not fits:
+        return f"--{field.name} is {value!r}; it must be {described}"
+    if not field.metadata["ok"](value):
+        return f"--{field.name} is {value!r}; it must be {field.metadata['allowed']}"
+    return None
+
+
+def _type(field: dataclasses.Field) -> type:
+    """Returns the type of the option when given: str, int, float, bool or tuple."""
+    kind = typing.get_args(field.type)[0] if isinstance(field.type, types.UnionType) else field.type
+    return typing.get_origin(kind) or kind

@@ -1,0 +1,104 @@
+"""Strings to strings: vocabularies, model and search in one module, which can be saved to serve on its own."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from .data import pad
+from .errors import UserError
+from .search import Hypotheses, beam_search, rank
+from .vocab import END, Vocabulary
+
+
+class Translations(NamedTuple):
+    """Translations of a batch, best first, and their costs over their length to the power alpha."""
+
+    texts: tf.Tensor  # [batch, beam] strings
+    scores: tf.Tensor  # [batch, beam], infinite where the search found fewer
+
+
+class Translator(tf.Module):
+    """Translates raw strings.
+
+    Args:
+        source_vocabulary: Encodes the source.
+        target_vocabulary: Decodes the target.
+        model: Offers `encode`, `decode_step` and `first_word`, as `rnnsearch.RNNSearch` does.
+        beam_size: Hypotheses kept in the search.
+        alpha: Power of the length by which costs are divided to rank translations.
+        max_length: Longest translation, in tokens.
+    """
+
+    def __init__(
+        self,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        model,
+        *,
+        beam_size: int,
+        alpha: float,
+        max_length: int,
+    ):
+        super().__init__()
+        self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
+        self._model = model
+        self._beam_size, self._alpha, self._max_length = beam_size, alpha, max_length
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
+    def translate(self, sources: tf.Tensor) -> Translations:
+        """Returns all translations found for each of `sources` `[batch]`; that of an empty one is empty."""
+        ids = self._source_vocabulary.encode(sources)
+        found = rank(self._search(ids), self._alpha)
+        words = tf.RaggedTensor.from_tensor(
+            tf.reshape(found.words, [-1, self._max_length]), tf.reshape(found.lengths, [-1])
+        )
+        texts = tf.reshape(self._target_vocabulary.decode(words), tf.shape(found.costs))
+        empty = (ids.row_lengths() == 0)[:, tf.newaxis]
+        return Translations(tf.where(empty, "", texts), tf.where(empty, 0.0, found.costs))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
+    def serve(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the best translation of each of `sources` `[batch]` and its score."""
+        texts, scores = self.translate(sources)
+        return {"translations": texts[:, 0], "scores": scores[:, 0]}
+
+    def n_best(self, lines: Sequence[str]) -> list[list[tuple[str, float]]]:
+        """Returns the translations found for each line with their scores, best first."""
+        texts, scores = (found.numpy() for found in self.translate(tf.constant(lines, tf.string)))
+        found = [zip(*beam, strict=True) for beam in zip(texts, scores, strict=True)]
+        return [[(text.decode(), float(score)) for text, score in beam if np.isfinite(score)] for beam in found]
+
+    def best(self, lines: Sequence[str]) -> list[str]:
+        """Returns the best translation of each line."""
+        return [beam[0][0] for beam in self.n_best(lines)]
+
+    def _search(self, ids: tf.RaggedTensor) -> Hypotheses:
+        state, memory = self._model.encode(*pad(ids))
+        state, memory = tf.nest.map_structure(lambda x: tf.repeat(x, self._beam_size, axis=0), (state, memory))
+        return beam_search(
+            lambda words, state: self._model.decode_step(words, state, memory),
+            state,
+            batch=ids.nrows(out_type=tf.int32),
+            beam_size=self._beam_size,
+            max_length=self._max_length,
+            start=self._model.first_word,
+            end=END,
+        )
+
+
+def save_translator(translator: Translator, to: str | os.PathLike) -> None:
+    """Writes a SavedModel whose default signature maps strings `[batch]` to strings and scores `[batch]`.
+
+    Raises:
+        UserError: Something is there already.
+    """
+    to = Path(to)
+    if to.exists():
+        raise UserError(f"{to} is there already; remove it or export to another place")
+    aside = to.with_name(to.name + ".part")
+    tf.saved_model.save(translator, str(aside), signatures=translator.serve)
+    aside.rename(to)
