@@ -209,12 +209,15 @@ def rewrite(text: bytes, change: Change, name: str) -> bytes:
     return result
 
 
-def write_files(files: dict[str, File]) -> None:
-    """Writes each file beside the old one, with its mode, and renames when all are written."""
+def require_writable(files: dict[str, File]) -> None:
+    """Raises when a file is read-only. The mode counts, because an administrator may write all."""
     for path, file in files.items():
-        # The mode too, because the system lets an administrator write anything.
         if not file.mode & stat.S_IWUSR or not os.access(file.location, os.W_OK):
             raise Refused(f"{path} is read-only; nothing was changed; make it writable (chmod u+w) and retry")
+
+
+def write_files(files: dict[str, File]) -> None:
+    """Writes each file beside the old one, with its mode, and renames when all are written."""
     staged = []
     try:
         for file in files.values():
@@ -263,6 +266,7 @@ def change_tree(command: str, target: Path, through: str | None) -> None:
                 changed[path] = file._replace(text=rewrite(file.text, change, names[k]))
                 ids = f"{change.old_id[:12]} -> {change.new_id[:12]}"
                 report.append(f"  {_VERBS[command]} {names[k]}: {path} {ids}")
+    require_writable(changed)
     if command != "check":
         write_files(changed)
     print("\n".join(report or ["  nothing to do"]))

@@ -7,6 +7,7 @@ unless all of them apply. To change a message, edit it in the patch and run this
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -21,32 +22,23 @@ PATH = "nmt/normalization.py"
 EXPORT = ["--no-numbered", "--zero-commit", "--full-index", "--no-signature", "--no-stat"]
 
 
-class Repository:
-    """A git repository in a folder of its own that no setting of the user reaches."""
+def run_git(folder: str, *arguments: str, text: bytes = b"") -> bytes:
+    """Runs git in a folder, with `text` as its input, out of reach of the user's settings.
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        keep = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-        person = {"NAME": "The rmsnorm-tf authors", "EMAIL": "authors@rmsnorm-tf.invalid"}
-        self.environment = {
-            **keep,
-            **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in person.items()},
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "HOME": folder,
-            "XDG_CONFIG_HOME": folder,
-        }
-        self.git("init", "--quiet")
-
-    def git(self, *arguments: str, text: bytes = b"") -> bytes:
-        """Runs git here with `text` as its input; raises `CalledProcessError` when it fails."""
-        return subprocess.run(
-            ["git", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            input=text,
-            check=True,
-            capture_output=True,
-        ).stdout
+    Raises:
+        subprocess.CalledProcessError: git failed.
+    """
+    person = {"NAME": "The rmsnorm-tf authors", "EMAIL": "authors@rmsnorm-tf.invalid"}
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
+        **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in person.items()},
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "HOME": folder,
+        "LC_ALL": "C",
+        "XDG_CONFIG_HOME": folder,
+    }
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, input=text, check=True, capture_output=True).stdout
 
 
 def known_states(patches: list[apply.Patch]) -> list[bytes]:
@@ -70,26 +62,27 @@ def export_series(text: bytes, patches: list[apply.Patch]) -> dict[str, bytes]:
     """Applies the patches to the content of the file; returns them as they are then, by name."""
     exported = {}
     with tempfile.TemporaryDirectory() as folder:
-        repository = Repository(folder)
+        git = functools.partial(run_git, folder)
+        git("init", "--quiet")
         for state in known_states(patches):
-            repository.git("hash-object", "-w", "--stdin", text=state)
+            git("hash-object", "-w", "--stdin", text=state)
         file = Path(folder, PATH)
         file.parent.mkdir()
         file.write_bytes(text)
-        repository.git("add", PATH)
-        repository.git("commit", "--quiet", "--message", "The file without patches")
+        git("add", PATH)
+        git("commit", "--quiet", "--message", "The file without patches")
         for name in (patch.name for patch in patches):
-            before = repository.git("rev-parse", "HEAD").decode().strip()
+            before = git("rev-parse", "HEAD").decode().strip()
             try:
-                repository.git("am", "--quiet", "--3way", str(SERIES / name))
+                git("am", "--3way", str(SERIES / name))
             except subprocess.CalledProcessError as error:
                 said = (error.stdout + error.stderr).decode(errors="replace").splitlines()
-                reason = next((line for line in said if "CONFLICT" in line), said[0])
+                reasons = [line for line in said if line.startswith(("CONFLICT", "error:"))] or said
                 raise apply.Refused(
-                    f"{name} does not apply to {PATH} as it is now ({reason}); no patch was "
+                    f"{name} does not apply to {PATH} as it is now ({reasons[0]}); no patch was "
                     "changed; make the hunks in it fit the file and run this again"
                 ) from None
-            exported[name] = repository.git("format-patch", "--stdout", *EXPORT, f"{before}..")
+            exported[name] = git("format-patch", "--stdout", *EXPORT, f"{before}..")
             if not exported[name]:
                 raise apply.Refused(
                     f"{name} changes nothing, because {PATH} has what it adds; "

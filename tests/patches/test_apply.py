@@ -1,0 +1,255 @@
+"""apply.py: exact both ways for every prefix, equal to git, and refusing all that is not as known."""
+
+import ast
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = (ROOT / "patches/nmt/series").read_text().split()
+PREFIXES = range(1, len(NAMES) + 1)
+LAST = NAMES[-1]
+
+
+def blob_id(data):
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("k", PREFIXES)
+def test_every_prefix_applies_and_reverts_exactly(project, k, ending):
+    project.file.write_bytes(project.file.read_bytes().replace(b"\n", ending))
+    project.file.chmod(0o754)
+    before = project.snapshot()
+    applied = project.apply("apply", "--through", NAMES[k - 1])
+    assert applied.returncode == 0, applied.stderr
+    first, *lines, last = applied.stdout.splitlines()
+    assert (first, last) == ("nmt: pristine", f"nmt: applied {k} of {len(NAMES)}")
+    assert [line.split()[1].rstrip(":") for line in lines] == NAMES[:k]
+    data = project.file.read_bytes()
+    assert data.count(ending) == data.count(b"\n") > 0
+    assert lines[-1].endswith(blob_id(data.replace(b"\r\n", b"\n"))[:12])
+    status = project.apply("status").stdout
+    assert status.count("  applied  ") == k
+    assert status.count("  not yet  ") == len(NAMES) - k
+    assert project.apply("revert").returncode == 0
+    assert project.snapshot() == before
+
+
+@pytest.mark.usefixtures("git")
+@pytest.mark.parametrize("k", PREFIXES)
+@pytest.mark.parametrize("way", ["apply", "am"])
+def test_equals_git_also_inside_another_repository(project, way, k):
+    patches = [f"patches/nmt/{name}" for name in NAMES[:k]]
+    project.run("git", "init", "--quiet", str(project.root.parent), check=True)
+    pristine = project.file.read_bytes()
+    assert project.apply("apply", "--through", NAMES[k - 1]).returncode == 0
+    ours = project.file.read_bytes()
+    project.file.write_bytes(pristine)
+    if way == "am":
+        project.commit_all()
+    project.git(way, *patches)
+    assert project.file.read_bytes() == ours != pristine
+
+
+def test_through_stops_and_goes_on_and_takes_back_with_the_patch(project):
+    for command, through, state in [
+        ("apply", "add-rmsnorm", "applied 1 of 3"),
+        ("apply", "add-prmsnorm.patch", "applied 2 of 3"),
+        ("apply", "add-rmsnorm", "nothing to do"),
+        ("apply", None, "applied 3 of 3"),
+        ("revert", "add-l2norm.patch", "applied 2 of 3"),
+        ("revert", "add-l2norm", "nothing to do"),
+        ("revert", "add-rmsnorm", "pristine"),
+    ]:
+        result = project.apply(command, *(["--through", through] if through else []))
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.splitlines()[-1].endswith(state), (command, through)
+
+
+@pytest.mark.parametrize(("first", "command"), [("apply", "apply"), ("revert", "revert")])
+def test_second_time_there_is_nothing_to_do(project, first, command):
+    project.apply(first, check=True)
+    before, when = project.snapshot(), project.file.stat().st_mtime_ns
+    result = project.apply(command)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.endswith("  nothing to do\n")
+    assert (project.snapshot(), project.file.stat().st_mtime_ns) == (before, when)
+
+
+def test_check_says_what_apply_does_and_writes_nothing(project):
+    before = project.snapshot()
+    said = project.apply("check", "--through", NAMES[1]).stdout.splitlines()
+    assert project.snapshot() == before
+    done = project.apply("apply", "--through", NAMES[1]).stdout.splitlines()
+    assert [line.replace("would apply", "applied") for line in said] == done[:-1]
+
+
+def test_a_link_stays_a_link(project):
+    kept = project.root / "kept.py"
+    project.file.rename(kept)
+    project.file.symlink_to(kept)
+    project.apply("apply", check=True)
+    assert project.file.is_symlink()
+    assert b"RMSNormalization" in kept.read_bytes()
+
+
+def edit(path, *pairs):
+    def change(project):
+        file = project.root / path
+        data = file.read_bytes()
+        for old, new in pairs:
+            assert old in data
+            data = data.replace(old, new, 1)
+        file.write_bytes(data)
+
+    return change
+
+
+def remove(path):
+    def change(project):
+        file = project.root / path
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+
+    return change
+
+
+FILE, PATCH = "nmt/normalization.py", f"patches/nmt/{LAST}"
+REFUSED = {
+    # What is done to the project, and words of the one line that is said.
+    "drifted": (edit(FILE, (b"1e-5", b"1e-6")), ["has drifted", "pristine", LAST, "restore"]),
+    "mixed endings": (edit(FILE, (b"\n", b"\r\n")), ["both LF and CRLF", "same ending"]),
+    "read-only": (lambda p: p.file.chmod(0o444), ["read-only", "chmod u+w"]),
+    "file missing": (remove(FILE), ["is no file", "restore"]),
+    "nmt missing": (remove("nmt"), ["contains no nmt/", "give the folder"]),
+    "patch missing": (remove(PATCH), ["damaged", LAST, "get the patch again"]),
+    "series missing": (remove("patches/nmt/series"), ["damaged", "series"]),
+    "series empty": (lambda p: (p.series / "series").write_text(""), ["damaged", "no patch"]),
+    "patch empty": (lambda p: (p.series / LAST).write_text(""), [LAST, "damaged", "no diff"]),
+    "patch cut": (
+        lambda p: (p.series / LAST).write_bytes((p.series / LAST).read_bytes()[:-40]),
+        [LAST, "more or fewer lines"],
+    ),
+    "patch with a changed line": (edit(PATCH, (b"+def", b"+DEF")), [LAST, "hunks give"]),
+    "patch with changed context": (edit(PATCH, (b"\n _BUIL", b"\n _buil")), [LAST, "hunk says"]),
+    "patch at another place": (edit(PATCH, (b"@@ -", b"@@ -1")), [LAST, "hunk says"]),
+    "patch with a foreign line": (edit(PATCH, (b"\n+def", b"\n?def")), [LAST, "not part of"]),
+    "patch that starts elsewhere": (edit(PATCH, (b"\nindex 8", b"\nindex 0")), [LAST, "starts"]),
+    "patch with short ids": (
+        lambda p: (p.series / LAST).write_bytes((p.series / LAST).read_bytes().replace(b"..", b"..\n", 1)),
+        [LAST, "full ids"],
+    ),
+}
+
+
+@pytest.mark.parametrize("command", ["apply", "check"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses_in_one_line_and_writes_nothing(project, name, command):
+    spoil, words = REFUSED[name]
+    spoil(project)
+    before = project.snapshot()
+    result = project.apply(command)
+    assert result.returncode == 2
+    assert result.stderr.startswith("apply.py: ")
+    assert result.stderr.count("\n") == 1
+    for word in words:
+        assert word in result.stderr
+    assert project.snapshot() == before
+
+
+def test_drift_names_the_file_the_id_found_and_the_ids_expected(project):
+    known = [blob_id(project.file.read_bytes())[:12]]
+    for name in NAMES:
+        project.apply("apply", "--through", name, check=True)
+        known.append(blob_id(project.file.read_bytes())[:12])
+    project.file.write_bytes(project.file.read_bytes() + b"# mine\n")
+    message = project.apply("status").stderr
+    assert FILE in message
+    assert blob_id(project.file.read_bytes())[:12] in message
+    assert all(id_ in message for id_ in known)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["apply", "absent"], ["absent is no folder", "give the folder"]),
+        (["apply", "nmt"], ["nmt contains no nmt/"]),
+        (["apply", ".", "--through", "add-batchnorm"], ["add-batchnorm.patch", *NAMES]),
+        (["status", ".", "--through", LAST], ["status takes no --through"]),
+        (["undo", "."], ["undo", "revert"]),
+        (["apply"], ["DIR"]),
+    ],
+)
+def test_refuses_a_command_line_it_cannot_follow(project, arguments, words):
+    before = project.snapshot()
+    result = project.run(sys.executable, "patches/apply.py", *arguments)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert all(word in result.stderr for word in words)
+    assert project.snapshot() == before
+
+
+@pytest.fixture
+def two_files(project):
+    """A series of one patch that inserts a line into each of two files, without context."""
+    sections = ["Subject: [PATCH] Add a line\n\n"]
+    for name, place in [("one", 0), ("two", 2)]:
+        lines = [f"{name} {i}\n" for i in range(2)]
+        old = "".join(lines).encode()
+        new = "".join([*lines[:place], "added\n", *lines[place:]]).encode()
+        path = f"nmt/{name}.txt"
+        (project.root / path).write_bytes(old)
+        sections.append(f"diff --git a/{path} b/{path}\n")
+        sections.append(f"index {blob_id(old)}..{blob_id(new)} 100644\n--- a/{path}\n+++ b/{path}\n")
+        sections.append(f"@@ -{place},0 +{place + 1} @@\n+added\n")
+    (project.series / "series").write_text("add.patch\n")
+    (project.series / "add.patch").write_bytes("".join(sections).encode())
+    return project
+
+
+def test_two_files_change_together(two_files):
+    before = two_files.snapshot()
+    two_files.apply("apply", check=True)
+    after = two_files.snapshot()
+    assert after["one.txt"][1] == b"added\none 0\none 1\n"
+    assert after["two.txt"][1] == b"two 0\ntwo 1\nadded\n"
+    two_files.apply("revert", check=True)
+    assert two_files.snapshot() == before
+
+
+@pytest.mark.parametrize("spoil", ["drifted", "read-only"])
+def test_looks_at_every_file_before_it_writes_one(two_files, spoil):
+    second = two_files.root / "nmt/two.txt"
+    second.write_text("mine\n") if spoil == "drifted" else second.chmod(0o444)
+    before = two_files.snapshot()
+    result = two_files.apply("apply")
+    assert (result.returncode, spoil in result.stderr) == (2, True)
+    assert two_files.snapshot() == before
+
+
+@pytest.mark.parametrize(("command", "state"), [("apply", "applied 1 of 1"), ("revert", "pristine")])
+def test_goes_on_after_an_interruption(two_files, command, state):
+    (two_files.root / "nmt/one.txt").write_bytes(b"added\none 0\none 1\n")
+    assert "nmt: interrupted" in two_files.apply("status").stdout
+    result = two_files.apply(command)
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, f"nmt: {state}")
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="this user may write anywhere")
+def test_a_folder_it_may_not_write_gets_one_line(project):
+    project.file.parent.chmod(0o555)
+    result = project.apply("apply")
+    project.file.parent.chmod(0o755)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+
+
+def test_runs_on_python_3_8_with_the_standard_library_alone():
+    tree = ast.parse((ROOT / "patches/apply.py").read_text(), feature_version=(3, 8))
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = {getattr(node, "module", None) or node.names[0].name for node in imports}
+    assert names
+    assert names <= set(sys.stdlib_module_names)

@@ -1,0 +1,105 @@
+"""regenerate.py: changes no byte unless it has to, follows the file, and never writes nonsense."""
+
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("git")
+
+
+def patches(project):
+    return {path.name: path.read_bytes() for path in project.series.glob("*.patch")}
+
+
+def regenerate(project):
+    return project.run(sys.executable, "patches/regenerate.py")
+
+
+def replace(file, old, new):
+    assert file.read_text().count(old) == 1
+    file.write_bytes(file.read_bytes().replace(old.encode(), new.encode()))
+
+
+def test_no_patch_is_stale(project):
+    before = patches(project)
+    result = regenerate(project)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert patches(project) == before, "run `make patches`"
+
+
+# A line far from every hunk, and a line of the context: that it matters not only a merge finds out.
+FAR = ('"""The kinds', '"""All the kinds')
+NEAR = ("epsilon=EPSILON, name=name", "name=name, epsilon=EPSILON")
+
+
+@pytest.mark.parametrize(("old", "new", "history"), [(*FAR, False), (*NEAR, True)])
+def test_follows_the_file(project, old, new, history):
+    if history:
+        project.commit_all()
+    before = patches(project)
+    replace(project.file, old, new)
+    pristine = project.file.read_bytes()
+    assert project.apply("status").returncode == 2
+
+    result = regenerate(project)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert project.apply("apply").stdout.splitlines()[-1] == "nmt: applied 3 of 3"
+    assert b"_L2Normalization" in project.file.read_bytes()
+    assert new.encode() in project.file.read_bytes()
+    assert project.apply("revert").returncode == 0
+    assert project.file.read_bytes() == pristine
+    for name, text in patches(project).items():
+        assert text != before[name]
+        assert text.split(b"\nindex ")[0] == before[name].split(b"\nindex ")[0]
+
+
+def test_keeps_a_message_that_was_edited(project):
+    replace(project.series / "add-rmsnorm.patch", "Why: ", "Why: because. ")
+    before = patches(project)
+    assert regenerate(project).returncode == 0
+    assert patches(project) == before
+
+
+def already_applied(project):
+    project.apply("apply", "--through", "add-rmsnorm", check=True)
+
+
+def conflict(project):
+    project.commit_all()
+    replace(project.file, '    "layernorm": _layernorm,', '    "layernorm": _other,')
+
+
+def near_without_history(project):
+    replace(project.file, *NEAR)
+
+
+def adopted(project):
+    """The file of the project gains what the first patch adds, and something else."""
+    project.commit_all()
+    already_applied(project)
+    replace(project.file, *FAR)
+
+
+def damaged(project):
+    (project.series / "add-l2norm.patch").write_text("")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (already_applied, ["has patches applied", "revert"]),
+        (conflict, ["add-rmsnorm.patch does not apply", "no patch was changed"]),
+        (near_without_history, ["add-rmsnorm.patch does not apply", "no patch was changed"]),
+        (adopted, ["add-rmsnorm.patch changes nothing", "series"]),
+        (damaged, ["add-l2norm.patch is damaged"]),
+    ],
+)
+def test_refuses_in_one_line_and_changes_no_patch(project, spoil, words):
+    spoil(project)
+    before = patches(project)
+    result = regenerate(project)
+    assert result.returncode == 2
+    assert result.stderr.startswith("regenerate.py: ")
+    assert result.stderr.count("\n") == 1
+    assert all(word in result.stderr for word in words), result.stderr
+    assert patches(project) == before

@@ -1,0 +1,123 @@
+"""The patches of nmt: complete, small, one after the other, and right with every prefix applied."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SERIES = ROOT / "patches" / "nmt"
+NAMES = (SERIES / "series").read_text().split()
+IDS = re.compile(r"^index ([0-9a-f]{40})\.\.([0-9a-f]{40}) 100644$", re.MULTILINE)
+ADDED = ["rmsnorm", "prmsnorm", "l2norm"]
+KINDS = ["none", "layernorm", *ADDED]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_header_is_complete_and_the_change_small(name):
+    text = (SERIES / name).read_bytes().decode("ascii")
+    for field in [
+        r"From 0{40} Mon Sep 17 00:00:00 2001",
+        r"From: The rmsnorm-tf authors <authors@rmsnorm-tf\.invalid>",
+        r"Date: \w{3}, \d+ \w{3} \d{4} \d\d:\d\d:\d\d \+0000",
+        r"Subject: \[PATCH\] Add the kind .+",
+        r"Why: .+",
+        r"What does not change: .+",
+        r"How to test: .+",
+        r"diff --git a/nmt/normalization\.py b/nmt/normalization\.py",
+        IDS.pattern.strip("^$"),
+    ]:
+        assert len(re.findall(f"^{field}$", text, re.MULTILINE)) == 1, field
+    lines = text[text.index("@@ ") :].splitlines()
+    assert 0 < sum(line.startswith("+") for line in lines) <= 16
+    assert not any(line.startswith("-") for line in lines)
+
+
+def test_series_lists_the_patches_there_are():
+    assert [f"add-{kind}.patch" for kind in ADDED] == NAMES
+    assert sorted(NAMES) == sorted(path.name for path in SERIES.glob("*.patch"))
+
+
+def test_ids_make_a_chain_that_starts_at_the_file(project):
+    """Fails when nmt/normalization.py changed and nobody ran `make patches`."""
+    data = project.file.read_bytes()
+    last = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+    for name in NAMES:
+        old, new = IDS.search((SERIES / name).read_text()).groups()
+        assert old == last, f"{name} is stale: run `make patches`"
+        last = new
+
+
+# What each of the given folders builds: the output and the number of weights by kind.
+BUILD_ALL = """
+import json, sys
+import numpy as np
+
+folders, x, gain = json.load(sys.stdin)
+built = []
+for folder in folders:
+    sys.path.insert(0, folder)
+    from nmt.normalization import KINDS, build_normalization
+    assert sys.modules["nmt"].__file__.startswith(folder), sys.modules["nmt"].__file__
+    built.append({})
+    for kind in KINDS:
+        layer = build_normalization(kind, len(gain), "n")
+        weights = layer.get_weights()
+        layer.set_weights([np.array(gain), *weights[1:]] if weights else [])
+        built[-1][kind] = [np.asarray(layer(np.array(x, "float32"))).tolist(), len(weights)]
+    del sys.path[0], sys.modules["nmt.normalization"], sys.modules["nmt"]
+json.dump(built, sys.stdout)
+"""
+X = np.random.default_rng(0).normal(1, 2, size=(4, 40))
+GAIN = np.random.default_rng(1).uniform(0.5, 2, size=40)
+EPSILON = 1e-5
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """What no patch, the first, the first two, ... build, in one process of its own."""
+    root = tmp_path_factory.mktemp("prefixes")
+    folders = []
+    for name in [None, *NAMES]:
+        folder = root / (name or "pristine")
+        (folder / "nmt").mkdir(parents=True)
+        for file in ("__init__.py", "normalization.py"):
+            (folder / "nmt" / file).write_bytes((ROOT / "nmt" / file).read_bytes())
+        apply = [sys.executable, str(ROOT / "patches/apply.py")]
+        subprocess.run([*apply, "revert", folder], check=True, capture_output=True)
+        if name:
+            through = ["--through", name]
+            subprocess.run([*apply, "apply", folder, *through], check=True, capture_output=True)
+        folders.append(str(folder))
+    process = subprocess.run(
+        [sys.executable, "-c", BUILD_ALL],
+        input=json.dumps([folders, X.tolist(), GAIN.tolist()]),
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+@pytest.mark.parametrize("k", range(len(NAMES) + 1))
+def test_every_prefix_builds_its_kinds_as_their_equations_say(built, k):
+    mean_square = np.mean(X**2, -1, keepdims=True)
+    centred = X - np.mean(X, -1, keepdims=True)
+    first = X[:, :3]  # 6.25 % of 40 entries, rounded up
+    expected = {
+        "none": (X, 0),
+        "layernorm": (centred / np.sqrt(X.var(-1, keepdims=True) + EPSILON) * GAIN, 2),
+        "rmsnorm": (X / np.sqrt(mean_square + EPSILON) * GAIN, 1),
+        "prmsnorm": (X / np.sqrt(np.mean(first**2, -1, keepdims=True) + EPSILON) * GAIN, 1),
+        "l2norm": (X / np.sqrt(40 * mean_square + 40 * EPSILON) * GAIN, 1),
+    }
+    assert list(built[k]) == KINDS[: 2 + k]
+    for kind, (output, weights) in built[k].items():
+        np.testing.assert_allclose(output, expected[kind][0], rtol=1e-5, atol=1e-6, err_msg=kind)
+        assert weights == expected[kind][1], kind
