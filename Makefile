@@ -24,6 +24,44 @@ format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# ---- demo: from nothing to a served translation, in build/demo ----
+
+DEMO := build/demo
+IN_DEMO := cd $(DEMO) && $(CURDIR)/$(BIN)/python
+
+demo: $(DEMO)/served.txt
+
+# A copy of the baseline, patched.
+$(DEMO)/patched.txt: $(wildcard nmt/*.py patches/nmt/*) experiments/demo.json | .venv/installed
+	rm -rf $(DEMO)
+	mkdir -p $(DEMO)
+	cp -r nmt $(DEMO)/nmt
+	$(BIN)/python patches/apply.py apply $(DEMO)
+	$(BIN)/python patches/apply.py status $(DEMO) > $@
+
+$(DEMO)/vocab/target.model: $(DEMO)/patched.txt
+	$(IN_DEMO) -m nmt corpus demo --to corpus
+	$(IN_DEMO) -m nmt vocab --source_dataset corpus/train.en --target_dataset corpus/train.de --to vocab --size 300
+
+$(DEMO)/test.translated: $(DEMO)/vocab/target.model
+	$(IN_DEMO) -m nmt train --model model --config $(CURDIR)/experiments/demo.json
+	$(IN_DEMO) -m nmt translate --model model --input corpus/test.en --output test.translated -n
+
+$(DEMO)/saved_model/saved_model.pb: $(DEMO)/test.translated
+	$(IN_DEMO) -m nmt.metrics test.translated corpus/test.de
+	rm -rf $(DEMO)/saved_model
+	$(IN_DEMO) -m nmt export --model model --to saved_model -n
+
+# A process that has the libraries but, without the site module, not this project.
+ISOLATED = cd $(DEMO)/saved_model && PYTHONPATH=$$(echo $(CURDIR)/.venv/lib/python*/site-packages) $(CURDIR)/$(BIN)/python -S
+NOT_HERE := import importlib.util as u; assert not u.find_spec("rmsnorm_tf") and not u.find_spec("nmt")
+
+$(DEMO)/served.txt: $(DEMO)/saved_model/saved_model.pb examples/serve.py
+	$(ISOLATED) -c '$(NOT_HERE)'
+	$(ISOLATED) $(CURDIR)/examples/serve.py . < $(CURDIR)/examples/sentences.en > $(DEMO)/served.part
+	mv $(DEMO)/served.part $@
+	cat $@
+
 patches: .venv/installed
 	$(BIN)/python patches/regenerate.py
 

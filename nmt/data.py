@@ -176,11 +176,11 @@ def bucket_widths(maxlen: int) -> list[int]:
 
 def pad(ids: tf.RaggedTensor, width: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns ids and mask `[batch, width]` of `[batch, (tokens)]`; the default width has room for the longest."""
-    lengths = tf.cast(ids.row_lengths(), tf.int32) + 1
-    if width is None:
-        width = tf.reduce_max(lengths, keepdims=True)[0] if lengths.shape[0] != 0 else 1
-    mask = tf.sequence_mask(lengths, width, tf.float32)
-    return ids.to_tensor(END, shape=[None, width]), mask
+    dense = ids.to_tensor(END)
+    longest = tf.shape(dense)[1]
+    width = longest + 1 if width is None else width
+    mask = tf.sequence_mask(ids.row_lengths() + 1, width, tf.float32)
+    return tf.pad(dense, [[0, 0], [0, width - longest]], constant_values=END), mask
 
 
 def encode_pairs(

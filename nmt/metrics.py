@@ -1,6 +1,11 @@
-"""Measures of translation quality over a test set."""
+"""Measures of translation quality over a test set.
 
+`python -m nmt.metrics TRANSLATIONS REFERENCES` prints them for two text files.
+"""
+
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import sacrebleu
@@ -27,3 +32,14 @@ def exact_match(translations: Sequence[str], references: Sequence[str]) -> float
     """Returns the percentage of translations that equal their reference."""
     pairs = list(zip(translations, references, strict=True))
     return 100.0 * sum(translation == reference for translation, reference in pairs) / len(pairs)
+
+
+def main() -> None:
+    translations, references = (Path(path).read_text(encoding="utf-8").splitlines() for path in sys.argv[1:])
+    found = bleu(translations, references)
+    print(f"BLEU {found.score:.2f} ({found.signature})")
+    print(f"exact match {exact_match(translations, references):.1f}%")
+
+
+if __name__ == "__main__":
+    main()

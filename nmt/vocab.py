@@ -139,7 +139,7 @@ def _read_dictionary(path: Path) -> dict[str, int]:
         ids = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path} is not JSON: {error}") from None
-    if not isinstance(ids, dict) or sorted(ids.values()) != list(range(len(ids))):
+    if not isinstance(ids, dict) or set(ids.values()) != set(range(len(ids))):
         raise UserError(f"{path} must map words to the ids 0, 1, 2, ..., each once")
     if ids.get("eos", ids.get("<EOS>")) != END or not {"UNK", "<UNK>"} & set(ids):
         raise UserError(f"{path} must map eos (or <EOS>) to {END} and have an entry UNK (or <UNK>)")

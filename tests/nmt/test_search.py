@@ -1,0 +1,149 @@
+"""Beam search on scripted probabilities, where the right answer is known."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.search import Hypotheses, beam_search, rank
+
+START, END = -1, 0
+
+
+def scripted(tables):
+    """Returns a decode step for one sentence per table; table[time][last word] are next-word probabilities.
+
+    The state is the time and the sentence's number.
+    """
+    tables = np.log(np.asarray(tables, np.float32))
+
+    def step(words, state):
+        time, sentence = state
+        last = tf.maximum(words, 0)  # the table's row 0 is used for the start too
+        return tf.gather_nd(tables, tf.stack([sentence, time, last], 1)), (time + 1, sentence)
+
+    return step
+
+
+def search(tables, beam_size, max_length, compiled=True):
+    sentences = len(tables)
+    rows = np.repeat(np.arange(sentences, dtype=np.int32), beam_size)
+
+    def run():
+        state = (tf.zeros_like(rows), tf.constant(rows))
+        return beam_search(
+            scripted(tables),
+            state,
+            batch=sentences,
+            beam_size=beam_size,
+            max_length=max_length,
+            start=START,
+            end=END,
+        )
+
+    return Hypotheses(*(x.numpy() for x in (tf.function(run) if compiled else run)()))
+
+
+def random_table(rng, times, words):
+    """Probabilities after each word at each time; after the last time all sentences end."""
+    table = rng.dirichlet(np.full(words, 0.4), size=(times, words)) + 1e-6
+    table[-1] = 1e-6
+    table[-1, :, END] = 1.0
+    return table / table.sum(-1, keepdims=True)
+
+
+def exhaustive(table, max_length):
+    """Returns (cost, words) of every sequence of at most `max_length` words, cheapest first."""
+    found = []
+    words = range(1, table.shape[-1])
+    for length in range(max_length + 1):
+        for sequence in itertools.product(words, repeat=length):
+            probabilities = [
+                table[time][last][word]
+                for time, (last, word) in enumerate(zip((0, *sequence), (*sequence, END), strict=True))
+            ]
+            found.append((-np.log(np.float64(probabilities)).sum(), sequence))
+    return sorted(found)
+
+
+def test_greedy_takes_the_likeliest_word_each_time():
+    """The likeliest first word leads astray: beam 1 follows it, beam 2 does not."""
+    sure_end = [1.0 - 3e-6, 1e-6, 1e-6, 1e-6]
+    table = [
+        [[0.0001, 0.5499, 0.45, 0.0], *[sure_end] * 3],
+        [sure_end, [0.4, 0.2, 0.2, 0.2], [0.9, 0.05, 0.025, 0.025], sure_end],
+        [sure_end] * 4,
+    ]
+    table = np.maximum(table, 1e-9)
+    greedy, beam = search([table], 1, 3), search([table], 2, 3)
+    np.testing.assert_array_equal(greedy.words[0, 0], [1, END, END])
+    np.testing.assert_allclose(greedy.costs[0, 0], -np.log(0.5499 * 0.4), rtol=1e-5)
+    np.testing.assert_array_equal(beam.words[0], [[2, END, END], [1, END, END]])
+    np.testing.assert_allclose(beam.costs[0, 0], -np.log(0.45 * 0.9), rtol=1e-5)
+    np.testing.assert_array_equal(beam.lengths, [[1, 1]])
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["graph", "eager"])
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_beam_equals_exhaustive_search(seed, compiled):
+    """Three words and the end, at most three words: 3**3 open hypotheses at most, so a beam of 40 loses none."""
+    rng = np.random.default_rng(seed)
+    tables = [random_table(rng, 4, 4) for _ in range(2)]
+    found = search(tables, 40, 3, compiled)
+    for i, table in enumerate(tables):
+        expected = exhaustive(table, 3)
+        costs, sequences = zip(*expected, strict=True)
+        assert len(expected) == 40
+        np.testing.assert_allclose(found.costs[i], costs, rtol=1e-5)
+        for words, length, sequence in zip(found.words[i], found.lengths[i], sequences, strict=True):
+            assert tuple(words[:length]) == sequence
+            assert not words[length:].any()
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+def test_a_sentence_is_found_the_same_in_any_batch(beam_size):
+    rng = np.random.default_rng(7)
+    tables = [random_table(rng, 6, 5) for _ in range(4)]
+    together = search(tables, beam_size, 5)
+    for i, table in enumerate(tables):
+        for one, all_ in zip(search([table], beam_size, 5), together, strict=True):
+            np.testing.assert_array_equal(one[0], all_[i])
+
+
+def test_stops_at_the_longest_allowed():
+    """A model that never wants to end must, and pays for it."""
+    table = np.full([9, 3, 3], 0.0)
+    table[...] = [0.01, 0.98, 0.01]
+    found = search([table], 2, 4)
+    assert found.lengths.max() <= 4
+    by_hand = -np.log(0.98**4 * 0.01)
+    everything = sorted(cost for cost, _ in exhaustive(table, 4))
+    np.testing.assert_allclose(found.costs[0], everything[:2], rtol=1e-5)
+    assert found.costs[0, 0] <= by_hand
+
+
+def test_missing_hypotheses_cost_infinitely_much():
+    """With one word of vocabulary and two words at most there are but three sequences."""
+    table = np.full([3, 2, 2], 0.5)
+    found = search([table], 5, 2)
+    np.testing.assert_array_equal(np.isinf(found.costs[0]), [False, False, False, True, True])
+    np.testing.assert_array_equal(found.lengths[0], [0, 1, 2, 0, 0])
+
+
+def test_no_sentences():
+    found = search(np.zeros([0, 3, 4, 4]), 2, 2)
+    assert found.words.shape == (0, 2, 2)
+
+
+@pytest.mark.parametrize(("alpha", "order"), [(0.0, [0, 1, 2]), (1.0, [2, 0, 1])])
+def test_rank_divides_by_length_with_the_end(alpha, order):
+    hypotheses = Hypotheses(
+        words=tf.constant([[[1, 0, 0], [2, 0, 0], [3, 3, 3]]]),
+        lengths=tf.constant([[1, 1, 3]]),
+        costs=tf.constant([[2.0, 3.0, 3.5]]),
+    )
+    ranked = rank(hypotheses, alpha)
+    costs = np.array([2.0, 3.0, 3.5]) / np.array([2.0, 2.0, 4.0]) ** alpha
+    np.testing.assert_allclose(ranked.costs[0], costs[order])
+    np.testing.assert_array_equal(ranked.words[0, :, 0], np.array([1, 2, 3])[order])
