@@ -1,4 +1,11 @@
-"""Root mean square layer normalization for TensorFlow and Keras 3."""
+"""Root mean square layer normalization for TensorFlow and Keras 3.
+
+>>> import keras
+>>> from rmsnorm_tf import RMSNormalization
+>>> model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4), RMSNormalization()])
+>>> model.output_shape
+(None, 4)
+"""
 
 from rmsnorm_tf.fused import rms_norm
 from rmsnorm_tf.rms_normalization import RMSNormalization

@@ -1,40 +1,199 @@
-"""The equation of RMS normalization and its gradient, composed of plain operations."""
+"""The equation of RMS normalization and its gradient, composed of plain operations, once.
+
+With one number per row, u = 1 / sqrt(mean(x**2) + epsilon), and z = x u:
+
+    y       = z * scale + offset
+    dx      = u (g - z mean(g z)),  where g = dy * scale
+    dscale  = sum over rows of dy z
+    doffset = sum over rows of dy
+
+So x, u and scale are all that the backward pass needs. A partial statistic takes the mean over the first k
+entries; in dx, mean(g z) is then the sum over all entries divided by k, and acts on the first k entries only.
+
+Near the end of the floating-point range u is subnormal and the processor flushes it to zero. Therefore the u
+kept here is `_HEADROOM` times the one above, and z too; scale is divided by it, which costs nothing.
+"""
 
 import math
-from fractions import Fraction
+from collections.abc import Callable
 
 import tensorflow as tf
 
+from rmsnorm_tf.equation import Equation
 
-def prefix_size(size: int, partial: float) -> int:
-    """Returns k = ceil(size * partial), the number of entries a partial statistic looks at; at least 1.
+_HEADROOM = 4.0
 
-    `partial` is read as the nearest fraction with a denominator of at most a million, so that
-    rounding in a binary float never adds an entry: 10% of 30 is 3, though `30 * 0.1 > 3`.
+Forward = Callable[..., tuple[tf.Tensor, tf.Tensor]]
+Backward = Callable[..., list[tf.Tensor]]
+RowSum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
+
+
+def wide_dtype(dtype: tf.DType) -> tf.DType:
+    """Returns the dtype in which the statistic and the gain of an input of `dtype` are computed."""
+    return tf.float64 if dtype == tf.float64 else tf.float32
+
+
+def plain_row_sum(t: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
+    """Sums over the statistic's axes and keeps them, with size 1."""
+    return tf.reduce_sum(t, axes, keepdims=True)
+
+
+def forward(
+    equation: Equation, x: tf.Tensor, *weights: tf.Tensor, row_sum: RowSum = plain_row_sum
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns y in the dtype of x, and u.
+
+    Args:
+        equation: What to compute.
+        x: `[...]`, of a floating dtype.
+        *weights: Nothing, scale, or scale and offset, in the wide dtype.
+        row_sum: How to sum over the statistic's axes.
     """
-    return max(1, math.ceil(size * Fraction(float(partial)).limit_denominator(10**6)))
+    wide = tf.cast(x, wide_dtype(x.dtype))
+    u = _inverse_rms(equation, wide, row_sum)
+    y = wide * u * _folded_scale(equation, wide, weights)
+    if len(weights) > 1:
+        y += _broadcast(equation, weights[1], x.shape.rank)
+    return tf.cast(y, x.dtype), u
 
 
-def normalize(
+def backward(
+    equation: Equation,
+    dy: tf.Tensor,
     x: tf.Tensor,
-    scale: tf.Tensor | None,
-    offset: tf.Tensor | None,
-    axes: tuple[int, ...],
-    prefix: int | None,
-    epsilon: float,
-) -> tf.Tensor:
-    """Computes `x / sqrt(mean(x**2) + epsilon) * scale + offset`.
+    u: tf.Tensor,
+    *scale: tf.Tensor,
+    row_sum: RowSum = plain_row_sum,
+) -> list[tf.Tensor]:
+    """Returns the gradients of x and, if there is one, of scale."""
+    wide, dy = tf.cast(x, u.dtype), tf.cast(dy, u.dtype)
+    z = wide * u
+    g = dy * _folded_scale(equation, wide, scale)
+    c = row_sum(g * z, equation.axes) / (_HEADROOM**2 * _count(equation, wide))
+    dx = u * (g - _pad(equation, _head(equation, z) * c, wide))
+    gradients = [tf.cast(dx, x.dtype)]
+    if scale:
+        gradients.append(column_sum(equation, dy * z) / _HEADROOM)
+    return gradients
 
-    `scale` and `offset` broadcast against `x`; `axes` are sorted and not negative.
+
+def differentiable(equation: Equation, forward: Forward, backward: Backward) -> Callable[..., tf.Tensor]:
+    """Returns `normalize(x, *weights)`, which computes `forward` and has `backward` as its gradient.
+
+    Tapes see neither function's operations, only what `backward` takes: inputs are stopped so that an eager tape
+    records nothing inside, and outputs so that a persistent one does not differentiate what a graph has inside.
+    The second derivative is that of the first one written out.
     """
-    dtype = tf.float64 if tf.float64 in (x.dtype, scale is not None and scale.dtype) else tf.float32
-    wide = tf.cast(x, dtype)
-    head = wide
-    if prefix is not None:
-        head = tf.gather(wide, tf.range(prefix), axis=axes[0])
-    y = wide * tf.math.rsqrt(tf.reduce_mean(tf.square(head), axes, keepdims=True) + epsilon)
-    if scale is not None:
-        y *= tf.cast(scale, dtype)
-    if offset is not None:
-        y += tf.cast(offset, dtype)
-    return tf.cast(y, x.dtype)
+
+    @tf.custom_gradient
+    def normalize(x, *weights):
+        y, u = map(tf.stop_gradient, forward(*map(tf.stop_gradient, (x, *weights))))
+
+        def gradient(dy):
+            gradients = first_derivative(dy, x, u, *weights[:1])
+            if len(weights) > 1:
+                gradients.append(column_sum(equation, tf.cast(dy, u.dtype)))
+            return gradients
+
+        return y, gradient
+
+    @tf.custom_gradient
+    def first_derivative(dy, x, u, *scale):
+        arguments = map(tf.stop_gradient, (dy, x, u, *scale))
+        gradients = list(map(tf.stop_gradient, backward(*arguments)))
+
+        def gradient(*upstream):
+            sources = (dy, x, *scale)
+            with tf.GradientTape() as tape:
+                tape.watch(sources)
+                again = _backward_from_scratch(equation, *sources)
+            ddy, dx, *dscale = tape.gradient(again, sources, upstream)
+            return [ddy, dx, None, *dscale]
+
+        return gradients, gradient
+
+    return normalize
+
+
+def _backward_from_scratch(equation, dy, x, *scale):
+    wide = tf.cast(x, wide_dtype(x.dtype))
+    u = _rsqrt(equation, _mean_square(equation, wide, plain_row_sum))
+    return backward(equation, dy, x, u, *scale)
+
+
+def column_sum(equation: Equation, t: tf.Tensor) -> tf.Tensor:
+    """Sums over all axes but those of the scale."""
+    rank = t.shape.rank
+    if rank > 1 and equation.scale_axes == (rank - 1,):
+        # The same sum, several times faster than reduce_sum outside XLA.
+        return tf.raw_ops.BiasAddGrad(out_backprop=t)
+    return tf.reduce_sum(t, [a for a in range(rank) if a not in equation.scale_axes])
+
+
+def _inverse_rms(equation, wide, row_sum):
+    mean_square = _mean_square(equation, wide, row_sum)
+    u = _rsqrt(equation, mean_square)
+    return tf.cond(
+        tf.reduce_all(tf.math.is_finite(mean_square)),
+        lambda: u,
+        lambda: _inverse_rms_of_huge(equation, wide),
+    )
+
+
+def _mean_square(equation, wide, row_sum):
+    head = _head(equation, wide)
+    return row_sum(tf.square(head), equation.axes) / _count(equation, wide)
+
+
+def _rsqrt(equation, mean_square):
+    return _HEADROOM * tf.math.rsqrt(mean_square + equation.epsilon)
+
+
+def _inverse_rms_of_huge(equation, wide):
+    """The same where squares overflow: every row is divided by its largest entry first."""
+    head = _head(equation, wide)
+    largest = tf.maximum(tf.reduce_max(tf.abs(head), equation.axes, keepdims=True), 1)
+    mean_square = tf.reduce_mean(tf.square(head / largest), equation.axes, keepdims=True)
+    return _HEADROOM / (largest * tf.sqrt(mean_square + equation.epsilon / largest / largest))
+
+
+def _head(equation, t):
+    """Returns the entries in the statistic."""
+    if equation.prefix is None:
+        return t
+    return t[(slice(None),) * equation.axes[0] + (slice(equation.prefix),)]
+
+
+def _pad(equation, head, like):
+    """Returns `head` followed by zeros, in the shape of `like`."""
+    if equation.prefix is None:
+        return head
+    [axis] = equation.axes
+    missing = like.shape[axis] - equation.prefix
+    return tf.pad(head, [[0, missing if a == axis else 0] for a in range(like.shape.rank)])
+
+
+def _count(equation, t):
+    """Returns the number of entries in the statistic."""
+    if equation.prefix is not None:
+        return equation.prefix
+    sizes = [t.shape[a] for a in equation.axes]
+    if None not in sizes:
+        return math.prod(sizes)
+    sizes = tf.gather(tf.shape(t, tf.int64), equation.axes)
+    return tf.cast(tf.reduce_prod(sizes), t.dtype)
+
+
+def _folded_scale(equation, wide, scale):
+    if not scale:
+        return tf.constant(1 / _HEADROOM, wide.dtype)
+    return _broadcast(equation, scale[0] / _HEADROOM, wide.shape.rank)
+
+
+def _broadcast(equation, weight, rank):
+    """Gives `weight` the axes that it needs to broadcast against an input of `rank`."""
+    if equation.scale_axes == tuple(range(equation.scale_axes[0], rank)):
+        return weight
+    known = weight.shape.is_fully_defined()
+    sizes = iter(weight.shape if known else tf.unstack(tf.shape(weight)))
+    return tf.reshape(weight, [next(sizes) if a in equation.scale_axes else 1 for a in range(rank)])

@@ -1,14 +1,28 @@
-"""`rms_norm`, the public function."""
+"""`rms_norm`, the public function, and its choice between plain operations and one compiled by XLA."""
 
-from collections.abc import Sequence
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
 from rmsnorm_tf import functional
+from rmsnorm_tf.equation import Equation, check_axis, check_epsilon, check_flag, check_partial
+
+# Where compiling pays, measured with benchmarks/layer.py on a two-core CPU: from this many entries on.
+_ENTRIES_WORTH_COMPILING = 2**14
+
+# Compiling takes about as long as a thousand small calls. So an eager call compiles a shape when it is seen for the
+# third time, and no more shapes than this: inputs of ever new lengths are left to plain operations.
+_SIGHTINGS_BEFORE_COMPILING = 3
+_MOST_SHAPES_COMPILED_EAGERLY = 32
+
+_compiled: dict[tuple, Callable[..., tf.Tensor]] = {}
 
 
 def rms_norm(
-    x: tf.Tensor,
+    x: tf.Tensor | tf.RaggedTensor,
     scale: tf.Tensor | None = None,
     offset: tf.Tensor | None = None,
     *,
@@ -17,18 +31,152 @@ def rms_norm(
     partial: float | None = None,
     epsilon: float = 1e-6,
     fused: bool | None = None,
-) -> tf.Tensor:
-    """Divides `x` by its root mean square over `axis`."""
+) -> tf.Tensor | tf.RaggedTensor:
+    """Divides `x` by its root mean square over `axis`.
+
+    The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside
+    the root. The mean, the root and the products are computed in float32, or in float64 where `x` is
+    float64, and `y` is rounded to the dtype of `x` at the end. Rows whose squares overflow that dtype
+    are normalized like any other. The gradient keeps `x` and one number per row; second derivatives
+    work. There is no mask: every row stands for itself, so padded rows disturb no other.
+
+    >>> rms_norm(tf.constant([[3.0, 4.0]]), epsilon=1e-12).numpy().round(4)
+    array([[0.8485, 1.1314]], dtype=float32)
+
+    Args:
+        x: float16, bfloat16, float32 or float64, of known rank; or a ragged tensor whose last
+            dimension is uniform, normalized over that.
+        scale: The gain, with one dimension for each of `scale_axis`, in the order of x's dimensions.
+            None (default) multiplies by nothing.
+        offset: What is added at the end, shaped like `scale`. None (default) adds nothing.
+        axis: Axis or axes of the mean, in any order, negative ones counted from the end. Default: -1.
+        scale_axis: Axis or axes of `scale` and `offset`. None (default): the same as `axis`.
+        partial: p in (0, 1]; the mean takes the first `ceil(size * p)` entries of the single `axis`
+            only. None (default) takes all.
+        epsilon: Added to the mean square. Default: 1e-6.
+        fused: True compiles with XLA, once for every new shape; False never does, which TFLite and
+            ONNX need. None (default) compiles large inputs of a static shape.
+
+    Returns:
+        A tensor of the shape and dtype of `x`.
+
+    Raises:
+        TypeError: `x`, `scale` or `offset` is not floating point.
+        ValueError: An argument is out of its range, or does not fit the shape of `x`.
+
+    Reference:
+        Zhang & Sennrich 2019, arXiv 1910.07467, equation 4 and section 3.2 (partial).
+    """
+    axis = check_axis("axis", axis)
+    scale_axis = None if scale_axis is None else check_axis("scale_axis", scale_axis)
+    partial = check_partial(partial, axis)
+    epsilon = check_epsilon(epsilon)
+    check_flag("fused", fused, (True, False, None))
+    if isinstance(x, tf.RaggedTensor):
+        rows = functools.partial(rms_norm, scale=scale, offset=offset, partial=partial, epsilon=epsilon, fused=fused)
+        return _over_last_dimension(rows, x, axis, scale_axis)
     x = tf.convert_to_tensor(x)
-    rank = x.shape.rank
-    axes = tuple(sorted({int(a) % rank for a in _tuple(axis)}))
-    scale_axes = axes if scale_axis is None else tuple(sorted(int(a) % rank for a in _tuple(scale_axis)))
-    prefix = None if partial is None else functional.prefix_size(x.shape[axes[0]], partial)
-    shape = [x.shape[a] if a in scale_axes else 1 for a in range(rank)]
-    scale = None if scale is None else tf.reshape(scale, shape)
-    offset = None if offset is None else tf.reshape(offset, shape)
-    return functional.normalize(x, scale, offset, axes, prefix, epsilon)
+    check_dtype("x", x.dtype)
+    if x.shape.rank is None:
+        raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
+    equation = Equation.for_shape(x.shape, axis, scale_axis, partial, epsilon)
+    weights = _weights(equation, x, scale, offset)
+    return _implementation(equation, x, weights, fused)(x, *weights)
 
 
-def _tuple(axis):
-    return tuple(axis) if isinstance(axis, Sequence) else (axis,)
+def check_dtype(name: str, dtype: tf.DType | str) -> None:
+    """Raises a TypeError unless `dtype` is floating point."""
+    dtype = tf.as_dtype(dtype)
+    if not dtype.is_floating:
+        raise TypeError(
+            f"{name} must be float16, bfloat16, float32 or float64, got {dtype.name}. "
+            f"Cast it first, for example with tf.cast({name}, tf.float32)."
+        )
+
+
+def _weights(equation, x, scale, offset):
+    """Returns scale and offset in the wide dtype, as few as have to be there."""
+    wide = functional.wide_dtype(x.dtype)
+    shape = tf.TensorShape(equation.scale_shape(x.shape))
+    weights = []
+    for name, weight in (("scale", scale), ("offset", offset)):
+        if weight is None:
+            continue
+        weight = tf.convert_to_tensor(weight, dtype_hint=wide)
+        check_dtype(name, weight.dtype)
+        if not weight.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"{name} has shape {weight.shape}, but x of shape {x.shape} needs {shape}: its sizes at "
+                f"{equation.scale_axes}. Reshape {name}, or choose another scale_axis."
+            )
+        weights.append(tf.cast(weight, wide))
+    if scale is None and offset is not None:
+        weights.insert(0, tf.ones_like(weights[0]))
+    return weights
+
+
+def _implementation(equation, x, weights, fused):
+    key = (equation, tuple(x.shape), x.dtype, len(weights))
+    if fused is None:
+        fused = _compiling_pays(key, x)
+    if not fused:
+        return functional.differentiable(
+            equation,
+            functools.partial(functional.forward, equation),
+            functools.partial(functional.backward, equation),
+        )
+    if key not in _compiled:
+        _compiled[key] = _compile(equation)
+    return _compiled[key]
+
+
+def _compiling_pays(key, x):
+    if not x.shape.is_fully_defined() or math.prod(x.shape) < _ENTRIES_WORTH_COMPILING:
+        return False
+    if key in _compiled or not tf.executing_eagerly():
+        return True
+    seen = next(_sightings(key)) >= _SIGHTINGS_BEFORE_COMPILING
+    return seen and len(_compiled) < _MOST_SHAPES_COMPILED_EAGERLY
+
+
+@functools.lru_cache(maxsize=1024)
+def _sightings(key):
+    return itertools.count(1)
+
+
+def _compile(equation):
+    def xla(function):
+        function = functools.partial(function, equation, row_sum=_vectorized_row_sum)
+        return tf.function(function, jit_compile=True, autograph=False)
+
+    return functional.differentiable(equation, xla(functional.forward), xla(functional.backward))
+
+
+def _vectorized_row_sum(t, axes):
+    """Sums rows as eight slices first: XLA vectorizes sums between rows on a CPU, but not along one."""
+    size = t.shape[-1]
+    if axes == (t.shape.rank - 1,) and size is not None and size % 8 == 0 and size > 8:
+        t = tf.add_n(tf.split(t, 8, axis=-1))
+    return functional.plain_row_sum(t, axes)
+
+
+def _over_last_dimension(function, x, axis, scale_axis):
+    """Applies `function` to the rows of a ragged tensor."""
+    last = x.shape.rank - 1
+    for name, value in (("axis", axis), ("scale_axis", scale_axis)):
+        if value not in (None, -1, last, (-1,), (last,)):
+            raise ValueError(
+                f"{name} must be the last axis for a ragged tensor, got {name}={value}: other axes differ in "
+                "length from row to row. Use axis=-1, or x.to_tensor() and a mask."
+            )
+    size = x.shape[-1]
+    if size is None:
+        raise ValueError(
+            f"x is ragged in its last dimension, over which it is to be normalized: its shape is {x.shape}. "
+            "Use a ragged tensor whose last dimension is uniform."
+        )
+
+    def rows(values):
+        return tf.reshape(function(tf.reshape(values, [-1, size])), tf.shape(values))
+
+    return tf.ragged.map_flat_values(rows, x)

@@ -1,41 +1,107 @@
 """`RMSNormalization`, the Keras layer: weights, axes and config around `rms_norm`."""
 
+import os
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.fused import rms_norm
+from rmsnorm_tf.equation import (
+    Equation,
+    check_axis,
+    check_epsilon,
+    check_flag,
+    check_partial,
+)
+from rmsnorm_tf.fused import check_dtype, rms_norm
+
+if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
+    raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
+if keras.backend.backend() != "tensorflow":
+    raise ImportError(
+        f"rmsnorm_tf needs the TensorFlow backend of Keras, got {keras.backend.backend()!r}. Set "
+        "KERAS_BACKEND=tensorflow before Python starts, or change it in ~/.keras/keras.json."
+    )
 
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormalization(keras.layers.Layer):
-    """Divides its input by the root mean square over `axis`."""
+    """Divides its input by the root mean square over `axis`, and learns a gain.
+
+    The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside
+    the root. The statistic and the products run in at least float32, on the input in the dtype in
+    which it arrives: a float32 input under the `mixed_float16` policy is cast down after the norm,
+    not before. The weights are at least float32 too, and are used unrounded. A mask is passed on, and
+    takes no part in the statistic.
+
+    >>> layer = RMSNormalization(epsilon=1e-12)
+    >>> layer(tf.constant([[3.0, 4.0]])).numpy().round(4)
+    array([[0.8485, 1.1314]], dtype=float32)
+    >>> [(weight.name, tuple(weight.shape)) for weight in layer.weights]
+    [('scale', (2,))]
+
+    Weights saved by a `keras.layers.RMSNormalization()` load into a `RMSNormalization()`.
+
+    Args:
+        axis: Axis or axes of the mean, in any order, negative ones counted from the end. Use 1 for
+            channels-first images. Default: -1.
+        scale_axis: Axis or axes that have a gain and an offset of their own. None (default): the same
+            as `axis`. With `axis=(1, 2), scale_axis=-1` an image is normalized over its height and
+            width, with a gain per channel.
+        epsilon: Added to the mean square, inside the root. Default: 1e-6.
+        partial: p in (0, 1]; the mean takes the first `ceil(size * p)` entries of the single `axis`
+            only. None (default) takes all.
+        scale: Whether to multiply by a gain. Default: True.
+        center: Whether to add an offset. Default: False.
+        zero_centered_scale: Whether to multiply by `1 + scale`, so that weight decay draws the gain
+            towards 1. Default: False.
+        scale_initializer: For the gain. None (default): ones, or zeros if it is zero-centered.
+        offset_initializer: For the offset. Default: "zeros".
+        scale_regularizer: For the gain. Default: None.
+        offset_regularizer: For the offset. Default: None.
+        scale_constraint: For the gain. Default: None.
+        offset_constraint: For the offset. Default: None.
+        fused: True compiles with XLA, once for every new shape; False never does, which TFLite and
+            ONNX need. None (default) compiles large inputs of a static shape.
+        **kwargs: Of every Keras layer: name, dtype, trainable, activity_regularizer.
+
+    Raises:
+        TypeError: An input is not floating point.
+        ValueError: An argument is out of its range, or the input's shape does not fit them.
+
+    Reference:
+        Zhang & Sennrich 2019, arXiv 1910.07467, equation 4 and section 3.2 (partial).
+    """
 
     def __init__(
         self,
-        axis=-1,
-        scale_axis=None,
-        epsilon=1e-6,
-        partial=None,
-        scale=True,
-        center=False,
-        zero_centered_scale=False,
-        scale_initializer=None,
-        offset_initializer="zeros",
-        scale_regularizer=None,
-        offset_regularizer=None,
-        scale_constraint=None,
-        offset_constraint=None,
-        fused=None,
-        **kwargs,
-    ):
+        axis: int | Sequence[int] = -1,
+        scale_axis: int | Sequence[int] | None = None,
+        epsilon: float = 1e-6,
+        partial: float | None = None,
+        scale: bool = True,
+        center: bool = False,
+        zero_centered_scale: bool = False,
+        scale_initializer: Any = None,
+        offset_initializer: Any = "zeros",
+        scale_regularizer: Any = None,
+        offset_regularizer: Any = None,
+        scale_constraint: Any = None,
+        offset_constraint: Any = None,
+        fused: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(autocast=False, **kwargs)
-        self.axis = axis
-        self.scale_axis = scale_axis
-        self.epsilon = epsilon
-        self.partial = partial
-        self.use_scale = scale
-        self.center = center
-        self.zero_centered_scale = zero_centered_scale
+        self.axis = check_axis("axis", axis)
+        self.scale_axis = None if scale_axis is None else check_axis("scale_axis", scale_axis)
+        self.epsilon = check_epsilon(epsilon)
+        self.partial = check_partial(partial, self.axis)
+        self.use_scale = check_flag("scale", scale)
+        self.center = check_flag("center", center)
+        self.zero_centered_scale = check_flag("zero_centered_scale", zero_centered_scale)
+        if zero_centered_scale and not scale:
+            raise ValueError("zero_centered_scale=True needs a scale, got scale=False. Drop one of the two arguments.")
         if scale_initializer is None:
             scale_initializer = "zeros" if zero_centered_scale else "ones"
         self.scale_initializer = keras.initializers.get(scale_initializer)
@@ -44,43 +110,30 @@ class RMSNormalization(keras.layers.Layer):
         self.offset_regularizer = keras.regularizers.get(offset_regularizer)
         self.scale_constraint = keras.constraints.get(scale_constraint)
         self.offset_constraint = keras.constraints.get(offset_constraint)
-        self.fused = fused
+        self.fused = check_flag("fused", fused, (True, False, None))
         self.supports_masking = True
+        self.scale = None
+        self.offset = None
 
-    def build(self, input_shape):
-        axis = self.axis if self.scale_axis is None else self.scale_axis
-        axes = (axis,) if isinstance(axis, int) else axis
-        shape = tuple(input_shape[a] for a in sorted(a % len(input_shape) for a in axes))
-        dtype = keras.backend.result_type(self.variable_dtype, "float32")
-        self.scale = self.offset = None
+    def build(self, input_shape: Sequence[int | None]) -> None:
+        shape = self._weight_shape(input_shape)
         if self.use_scale:
-            self.scale = self.add_weight(
-                shape,
-                name="scale",
-                dtype=dtype,
-                autocast=False,
-                initializer=self.scale_initializer,
-                regularizer=self.scale_regularizer,
-                constraint=self.scale_constraint,
+            self.scale = self._add_wide_weight(
+                "scale", shape, self.scale_initializer, self.scale_regularizer, self.scale_constraint
             )
         if self.center:
-            self.offset = self.add_weight(
-                shape,
-                name="offset",
-                dtype=dtype,
-                autocast=False,
-                initializer=self.offset_initializer,
-                regularizer=self.offset_regularizer,
-                constraint=self.offset_constraint,
+            self.offset = self._add_wide_weight(
+                "offset", shape, self.offset_initializer, self.offset_regularizer, self.offset_constraint
             )
 
-    def call(self, inputs):
-        scale = self.scale
-        if self.zero_centered_scale:
-            scale = 1 + scale
+    def call(self, inputs: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
+        check_dtype("inputs", inputs.dtype)
+        arrived = keras.backend.standardize_dtype(inputs.dtype)
+        # Never casts down.
+        x = tf.cast(inputs, keras.backend.result_type(arrived, self.compute_dtype))
         y = rms_norm(
-            inputs,
-            scale,
+            x,
+            1 + self.scale if self.zero_centered_scale else self.scale,
             self.offset,
             axis=self.axis,
             scale_axis=self.scale_axis,
@@ -90,10 +143,19 @@ class RMSNormalization(keras.layers.Layer):
         )
         return tf.cast(y, self.compute_dtype)
 
-    def compute_output_shape(self, input_shape):
-        return input_shape
+    def compute_output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+        check_dtype("inputs", inputs.dtype)
+        return keras.KerasTensor(
+            self.compute_output_shape(inputs.shape),
+            dtype=self.compute_dtype,
+            ragged=getattr(inputs, "ragged", False),
+        )
 
-    def get_config(self):
+    def compute_output_shape(self, input_shape: Sequence[int | None]) -> tuple[int | None, ...]:
+        self._equation(input_shape)
+        return tuple(input_shape)
+
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "axis": self.axis,
@@ -111,3 +173,27 @@ class RMSNormalization(keras.layers.Layer):
             "offset_constraint": keras.constraints.serialize(self.offset_constraint),
             "fused": self.fused,
         }
+
+    def _equation(self, input_shape):
+        return Equation.for_shape(input_shape, self.axis, self.scale_axis, self.partial, self.epsilon)
+
+    def _weight_shape(self, input_shape):
+        equation = self._equation(input_shape)
+        shape = equation.scale_shape(input_shape)
+        if None in shape and (self.use_scale or self.center):
+            raise ValueError(
+                f"scale and offset need the sizes of the axes {equation.scale_axes}, which are not all known in "
+                f"an input of shape {tuple(input_shape)}. Give them fixed sizes, or use scale=False, center=False."
+            )
+        return shape
+
+    def _add_wide_weight(self, name, shape, initializer, regularizer, constraint):
+        return self.add_weight(
+            shape=shape,
+            name=name,
+            dtype=keras.backend.result_type(self.variable_dtype, "float32"),
+            autocast=False,
+            initializer=initializer,
+            regularizer=regularizer,
+            constraint=constraint,
+        )
