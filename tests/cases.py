@@ -1,0 +1,115 @@
+"""One table of small cases, over which every promise that cuts across layers is tested once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import numpy as np
+
+from rmsnorm_tf import RMSNormalization, rms_norm
+from tests import reference
+
+# What a correct result may differ by from the float64 equation, relative to the largest value in it: a few roundings
+# in the dtype of the result.
+TOLERANCE = {"float64": 1e-14, "float32": 1e-6, "bfloat16": 5e-3, "float16": 6e-4}
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Normalize(keras.layers.Layer):
+    """`rms_norm` as a layer, so that the function goes where layers go."""
+
+    def call(self, inputs):
+        return rms_norm(inputs, partial=0.5, fused=False)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer, an input for it, and what the equation says about the two.
+
+    Attributes:
+        name: Shown as the test's id.
+        covers: The public name that the case stands for.
+        make: Builds the layer.
+        shape: The input's shape without batch.
+        equation: Arguments of `reference.rms_norm` besides x, scale and offset.
+        zero_centered: Whether the reference's scale is one more than the weight.
+        free: Axes, batch included, that may be unknown in the graph.
+        portable: Whether TFLite and ONNX take it.
+    """
+
+    name: str
+    covers: str
+    make: Callable[[], keras.layers.Layer]
+    shape: tuple[int, ...]
+    equation: dict[str, Any] = field(default_factory=dict)
+    zero_centered: bool = False
+    free: Sequence[int] = (0,)
+    portable: bool = True
+
+    def input(self, batch: int = 2, dtype: str = "float32") -> np.ndarray:
+        return np.random.default_rng(1).normal(size=(batch, *self.shape)).astype(dtype)
+
+    def layer(self) -> keras.layers.Layer:
+        """Returns the layer, built, with weights among which no two are alike."""
+        layer = self.make()
+        layer.build((None, *self.shape))
+        rng = np.random.default_rng(2)
+        layer.set_weights([rng.normal(size=w.shape) for w in layer.weights])
+        return layer
+
+    def model(self, **options) -> keras.Model:
+        inputs = keras.Input(self.shape, **options)
+        return keras.Model(inputs, self.layer()(inputs))
+
+    def expected(self, x: np.ndarray, layer: keras.layers.Layer) -> np.ndarray:
+        """Returns the layer's output as the reference has it."""
+        weights = {w.name: w.numpy() for w in layer.weights}
+        if self.zero_centered:
+            weights["scale"] = 1 + weights["scale"]
+        return reference.rms_norm(x, **weights, **self.equation)
+
+
+def rms_normalization(name, shape, equation=None, *, zero_centered=False, free=(0,), **arguments) -> Case:
+    arguments.setdefault("fused", False)
+    return Case(
+        name,
+        "RMSNormalization",
+        lambda: RMSNormalization(**arguments),
+        shape,
+        equation or {},
+        zero_centered,
+        free,
+        portable=not arguments["fused"],
+    )
+
+
+CASES = [
+    Case("function", "rms_norm", Normalize, (5, 8), {"k": 4}, free=(0, 1)),
+    rms_normalization("default", (5, 8), fused=None, free=(0, 1)),
+    rms_normalization("compiled", (3, 16), fused=True, free=()),
+    rms_normalization("partial", (30,), {"k": 3}, partial=0.1),
+    rms_normalization("offset", (6,), scale=False, center=True),
+    rms_normalization("zero-centered", (6,), zero_centered=True, zero_centered_scale=True, center=True),
+    rms_normalization("channels-first", (3, 4, 4), {"axis": 1}, axis=1, free=(0, 2, 3)),
+    rms_normalization("partial-channels-first", (10, 3), {"axis": 1, "k": 5}, axis=1, partial=0.5),
+    rms_normalization("outer-axes", (3, 4, 3), {"axis": (1, 3)}, axis=(-1, 1), center=True),
+    rms_normalization("trailing-axes", (3, 4, 3), {"axis": (2, 3)}, axis=(2, 3)),
+    rms_normalization(
+        "image",
+        (4, 5, 3),
+        {"axis": (1, 2), "scale_axis": 3},
+        axis=(1, 2),
+        scale_axis=-1,
+        center=True,
+        free=(0, 1, 2),
+    ),
+]
+
+
+def assert_close(actual, expected, dtype: str = "float32", factor: float = 1) -> None:
+    """Compares by the largest absolute difference, relative to the largest expected value."""
+    actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
+    assert actual.shape == expected.shape
+    bound = factor * TOLERANCE[dtype] * np.max(np.abs(expected), initial=1e-300)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=bound)

@@ -1,0 +1,26 @@
+"""What every test file shares."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+@pytest.fixture
+def run_python(tmp_path):
+    """Runs a script in a new interpreter, elsewhere, and returns the finished process."""
+
+    def run(script, *arguments, **environment):
+        return subprocess.run(
+            [sys.executable, "-c", script, *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return run

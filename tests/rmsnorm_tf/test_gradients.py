@@ -1,0 +1,169 @@
+"""Gradients: against differences, where the input is extreme, of second order, and what they keep."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rmsnorm_tf import RMSNormalization, rms_norm
+from tests import reference
+from tests.cases import TOLERANCE, assert_close
+
+PATHS = [False, True]
+VARIANTS = [
+    {},
+    {"partial": 0.3},
+    {"axis": 1},
+    {"axis": 1, "partial": 0.5},
+    {"axis": (1, -1)},
+    {"axis": 1, "scale_axis": 2},
+]
+
+
+def weights_for(x, axis=-1, scale_axis=None, **_):
+    axes = sorted(np.atleast_1d(axis if scale_axis is None else scale_axis) % x.ndim)
+    rng = np.random.default_rng(1)
+    return [rng.normal(size=[x.shape[a] for a in axes]) for _ in range(2)]
+
+
+def gradients_of(function, sources, dy):
+    sources = [tf.convert_to_tensor(s) for s in sources]
+    with tf.GradientTape() as tape:
+        tape.watch(sources)
+        y = function(*sources)
+    return tape.gradient(y, sources, dy)
+
+
+@pytest.mark.parametrize("fused", PATHS)
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_first_derivative(variant, fused):
+    rng = np.random.default_rng(0)
+    x, dy = rng.normal(size=(2, 2, 4, 8))
+    sources = [x, *weights_for(x, **variant)]
+    actual = gradients_of(lambda *s: rms_norm(*s, **variant, fused=fused), sources, dy)
+    equation = {k: v for k, v in variant.items() if k != "partial"}
+    equation["k"] = {0.3: 3, 0.5: 2}.get(variant.get("partial"))
+    for i, gradient in enumerate(actual):
+
+        def loss(source, i=i):
+            return np.sum(dy * reference.rms_norm(*sources[:i], source, *sources[i + 1 :], **equation))
+
+        np.testing.assert_allclose(gradient, reference.numerical_gradient(loss, sources[i]), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("fused", PATHS)
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_second_derivative(variant, fused, graph):
+    rng = np.random.default_rng(0)
+    x, dy, upstream = rng.normal(size=(3, 2, 2, 4))
+    scale, _ = weights_for(x, **variant)
+
+    def first(x, scale, dy):
+        return gradients_of(lambda x, s: rms_norm(x, s, **variant, fused=fused), [x, scale], dy)[0]
+
+    first = tf.function(first) if graph else first
+    sources = [x, scale, dy]
+    actual = gradients_of(first, sources, upstream)
+    for i, gradient in enumerate(actual):
+
+        def loss(source, i=i):
+            return np.sum(upstream * first(*map(tf.constant, [*sources[:i], source, *sources[i + 1 :]])))
+
+        np.testing.assert_allclose(gradient, reference.numerical_gradient(loss, sources[i]), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("fused", PATHS)
+def test_jacobian_and_a_persistent_tape_around_a_graph(fused):
+    x = tf.constant(np.random.default_rng(0).normal(size=(2, 8)))
+
+    @tf.function
+    def first(x):
+        return gradients_of(lambda x: tf.sin(rms_norm(x, fused=fused)), [x], tf.ones_like(x))[0]
+
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = first(x)
+    jacobian = tape.jacobian(y, x)
+    np.testing.assert_allclose(jacobian, tf.transpose(jacobian, (2, 3, 0, 1)), atol=1e-13)
+    np.testing.assert_allclose(tf.reduce_sum(jacobian, (0, 1)), tape.gradient(y, x), atol=1e-12)
+
+
+@pytest.mark.parametrize("fused", PATHS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_zero_rows(dtype, fused):
+    dy = tf.constant([[1.0, -2.0, 0.5, 4.0]], dtype)
+    dx, dscale = gradients_of(
+        lambda x, s: rms_norm(x, s, epsilon=1e-4, fused=fused), [tf.zeros_like(dy), tf.constant([1.0, 2, 3, 4])], dy
+    )
+    assert_close(tf.cast(dx, tf.float64), [[100, -400, 150, 1600]], dtype)
+    np.testing.assert_array_equal(dscale, np.zeros(4))
+
+
+@pytest.mark.parametrize("fused", PATHS)
+@pytest.mark.parametrize("size", [1e19, 1e25, 1e36])
+def test_squares_that_overflow(size, fused):
+    rng = np.random.default_rng(0)
+    x, dy = rng.uniform(-1, 1, size=(2, 3, 8)).astype(np.float32)
+    scale = rng.normal(size=8).astype(np.float32)
+
+    def gradients(factor):
+        normalize = lambda x, s: rms_norm(x * factor, s, epsilon=1e-30, fused=fused)  # noqa: E731
+        return gradients_of(normalize, [x, scale], dy)
+
+    # With respect to x, the chain through x * factor makes the gradient the same for every factor.
+    for huge, ordinary in zip(gradients(size), gradients(1.0), strict=True):
+        assert_close(huge, ordinary, factor=20)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("variant", [{}, {"partial": 0.3}], ids=str)
+def test_fused_gradient_equals_the_composed_one(variant, dtype):
+    rng = np.random.default_rng(0)
+    x, dy = tf.cast(rng.normal(size=(2, 40, 64)), dtype)
+    weights = [tf.cast(w, tf.float32) for w in weights_for(x.numpy())]
+    both = [gradients_of(lambda *s, f=f: rms_norm(*s, **variant, fused=f), [x, *weights], dy) for f in PATHS]
+    for i, (composed, compiled) in enumerate(zip(*both, strict=True)):
+        assert composed.dtype == compiled.dtype
+        assert_close(tf.cast(compiled, tf.float64), tf.cast(composed, tf.float64), dtype if i == 0 else "float32", 2)
+
+
+def source(tensor):
+    """Follows identities, which share their input's memory."""
+    while tensor.op.type in ("Identity", "IdentityN", "StopGradient"):
+        tensor = tensor.op.inputs[tensor.value_index]
+    return tensor
+
+
+def kept_for_backward(layer, x):
+    """Returns the forward tensors that the backward pass of `layer` takes in a graph."""
+    kept = {}
+
+    @tf.function
+    def run(x, dy):
+        y = layer(x)
+        forward = set(x.graph.get_operations())
+        gradients = tf.gradients(y, [x, *layer.trainable_weights], dy)
+        for operation in set(x.graph.get_operations()) - forward:
+            kept.update({source(t).name: source(t) for t in operation.inputs if t.op in forward})
+        return gradients
+
+    run.get_concrete_function(x, tf.ones_like(x))
+    kept.pop("dy:0")
+    return [t for t in kept.values() if t.op.type != "Const"]
+
+
+@pytest.mark.parametrize("fused", PATHS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_backward_keeps_the_input_and_one_number_per_row(dtype, fused):
+    rows, units = 40, 64
+    layer = RMSNormalization(dtype=dtype, center=True, fused=fused)
+    layer.build((rows, units))
+    kept = kept_for_backward(layer, tf.ones((rows, units), dtype))
+    sizes = sorted(((t.dtype.name, tuple(t.shape)) for t in kept), key=str)
+    assert sizes == sorted([(dtype, (rows, units)), ("float32", (rows, 1)), ("float32", (units,))], key=str)
+
+
+def test_the_count_of_kept_tensors_sees_what_another_layer_keeps():
+    kept = kept_for_backward(keras.layers.RMSNormalization(), tf.ones((40, 64)))
+    assert sum(t.shape == (40, 64) for t in kept) >= 2
