@@ -1,4 +1,4 @@
-"""The commands: `python -m nmt corpus | vocab | train | translate | score | export`."""
+"""The commands: `python -m nmt corpus | vocab | train | translate | score | export | import-nematus`."""
 
 import argparse
 import contextlib
@@ -20,6 +20,7 @@ from .config import STOPPING, Config, add_options, make_config, read_options
 from .data import ParallelText, TrainingData, ValidationData, encode_pairs, map_by_length, pair_length
 from .errors import UserError
 from .export import Translator, save_translator
+from .nematus import import_checkpoint
 from .rnnsearch import Rates, RNNSearch
 from .training import BEST, Trainer
 from .vocab import Vocabulary, load_vocabulary, train_sentencepiece
@@ -125,6 +126,17 @@ def export(arguments: argparse.Namespace) -> None:
     save_translator(translator, arguments.to)
 
 
+def import_nematus(arguments: argparse.Namespace) -> None:
+    """Makes a model of a Nematus checkpoint."""
+    import_checkpoint(
+        arguments.checkpoint,
+        arguments.to,
+        arguments.dictionaries,
+        weights=BEST,
+        build=lambda config: _build(config, config.dictionaries).model.variables,
+    )
+
+
 def _build(config: Config, vocabularies: tuple[Path, Path]) -> System:
     source = load_vocabulary(vocabularies[0], config.source_vocab_size)
     target = load_vocabulary(vocabularies[1], config.target_vocab_size)
@@ -227,7 +239,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(function) -> argparse.ArgumentParser:
         described = {"help": function.__doc__.rstrip("."), "description": function.__doc__}
-        added = commands.add_parser(function.__name__, **described)
+        added = commands.add_parser(function.__name__.replace("_", "-"), **described)
         added.set_defaults(run=function)
         return added
 
@@ -266,6 +278,17 @@ def _parser() -> argparse.ArgumentParser:
     _add_model(added)
     added.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the SavedModel goes")
     _add_search(added)
+
+    added = command(import_nematus)
+    added.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="its name without ending: .../model-20")
+    added.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the model goes")
+    added.add_argument(
+        "--dictionaries",
+        type=Path,
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="its .json dictionaries (default: those its options name)",
+    )
     return parser
 
 

@@ -96,7 +96,11 @@ class Decoder(Block):
             self.from_word = Projection(embedding, embedding, normalization, "from_word")
             self.from_state = Projection(units, embedding, normalization, "from_state")
             self.from_context = Projection(2 * units, embedding, normalization, "from_context")
-            self.activation = keras.layers.PReLU() if activation == "prelu" else keras.layers.Activation(activation)
+            name = "output_activation"
+            if activation == "prelu":
+                self.activation = keras.layers.PReLU(alpha_initializer="ones", name=name)
+            else:
+                self.activation = keras.layers.Activation(activation, name=name)
             self.activation.build((None, embedding))
         self.output_bias = self.add_weight(shape=(words,), initializer="zeros", name="output_bias")
         self.output_kernel = None

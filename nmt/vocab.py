@@ -56,19 +56,22 @@ class DictionaryVocabulary(tf.Module):
 
     Args:
         path: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0 and `UNK` (or `<UNK>`) its own.
-        size: Words with an id of at least `size` count as unknown; `None` takes all.
+        size: Words with an id of at least `size` count as unknown, and an id without a word decodes to the unknown
+            word; `None` is the number of words.
     """
 
     def __init__(self, path: Path, size: int | None = None):
         super().__init__()
         ids = _read_dictionary(path)
-        self.size = min(size or len(ids), len(ids))
-        words = sorted(ids, key=ids.get)[: self.size]
+        self.size = size or len(ids)
+        words = sorted(ids, key=ids.get)
         unknown = ids.get("UNK", ids.get("<UNK>"))
+        unused = [words[unknown]] * (self.size - len(words))
+        words = words[: self.size]
         # The end is left out: no word of a text ends the sentence.
-        initializer = tf.lookup.KeyValueTensorInitializer(words[1:], tf.range(1, self.size))
+        initializer = tf.lookup.KeyValueTensorInitializer(words[1:], tf.range(1, len(words)))
         self._ids = tf.lookup.StaticHashTable(initializer, default_value=unknown)
-        self._words = tf.constant(words)
+        self._words = tf.constant(words + unused)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Maps strings `[batch]` to ids `[batch, (tokens)]`, without the end of sentence."""

@@ -1,0 +1,259 @@
+"""Checkpoints of Nematus's RNN model, v0.3 to master, made into models of ours.
+
+The one file that knows Nematus's names: of options, in all their spellings, and of variables. Only the weights are
+taken over; what its optimizer held is not.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from .checkpoints import save_checkpoint
+from .config import Config, make_config, read_options
+from .errors import UserError
+
+# Our options that Nematus has too, in its spellings; the dropout rates are apart.
+_OPTIONS = {
+    "embedding_size": ("embedding_size", "dim_word"),
+    "state_size": ("state_size", "dim"),
+    "source_vocab_size": ("source_vocab_sizes", "source_vocab_size", "n_words_src"),
+    "target_vocab_size": ("target_vocab_size", "n_words"),
+    "tie_decoder_embeddings": ("tie_decoder_embeddings",),
+    "output_hidden_activation": ("output_hidden_activation",),
+    "label_smoothing": ("label_smoothing",),
+    "maxlen": ("maxlen",),
+    "batch_size": ("batch_size",),
+    "learning_rate": ("learning_rate", "lrate"),
+    "adam_beta1": ("adam_beta1",),
+    "adam_beta2": ("adam_beta2",),
+    "adam_epsilon": ("adam_epsilon",),
+    "clip_c": ("clip_c",),
+    "translation_maxlen": ("translation_maxlen",),
+}
+_TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
+_RATES = ("embedding", "hidden", "source", "target")
+
+# Options that change the model, and the one value at which ours is that model.
+_SUPPORTED = {
+    ("model_type",): "rnn",
+    ("rnn_enc_depth", "enc_depth"): 1,
+    ("rnn_enc_transition_depth", "enc_recurrence_transition_depth"): 1,
+    ("rnn_dec_depth", "dec_depth"): 1,
+    ("rnn_dec_base_transition_depth", "dec_base_recurrence_transition_depth"): 2,
+    ("factors",): 1,
+    ("rnn_lexical_model", "lexical_model"): False,
+    ("softmax_mixture_size",): 1,
+    ("tie_encoder_decoder_embeddings",): False,
+    ("exponential_smoothing",): 0,
+}
+
+# Where our paths begin otherwise than Nematus's names; the first that fits is taken.
+_LAYERS = {
+    "encoder/forward/": "encoder/forward-stack/level0/gru0/",
+    "encoder/backward/": "encoder/backward-stack/level0/gru0/",
+    "decoder/word_gru/": "decoder/base/gru0/",
+    "decoder/attention/": "decoder/base/attention/",
+    "decoder/context_gru/": "decoder/base/gru1/",
+    "decoder/initial_state/": "decoder/initial_state_constructor/",
+    "decoder/from_word/": "decoder/next_word_predictor/prev_emb_to_hidden/",
+    "decoder/from_state/": "decoder/next_word_predictor/state_to_hidden/",
+    "decoder/from_context/": "decoder/next_word_predictor/attended_context_to_hidden/",
+    "decoder/output_activation/": "decoder/next_word_predictor/hidden_prelu/",
+    "decoder/output_": "decoder/next_word_predictor/hidden_to_logits/",
+}
+# The last part of our paths, and what versions of Nematus call it.
+_WEIGHTS = {
+    "kernel": ("W",),
+    "bias": ("b",),
+    "gamma": ("new_std",),
+    "beta": ("new_mean",),
+    "scale": ("scale", "new_std"),  # of RMSNorm: a class of its own in master, LayerNorm's name in a patched v0.3
+    "alpha": ("slope",),
+}
+_TRANSPOSED = "decoder/output_kernel"
+
+
+def import_checkpoint(
+    checkpoint: Path,
+    to: Path,
+    dictionaries: tuple[Path, Path] | None,
+    *,
+    weights: str,
+    build: Callable[[Config], Iterable[keras.Variable]],
+) -> None:
+    """Writes a model directory with the weights of a Nematus checkpoint.
+
+    Args:
+        checkpoint: Name of the checkpoint without ending, as Nematus's `-m` takes it.
+        to: The directory to make.
+        dictionaries: Source and target dictionary; those that the checkpoint's options name if `None`.
+        weights: Name of the file in it that gets the weights.
+        build: Returns the variables of the model of a configuration.
+
+    Raises:
+        UserError: `to` is there already, a file is missing or damaged, an option is not supported, or the variables
+            are not those of the model.
+    """
+    if to.exists():
+        raise UserError(f"{to} is there already; remove it or import to another place")
+    options_path, arrays = _options_path(checkpoint), _read_arrays(checkpoint)
+    config = read_config(options_path, dictionaries)
+    variables = list(build(config))
+    _assign(variables, arrays, checkpoint)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{to.name}.", suffix=".part", dir=to.parent) as aside:
+        directory = Path(aside) / "model"
+        directory.mkdir()
+        for side, path in zip(("source", "target"), config.dictionaries, strict=True):
+            shutil.copyfile(path, directory / f"{side}.json")
+        shutil.copyfile(options_path, directory / "nematus.json")
+        config.save(directory / "config.json")
+        save_checkpoint(directory / weights, variables, {})
+        directory.rename(to)
+
+
+def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Config:
+    """Returns the configuration that makes the model of Nematus's options.
+
+    Raises:
+        UserError: Names every option that is not supported.
+    """
+    options = read_options(path)
+    refused = [
+        f"{path}: {name} is {options[name]!r}; only {supported!r} is supported"
+        for spellings, supported in _SUPPORTED.items()
+        for name in spellings
+        if options.get(name) not in (None, supported)
+    ]
+    if refused:
+        raise UserError("\n".join(refused))
+    ours = {name: _given(options, spellings) for name, spellings in _OPTIONS.items()}
+    if isinstance(ours["source_vocab_size"], list):  # one for each factor
+        (ours["source_vocab_size"],) = ours["source_vocab_size"]
+    for name in ("source_vocab_size", "target_vocab_size", "clip_c"):
+        if isinstance(ours[name], int | float) and ours[name] <= 0:  # as large as the dictionary; no clipping
+            ours[name] = None
+    ours |= {f"rnn_dropout_{rate}": _dropout(options, rate) for rate in _RATES}
+    ours = {name: value for name, value in ours.items() if value is not None}
+    return make_config(
+        {
+            **ours,
+            **{name: options.get(name) or "" for name in _TEXTS},
+            "dictionaries": tuple(str(_dictionary(name, path)) for name in dictionaries or _named(options, path)),
+            "layer_normalization_type": _kind(options),
+        }
+    )
+
+
+def _given(options: dict[str, Any], spellings: Iterable[str]) -> Any:
+    """Returns the value of an option in whichever spelling, or `None`."""
+    return next((options[name] for name in spellings if options.get(name) is not None), None)
+
+
+def _dropout(options: dict[str, Any], rate: str) -> float:
+    """v0.3 has rates other than 0 by default, and a switch that turns them on."""
+    if not _given(options, ("rnn_use_dropout", "use_dropout")):
+        return 0.0
+    return _given(options, (f"rnn_dropout_{rate}", f"dropout_{rate}")) or 0.0
+
+
+def _kind(options: dict[str, Any]) -> str:
+    if not _given(options, ("rnn_layer_normalization", "use_layer_norm", "layer_normalisation")):
+        return "none"
+    return options.get("layer_normalization_type") or "layernorm"
+
+
+def _named(options: dict[str, Any], path: Path) -> list[Path]:
+    """Returns the dictionaries that the options name."""
+    names = [Path(name) for name in options.get("dictionaries") or ()]
+    if len(names) != 2:
+        raise UserError(f"{path} names {len(names)} dictionaries, not 2; give --dictionaries SOURCE TARGET")
+    return names
+
+
+def _dictionary(name: Path, path: Path) -> Path:
+    """Finds a dictionary where its name says, or else beside the options."""
+    places = [place for place in (name, path.parent / name.name) if place.is_file()]
+    if not places:
+        raise UserError(f"there is no dictionary {name}, nor one beside {path}; give --dictionaries SOURCE TARGET")
+    if places[0].suffix != ".json":
+        raise UserError(f"the dictionary {places[0]} must end in .json; give a copy as --dictionaries SOURCE TARGET")
+    return places[0]
+
+
+def _options_path(checkpoint: Path) -> Path:
+    """Returns MODEL-N.json of MODEL-N if there is one, or else MODEL.json, which is all that v0.3 writes."""
+    names = [checkpoint.name, re.sub(r"-\d+$", "", checkpoint.name)]
+    paths = [checkpoint.with_name(f"{name}.json") for name in dict.fromkeys(names)]
+    for path in paths:
+        if path.is_file():
+            return path
+    raise UserError(
+        f"the options of {checkpoint} are missing: there is no {' or '.join(map(str, paths))}; "
+        "put there what Nematus wrote when the training began"
+    )
+
+
+def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
+    """Reads the variables of a checkpoint, without what the optimizer held."""
+    if not Path(f"{checkpoint}.index").is_file():
+        raise UserError(
+            f"there is no checkpoint {checkpoint}: {checkpoint}.index is missing; "
+            "give the name without ending, as model-20 for model-20.index"
+        )
+    try:
+        reader = tf.train.load_checkpoint(os.fspath(checkpoint))
+        names = [name for name in reader.get_variable_to_shape_map() if not _is_optimizer_state(name)]
+        return {name: reader.get_tensor(name) for name in names}
+    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+        raise UserError(f"{checkpoint} is damaged or no checkpoint: {error}; copy it again") from None
+
+
+def _is_optimizer_state(name: str) -> bool:
+    return name.endswith(("/Adam", "/Adam_1")) or name in ("beta1_power", "beta2_power", "time")
+
+
+def _assign(variables: Iterable[keras.Variable], arrays: dict[str, np.ndarray], checkpoint: Path) -> None:
+    """Sets all variables to those of the checkpoint.
+
+    Raises:
+        UserError: Names every variable that is missing, of another shape, or left over. Then none is set.
+    """
+    values, wrong, left = [], [], set(arrays)
+    for variable in variables:
+        name = _nematus_name(variable.path, arrays)
+        left.discard(name)
+        shape, found = list(variable.shape), arrays.get(name)
+        if variable.path == _TRANSPOSED:
+            shape, found = shape[::-1], None if found is None else found.T
+        if found is None:
+            wrong.append(f"{name} {shape} is missing")
+        elif found.shape != tuple(variable.shape):
+            wrong.append(f"{name} has shape {list(arrays[name].shape)}, where the model has {shape}")
+        values.append(found)
+    wrong += [f"{name} {list(arrays[name].shape)} is left over: the model lacks it" for name in sorted(left)]
+    if wrong:
+        raise UserError(
+            "\n".join(f"{checkpoint}: {what}" for what in wrong)
+            + "\nthe checkpoint is not of the model that its options and dictionaries describe; bring them together"
+        )
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
+
+
+def _nematus_name(path: str, arrays: dict[str, np.ndarray]) -> str:
+    """Returns Nematus's name of our variable; where versions differ, the one that the checkpoint has."""
+    beginning = next((beginning for beginning in _LAYERS if path.startswith(beginning)), None)
+    if beginning:
+        path = _LAYERS[beginning] + path.removeprefix(beginning)
+    layer, _, weight = path.rpartition("/")
+    names = [f"{layer.removesuffix('/norm')}/{name}" for name in _WEIGHTS.get(weight, (weight,))]
+    return next((name for name in names if name in arrays), names[0])
