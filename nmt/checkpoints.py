@@ -35,9 +35,9 @@ def load_checkpoint(path: str | os.PathLike, variables: Iterable[keras.Variable]
     """
     variables = list(variables)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            state = json.loads(str(file["state"]))
-            arrays = {variable.path: file[variable.path] for variable in variables if variable.path in file}
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
+            state = json.loads(str(saved["state"]))
+            arrays = {variable.path: saved[variable.path] for variable in variables if variable.path in saved}
     except FileNotFoundError:
         raise UserError(f"there is no checkpoint {path}; `python -m nmt train` makes one") from None
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:

@@ -96,6 +96,7 @@ class Trainer:
             beta_2=config.adam_beta2,
             epsilon=config.adam_epsilon,
             global_clipnorm=config.clip_c,
+            name="adam",  # or Keras counts, and the names in a checkpoint with it
         )
         self._optimizer.build(model.trainable_variables)
         self._update = tf.function(self._update_once, reduce_retracing=True)

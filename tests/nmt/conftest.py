@@ -19,11 +19,11 @@ def kind(request):
 
 @pytest.fixture
 def make_model():
-    """Makes a small model; its two vocabularies have 6 words."""
+    """Makes a small model; its two vocabularies have 6 words unless said."""
 
-    def make(kind="layernorm", rates=None, **options):
+    def make(kind="layernorm", rates=None, words=6, **options):
         sizes = {"embedding_size": 5, "state_size": 7}
-        return RNNSearch(6, 6, normalization=kind, rates=rates or Rates(), **sizes, **options)
+        return RNNSearch(words, words, normalization=kind, rates=rates or Rates(), **sizes, **options)
 
     return make
 

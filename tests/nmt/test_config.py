@@ -1,0 +1,98 @@
+"""Options: the command line and a file say the same, and what is wrong is named."""
+
+import argparse
+import dataclasses
+import json
+
+import pytest
+
+from nmt.config import Config, add_options, make_config, read_options
+from nmt.errors import UserError
+
+FILES = {
+    "source_dataset": "train.en",
+    "target_dataset": "train.de",
+    "dictionaries": ("en.model", "de.model"),
+    "valid_source_dataset": "dev.en",
+    "valid_target_dataset": "dev.de",
+}
+GIVEN = {**FILES, "batch_size": 7, "learning_rate": 0.5, "tie_decoder_embeddings": True}
+
+
+def parse(*words):
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_options(parser)
+    return vars(parser.parse_args(words))
+
+
+def test_command_line_and_file_give_the_same(tmp_path):
+    words = [
+        *("--source_dataset", "train.en", "--target_dataset", "train.de", "--dictionaries", "en.model", "de.model"),
+        *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
+        *("--batch_size", "7", "--learning_rate", "0.5", "--tie_decoder_embeddings"),
+    ]
+    (tmp_path / "given.json").write_text(json.dumps(GIVEN))
+    from_line, from_file = make_config(parse(*words)), make_config(read_options(tmp_path / "given.json"))
+    assert from_line == from_file == Config(**GIVEN)
+
+
+def test_saved_and_read_back(tmp_path):
+    config = make_config(GIVEN)
+    config.save(tmp_path / "config.json")
+    assert make_config(read_options(tmp_path / "config.json")) == config
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
+def test_every_option_is_on_the_command_line_with_help_and_both_spellings():
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    text = parser.format_help()
+    for field in dataclasses.fields(Config):
+        assert f"--{field.name}" in text
+        assert field.metadata["help"]
+    assert "--layer_normalisation_type" in text
+
+
+def test_options_not_given_are_absent():
+    assert parse() == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"batch_size": 0}, "--batch_size is 0; it must be above 0"),
+        ({"batch_size": 2.5}, "--batch_size is 2.5; it must be of type int"),
+        ({"batch_size": True}, "--batch_size is True; it must be of type int"),
+        ({"learning_rate": "fast"}, "--learning_rate is 'fast'; it must be a finite number"),
+        ({"learning_rate": float("nan")}, "--learning_rate is nan; it must be a finite number"),
+        ({"rnn_dropout_hidden": 1.0}, "--rnn_dropout_hidden is 1.0; it must be at least 0 and below 1"),
+        ({"source_vocab_size": -5}, "--source_vocab_size is -5; it must be above 0"),
+        ({"dictionaries": ["one"]}, "--dictionaries is ('one',); it must be two file names"),
+        ({"tie_decoder_embeddings": 1}, "--tie_decoder_embeddings is 1; it must be of type bool"),
+        ({"output_hidden_activation": "elu"}, "it must be one of tanh, relu, prelu, linear"),
+        ({"source_dataset": None}, "--source_dataset is missing"),
+        ({"layer_normalization_type": "batchnorm"}, "python patches/apply.py apply "),
+        ({"bacth_size": 3}, "unknown options bacth_size; known are source_dataset, "),
+    ],
+)
+def test_what_is_wrong_is_named(options, said):
+    with pytest.raises(UserError) as caught:
+        make_config({**FILES, **options})
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_all_that_is_wrong_is_named_at_once():
+    with pytest.raises(UserError) as caught:
+        make_config({"batch_size": 0, "maxlen": 0})
+    assert str(caught.value).count("\n") == 6
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(None, "cannot be read"), ("{", "is not JSON"), ("[]", "must hold a JSON object")]
+)
+def test_a_bad_file_is_refused(tmp_path, content, said):
+    if content is not None:
+        (tmp_path / "options.json").write_text(content)
+    with pytest.raises(UserError, match=said):
+        read_options(tmp_path / "options.json")

@@ -1,0 +1,23 @@
+"""Measures of translation quality."""
+
+import pytest
+
+from nmt.metrics import bleu, exact_match
+
+
+def test_bleu_of_the_reference_is_100_and_of_other_words_0():
+    lines = ["ein Mann fährt mit dem Rad .", "zwei Hunde spielen im Schnee ."]
+    assert bleu(lines, lines).score == pytest.approx(100)
+    assert bleu(["a b c d e"] * 2, lines).score == 0
+
+
+def test_bleu_is_cased_and_says_how_it_was_made():
+    score, signature = bleu(["Ein mann fährt mit dem Rad."], ["Ein Mann fährt mit dem Rad."])
+    # Matches 6 of 7 words, 4 of 6 pairs, 3 of 5 triples and 2 of 4 quadruples, at equal length.
+    assert score == pytest.approx(100 * (6 / 7 * 4 / 6 * 3 / 5 * 2 / 4) ** 0.25)
+    assert "case:mixed" in signature
+    assert "tok:13a" in signature
+
+
+def test_exact_match_counts_equal_lines():
+    assert exact_match(["a", "b", "c", "d"], ["a", "b", "c", "x"]) == 75.0

@@ -1,0 +1,116 @@
+"""Training: it learns, it stops, and a resumed run equals an uninterrupted one."""
+
+import dataclasses
+import itertools
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from nmt.config import make_config
+from nmt.data import ParallelText, TrainingData, ValidationData
+from nmt.rnnsearch import Rates, RNNSearch
+from nmt.training import Progress, Trainer, Validation
+
+LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
+
+
+def copy(lines):
+    return [line.decode() for line in lines]
+
+
+@pytest.fixture
+def make_trainer(write_lines, vocabulary):
+    """Makes a trainer of a small model that copies; the translations of its validations can be scripted."""
+
+    def make(directory, kind="none", translate=copy, rates=None, **options):
+        directory.mkdir(exist_ok=True)
+        files = [str(write_lines("copied", LINES))] * 2
+        given = dict(zip(("source_dataset", "target_dataset"), files, strict=True))
+        given |= dict(zip(("valid_source_dataset", "valid_target_dataset"), files, strict=True))
+        defaults = {"batch_size": 16, "learning_rate": 0.01, "valid_freq": 3, "finish_after": 6, "seed": 5}
+        config = make_config({**given, "dictionaries": ("a.json", "b.json"), **defaults, **options})
+        keras.utils.set_random_seed(config.seed)
+        model = RNNSearch(6, 6, embedding_size=8, state_size=8, normalization=kind, rates=rates or Rates())
+        text = ParallelText(*files)
+        data = TrainingData(text, vocabulary, vocabulary, batch_size=config.batch_size, maxlen=9, seed=config.seed)
+        valid = ValidationData(text, vocabulary, vocabulary, batch_size=32)
+        return Trainer(model, config, data, valid=valid, translate=translate, directory=directory), model
+
+    return make
+
+
+def scripted(scores):
+    """Returns a translate that copies as many of the lines as each validation's share says."""
+    shares = iter(scores)
+
+    def translate(lines):
+        kept = round(next(shares) * len(lines))
+        return [line.decode() if i < kept else "x y z" for i, line in enumerate(lines)]
+
+    return translate
+
+
+def weights(path):
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files if name != "state"}
+
+
+def test_learns_to_copy(make_trainer, tmp_path, kind):
+    """The loss begins at a word's entropy, log 6 = 1.8 nats; 150 updates take most of it away."""
+    trainer, _ = make_trainer(tmp_path / "model", kind, finish_after=150, valid_freq=150, learning_rate=0.03)
+    (validation,) = trainer.train().validations
+    assert validation.valid_loss < 0.5
+
+
+@pytest.mark.parametrize("interrupted_at", [3, 6])
+def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, interrupted_at):
+    """Four updates an epoch, so the interruptions fall into an epoch's middle."""
+    options = {"rates": Rates(0.1, 0.2, 0.1, 0.1), "label_smoothing": 0.1}
+    make_trainer(tmp_path / "whole", finish_after=9, **options)[0].train()
+    make_trainer(tmp_path / "parts", finish_after=interrupted_at, **options)[0].train()
+    make_trainer(tmp_path / "parts", finish_after=9, **options)[0].train()
+    whole, parts = (weights(tmp_path / name / "last.npz") for name in ("whole", "parts"))
+    assert whole.keys() == parts.keys()
+    assert any("momentum" in name for name in whole)
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+    states = [json.loads((tmp_path / name / "progress.json").read_text()) for name in ("whole", "parts")]
+    for state in states:
+        for record in (state, *state["validations"]):
+            del record["seconds"]
+    assert states[0] == states[1]
+
+
+def test_the_best_model_is_kept(make_trainer, tmp_path):
+    trainer, model = make_trainer(tmp_path / "model", translate=scripted([0.2, 0.9, 0.5]), finish_after=9)
+    progress = trainer.train()
+    assert [v.update for v in progress.validations] == [3, 6, 9]
+    assert (progress.best.update, progress.bad_validations) == (6, 1)
+    best, last = (weights(tmp_path / "model" / name) for name in ("best.npz", "last.npz"))
+    name = model.weights[0].path
+    np.testing.assert_array_equal(last[name], model.weights[0])
+    assert (best[name] != last[name]).any()
+
+
+def test_patience_stops_and_is_not_forgotten(make_trainer, tmp_path):
+    options = {"finish_after": 100, "patience": 2}
+    trainer, _ = make_trainer(tmp_path / "model", translate=scripted([0.5, 0.4, 0.4]), **options)
+    assert trainer.train().update == 9
+    again, _ = make_trainer(tmp_path / "model", translate=scripted([]), **options)
+    assert again.train().update == 9
+
+
+@pytest.mark.parametrize(("options", "last"), [({"finish_after": 4}, 4), ({"max_epochs": 2}, 6)])
+def test_stops_after_updates_or_epochs(make_trainer, tmp_path, options, last):
+    """64 pairs in batches of 22 are three updates an epoch."""
+    trainer, _ = make_trainer(tmp_path / "model", **{"finish_after": 100, "batch_size": 22, **options})
+    progress = trainer.train()
+    assert progress.update == progress.validations[-1].update == last
+
+
+def test_progress_survives_json():
+    progress = Progress().after(Validation(3, 0.5, 1.0, 2.0, 10.0, 4.5)).after(Validation(6, 1.0, 1.0, 2.0, 9.0, 9.5))
+    assert Progress.from_json(json.loads(json.dumps(dataclasses.asdict(progress)))) == progress
+    assert (progress.best.update, progress.bad_validations, progress.seconds) == (3, 1, 9.5)

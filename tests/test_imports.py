@@ -1,0 +1,74 @@
+"""Who may import whom, read off the syntax trees."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYER = ["equation", "functional", "fused", "rms_normalization", "recurrent", "convert"]
+# `errors` holds one exception; everybody may raise it.
+NMT = {
+    "errors": set(),
+    "normalization": set(),
+    "search": set(),
+    "metrics": set(),
+    "corpora": {"errors"},
+    "vocab": {"errors"},
+    "checkpoints": {"errors"},
+    "config": {"errors", "normalization"},
+    "data": {"errors", "vocab"},
+    "layers": {"normalization"},
+    "rnnsearch": {"layers"},
+    "training": {"checkpoints", "config", "data", "metrics"},
+    "export": {"data", "errors", "search", "vocab"},
+    "nematus": {"checkpoints", "config", "errors", "normalization", "rnnsearch", "vocab"},
+}
+
+
+def imports(path):
+    """Yields (level, module, names) of every import of a file; level 0 is absolute."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name, []) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.level, node.module or "", [alias.name for alias in node.names]
+
+
+def siblings(path):
+    """Returns the modules of its own package that a file imports, relatively or by the package's name."""
+    package = path.parent.name
+    found = set()
+    for level, module, names in imports(path):
+        if level == 0 and module.partition(".")[0] == package:
+            module = module.partition(".")[2]
+        elif level == 0:
+            continue
+        found |= {module.partition(".")[0]} if module else set(names)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "nmt").glob("*.py")), ids=lambda path: path.stem)
+def test_nmt(path):
+    absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
+    assert "nmt" not in absolute
+    assert "rmsnorm_tf" not in absolute or path.stem == "normalization"
+    if path.stem not in ("__init__", "__main__"):
+        assert siblings(path) <= NMT[path.stem]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "rmsnorm_tf").glob("*.py")), ids=lambda path: path.stem)
+def test_rmsnorm_tf(path):
+    absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
+    assert not absolute & {"nmt", "patches"}
+    if path.stem in LAYER:
+        assert siblings(path) <= set(LAYER[: LAYER.index(path.stem)])
+
+
+@pytest.mark.parametrize("folder", ["nmt", "rmsnorm_tf", "patches"])
+def test_nothing_private_of_tensorflow_or_keras(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        modules = [module for level, module, _ in imports(path) if level == 0]
+        private = [m for m in modules if m.startswith(("tensorflow.python", "keras.src", "tensorflow.compat"))]
+        assert not private, path
+        assert "compat.v1" not in path.read_text(encoding="utf-8"), path
