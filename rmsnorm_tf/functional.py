@@ -3,12 +3,13 @@
 With one number per row, u = 1 / sqrt(mean(x**2) + epsilon), and z = x u:
 
     y       = z * scale + offset
-    dx      = u (g - z mean(g z)),  where g = dy * scale
+    dx      = u (g - z (mean(g z) + du u / n)),  where g = dy * scale
     dscale  = sum over rows of dy z
     doffset = sum over rows of dy
 
-So x, u and scale are all that the backward pass needs. A partial statistic takes the mean over the first k
-entries; in dx, mean(g z) is then the sum over all entries divided by k, and acts on the first k entries only.
+So x, u and scale are all that the backward pass needs. For the sake of second derivatives u is an output too, with a
+gradient du of its own; n is the number of entries in the mean. A partial statistic takes the mean over the first k
+entries; then mean(g z) is the sum over all entries divided by k, n is k, and both act on the first k entries only.
 
 Near the end of the floating-point range u is subnormal and the processor flushes it to zero. Therefore the u
 kept here is `_HEADROOM` times the one above, and z too; scale is divided by it, which costs nothing.
@@ -60,16 +61,17 @@ def forward(
 def backward(
     equation: Equation,
     dy: tf.Tensor,
+    du: tf.Tensor,
     x: tf.Tensor,
     u: tf.Tensor,
     *scale: tf.Tensor,
     row_sum: RowSum = plain_row_sum,
 ) -> list[tf.Tensor]:
-    """Returns the gradients of x and, if there is one, of scale."""
+    """Returns the gradients of x and, if there is one, of scale, from those of y and u."""
     wide, dy = tf.cast(x, u.dtype), tf.cast(dy, u.dtype)
     z = wide * u
     g = dy * _folded_scale(equation, wide, scale)
-    c = row_sum(g * z, equation.axes) / (_HEADROOM**2 * _count(equation, wide))
+    c = (row_sum(g * z, equation.axes) + du * u) / (_HEADROOM**2 * _count(equation, wide))
     dx = u * (g - _pad(equation, _head(equation, z) * c, wide))
     gradients = [tf.cast(dx, x.dtype)]
     if scale:
@@ -80,45 +82,28 @@ def backward(
 def differentiable(equation: Equation, forward: Forward, backward: Backward) -> Callable[..., tf.Tensor]:
     """Returns `normalize(x, *weights)`, which computes `forward` and has `backward` as its gradient.
 
-    Tapes see neither function's operations, only what `backward` takes: inputs are stopped so that an eager tape
-    records nothing inside, and outputs so that a persistent one does not differentiate what a graph has inside.
-    The second derivative is that of the first one written out.
+    Tapes do not look into `forward`: its inputs are stopped so that an eager tape records nothing, and its outputs
+    so that a persistent tape around a graph does not differentiate what is inside.
     """
 
-    @tf.custom_gradient
     def normalize(x, *weights):
-        y, u = map(tf.stop_gradient, forward(*map(tf.stop_gradient, (x, *weights))))
+        @tf.custom_gradient
+        def y_and_u(x, *weights):
+            y, u = map(tf.stop_gradient, forward(*map(tf.stop_gradient, (x, *weights))))
 
-        def gradient(dy):
-            gradients = first_derivative(dy, x, u, *weights[:1])
-            if len(weights) > 1:
-                gradients.append(column_sum(equation, tf.cast(dy, u.dtype)))
-            return gradients
+            def gradient(dy, du):
+                # Of all names for u, only the outer one is a function of x to a tape: second derivatives need that.
+                gradients = backward(dy, du, x, outer_u, *weights[:1])
+                if len(weights) > 1:
+                    gradients.append(column_sum(equation, tf.cast(dy, u.dtype)))
+                return gradients
 
-        return y, gradient
+            return (y, u), gradient
 
-    @tf.custom_gradient
-    def first_derivative(dy, x, u, *scale):
-        arguments = map(tf.stop_gradient, (dy, x, u, *scale))
-        gradients = list(map(tf.stop_gradient, backward(*arguments)))
-
-        def gradient(*upstream):
-            sources = (dy, x, *scale)
-            with tf.GradientTape() as tape:
-                tape.watch(sources)
-                again = _backward_from_scratch(equation, *sources)
-            ddy, dx, *dscale = tape.gradient(again, sources, upstream)
-            return [ddy, dx, None, *dscale]
-
-        return gradients, gradient
+        y, outer_u = y_and_u(x, *weights)
+        return y
 
     return normalize
-
-
-def _backward_from_scratch(equation, dy, x, *scale):
-    wide = tf.cast(x, wide_dtype(x.dtype))
-    u = _rsqrt(equation, _mean_square(equation, wide, plain_row_sum))
-    return backward(equation, dy, x, u, *scale)
 
 
 def column_sum(equation: Equation, t: tf.Tensor) -> tf.Tensor:

@@ -22,6 +22,9 @@ class Normalize(keras.layers.Layer):
     def call(self, inputs):
         return rms_norm(inputs, partial=0.5, fused=False)
 
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
 
 @dataclass(frozen=True)
 class Case:

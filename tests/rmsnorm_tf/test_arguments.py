@@ -1,0 +1,183 @@
+"""What is refused, when, and in which words; and what a config remembers."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rmsnorm_tf import RMSNormalization, rms_norm
+
+NUMBER = "must be None or a number above 0 and at most 1, got"
+BAD_ARGUMENTS = [
+    ({"axis": 1.5}, "axis must be an integer or a non-empty sequence of integers, got 1.5. Pass"),
+    ({"axis": True}, "axis must be an integer or a non-empty sequence of integers, got True"),
+    ({"axis": None}, "axis must be an integer or a non-empty sequence of integers, got None"),
+    ({"axis": "1"}, "axis must be an integer or a non-empty sequence of integers, got '1'"),
+    ({"axis": ()}, r"axis must be an integer or a non-empty sequence of integers, got \(\)"),
+    ({"axis": (1, 1)}, r"axis must name each axis once, got \(1, 1\). Drop"),
+    ({"scale_axis": 1e-5}, "scale_axis must be an integer"),
+    ({"epsilon": -1}, "epsilon must be a finite number of at least 1.18e-38, got -1. It keeps"),
+    ({"epsilon": 0}, "epsilon must be a finite number"),
+    ({"epsilon": 1e-40}, "epsilon must be a finite number"),
+    ({"epsilon": float("nan")}, "epsilon must be a finite number"),
+    ({"epsilon": float("inf")}, "epsilon must be a finite number"),
+    ({"epsilon": "1e-6"}, "epsilon must be a finite number"),
+    ({"epsilon": True}, "epsilon must be a finite number"),
+    ({"partial": 0}, f"partial {NUMBER} 0. The paper uses 0.0625"),
+    ({"partial": -1}, f"partial {NUMBER} -1"),
+    ({"partial": 1.01}, f"partial {NUMBER} 1.01"),
+    ({"partial": float("nan")}, f"partial {NUMBER} nan"),
+    ({"partial": True}, f"partial {NUMBER} True"),
+    ({"partial": 0.5, "axis": (1, 2)}, r"partial=0.5 needs a single axis, got axis=\(1, 2\).* Merge the axes"),
+    ({"fused": "yes"}, "fused must be one of True, False, None, got 'yes'"),
+]
+LAYER_ONLY = [
+    ({"scale": 1}, "scale must be one of True, False, got 1"),
+    ({"center": None}, "center must be one of True, False, got None"),
+    ({"zero_centered_scale": "no"}, "zero_centered_scale must be one of True, False, got 'no'"),
+    ({"zero_centered_scale": True, "scale": False}, "zero_centered_scale=True needs a scale"),
+]
+BAD_SHAPES = [
+    ({"axis": 5}, (2, 3, 4), r"axis=5 is out of range .*\(2, 3, 4\): allowed are -3 to 2. Choose"),
+    ({"axis": (1, -4)}, (2, 3, 4), r"axis=\(1, -4\) is out of range"),
+    ({"scale_axis": 3}, (2, 3, 4), "scale_axis=3 is out of range"),
+    ({"axis": (1, -2)}, (2, 3, 4), r"axis=\(1, -2\) names an axis twice .*\(2, 3, 4\). Drop"),
+    ({}, (), "a scalar has no axes"),
+    ({}, (2, 0), "axis=-1 has size 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_ARGUMENTS, ids=str)
+def test_wrong_argument(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RMSNormalization(**arguments)
+    with pytest.raises(ValueError, match=message):
+        rms_norm(tf.ones((2, 3, 4)), **arguments)
+
+
+@pytest.mark.parametrize(("arguments", "message"), LAYER_ONLY, ids=str)
+def test_wrong_argument_of_the_layer(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RMSNormalization(**arguments)
+
+
+@pytest.mark.parametrize(("arguments", "shape", "message"), BAD_SHAPES, ids=str)
+def test_wrong_shape(arguments, shape, message):
+    layer = RMSNormalization(**arguments)
+    with pytest.raises(ValueError, match=message):
+        layer.build(shape)
+    with pytest.raises(ValueError, match=message):
+        layer.compute_output_shape(shape)
+    with pytest.raises(ValueError, match=message):
+        rms_norm(tf.ones(shape), **arguments)
+
+
+def test_wrong_shape_stops_a_functional_model():
+    with pytest.raises(ValueError, match="axis=4 is out of range"):
+        RMSNormalization(axis=4)(keras.Input((3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, r"need the sizes of the axes \(2,\).*\(None, 3, None\). Give them fixed sizes, or use scale=False"),
+        ({"partial": 0.5, "scale": False}, r"partial=0.5 takes a part of axis -1, whose size is unknown"),
+    ],
+    ids=str,
+)
+def test_size_that_has_to_be_known(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RMSNormalization(**arguments).build((None, 3, None))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "complex64"])
+def test_input_that_is_not_floating_point(dtype):
+    x = tf.cast([[1, 0, 3, 4]], dtype)
+    message = f"must be float16, bfloat16, float32 or float64, got {dtype}. Cast it first"
+    with pytest.raises(TypeError, match=f"x {message}"):
+        rms_norm(x)
+    with pytest.raises(TypeError, match=f"inputs {message}"):
+        RMSNormalization()(x)
+    if dtype != "complex64":
+        with pytest.raises(TypeError, match=f"inputs {message}"):
+            RMSNormalization()(keras.Input((4,), dtype=dtype))
+
+
+@pytest.mark.parametrize("name", ["scale", "offset"])
+def test_weight_that_does_not_fit(name):
+    x = tf.ones((2, 3, 4))
+    with pytest.raises(ValueError, match=rf"{name} has shape \(3,\), but x of shape \(2, 3, 4\) needs \(4,\)"):
+        rms_norm(x, **{name: tf.ones(3)})
+    with pytest.raises(ValueError, match=rf"{name} has shape \(\)"):
+        rms_norm(x, **{name: 2.0})
+    with pytest.raises(TypeError, match=f"{name} must be float16"):
+        rms_norm(x, **{name: tf.ones(4, tf.int32)})
+
+
+def test_unknown_rank():
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def normalize(x):
+        return rms_norm(x)
+
+    with pytest.raises(ValueError, match="x must have a known rank"):
+        normalize(tf.ones((2, 3)))
+
+
+def test_ragged_inputs_that_are_refused():
+    ragged = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    with pytest.raises(ValueError, match="x is ragged in its last dimension"):
+        rms_norm(ragged)
+    uniform = tf.RaggedTensor.from_row_lengths(tf.ones((3, 2)), [2, 1])
+    with pytest.raises(ValueError, match="axis must be the last axis for a ragged tensor, got axis=1"):
+        rms_norm(uniform, axis=1)
+    with pytest.raises(ValueError, match="scale_axis must be the last axis for a ragged tensor"):
+        rms_norm(uniform, scale_axis=0)
+
+
+@pytest.mark.parametrize("axis", [-1, (1, -1), [2, 1], np.int64(-1), (np.int32(2), 1), np.array([1, 2]), range(1, 3)])
+def test_config_is_json_and_the_same_before_and_after_build(axis):
+    layer = RMSNormalization(
+        axis=axis,
+        epsilon=np.float32(0.5),
+        center=True,
+        scale_initializer=keras.initializers.RandomNormal(0.1, seed=3),
+        scale_regularizer="l2",
+        offset_constraint="non_neg",
+        fused=False,
+        name="norm",
+    )
+    before = json.dumps(layer.get_config())
+    layer.build((None, 3, 4))
+    assert json.dumps(layer.get_config()) == before
+    assert np.array_equal(layer.axis, axis)
+    again = RMSNormalization.from_config(json.loads(before))
+    assert json.dumps(again.get_config()) == before
+    assert again.axis == layer.axis
+
+
+def test_config_has_every_argument():
+    arguments = {
+        "axis": 1,
+        "scale_axis": 2,
+        "epsilon": 0.25,
+        "partial": 0.5,
+        "scale": True,
+        "center": True,
+        "zero_centered_scale": True,
+        "scale_initializer": keras.initializers.Constant(2.0),
+        "offset_initializer": keras.initializers.Constant(3.0),
+        "scale_regularizer": keras.regularizers.L1(0.5),
+        "offset_regularizer": keras.regularizers.L2(0.5),
+        "scale_constraint": keras.constraints.MaxNorm(1.0),
+        "offset_constraint": keras.constraints.NonNeg(),
+        "fused": True,
+    }
+    config = RMSNormalization(**arguments).get_config()
+    assert config.keys() - {"name", "trainable", "dtype"} == arguments.keys()
+    again = RMSNormalization.from_config(config)
+    for name in ("axis", "scale_axis", "epsilon", "partial", "center", "zero_centered_scale", "fused"):
+        assert getattr(again, name) == arguments[name]
+    for name in (a for a in arguments if a.rpartition("_")[2] in ("initializer", "regularizer", "constraint")):
+        assert type(getattr(again, name)) is type(arguments[name])

@@ -1,0 +1,224 @@
+"""Where a Keras layer goes, every case of the table goes, with equal numbers."""
+
+import doctest
+import importlib
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import rmsnorm_tf
+from tests.cases import CASES, assert_close
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+portable_cases = pytest.mark.parametrize("case", [c for c in CASES if c.portable], ids=lambda case: case.name)
+
+WITHOUT_THE_PACKAGE = """
+import sys
+sys.modules["rmsnorm_tf"] = sys.modules["keras"] = None
+import numpy as np, tensorflow as tf
+for directory in sys.argv[1:]:
+    model = tf.saved_model.load(directory)
+    data = np.load(directory + "/data.npz")
+    x = tf.constant(data["x"])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = model.serve(x)
+        dx = tape.gradient(y, x, tf.constant(data["dy"]))
+    np.testing.assert_allclose(y, data["y"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(dx, data["dx"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(outer.gradient(dx, x), data["ddx"], rtol=1e-4, atol=1e-4)
+    assert np.isfinite(model.serve(x * 1e30)).all()
+    print("same", directory)
+"""
+
+TWO_VIRTUAL_CPUS = """
+import keras, numpy as np, tensorflow as tf
+from rmsnorm_tf import RMSNormalization
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+def train(strategy, fused):
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        norm = RMSNormalization(center=True, fused=fused)
+        model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16), norm, keras.layers.Dense(1)])
+        model.compile(keras.optimizers.SGD(0.05), "mse")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(64, 8)).astype("float32")
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1] ** 2)).batch(16)
+    losses = model.fit(data, epochs=3, verbose=0).history["loss"]
+    assert losses[-1] < losses[0], losses
+    return model.get_weights()
+
+for fused in (None, True):
+    mirrored = train(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]), fused)
+    single = train(tf.distribute.get_strategy(), fused)
+    for m, s in zip(mirrored, single, strict=True):
+        np.testing.assert_allclose(m, s, rtol=1e-4, atol=1e-5)
+print("same")
+"""
+
+
+def test_every_public_name_has_a_case():
+    assert {case.covers for case in CASES} == set(rmsnorm_tf.__all__)
+
+
+@pytest.mark.parametrize("name", rmsnorm_tf.__all__)
+def test_every_public_name_has_an_example_and_type_hints(name):
+    thing = getattr(rmsnorm_tf, name)
+    assert doctest.DocTestParser().get_examples(thing.__doc__)
+    function = thing.__init__ if isinstance(thing, type) else thing
+    named = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    assert set(named) - {"self"} <= function.__annotations__.keys()
+    assert importlib.resources.files("rmsnorm_tf").joinpath("py.typed").is_file()
+
+
+@every_case
+@pytest.mark.parametrize("run", ["eager", "graph", "jit_compile"])
+def test_value(case, run):
+    layer = case.layer()
+    call = {
+        "eager": layer,
+        "graph": tf.function(layer),
+        "jit_compile": tf.function(layer, jit_compile=True),
+    }[run]
+    assert_close(call(case.input()), case.expected(case.input(), layer))
+
+
+@every_case
+def test_unknown_dimensions(case):
+    layer = case.layer()
+    shape = [None if a in case.free else size for a, size in enumerate((2, *case.shape))]
+    call = tf.function(layer, input_signature=[tf.TensorSpec(shape)])
+    for batch in (1, 3, 0) if 0 in case.free else (2,):
+        x = case.input(batch)
+        assert_close(call(x), case.expected(x, layer))
+
+
+@every_case
+def test_declared_shape_and_dtype(case):
+    model = case.model()
+    x = case.input()
+    assert model.output_shape == (None, *case.shape)
+    assert case.layer().compute_output_shape(x.shape) == model(x).shape == x.shape
+    assert model.output.dtype == "float32"
+
+
+@every_case
+def test_keras_file(case, tmp_path):
+    model = case.model()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(case.input()), model(case.input()))
+    assert loaded.layers[1].get_config() == model.layers[1].get_config()
+
+
+@every_case
+def test_weights_file(case, tmp_path):
+    model, other = case.model(), case.model()
+    model.save_weights(tmp_path / "model.weights.h5")
+    other.set_weights([np.zeros_like(w) for w in other.get_weights()])
+    other.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(other(case.input()), model(case.input()))
+
+
+@every_case
+def test_clone(case):
+    model = case.model()
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    assert clone.layers[1] is not model.layers[1]
+    np.testing.assert_array_equal(clone(case.input()), model(case.input()))
+
+
+@every_case
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_mixed_precision(case, policy, monkeypatch):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        layer = case.layer()
+        x = case.input()
+        y = tf.function(layer)(x)
+    finally:
+        keras.config.set_dtype_policy(before)
+    narrow = layer.compute_dtype
+    # A layer that calls the function alone gets its input cast down by Keras, before the function sees it.
+    seen = np.asarray(tf.cast(tf.cast(x, narrow), tf.float64)) if layer.autocast else x
+    assert y.dtype == narrow
+    assert_close(tf.cast(y, tf.float64), case.expected(seen, layer), narrow)
+
+
+@every_case
+def test_fit_with_the_default_jit_compile(case):
+    dense = keras.layers.Dense(case.shape[-1])
+    model = keras.Sequential([keras.Input(case.shape), dense, case.layer()])
+    model.compile(keras.optimizers.SGD(0.01), "mse")
+    x, y = case.input(8), case.input(8)[::-1]
+    losses = model.fit(x, y, batch_size=8, epochs=3, verbose=0).history["loss"]
+    assert losses[2] < losses[1] < losses[0]
+
+
+def test_saved_model_in_a_process_without_the_package(run_python, tmp_path):
+    for case in CASES:
+        x = tf.constant(case.input())
+        dy = tf.constant(np.random.default_rng(3).normal(size=x.shape), tf.float32)
+        model = case.model()
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = model(x)
+            dx = tape.gradient(y, x, dy)
+        directory = tmp_path / case.name
+        model.export(directory, verbose=False)
+        np.savez(directory / "data.npz", x=x, dy=dy, y=y, dx=dx, ddx=outer.gradient(dx, x))
+    result = run_python(WITHOUT_THE_PACKAGE, *(tmp_path / case.name for case in CASES))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("same") == len(CASES)
+
+
+@portable_cases
+@pytest.mark.parametrize("batch", [None, 2])
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated:UserWarning")
+def test_tflite(case, batch):
+    converter = tf.lite.TFLiteConverter.from_keras_model(case.model(batch_size=batch))
+    interpreter = tf.lite.Interpreter(model_content=converter.convert())
+    x = case.input()
+    [given], [result] = interpreter.get_input_details(), interpreter.get_output_details()
+    interpreter.resize_tensor_input(given["index"], x.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(given["index"], x)
+    interpreter.invoke()
+    assert_close(interpreter.get_tensor(result["index"]), case.expected(x, case.layer()))
+
+
+@portable_cases
+@pytest.mark.filterwarnings("ignore")
+def test_onnx(case):
+    tf2onnx = pytest.importorskip("tf2onnx", reason="tf2onnx is not installed")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    layer, x = case.layer(), case.input()
+    signature = [tf.TensorSpec((None, *case.shape), name="x")]
+    proto, _ = tf2onnx.convert.from_function(tf.function(layer, input_signature=signature), signature, opset=17)
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    assert_close(session.run(None, {"x": x})[0], case.expected(x, layer))
+
+
+def test_mirrored_strategy_trains_as_one_device_does(run_python):
+    result = run_python(TWO_VIRTUAL_CPUS)
+    assert result.returncode == 0, result.stderr
+    assert "same" in result.stdout
+
+
+@every_case
+def test_config_survives_json(case):
+    layer = case.make()
+    config = json.loads(json.dumps(layer.get_config()))
+    again = type(layer).from_config(config)
+    assert again.get_config() == layer.get_config() == case.layer().get_config() | {"name": layer.name}

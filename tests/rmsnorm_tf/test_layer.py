@@ -1,0 +1,125 @@
+"""What the layer adds to the function: dtype policies, weights, masks, and its place in Keras."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rmsnorm_tf import RMSNormalization
+from tests import reference
+from tests.cases import TOLERANCE, assert_close
+
+POLICIES = ["float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_weights_are_wide_and_the_output_has_the_compute_dtype(policy):
+    layer = RMSNormalization(dtype=policy, center=True)
+    y = layer(tf.ones((2, 4)))
+    assert y.dtype == layer.compute_dtype
+    assert {w.dtype for w in layer.weights} == {"float64" if policy == "float64" else "float32"}
+
+
+@pytest.mark.parametrize("arrives", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_one_rounding_only(policy, arrives):
+    x = tf.cast(np.random.default_rng(0).normal(size=(5, 64)), arrives)
+    layer = RMSNormalization(dtype=policy)
+    layer.build(x.shape)
+    scale = 1 + np.random.default_rng(1).uniform(size=64) / 300
+    layer.set_weights([scale])
+    expected = reference.rms_norm(tf.cast(x, tf.float64).numpy(), layer.scale.numpy())
+    coarsest = max(layer.compute_dtype, "float32" if "32" in layer.scale.dtype else "float64", key=TOLERANCE.get)
+    assert_close(tf.cast(layer(x), tf.float64), expected, coarsest)
+
+
+def test_a_float32_input_beyond_float16_under_mixed_float16():
+    x = np.array([[1e5, 2e5, 3e5, 4e5]], np.float32)
+    layer = RMSNormalization(dtype="mixed_float16")
+    assert_close(layer(x), reference.rms_norm(x), "float16")
+
+
+def test_the_gain_is_not_rounded_inside_a_model_under_a_mixed_policy():
+    inputs = keras.Input((4,), dtype="float32")
+    layer = RMSNormalization(dtype="float32", name="norm")
+    model = keras.Model(inputs, layer(inputs), dtype="mixed_bfloat16")
+    layer.set_weights([np.full(4, 1 + 2**-12)])
+    x = np.array([[1.0, -1.0, 1.0, -1.0]], np.float32)
+    assert_close(model(x), reference.rms_norm(x, layer.scale.numpy()))
+
+
+def test_zero_centered_scale_multiplies_by_one_more():
+    layer = RMSNormalization(zero_centered_scale=True)
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    assert_close(layer(x), reference.rms_norm(x))
+    np.testing.assert_array_equal(layer.scale, np.zeros(4))
+    layer.scale.assign([1, 2, 3, 4])
+    assert_close(layer(x), reference.rms_norm(x, [2, 3, 4, 5]))
+
+
+def test_initializers_regularizers_and_constraints_reach_the_weights():
+    layer = RMSNormalization(
+        center=True,
+        scale_initializer=keras.initializers.Constant(3.0),
+        offset_initializer=keras.initializers.Constant(-2.0),
+        scale_regularizer=keras.regularizers.L2(0.5),
+        offset_regularizer=keras.regularizers.L1(0.25),
+        scale_constraint=keras.constraints.MaxNorm(1.0),
+        offset_constraint="non_neg",
+    )
+    layer.build((None, 4))
+    np.testing.assert_array_equal(layer.scale, np.full(4, 3.0))
+    np.testing.assert_array_equal(layer.offset, np.full(4, -2.0))
+    np.testing.assert_allclose(sum(layer.losses), 0.5 * 4 * 9 + 0.25 * 4 * 2)
+    np.testing.assert_allclose(layer.scale.constraint(layer.scale), np.full(4, 0.5), rtol=1e-6)
+    np.testing.assert_array_equal(layer.offset.constraint(layer.offset), np.zeros(4))
+
+
+def test_mask_reaches_the_next_layer():
+    tokens = np.array([[1, 2, 3, 0], [4, 0, 0, 0]])
+    embedding = keras.layers.Embedding(5, 8, mask_zero=True)
+    norm, gru = RMSNormalization(), keras.layers.GRU(6)
+    padded = gru(norm(embedding(tokens)))
+    alone = gru(norm(embedding(tokens[1:, :1])))
+    np.testing.assert_allclose(padded[1], alone[0], rtol=1e-5, atol=1e-6)
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), embedding, norm, gru])
+    np.testing.assert_allclose(model(tokens), padded, rtol=1e-6)
+
+
+def test_ragged_input():
+    ragged = tf.RaggedTensor.from_row_lengths(np.arange(12.0, dtype=np.float32).reshape(6, 2), [3, 0, 3])
+    y = RMSNormalization()(ragged)
+    assert_close(y.flat_values, reference.rms_norm(ragged.flat_values))
+    np.testing.assert_array_equal(y.row_splits, ragged.row_splits)
+
+
+@pytest.mark.parametrize("saved_by_class", [keras.layers.RMSNormalization, RMSNormalization])
+@pytest.mark.parametrize("axis", [-1, (1, 2)])
+def test_loads_weights_saved_by_the_layer_of_keras(saved_by_class, axis, tmp_path):
+    def model(layer_class):
+        return keras.Sequential([keras.Input((3, 4)), keras.layers.Dense(4), layer_class(axis)])
+
+    saved, loaded = model(saved_by_class), model(RMSNormalization)
+    saved.layers[1].set_weights([np.random.default_rng(0).normal(size=saved.layers[1].scale.shape)])
+    saved.save_weights(tmp_path / "model.weights.h5")
+    loaded.load_weights(tmp_path / "model.weights.h5")
+    x = np.random.default_rng(1).normal(size=(2, 3, 4)).astype(np.float32)
+    assert_close(loaded(x), saved(x))
+    assert [w.name for w in saved.layers[1].weights] == [w.name for w in loaded.layers[1].weights]
+
+
+def test_adamw_leaves_the_gain_out_of_weight_decay():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4), RMSNormalization()])
+    optimizer = keras.optimizers.AdamW(learning_rate=0.1, weight_decay=0.5)
+    optimizer.exclude_from_weight_decay(var_names=["scale"])
+    kernel = model.layers[0].kernel.numpy()
+    variables = model.trainable_variables
+    optimizer.apply([tf.zeros_like(v) for v in variables], variables)
+    np.testing.assert_array_equal(model.layers[1].scale, np.ones(4))
+    np.testing.assert_allclose(model.layers[0].kernel, 0.95 * kernel, rtol=1e-6)
+
+
+def test_other_frameworks_arrays_and_lists_of_numbers():
+    expected = reference.rms_norm([[3.0, 4.0]])
+    assert_close(RMSNormalization()(np.array([[3.0, 4.0]])), expected)
+    assert_close(RMSNormalization()(keras.ops.convert_to_tensor([[3.0, 4.0]])), expected)
