@@ -6,11 +6,12 @@
     python patches/apply.py revert DIR [--through PATCH]  take back all, or down to and with PATCH
     python patches/apply.py check  DIR [--through PATCH]  say what apply would do, write nothing
 
-DIR is the folder that contains `nmt/`. It need not be a git repository, and git is not used.
+DIR is the folder that contains `nmt/` or `nematus/`, a checkout or a copy; git is not used.
 
 The `index` line of a patch holds the ids of a file before and after it. An id is the SHA-1 of a
 short header and the file's bytes, so the id of a file tells how many patches it has: none
 (pristine), k of n, or that it is none of the states known here (drifted) and must not be touched.
+Which Nematus a tree is, and so which series is for it, is told by the ids of its files, too.
 Every file is looked at before any is written; a new file is written beside the old one and renamed
 over it. A file whose lines all end in CRLF is treated as if they ended in LF, and keeps its CRLF.
 
@@ -25,19 +26,22 @@ import os
 import re
 import stat
 import sys
-import tempfile
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 HERE = Path(__file__).resolve().parent
+ABSENT = "0" * 40  # What stands for the id of a file that is not there.
 
-_FILE = re.compile(rb"a/(\S+) b/\1\nindex ([0-9a-f]{40})\.\.([0-9a-f]{40}) [0-7]{6}\n--- a/\1\n\+\+\+ b/\1\n")
+_FILE = re.compile(
+    rb"a/(\S+) b/\1\n(?:new file mode [0-7]{6}\n)?index ([0-9a-f]{40})\.\.([0-9a-f]{40})(?: [0-7]{6})?\n"
+    rb"--- (?:a/\1|/dev/null)\n\+\+\+ b/\1\n"
+)
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _VERBS = {"apply": "applied", "revert": "reverted", "check": "would apply"}
 
 
 class Refused(Exception):
-    """Why nothing is done: what came, what is allowed and what to do, in one line."""
+    """Why nothing is done: what came, what is allowed and what to do."""
 
 
 class Hunk(NamedTuple):
@@ -55,10 +59,11 @@ class Change(NamedTuple):
     old_id: str
     new_id: str
     hunks: list[Hunk]
+    places: list[str]  # In words, for somebody who makes the change by hand: one for each hunk, or none.
 
     def reverse(self) -> Change:
         hunks = [Hunk(hunk.new_at, hunk.new, hunk.old_at, hunk.old) for hunk in self.hunks]
-        return Change(self.new_id, self.old_id, hunks)
+        return Change(self.new_id, self.old_id, hunks, self.places)
 
 
 class Patch(NamedTuple):
@@ -69,17 +74,17 @@ class Patch(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file of the tree: its content with LF endings, and what else it is on disk."""
+    """A file of the tree: its content with LF endings, if it is there, and what else it is on disk."""
 
     location: Path
-    text: bytes
+    text: bytes | None
     crlf: bool
     mode: int
 
 
-def blob_id(text: bytes) -> str:
+def blob_id(text: bytes | None) -> str:
     """Returns the id that git gives to a file with this content."""
-    return hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
+    return ABSENT if text is None else hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
 
 
 def _damaged(name: str, what: str) -> NoReturn:
@@ -104,36 +109,45 @@ def _parse_hunk(name: str, text: bytes) -> Hunk:
 
 
 def parse_patch(name: str, text: bytes) -> Patch:
-    """Reads a mail-formatted patch that changes existing text files."""
+    """Reads a mail-formatted patch that changes or adds text files."""
     changes = {}
-    for part in re.split(rb"^diff --git ", text, flags=re.M)[1:]:
+    message, *parts = re.split(rb"^diff --git ", text, flags=re.M)
+    for part in parts:
         header, *hunks = re.split(rb"^(?=@@ )", part, flags=re.M)
         file = _FILE.fullmatch(header)
         if not file or not hunks:
             _damaged(name, "a file in it has no header with full ids in the index line, or no hunk")
         path, old_id, new_id = (group.decode() for group in file.groups())
-        changes[path] = Change(old_id, new_id, [_parse_hunk(name, hunk) for hunk in hunks])
+        places = re.findall(rf"^Where: {re.escape(path)}: (.+)$", message.decode(), flags=re.M)
+        changes[path] = Change(old_id, new_id, [_parse_hunk(name, hunk) for hunk in hunks], places)
     if not changes:
         _damaged(name, "it has no diff")
     return Patch(name, changes)
 
 
-def load_series(folder: Path) -> list[Patch]:
-    """Reads the patches that `folder/series` lists, in order, each starting where the last ends."""
-    patches = []
+def read_series(folder: Path) -> list[str]:
+    """Returns the lines of `folder/series`: the patches, and comments, which begin with #."""
     try:
-        for name in (folder / "series").read_text(encoding="utf-8").split():
-            text = (folder / name).read_bytes().replace(b"\r\n", b"\n")
-            patches.append(parse_patch(name, text))
+        return (folder / "series").read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         _damaged(f"the series {folder.name}", str(error))
-    last = {}
-    for patch in patches:
+
+
+def load_series(folder: Path) -> list[Patch]:
+    """Reads the patches that `folder/series` lists, in order, each starting where the last ends."""
+    patches, last = [], {}
+    for name in (line for line in read_series(folder) if not line.startswith("#")):
+        try:
+            text = (folder / name).read_bytes().replace(b"\r\n", b"\n")
+        except OSError as error:
+            _damaged(f"the series {folder.name}", str(error))
+        patch = parse_patch(Path(name).name, text)
         for path, change in patch.changes.items():
             if last.setdefault(path, change.old_id) != change.old_id:
                 before = f"{path} {change.old_id[:12]}, but the one before ends at {last[path][:12]}"
                 _damaged(patch.name, f"it starts from {before}")
             last[path] = change.new_id
+        patches.append(patch)
     if not patches:
         _damaged(f"the series {folder.name}", "it lists no patch")
     return patches
@@ -148,54 +162,103 @@ def expected_ids(patches: list[Patch], path: str) -> list[str]:
     return ids
 
 
+def _to_lf(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n")
+
+
 def find_series(target: Path) -> str:
-    """Returns the name of the series for the tree: so far that of the package it contains."""
-    if not (target / "nmt").is_dir():
-        what = "contains no nmt/" if target.is_dir() else "is no folder"
-        raise Refused(f"{target} {what}; give the folder that contains nmt/")
-    return "nmt"
+    """Returns the name of the series for the tree: for a Nematus, the one that knows most of its files."""
+    if (target / "nmt").is_dir():
+        return "nmt"
+    if not (target / "nematus").is_dir():
+        what = "contains no nmt/ and no nematus/" if target.is_dir() else "is no folder"
+        raise Refused(f"{target} {what}; give the folder that contains one of them")
+
+    def known_files(name: str) -> int:
+        patches = load_series(HERE / name)
+        paths = {path for patch in patches for path in patch.changes if (target / path).is_file()}
+        return sum(blob_id(_to_lf((target / path).read_bytes())) in expected_ids(patches, path) for path in paths)
+
+    names = sorted(folder.parent.name for folder in HERE.glob("nematus-*/series"))
+    counts = {name: known_files(name) for name in names}
+    best = max(names, key=counts.__getitem__)
+    if counts[best]:
+        return best
+    what = "on Theano" if (target / "nematus/theano_util.py").is_file() else "of a version not known here"
+    program = target / "nematus/nmt.py"
+    old = dict(line.split(" ", 1) for line in (HERE / "nematus-common/old").read_text().splitlines())
+    found = old.get(blob_id(_to_lf(program.read_bytes())), "Nematus") if program.is_file() else "Nematus"
+    raise Refused(f"{target} is {found}, {what}; nothing was changed; get one of {', '.join(names)}")
 
 
-def read_file(target: Path, path: str) -> File:
+def read_file(target: Path, path: str, optional: bool) -> File:
     """Reads a file of the tree, following links, so that a link stays one when it is written."""
     location = (target / path).resolve()
+    if optional and not location.exists():
+        return File(location, None, False, 0o644)
     if not location.is_file():
         raise Refused(f"{path} is no file in {target}; nothing was changed; restore it")
     data = location.read_bytes()
-    text = data.replace(b"\r\n", b"\n")
-    crlf = data != text
-    if crlf and text.replace(b"\n", b"\r\n") != data:
+    text = _to_lf(data)
+    if text != data != text.replace(b"\n", b"\r\n"):
         raise Refused(
             f"{path} has both LF and CRLF line endings; nothing was changed; "
             "restore the file, or give all its lines the same ending"
         )
-    return File(location, text, crlf, stat.S_IMODE(location.stat().st_mode))
+    return File(location, text, text != data, stat.S_IMODE(location.stat().st_mode))
+
+
+def read_files(target: Path, patches: list[Patch]) -> dict[str, File]:
+    """Reads all files that the patches change, by path. One that they add will end its lines as the others do."""
+    paths = {path: change.old_id == ABSENT for patch in reversed(patches) for path, change in patch.changes.items()}
+    files = {path: read_file(target, path, optional) for path, optional in paths.items()}
+    crlf = any(file.crlf for file in files.values())
+    return {path: file._replace(crlf=crlf) if file.text is None else file for path, file in files.items()}
+
+
+def explain_drift(file: File, path: str, patches: list[Patch]) -> str:
+    """Says that a file is in no known state, and what the known ones are."""
+    names = ["pristine"] + [f"after {patch.name}" for patch in patches]
+    ids = zip(expected_ids(patches, path), names)
+    known = ", ".join(f"{'absent' if id_ == ABSENT else id_[:12]} ({name})" for id_, name in ids)
+    return f"{path} has drifted: its id is {blob_id(file.text)[:12]}, expected is one of {known}; nothing was changed"
 
 
 def count_applied(file: File, path: str, patches: list[Patch]) -> int:
-    """Returns how many patches a file has; patches that leave it alone count as applied."""
+    """Returns how many patches a file has; patches that leave it alone count as applied.
+
+    A drifted file has those whose lines are all in it, if the patches say where to put them by hand.
+    """
     ids, found = expected_ids(patches, path), blob_id(file.text)
-    if found not in ids:
-        names = ["pristine"] + [f"after {patch.name}" for patch in patches]
-        known = ", ".join(f"{id_[:12]} ({name})" for id_, name in zip(ids, names))
-        raise Refused(
-            f"{path} has drifted: its id is {found[:12]}, expected is one of {known}; "
-            "nothing was changed; restore the file, or put in the lines of the patch by hand"
-        )
-    return max(k for k, id_ in enumerate(ids) if id_ == found)
+    if found in ids:
+        return max(k for k, id_ in enumerate(ids) if id_ == found)
+    changes = [patch.changes[path] for patch in patches if path in patch.changes]
+    if not all(change.places for change in changes):
+        way = "move the file away" if ids[0] == ABSENT else "restore the file, or put in the lines of the patch by hand"
+        raise Refused(f"{explain_drift(file, path, patches)}; {way}")
+    lacking = (
+        k
+        for k, patch in enumerate(patches)
+        for hunk in (patch.changes[path].hunks if path in patch.changes else [])
+        if b"\n" + b"\n".join(hunk.new).strip(b"\n") + b"\n" not in b"\n" + (file.text or b"") + b"\n"
+    )
+    return next(lacking, len(patches))
 
 
-def describe(files: dict[str, File], patches: list[Patch]) -> str:
-    """Says in words which state the tree is in."""
-    for k in range(len(patches) + 1):
-        if all(expected_ids(patches, path)[k] == blob_id(files[path].text) for path in files):
-            return f"applied {k} of {len(patches)}" if k else "pristine"
+def describe(counts: dict[str, int], patches: list[Patch]) -> str:
+    """Says in words which state the tree is in, from the number of patches that each file has."""
+    total = len(patches)
+    for k in range(total + 1):
+        # With k patches a file also has those after them that leave it alone.
+        has = {path: next((i for i in range(k, total) if path in patches[i].changes), total) for path in counts}
+        if has == counts:
+            return f"applied {k} of {total}" if k else "pristine"
     return "interrupted: some files have more of the patches than others; apply or revert mends it"
 
 
-def rewrite(text: bytes, change: Change, name: str) -> bytes:
+def rewrite(text: bytes | None, change: Change, name: str) -> bytes | None:
     """Returns the text after the change. Places are exact: the id before says what is there."""
-    lines = text.split(b"\n")
+    lines = (text or b"").split(b"\n")
     result, position = [], 0
     for hunk in change.hunks:
         end = hunk.old_at + len(hunk.old)
@@ -204,6 +267,7 @@ def rewrite(text: bytes, change: Change, name: str) -> bytes:
         result += lines[position : hunk.old_at] + hunk.new
         position = end
     result = b"\n".join(result + lines[position:])
+    result = None if change.new_id == ABSENT and not result else result
     if blob_id(result) != change.new_id:
         _damaged(name, f"its hunks give {blob_id(result)[:12]}, it says {change.new_id[:12]}")
     return result
@@ -212,28 +276,39 @@ def rewrite(text: bytes, change: Change, name: str) -> bytes:
 def require_writable(files: dict[str, File]) -> None:
     """Raises when a file is read-only. The mode counts, because an administrator may write all."""
     for path, file in files.items():
-        if not file.mode & stat.S_IWUSR or not os.access(file.location, os.W_OK):
+        if file.location.exists() and not (file.mode & stat.S_IWUSR and os.access(file.location, os.W_OK)):
             raise Refused(f"{path} is read-only; nothing was changed; make it writable (chmod u+w) and retry")
 
 
 def write_files(files: dict[str, File]) -> None:
-    """Writes each file beside the old one, with its mode, and renames when all are written."""
+    """Writes each file beside the old one, with its mode, and renames or removes when all are written."""
     staged = []
     try:
-        for file in files.values():
-            handle, name = tempfile.mkstemp(".tmp", f".{file.location.name}.", file.location.parent)
-            staged.append((name, file.location))
-            with open(handle, "wb") as stream:
+        for file in (file for file in files.values() if file.text is not None):
+            beside = file.location.with_name(f".{file.location.name}.patched")
+            staged.append((beside, file.location))
+            with open(beside, "wb") as stream:
                 stream.write(file.text.replace(b"\n", b"\r\n") if file.crlf else file.text)
                 stream.flush()
-                os.fsync(handle)
-            os.chmod(name, file.mode)
+                os.fsync(stream.fileno())
+            os.chmod(beside, file.mode)
         while staged:
             os.replace(*staged[0])
             del staged[0]
+        for file in (file for file in files.values() if file.text is None):
+            file.location.unlink()
     finally:
-        for name, _ in staged:
-            os.unlink(name)
+        for beside, _ in staged:
+            beside.unlink()
+
+
+def by_hand(file: File, path: str, patches: list[Patch], verb: str) -> str:
+    """Says what somebody has to do to a drifted file, and where."""
+    said = f"{explain_drift(file, path, patches)}; restore the file, or {verb} these lines by hand, and run this again:"
+    for change in (patch.changes[path] for patch in patches if path in patch.changes):
+        for place, hunk in zip(change.places, change.hunks):
+            said += f"\n  {place}:\n" + "\n".join("    " + line.decode() for line in hunk.new).rstrip()
+    return said
 
 
 def change_tree(command: str, target: Path, through: str | None) -> None:
@@ -249,29 +324,41 @@ def change_tree(command: str, target: Path, through: str | None) -> None:
             raise Refused(f"there is no {wanted} here; name one of {', '.join(names)}")
         goal = names.index(wanted) + (0 if undo else 1)
 
-    files = {path: read_file(target, path) for patch in patches for path in patch.changes}
+    files = read_files(target, patches)
     counts = {path: count_applied(file, path, patches) for path, file in files.items()}
-    print(f"{series}: {describe(files, patches)}")
+    drifted = [path for path, file in files.items() if blob_id(file.text) not in expected_ids(patches, path)]
+    print(f"{series}: {describe(counts, patches)}")
     if command == "status":
+        for comment in (line for line in read_series(HERE / series) if line.startswith("# ")):
+            print(f"  {comment[2:]}")
         for k, name in enumerate(names):
             print(f"  {'applied' if min(counts.values()) > k else 'not yet'}  {name}")
+        for path in drifted:
+            print(f"  drifted  {path}: {'has' if counts[path] == len(patches) else 'lacks'} the lines of the patches")
         return
 
-    changed, report = {}, []
+    changed, report, manual = {}, [], {}
     for k in reversed(range(goal, len(patches))) if undo else range(goal):
         for path, change in patches[k].changes.items():
-            if (counts[path] > k) == undo:
-                change = change.reverse() if undo else change
-                file = changed.get(path, files[path])
-                changed[path] = file._replace(text=rewrite(file.text, change, names[k]))
-                ids = f"{change.old_id[:12]} -> {change.new_id[:12]}"
-                report.append(f"  {_VERBS[command]} {names[k]}: {path} {ids}")
+            if (counts[path] > k) != undo:
+                continue
+            if path in drifted:
+                manual[path] = by_hand(files[path], path, patches, "take out" if undo else "put in")
+                continue
+            change = change.reverse() if undo else change
+            file = changed.get(path, files[path])
+            changed[path] = file._replace(text=rewrite(file.text, change, names[k]))
+            ids = f"{change.old_id[:12]} -> {change.new_id[:12]}"
+            report.append(f"  {_VERBS[command]} {names[k]}: {path} {ids}")
+    if manual:
+        raise Refused("\n".join(manual.values()))
     require_writable(changed)
     if command != "check":
         write_files(changed)
     print("\n".join(report or ["  nothing to do"]))
     if changed and command != "check":
-        print(f"{series}: {describe({**files, **changed}, patches)}")
+        counts.update((path, count_applied(file, path, patches)) for path, file in changed.items())
+        print(f"{series}: {describe(counts, patches)}")
 
 
 def main() -> int:
