@@ -15,6 +15,7 @@ Near the end of the floating-point range u is subnormal and the processor flushe
 kept here is `_HEADROOM` times the one above, and z too; scale is divided by it, which costs nothing.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -26,7 +27,7 @@ _HEADROOM = 4.0
 
 Forward = Callable[..., tuple[tf.Tensor, tf.Tensor]]
 Backward = Callable[..., list[tf.Tensor]]
-RowSum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
+RowSum = ColumnSum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
 
 
 def wide_dtype(dtype: tf.DType) -> tf.DType:
@@ -37,6 +38,15 @@ def wide_dtype(dtype: tf.DType) -> tf.DType:
 def plain_row_sum(t: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
     """Sums over the statistic's axes and keeps them, with size 1."""
     return tf.reduce_sum(t, axes, keepdims=True)
+
+
+def plain_column_sum(t: tf.Tensor, scale_axes: tuple[int, ...]) -> tf.Tensor:
+    """Sums over all axes but those of the scale."""
+    rank = t.shape.rank
+    if rank > 1 and scale_axes == (rank - 1,):
+        # The same sum, several times faster than reduce_sum outside XLA.
+        return tf.raw_ops.BiasAddGrad(out_backprop=t)
+    return tf.reduce_sum(t, [a for a in range(rank) if a not in scale_axes])
 
 
 def forward(
@@ -66,16 +76,18 @@ def backward(
     u: tf.Tensor,
     *scale: tf.Tensor,
     row_sum: RowSum = plain_row_sum,
+    column_sum: ColumnSum = plain_column_sum,
 ) -> list[tf.Tensor]:
     """Returns the gradients of x and, if there is one, of scale, from those of y and u."""
     wide, dy = tf.cast(x, u.dtype), tf.cast(dy, u.dtype)
     z = wide * u
-    g = dy * _folded_scale(equation, wide, scale)
-    c = (row_sum(g * z, equation.axes) + du * u) / (_HEADROOM**2 * _count(equation, wide))
-    dx = u * (g - _pad(equation, _head(equation, z) * c, wide))
+    w = _folded_scale(equation, wide, scale)
+    dy_z = dy * z
+    c = (_row_dot(equation, dy_z, w, row_sum) + du * u) / (_HEADROOM**2 * _count(equation, wide))
+    dx = u * (dy * w - _pad(equation, _head(equation, z) * c, wide))
     gradients = [tf.cast(dx, x.dtype)]
     if scale:
-        gradients.append(column_sum(equation, dy * z) / _HEADROOM)
+        gradients.append(column_sum(dy_z, equation.scale_axes) / _HEADROOM)
     return gradients
 
 
@@ -95,7 +107,7 @@ def differentiable(equation: Equation, forward: Forward, backward: Backward) -> 
                 # Of all names for u, only the outer one is a function of x to a tape: second derivatives need that.
                 gradients = backward(dy, du, x, outer_u, *weights[:1])
                 if len(weights) > 1:
-                    gradients.append(column_sum(equation, tf.cast(dy, u.dtype)))
+                    gradients.append(plain_column_sum(tf.cast(dy, u.dtype), equation.scale_axes))
                 return gradients
 
             return (y, u), gradient
@@ -104,15 +116,6 @@ def differentiable(equation: Equation, forward: Forward, backward: Backward) -> 
         return y
 
     return normalize
-
-
-def column_sum(equation: Equation, t: tf.Tensor) -> tf.Tensor:
-    """Sums over all axes but those of the scale."""
-    rank = t.shape.rank
-    if rank > 1 and equation.scale_axes == (rank - 1,):
-        # The same sum, several times faster than reduce_sum outside XLA.
-        return tf.raw_ops.BiasAddGrad(out_backprop=t)
-    return tf.reduce_sum(t, [a for a in range(rank) if a not in equation.scale_axes])
 
 
 def _inverse_rms(equation, wide, row_sum):
@@ -140,6 +143,21 @@ def _inverse_rms_of_huge(equation, wide):
     largest = tf.maximum(tf.reduce_max(tf.abs(head), equation.axes, keepdims=True), 1)
     mean_square = tf.reduce_mean(tf.square(head / largest), equation.axes, keepdims=True)
     return _HEADROOM / (largest * tf.sqrt(mean_square + equation.epsilon / largest / largest))
+
+
+def _row_dot(equation, t, w, row_sum):
+    """Sums `t * w` over the rows."""
+    if w.shape.rank == 0:
+        return row_sum(t, equation.axes) * w
+    if equation.axes == equation.scale_axes == (t.shape.rank - 1,) and _matmul_is_exact():
+        return tf.tensordot(t, w[:, tf.newaxis], 1)
+    return row_sum(t * w, equation.axes)
+
+
+@functools.cache
+def _matmul_is_exact():
+    """A GPU may round the factors of a float32 matrix product to ten bits (TensorFloat-32)."""
+    return not tf.config.list_logical_devices("GPU")
 
 
 def _head(equation, t):

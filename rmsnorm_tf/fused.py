@@ -145,19 +145,31 @@ def _sightings(key):
 
 
 def _compile(equation):
-    def xla(function):
-        function = functools.partial(function, equation, row_sum=_vectorized_row_sum)
-        return tf.function(function, jit_compile=True, autograph=False)
+    sums = {} if tf.config.list_logical_devices("GPU") else {"row_sum": _sliced_row_sum}
+    more = {"column_sum": _sliced_column_sum} if sums else {}
+    forward = functools.partial(functional.forward, equation, **sums)
+    backward = functools.partial(functional.backward, equation, **sums, **more)
+    xla = functools.partial(tf.function, jit_compile=True, autograph=False)
+    return functional.differentiable(equation, xla(forward), xla(backward))
 
-    return functional.differentiable(equation, xla(functional.forward), xla(functional.backward))
+
+# On a CPU, XLA vectorizes elementwise sums, but neither sums along a row nor long ones along a column. So these
+# first add eight slices to each other.
 
 
-def _vectorized_row_sum(t, axes):
-    """Sums rows as eight slices first: XLA vectorizes sums between rows on a CPU, but not along one."""
+def _sliced_row_sum(t, axes):
     size = t.shape[-1]
     if axes == (t.shape.rank - 1,) and size is not None and size % 8 == 0 and size > 8:
         t = tf.add_n(tf.split(t, 8, axis=-1))
     return functional.plain_row_sum(t, axes)
+
+
+def _sliced_column_sum(t, scale_axes):
+    rows = math.prod(t.shape[:-1]) if t.shape.is_fully_defined() else 0
+    if scale_axes != (t.shape.rank - 1,) or rows < 512 or rows % 8:
+        return functional.plain_column_sum(t, scale_axes)
+    slices = tf.split(tf.reshape(t, [rows, t.shape[-1]]), 8)
+    return functional.plain_column_sum(tf.add_n(slices), (1,))
 
 
 def _over_last_dimension(function, x, axis, scale_axis):

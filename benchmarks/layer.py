@@ -1,0 +1,215 @@
+"""Times normalization layers, interleaved in one run, and prints a table; asserts nothing.
+
+    python benchmarks/layer.py                      # everything: some minutes on a quiet machine
+    python benchmarks/layer.py --shapes 4096x1024 --modes eager xla --dtypes float32
+    python benchmarks/layer.py --png docs/layer.png # needs matplotlib
+
+Every cell of the table (shape, dtype, mode, pass) runs all implementations in turn, many rounds over, so that whatever
+else the machine does falls on all of them alike. Columns: the median in milliseconds; that over the median of
+keras.layers.RMSNormalization; and that over the memory bound, the time in which the bytes that must move (x and y; for
+the backward pass also dy, x and dx) move at the bandwidth of a copy measured in the same rounds.
+
+PyTorch and Flax take part where they are installed: PyTorch eagerly, Flax eagerly and under XLA.
+"""
+
+import argparse
+import functools
+import importlib.util
+import itertools
+import os
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from rmsnorm_tf import RMSNormalization
+
+SHAPES = ["80x1024", "4096x1024", "16384x1024", "2048x4096"]
+DTYPES = ["float32", "bfloat16"]
+MODES = ["eager", "tf.function", "xla"]
+PASSES = ["forward", "forward+backward"]
+OURS, KERAS = "rmsnorm_tf", "keras RMSNormalization"
+
+
+class Plain(keras.layers.Layer):
+    """What one writes without a layer at hand: the equation, left to TensorFlow's gradients."""
+
+    def build(self, shape):
+        self.scale = self.add_weight(shape=shape[-1:], initializer="ones", name="scale")
+
+    def call(self, x):
+        return x * tf.math.rsqrt(tf.reduce_mean(tf.square(x), -1, keepdims=True) + 1e-6) * self.scale
+
+
+def tensorflow_calls(shape, dtype, mode, passes):
+    """Returns a function without arguments for each implementation in TensorFlow."""
+    layers = {
+        OURS: RMSNormalization(dtype=dtype),
+        KERAS: keras.layers.RMSNormalization(dtype=dtype),
+        "keras LayerNormalization": keras.layers.LayerNormalization(dtype=dtype),
+        "plain TensorFlow": Plain(dtype=dtype),
+    }
+    x, dy = (tf.cast(a, dtype) for a in arrays(shape))
+    wrap = {
+        "eager": lambda function: function,
+        "tf.function": tf.function,
+        "xla": functools.partial(tf.function, jit_compile=True),
+    }[mode]
+    return {name: tensorflow_call(layer, x, dy, wrap, passes) for name, layer in layers.items()}
+
+
+def tensorflow_call(layer, x, dy, wrap, passes):
+    layer.build(x.shape)
+
+    def forward(x, dy):
+        return layer(x)
+
+    def both(x, dy):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x)
+        return tape.gradient(y, [x, *layer.trainable_variables], dy)
+
+    call = wrap(forward if passes == "forward" else both)
+    return lambda: call(x, dy)
+
+
+def torch_calls(shape, dtype, mode, passes):
+    if mode != "eager" or importlib.util.find_spec("torch") is None:
+        return {}
+    import torch
+
+    x, dy = (torch.from_numpy(a).to(getattr(torch, dtype)) for a in arrays(shape))
+    norm = torch.nn.RMSNorm(shape[-1], eps=1e-6, dtype=x.dtype)
+
+    def forward():
+        with torch.no_grad():
+            norm(x)
+
+    def both():
+        leaf = x.detach().requires_grad_()
+        torch.autograd.grad(norm(leaf), [leaf, norm.weight], dy)
+
+    return {"torch RMSNorm": forward if passes == "forward" else both}
+
+
+def flax_calls(shape, dtype, mode, passes):
+    if mode == "tf.function" or importlib.util.find_spec("flax") is None:
+        return {}
+    import jax
+    from flax import linen
+
+    x, dy = (jax.numpy.asarray(a, dtype) for a in arrays(shape))
+    norm = linen.RMSNorm(epsilon=1e-6, dtype=dtype)
+    weights = norm.init(jax.random.key(0), x)
+
+    def both(weights, x, dy):
+        return jax.vjp(norm.apply, weights, x)[1](dy)
+
+    call = norm.apply if passes == "forward" else both
+    call = jax.jit(call) if mode == "xla" else call
+    arguments = (weights, x) if passes == "forward" else (weights, x, dy)
+    return {"flax RMSNorm": lambda: jax.block_until_ready(call(*arguments))}
+
+
+def copy_call(shape, dtype):
+    """Copies x with a thread for every core: the bandwidth that nothing can beat for long."""
+    source = np.ones(shape, tf.as_dtype(dtype).as_numpy_dtype).view(np.uint8)
+    target = np.empty_like(source)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    pairs = list(zip(np.array_split(target, cores), np.array_split(source, cores), strict=True))
+    pool = ThreadPoolExecutor(cores)
+    return lambda: list(pool.map(lambda pair: np.copyto(*pair), pairs))
+
+
+@functools.cache
+def arrays(shape):
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape, np.float32) for _ in range(2)]
+
+
+def medians(calls, rounds, seconds_per_turn=0.03):
+    """Runs all calls in turn, `rounds` times, and returns the median seconds of each."""
+    repeats = {}
+    for name, call in calls.items():
+        for _ in range(4):
+            start = time.perf_counter()
+            call()
+        repeats[name] = max(1, int(seconds_per_turn / (time.perf_counter() - start)))
+    turns = {name: [] for name in calls}
+    for _, (name, call) in itertools.product(range(rounds), calls.items()):
+        start = time.perf_counter()
+        for _ in range(repeats[name]):
+            call()
+        turns[name].append((time.perf_counter() - start) / repeats[name])
+    return {name: statistics.median(t) for name, t in turns.items()}
+
+
+def measure(shape, dtype, mode, passes, rounds):
+    """Returns a row for each implementation: name, milliseconds, ratio to Keras, ratio to the memory bound."""
+    cell = (shape, dtype, mode, passes)
+    calls = {**tensorflow_calls(*cell), **torch_calls(*cell), **flax_calls(*cell), "copy": copy_call(shape, dtype)}
+    seconds = medians(calls, rounds)
+    # A copy moves two arrays. Forward moves x and y; backward dy and x again, and dx.
+    bound = seconds.pop("copy") * (1 if passes == "forward" else 2.5)
+    return [(name, s * 1e3, s / seconds[KERAS], s / bound) for name, s in seconds.items()]
+
+
+def plot(table, path):
+    """Draws the time over the memory bound, in float32 where it was measured, a panel for each mode and pass."""
+    from matplotlib import pyplot
+
+    dtype = next(iter(table))[1]
+    shapes, modes, passes = (list(dict.fromkeys(cell[i] for cell in table)) for i in (0, 2, 3))
+    names = list(dict.fromkeys(name for rows in table.values() for name, *_ in rows))
+    figure, axes = pyplot.subplots(
+        len(passes), len(modes), figsize=(4.2 * len(modes), 3 * len(passes)), squeeze=False, layout="constrained"
+    )
+    for (i, passed), (j, mode) in itertools.product(enumerate(passes), enumerate(modes)):
+        panel = axes[i, j]
+        for n, name in enumerate(names):
+            heights = [{r[0]: r[3] for r in table[shape, dtype, mode, passed]}.get(name, np.nan) for shape in shapes]
+            places = np.arange(len(shapes)) + (n - (len(names) - 1) / 2) * 0.8 / len(names)
+            panel.bar(places, heights, 0.8 / len(names), label=name)
+        panel.set(title=f"{mode}, {passed}", yscale="log", xticks=range(len(shapes)))
+        panel.set_xticklabels(["x".join(map(str, shape)) for shape in shapes], fontsize=8)
+    axes[0, 0].set_ylabel("time / memory bound")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names), fontsize=8)
+    figure.suptitle(f"Normalization of [rows, units], {dtype}, CPU; less is better")
+    figure.savefig(path, dpi=110)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--shapes", nargs="+", default=SHAPES, help="rows x units")
+    parser.add_argument("--dtypes", nargs="+", default=DTYPES)
+    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    parser.add_argument("--passes", nargs="+", default=PASSES, choices=PASSES)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--png", help="draw the table into this file")
+    options = parser.parse_args()
+    if options.png and importlib.util.find_spec("matplotlib") is None:
+        parser.error("--png needs matplotlib: pip install matplotlib")
+
+    print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
+    print(f"{'':40}{'ms':>10}{'/ Keras':>10}{'/ memory':>10}")
+    shapes = [tuple(map(int, shape.split("x"))) for shape in options.shapes]
+    table = {}
+    for dtype, shape, mode, passes in itertools.product(options.dtypes, shapes, options.modes, options.passes):
+        rows = table[shape, dtype, mode, passes] = measure(shape, dtype, mode, passes, options.rounds)
+        print(f"{list(shape)} {dtype} {mode} {passes}")
+        for name, milliseconds, to_keras, to_bound in rows:
+            print(f"    {name:36}{milliseconds:10.3f}{to_keras:10.2f}{to_bound:10.1f}", flush=True)
+    if options.png:
+        plot(table, options.png)
+
+
+if __name__ == "__main__":
+    main()
