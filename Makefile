@@ -58,7 +58,7 @@ NOT_HERE := import importlib.util as u; assert not u.find_spec("rmsnorm_tf") and
 
 $(DEMO)/served.txt: $(DEMO)/saved_model/saved_model.pb examples/serve.py
 	$(ISOLATED) -c '$(NOT_HERE)'
-	$(ISOLATED) $(CURDIR)/examples/serve.py . < $(CURDIR)/examples/sentences.en > $(DEMO)/served.part
+	($(ISOLATED) $(CURDIR)/examples/serve.py .) < examples/sentences.en > $(DEMO)/served.part
 	mv $(DEMO)/served.part $@
 	cat $@
 

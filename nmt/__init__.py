@@ -18,6 +18,10 @@ def _silent_stderr() -> Iterator[None]:
         os.close(nowhere)
 
 
+# A terminal wants its progress bar moved all the time, a log file a line now and then.
+if not os.isatty(2):
+    os.environ.setdefault("TQDM_MININTERVAL", "30")
+
 # TensorFlow greets with lines about the machine that no setting turns off; a user's mistake is to be one clear line.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 with _silent_stderr():

@@ -94,8 +94,9 @@ def translate(arguments: argparse.Namespace) -> None:
     translator = _load(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
     function = translator.n_best if arguments.n_best else translator.best
     with _reading(arguments.input) as lines, _writing(arguments.output) as output:
-        sentences = tqdm((line.rstrip("\r\n") for line in lines), unit=" lines")
-        for number, found in enumerate(map_by_length(function, sentences, arguments.batch_size)):
+        sentences = (line.rstrip("\r\n") for line in lines)
+        results = map_by_length(function, sentences, arguments.batch_size)
+        for number, found in enumerate(tqdm(results, unit=" lines")):
             if arguments.n_best:
                 output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in found)
             else:
@@ -114,9 +115,10 @@ def score(arguments: argparse.Namespace) -> None:
         lengths = tf.reduce_sum(batch.target_mask, -1)  # the end counted
         return (costs(*batch) / lengths**arguments.normalization_alpha).numpy()
 
-    pairs = tqdm(zip(text.source, text.target, strict=True), total=len(text), unit=" pairs")
+    pairs = zip(text.source, text.target, strict=True)
+    results = map_by_length(batch_costs, pairs, arguments.batch_size, pair_length)
     with _writing(arguments.output) as output:
-        for cost in map_by_length(batch_costs, pairs, arguments.batch_size, pair_length):
+        for cost in tqdm(results, total=len(text), unit=" pairs"):
             output.write(f"{cost:.6f}\n")
 
 

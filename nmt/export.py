@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from .data import pad
 from .errors import UserError
-from .search import Hypotheses, beam_search, rank
+from .search import Hypotheses, beam_search
 from .vocab import END, Vocabulary
 
 
@@ -52,13 +52,13 @@ class Translator(tf.Module):
     def translate(self, sources: tf.Tensor) -> Translations:
         """Returns all translations found for each of `sources` `[batch]`; that of an empty one is empty."""
         ids = self._source_vocabulary.encode(sources)
-        found = rank(self._search(ids), self._alpha)
+        found = self._search(ids)
         words = tf.RaggedTensor.from_tensor(
             tf.reshape(found.words, [-1, self._max_length]), tf.reshape(found.lengths, [-1])
         )
-        texts = tf.reshape(self._target_vocabulary.decode(words), tf.shape(found.costs))
+        texts = tf.reshape(self._target_vocabulary.decode(words), tf.shape(found.scores))
         empty = (ids.row_lengths() == 0)[:, tf.newaxis]
-        return Translations(tf.where(empty, "", texts), tf.where(empty, 0.0, found.costs))
+        return Translations(tf.where(empty, "", texts), tf.where(empty, 0.0, found.scores))
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
     def serve(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -84,6 +84,7 @@ class Translator(tf.Module):
             state,
             batch=ids.nrows(out_type=tf.int32),
             beam_size=self._beam_size,
+            alpha=self._alpha,
             max_length=self._max_length,
             start=self._model.first_word,
             end=END,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.search import Hypotheses, beam_search, rank
+from nmt.search import Hypotheses, beam_search
 
 START, END = -1, 0
 
@@ -26,7 +26,7 @@ def scripted(tables):
     return step
 
 
-def search(tables, beam_size, max_length, compiled=True):
+def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
     sentences = len(tables)
     rows = np.repeat(np.arange(sentences, dtype=np.int32), beam_size)
 
@@ -37,6 +37,7 @@ def search(tables, beam_size, max_length, compiled=True):
             state,
             batch=sentences,
             beam_size=beam_size,
+            alpha=alpha,
             max_length=max_length,
             start=START,
             end=END,
@@ -53,8 +54,8 @@ def random_table(rng, times, words):
     return table / table.sum(-1, keepdims=True)
 
 
-def exhaustive(table, max_length):
-    """Returns (cost, words) of every sequence of at most `max_length` words, cheapest first."""
+def exhaustive(table, max_length, alpha=0.0):
+    """Returns (score, words) of every sequence of at most `max_length` words, best first."""
     found = []
     words = range(1, table.shape[-1])
     for length in range(max_length + 1):
@@ -63,7 +64,7 @@ def exhaustive(table, max_length):
                 table[time][last][word]
                 for time, (last, word) in enumerate(zip((0, *sequence), (*sequence, END), strict=True))
             ]
-            found.append((-np.log(np.float64(probabilities)).sum(), sequence))
+            found.append((-np.log(np.float64(probabilities)).sum() / (length + 1) ** alpha, sequence))
     return sorted(found)
 
 
@@ -85,17 +86,19 @@ def test_greedy_takes_the_likeliest_word_each_time():
 
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["graph", "eager"])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_wide_beam_equals_exhaustive_search(seed, compiled):
+def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
     """Three words and the end, at most three words: 3**3 open hypotheses at most, so a beam of 40 loses none."""
     rng = np.random.default_rng(seed)
     tables = [random_table(rng, 4, 4) for _ in range(2)]
-    found = search(tables, 40, 3, compiled)
+    found = search(tables, 40, 3, alpha, compiled)
     for i, table in enumerate(tables):
-        expected = exhaustive(table, 3)
-        costs, sequences = zip(*expected, strict=True)
+        expected = exhaustive(table, 3, alpha)
+        scores, sequences = zip(*expected, strict=True)
         assert len(expected) == 40
-        np.testing.assert_allclose(found.costs[i], costs, rtol=1e-5)
+        np.testing.assert_allclose(found.scores[i], scores, rtol=1e-5)
+        np.testing.assert_allclose(found.costs[i], found.scores[i] * (found.lengths[i] + 1) ** alpha, rtol=1e-5)
         for words, length, sequence in zip(found.words[i], found.lengths[i], sequences, strict=True):
             assert tuple(words[:length]) == sequence
             assert not words[length:].any()
@@ -136,14 +139,24 @@ def test_no_sentences():
     assert found.words.shape == (0, 2, 2)
 
 
-@pytest.mark.parametrize(("alpha", "order"), [(0.0, [0, 1, 2]), (1.0, [2, 0, 1])])
-def test_rank_divides_by_length_with_the_end(alpha, order):
-    hypotheses = Hypotheses(
-        words=tf.constant([[[1, 0, 0], [2, 0, 0], [3, 3, 3]]]),
-        lengths=tf.constant([[1, 1, 3]]),
-        costs=tf.constant([[2.0, 3.0, 3.5]]),
-    )
-    ranked = rank(hypotheses, alpha)
-    costs = np.array([2.0, 3.0, 3.5]) / np.array([2.0, 2.0, 4.0]) ** alpha
-    np.testing.assert_allclose(ranked.costs[0], costs[order])
-    np.testing.assert_array_equal(ranked.words[0, :, 0], np.array([1, 2, 3])[order])
+def test_an_unlikely_end_is_not_taken_for_a_translation():
+    """Ending at once costs less in all than five sure words and their end, but two words always cost less than it."""
+    table = np.full([7, 4, 4], [0.1, 0.45, 0.45, 1e-9])
+    table[1:] = [1e-9, 0.5, 0.3, 0.2]
+    table[5:] = [1.0, 1e-9, 1e-9, 1e-9]
+    found = search([table], 2, 6)
+    np.testing.assert_array_equal(found.lengths, [[5, 5]])
+
+
+def test_alpha_prefers_longer_translations():
+    """One word and the end cost log 4, three words and the end log 2 + 2 log 5/3: more, but less by the word."""
+    table = np.full([4, 3, 3], 1e-9)
+    table[0] = [1e-9, 0.5, 0.5]
+    table[1] = [[1e-9] * 3, [0.5, 0.5, 1e-9], [1e-9, 1e-9, 1.0]]
+    table[2, :] = [1e-9, 0.6, 1e-9]
+    table[3, :] = [0.6, 1e-9, 1e-9]
+    by_cost, by_length = search([table], 3, 3), search([table], 3, 3, alpha=1.0)
+    assert by_cost.lengths[0, 0] == 1
+    np.testing.assert_allclose(by_cost.costs[0, 0], np.log(4), rtol=1e-5)
+    assert by_length.lengths[0, 0] == 3
+    np.testing.assert_allclose(by_length.scores[0, 0], -np.log(0.5 * 0.6 * 0.6) / 4, rtol=1e-5)
