@@ -1,0 +1,144 @@
+"""The commands, from text to translation, and what they say to mistakes."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from nmt.__main__ import main
+
+LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Runs a command in a folder of its own; returns exit status, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["nmt", *map(str, words)])
+        try:
+            main()
+            status = 0
+        except SystemExit as stop:
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def train(run, write_lines):
+    """Trains a small model, in `model`, for two updates; more options may be given."""
+
+    def train(*words):
+        for name in ("train.en", "train.de", "dev.en", "dev.de"):
+            write_lines(name, LINES)
+        run("vocab", "--source_dataset", "train.en", "--target_dataset", "train.de", "--to", "vocab", "--size", 10)
+        files = [
+            *("--source_dataset", "train.en", "--target_dataset", "train.de"),
+            *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
+            *("--dictionaries", "vocab/source.model", "vocab/target.model"),
+        ]
+        sizes = ["--embedding_size", 4, "--state_size", 4, "--valid_freq", 2, "--translation_maxlen", 8]
+        return run("train", "-m", "model", *files, *sizes, "--finish_after", 2, *words)
+
+    return train
+
+
+def test_from_text_to_translations(run, train, tmp_path, write_lines):
+    status, _, said = train()
+    assert status == 0, said
+    assert "6 of 6 sentence pairs are used" in said
+    assert "stopped after update 2" in said
+    names = {path.name for path in (tmp_path / "model").iterdir()}
+    assert {"config.json", "versions.json", "source.model", "target.model", "best.npz", "last.npz"} <= names
+    assert "tensorflow" in json.loads((tmp_path / "model" / "versions.json").read_text())
+
+    text = write_lines("text", ["a b", "", *LINES])
+    status, output, _ = run("translate", "-m", "model", "-i", text, "-k", 2, "-b", 3)
+    lines = output.split("\n")
+    assert (status, len(lines), lines[1], lines[-1]) == (0, 9, "", "")
+    assert run("translate", "-m", "model", "-i", text, "-o", "out", "-k", 2)[0] == 0
+    assert (tmp_path / "out").read_text() == output
+
+    status, output, _ = run("translate", "-m", "model", "-i", text, "-k", 2, "--n_best", "-n")
+    beams = [line.split(" ||| ") for line in output.splitlines()]
+    assert status == 0
+    assert [beam[0] for beam in beams] == sorted(beam[0] for beam in beams)
+    assert {beam[0] for beam in beams} == {str(number) for number in range(8)}
+
+    status, output, _ = run("score", "-m", "model", "-s", text, "-t", text)
+    costs = np.array([float(line) for line in output.splitlines()])
+    assert (status, len(costs)) == (0, 8)
+    normalized = [float(line) for line in run("score", "-m", "model", "-s", text, "-t", text, "-n")[1].splitlines()]
+    np.testing.assert_allclose(normalized[1], costs[1], rtol=1e-5)  # the empty line: nothing but its end
+    assert (normalized[2:] < costs[2:] / 4).all()
+
+    assert run("export", "-m", "model", "--to", "saved")[0] == 0
+    assert (tmp_path / "saved" / "saved_model.pb").exists()
+    status, _, said = run("export", "-m", "model", "--to", "saved")
+    assert (status, said) == (2, "nmt: saved is there already; remove it or export to another place\n")
+
+
+def test_a_training_goes_on_with_the_same_options_only(train):
+    assert train()[0] == 0
+    status, _, said = train("--finish_after", 4)
+    assert status == 0
+    assert "stopped after update 4" in said
+    status, _, said = train("--learning_rate", 0.5, "--maxlen", 7)
+    assert status == 2
+    assert "begun with other values of maxlen, learning_rate" in said
+
+
+def test_options_of_a_file_give_way_to_the_command_line(train, tmp_path):
+    (tmp_path / "options.json").write_text('{"finish_after": 9, "maxlen": 50}')
+    assert train("--config", "options.json")[0] == 0
+    saved = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert (saved["finish_after"], saved["maxlen"]) == (2, 50)
+
+
+def test_a_kind_of_the_patches_names_the_command(run, train):
+    """What no tree has is refused as `rmsnorm` is in the pristine one."""
+    status, _, said = train("--layer_normalization_type", "spectralnorm")
+    assert status == 2
+    assert "python patches/apply.py apply" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("translate -m nowhere", "nmt: nowhere holds no model"),
+        ("score -m nowhere -s a -t b", "nmt: nowhere holds no model"),
+        ("export -m nowhere --to there", "nmt: nowhere holds no model"),
+        ("vocab --source_dataset a --target_dataset b --to v", "nmt: there is no text a"),
+        ("train -m model --config none.json", "nmt: none.json cannot be read"),
+        ("train -m model --batch_size many", "python -m nmt train: argument --batch_size: invalid int value: 'many'"),
+        ("translate -m model -k 0", "argument -k/--beam_size: '0' is not a whole number above 0"),
+        ("corpus other --to there", "argument name: invalid choice: 'other'"),
+        ("", "the following arguments are required: COMMAND"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(run, tmp_path, words, said):
+    status, output, error = run(*words.split())
+    assert (status, output) == (2, "")
+    assert said in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_a_model_without_its_best_checkpoint_is_refused(run, train, tmp_path):
+    assert train()[0] == 0
+    (tmp_path / "model" / "best.npz").unlink()
+    status, _, said = run("translate", "-m", "model")
+    assert status == 2
+    assert said.startswith("nmt: there is no checkpoint")
+
+
+def test_an_input_that_is_missing_leaves_no_output(run, train, tmp_path):
+    assert train()[0] == 0
+    status, _, said = run("translate", "-m", "model", "-i", "none", "-o", "out")
+    assert (status, said) == (2, "nmt: none cannot be read: No such file or directory\n")
+    assert not list(tmp_path.glob("out*"))
