@@ -173,22 +173,19 @@ def find_series(target: Path) -> str:
     if not (target / "nematus").is_dir():
         what = "contains no nmt/ and no nematus/" if target.is_dir() else "is no folder"
         raise Refused(f"{target} {what}; give the folder that contains one of them")
-
-    def known_files(name: str) -> int:
-        patches = load_series(HERE / name)
-        paths = {path for patch in patches for path in patch.changes if (target / path).is_file()}
-        return sum(blob_id(_to_lf((target / path).read_bytes())) in expected_ids(patches, path) for path in paths)
-
-    names = sorted(folder.parent.name for folder in HERE.glob("nematus-*/series"))
-    counts = {name: known_files(name) for name in names}
-    best = max(names, key=counts.__getitem__)
-    if counts[best]:
-        return best
-    what = "on Theano" if (target / "nematus/theano_util.py").is_file() else "of a version not known here"
-    program = target / "nematus/nmt.py"
+    files = {f"nematus/{file.name}": file for file in (target / "nematus").glob("*.py") if file.is_file()}
+    found = {path: blob_id(_to_lf(file.read_bytes())) for path, file in files.items()}
+    known = {}
+    for folder in sorted(file.parent for file in HERE.glob("nematus-*/series")):
+        patches = load_series(folder)
+        ids = {path: expected_ids(patches, path) for patch in patches for path in patch.changes}
+        known[folder.name] = sum(found.get(path) in ids[path] for path in ids if ids[path][0] != ABSENT)
+    if any(known.values()):
+        return max(known, key=known.__getitem__)
     old = dict(line.split(" ", 1) for line in (HERE / "nematus-common/old").read_text().splitlines())
-    found = old.get(blob_id(_to_lf(program.read_bytes())), "Nematus") if program.is_file() else "Nematus"
-    raise Refused(f"{target} is {found}, {what}; nothing was changed; get one of {', '.join(names)}")
+    name = old.get(found.get("nematus/nmt.py"), "")
+    what = "on Theano" if "nematus/theano_util.py" in found else "of a version that is not known here"
+    raise Refused(f"{target} is Nematus {name}, {what}; nothing was changed; use one of {', '.join(known)}")
 
 
 def read_file(target: Path, path: str, optional: bool) -> File:
@@ -209,40 +206,41 @@ def read_file(target: Path, path: str, optional: bool) -> File:
 
 
 def read_files(target: Path, patches: list[Patch]) -> dict[str, File]:
-    """Reads all files that the patches change, by path. One that they add will end its lines as the others do."""
-    paths = {path: change.old_id == ABSENT for patch in reversed(patches) for path, change in patch.changes.items()}
+    """Reads what the patches change, by path. A file that they add will end its lines as the others do."""
+    paths = {path: expected_ids(patches, path)[0] == ABSENT for patch in patches for path in patch.changes}
     files = {path: read_file(target, path, optional) for path, optional in paths.items()}
     crlf = any(file.crlf for file in files.values())
     return {path: file._replace(crlf=crlf) if file.text is None else file for path, file in files.items()}
 
 
-def explain_drift(file: File, path: str, patches: list[Patch]) -> str:
-    """Says that a file is in no known state, and what the known ones are."""
-    names = ["pristine"] + [f"after {patch.name}" for patch in patches]
-    ids = zip(expected_ids(patches, path), names)
-    known = ", ".join(f"{'absent' if id_ == ABSENT else id_[:12]} ({name})" for id_, name in ids)
-    return f"{path} has drifted: its id is {blob_id(file.text)[:12]}, expected is one of {known}; nothing was changed"
-
-
 def count_applied(file: File, path: str, patches: list[Patch]) -> int:
-    """Returns how many patches a file has; patches that leave it alone count as applied.
+    """Returns how many patches a file has: by its id or, if it has drifted, by the lines that are in it.
 
-    A drifted file has those whose lines are all in it, if the patches say where to put them by hand.
+    Patches that leave it alone count as applied.
     """
     ids, found = expected_ids(patches, path), blob_id(file.text)
     if found in ids:
         return max(k for k, id_ in enumerate(ids) if id_ == found)
-    changes = [patch.changes[path] for patch in patches if path in patch.changes]
-    if not all(change.places for change in changes):
-        way = "move the file away" if ids[0] == ABSENT else "restore the file, or put in the lines of the patch by hand"
-        raise Refused(f"{explain_drift(file, path, patches)}; {way}")
-    lacking = (
-        k
-        for k, patch in enumerate(patches)
-        for hunk in (patch.changes[path].hunks if path in patch.changes else [])
-        if b"\n" + b"\n".join(hunk.new).strip(b"\n") + b"\n" not in b"\n" + (file.text or b"") + b"\n"
-    )
-    return next(lacking, len(patches))
+    for k, patch in enumerate(patches):
+        for hunk in patch.changes[path].hunks if path in patch.changes else []:
+            if b"\n".join(hunk.new).strip(b"\n") not in file.text:
+                return k
+    return len(patches)
+
+
+def explain_drift(file: File, path: str, patches: list[Patch], undo: bool) -> str:
+    """Says that the id of a file is not known here, and what somebody can do about it."""
+    names = ["pristine"] + [f"after {patch.name}" for patch in patches]
+    ids = zip(expected_ids(patches, path), names)
+    known = ", ".join(f"{'absent' if id_ == ABSENT else id_[:12]} ({name})" for id_, name in ids)
+    said = f"{path} has drifted: its id is {blob_id(file.text)[:12]}, expected is one of {known}; nothing was changed; "
+    if "absent" in known:
+        return said + "move the file away"
+    said += f"restore the file, or by hand {'take out' if undo else 'put in'} the lines of the patch"
+    for change in (patch.changes[path] for patch in patches if path in patch.changes):
+        for place, hunk in zip(change.places, change.hunks):
+            said += f"\n  {place}:" + "".join(f"\n    {line.decode()}".rstrip() for line in hunk.new)
+    return said
 
 
 def describe(counts: dict[str, int], patches: list[Patch]) -> str:
@@ -280,35 +278,29 @@ def require_writable(files: dict[str, File]) -> None:
             raise Refused(f"{path} is read-only; nothing was changed; make it writable (chmod u+w) and retry")
 
 
+def _beside(file: File) -> Path:
+    return file.location.with_name(f".{file.location.name}.patched")
+
+
 def write_files(files: dict[str, File]) -> None:
     """Writes each file beside the old one, with its mode, and renames or removes when all are written."""
     staged = []
     try:
         for file in (file for file in files.values() if file.text is not None):
-            beside = file.location.with_name(f".{file.location.name}.patched")
-            staged.append((beside, file.location))
-            with open(beside, "wb") as stream:
+            staged.append(file)
+            with open(_beside(file), "wb") as stream:
                 stream.write(file.text.replace(b"\n", b"\r\n") if file.crlf else file.text)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(beside, file.mode)
+            os.chmod(_beside(file), file.mode)
         while staged:
-            os.replace(*staged[0])
+            os.replace(_beside(staged[0]), staged[0].location)
             del staged[0]
         for file in (file for file in files.values() if file.text is None):
             file.location.unlink()
     finally:
-        for beside, _ in staged:
-            beside.unlink()
-
-
-def by_hand(file: File, path: str, patches: list[Patch], verb: str) -> str:
-    """Says what somebody has to do to a drifted file, and where."""
-    said = f"{explain_drift(file, path, patches)}; restore the file, or {verb} these lines by hand, and run this again:"
-    for change in (patch.changes[path] for patch in patches if path in patch.changes):
-        for place, hunk in zip(change.places, change.hunks):
-            said += f"\n  {place}:\n" + "\n".join("    " + line.decode() for line in hunk.new).rstrip()
-    return said
+        for file in staged:
+            _beside(file).unlink(missing_ok=True)
 
 
 def change_tree(command: str, target: Path, through: str | None) -> None:
@@ -326,34 +318,36 @@ def change_tree(command: str, target: Path, through: str | None) -> None:
 
     files = read_files(target, patches)
     counts = {path: count_applied(file, path, patches) for path, file in files.items()}
-    drifted = [path for path, file in files.items() if blob_id(file.text) not in expected_ids(patches, path)]
+    drifted = {path for path, file in files.items() if blob_id(file.text) not in expected_ids(patches, path)}
     print(f"{series}: {describe(counts, patches)}")
     if command == "status":
-        for comment in (line for line in read_series(HERE / series) if line.startswith("# ")):
-            print(f"  {comment[2:]}")
+        print("".join(f"  {line[2:]}\n" for line in read_series(HERE / series) if line.startswith("# ")), end="")
         for k, name in enumerate(names):
             print(f"  {'applied' if min(counts.values()) > k else 'not yet'}  {name}")
-        for path in drifted:
-            print(f"  drifted  {path}: {'has' if counts[path] == len(patches) else 'lacks'} the lines of the patches")
+        unknown = {path: explain_drift(files[path], path, patches, counts[path] == len(patches)) for path in drifted}
+        if unknown:
+            raise Refused("\n".join(unknown.values()))
         return
 
-    changed, report, manual = {}, [], {}
+    changed, manual, report = {}, {}, []
     for k in reversed(range(goal, len(patches))) if undo else range(goal):
         for path, change in patches[k].changes.items():
             if (counts[path] > k) != undo:
                 continue
             if path in drifted:
-                manual[path] = by_hand(files[path], path, patches, "take out" if undo else "put in")
-                continue
-            change = change.reverse() if undo else change
-            file = changed.get(path, files[path])
-            changed[path] = file._replace(text=rewrite(file.text, change, names[k]))
-            ids = f"{change.old_id[:12]} -> {change.new_id[:12]}"
-            report.append(f"  {_VERBS[command]} {names[k]}: {path} {ids}")
+                manual[path] = explain_drift(files[path], path, patches, undo)
+            else:
+                change = change.reverse() if undo else change
+                file = changed.get(path, files[path])
+                changed[path] = file._replace(text=rewrite(file.text, change, names[k]))
+                ids = f"{change.old_id[:12]} -> {change.new_id[:12]}"
+                report.append(f"  {_VERBS[command]} {names[k]}: {path} {ids}")
     if manual:
         raise Refused("\n".join(manual.values()))
     require_writable(changed)
     if command != "check":
+        for file in files.values():
+            _beside(file).unlink(missing_ok=True)  # From a run that was interrupted.
         write_files(changed)
     print("\n".join(report or ["  nothing to do"]))
     if changed and command != "check":

@@ -37,7 +37,9 @@ def regenerate_insertions(patch: bytes, read_pristine: Callable[[str], bytes]) -
     """Returns the patch with the counts and the ids that its lines give in the pristine files."""
     message, *parts = re.split(rb"^(?=diff --git )", patch, flags=re.M)
     for i, part in enumerate(parts):
-        path, mode = (re.search(b"^%s(\\S+)$" % what, part, flags=re.M)[1].decode() for what in (b"--- a/", b"index .* "))
+        path, mode = (
+            re.search(b"^%s(\\S+)$" % what, part, flags=re.M)[1].decode() for what in (b"--- a/", b"index .* ")
+        )
         pristine = read_pristine(path)
         hunks = [
             (int(place), re.findall(rb"^\+(.*)$", body, flags=re.M))
