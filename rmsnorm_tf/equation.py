@@ -10,7 +10,8 @@ import numpy as np
 
 Axis = int | tuple[int, ...]
 
-_SMALLEST_EPSILON = float(np.finfo(np.float32).tiny)
+# A sixteenth of it is still a normal float32.
+_SMALLEST_EPSILON = 1e-36
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def check_epsilon(epsilon: float) -> float:
     """Returns `epsilon` as a Python float: positive, finite and no less than float32 can hold."""
     if not _is_real(epsilon) or not _SMALLEST_EPSILON <= epsilon < math.inf:
         raise ValueError(
-            f"epsilon must be a finite number of at least {_SMALLEST_EPSILON:.3g}, got {epsilon!r}. It keeps "
+            f"epsilon must be a finite number of at least {_SMALLEST_EPSILON}, got {epsilon!r}. It keeps "
             "the gradient of a row of zeros finite; 1e-6 is usual."
         )
     return float(epsilon)

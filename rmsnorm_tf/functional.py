@@ -119,22 +119,11 @@ def differentiable(equation: Equation, forward: Forward, backward: Backward) -> 
 
 
 def _inverse_rms(equation, wide, row_sum):
-    mean_square = _mean_square(equation, wide, row_sum)
-    u = _rsqrt(equation, mean_square)
-    return tf.cond(
-        tf.reduce_all(tf.math.is_finite(mean_square)),
-        lambda: u,
-        lambda: _inverse_rms_of_huge(equation, wide),
-    )
-
-
-def _mean_square(equation, wide, row_sum):
-    head = _head(equation, wide)
-    return row_sum(tf.square(head), equation.axes) / _count(equation, wide)
-
-
-def _rsqrt(equation, mean_square):
-    return _HEADROOM * tf.math.rsqrt(mean_square + equation.epsilon)
+    total = row_sum(tf.square(_head(equation, wide)), equation.axes)
+    fold = 1 / _HEADROOM**2
+    u = tf.math.rsqrt(total * (fold / _count(equation, wide)) + fold * equation.epsilon)
+    no_overflow = tf.reduce_max(total) <= total.dtype.max
+    return tf.cond(no_overflow, lambda: u, lambda: _inverse_rms_of_huge(equation, wide))
 
 
 def _inverse_rms_of_huge(equation, wide):
@@ -150,7 +139,8 @@ def _row_dot(equation, t, w, row_sum):
     if w.shape.rank == 0:
         return row_sum(t, equation.axes) * w
     if equation.axes == equation.scale_axes == (t.shape.rank - 1,) and _matmul_is_exact():
-        return tf.tensordot(t, w[:, tf.newaxis], 1)
+        w = tf.expand_dims(w, 1)
+        return tf.matmul(t, w) if t.shape.rank == 2 else tf.tensordot(t, w, 1)
     return row_sum(t * w, equation.axes)
 
 

@@ -126,17 +126,19 @@ def _implementation(equation, x, weights, fused):
             functools.partial(functional.backward, equation),
         )
     if key not in _compiled:
-        _compiled[key] = _compile(equation)
+        _compiled[key] = _compile(equation, x, weights)
     return _compiled[key]
 
 
 def _compiling_pays(key, x):
-    if not x.shape.is_fully_defined() or math.prod(x.shape) < _ENTRIES_WORTH_COMPILING:
+    if not x.shape.is_fully_defined():
         return False
-    if key in _compiled or not tf.executing_eagerly():
+    if not tf.executing_eagerly():
+        return math.prod(x.shape) >= _ENTRIES_WORTH_COMPILING
+    if key in _compiled:
         return True
-    seen = next(_sightings(key)) >= _SIGHTINGS_BEFORE_COMPILING
-    return seen and len(_compiled) < _MOST_SHAPES_COMPILED_EAGERLY
+    seen_often = next(_sightings(key)) >= _SIGHTINGS_BEFORE_COMPILING
+    return seen_often and len(_compiled) < _MOST_SHAPES_COMPILED_EAGERLY
 
 
 @functools.lru_cache(maxsize=1024)
@@ -144,13 +146,30 @@ def _sightings(key):
     return itertools.count(1)
 
 
-def _compile(equation):
-    sums = {} if tf.config.list_logical_devices("GPU") else {"row_sum": _sliced_row_sum}
-    more = {"column_sum": _sliced_column_sum} if sums else {}
-    forward = functools.partial(functional.forward, equation, **sums)
-    backward = functools.partial(functional.backward, equation, **sums, **more)
-    xla = functools.partial(tf.function, jit_compile=True, autograph=False)
-    return functional.differentiable(equation, xla(forward), xla(backward))
+def _compile(equation, x, weights):
+    """Compiles both passes for tensors of these shapes: calling what is traced already costs least."""
+    on_cpu = not tf.config.list_logical_devices("GPU")
+    row_sum = _sliced_row_sum if on_cpu else functional.plain_row_sum
+    column_sum = _sliced_column_sum if on_cpu else functional.plain_column_sum
+
+    def forward(*tensors):
+        return functional.forward(equation, *tensors, row_sum=row_sum)
+
+    def backward(*tensors):
+        return functional.backward(equation, *tensors, row_sum=row_sum, column_sum=column_sum)
+
+    like_x, *like_weights = (tf.TensorSpec(t.shape, t.dtype) for t in (x, *weights))
+    row = [1 if a in equation.axes else size for a, size in enumerate(x.shape)]
+    like_u = tf.TensorSpec(row, functional.wide_dtype(x.dtype))
+    return functional.differentiable(
+        equation,
+        _trace(forward, like_x, *like_weights),
+        _trace(backward, like_x, like_u, like_x, like_u, *like_weights[:1]),
+    )
+
+
+def _trace(function, *specs):
+    return tf.function(function, jit_compile=True, autograph=False).get_concrete_function(*specs)
 
 
 # On a CPU, XLA vectorizes elementwise sums, but neither sums along a row nor long ones along a column. So these
