@@ -99,13 +99,16 @@ def differentiable(equation: Equation, forward: Forward, backward: Backward) -> 
     """
 
     def normalize(x, *weights):
+        outer_u = None
+
         @tf.custom_gradient
         def y_and_u(x, *weights):
             y, u = map(tf.stop_gradient, forward(*map(tf.stop_gradient, (x, *weights))))
 
             def gradient(dy, du):
-                # Of all names for u, only the outer one is a function of x to a tape: second derivatives need that.
-                gradients = backward(dy, du, x, outer_u, *weights[:1])
+                # To a tape only the outer u is a function of x, as second derivatives need it. A forward accumulator
+                # comes here before there is one, and does not need it.
+                gradients = backward(dy, du, x, u if outer_u is None else outer_u, *weights[:1])
                 if len(weights) > 1:
                     gradients.append(plain_column_sum(tf.cast(dy, u.dtype), equation.scale_axes))
                 return gradients

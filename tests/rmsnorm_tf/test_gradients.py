@@ -90,6 +90,15 @@ def test_jacobian_and_a_persistent_tape_around_a_graph(fused):
 
 
 @pytest.mark.parametrize("fused", PATHS)
+def test_forward_mode(fused):
+    x, tangent, dy = tf.unstack(np.random.default_rng(0).normal(size=(3, 2, 8)))
+    with tf.autodiff.ForwardAccumulator(x, tangent) as accumulator:
+        y = rms_norm(x, partial=0.5, fused=fused)
+    [dx] = gradients_of(lambda x: rms_norm(x, partial=0.5, fused=fused), [x], dy)
+    np.testing.assert_allclose(tf.reduce_sum(accumulator.jvp(y) * dy), tf.reduce_sum(dx * tangent), rtol=1e-12)
+
+
+@pytest.mark.parametrize("fused", PATHS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_zero_rows(dtype, fused):
     dy = tf.constant([[1.0, -2.0, 0.5, 4.0]], dtype)
