@@ -15,12 +15,10 @@ import keras
 import tensorflow as tf
 from tqdm import tqdm
 
-from .checkpoints import load_checkpoint, save_checkpoint
+from .checkpoints import BEST, LAST, load_checkpoint, save_checkpoint
 from .config import Config
 from .data import Batch, TrainingData, ValidationData
 from .metrics import bleu
-
-BEST, LAST = "best.npz", "last.npz"
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,6 @@ class Trainer:
             beta_1=config.adam_beta1,
             beta_2=config.adam_beta2,
             epsilon=config.adam_epsilon,
-            global_clipnorm=config.clip_c,
             name="adam",  # or Keras counts, and the names in a checkpoint with it
         )
         self._optimizer.build(model.trainable_variables)
@@ -153,8 +150,9 @@ class Trainer:
             sentences = tf.reduce_sum(batch.target_mask[:, 0])
             loss = tf.reduce_sum(costs) / sentences
         variables = self._model.trainable_variables
-        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, variables)]
-        self._optimizer.apply(gradients, variables)
+        # Nematus's norm: in an embedding's gradient the rows of a word's occurrences are not yet summed.
+        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, variables), self._config.clip_c)
+        self._optimizer.apply([tf.convert_to_tensor(gradient) for gradient in gradients], variables)
         return loss * sentences, tf.reduce_sum(batch.target_mask)
 
     def _valid_loss(self) -> float:
