@@ -6,11 +6,13 @@ The checkout is copied and stays as it is; its files must be pristine. NEMATUS_P
 TensorFlow for that version. NEMATUS_UPDATES is 10 unless it is given; the loss after the last is printed (`-rP`).
 """
 
+import contextlib
 import functools
 import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -55,11 +57,13 @@ class Nematus:
             self.git(*command)
         applied = self.patch("apply")
         self.version = re.match("nematus-(.*): pristine", applied).group(1)
-        words = ["<EOS>", "<GO>", "<UNK>"] if self.version != "v0.3" else ["eos", "UNK"]
+        first = ["<EOS>", "<GO>", "<UNK>"] if self.version != "v0.3" else ["eos", "UNK"]
+        words = []
         for name, side in zip(["source", "target"], self.pairs(range(100, 400)), strict=True):
             (folder / name).write_text("".join(line + "\n" for line in side))
-            vocabulary = {word: i for i, word in enumerate([*words, *sorted(set(" ".join(side).split()))])}
-            (folder / f"{name}.json").write_text(json.dumps(vocabulary))
+            words.append(sorted(set(" ".join(side).split())))
+        for name, known in zip(["source", "target", "joint"], [*words, words[0] + words[1]], strict=True):
+            (folder / f"{name}.json").write_text(json.dumps({word: i for i, word in enumerate(first + known)}))
         for name, side in zip(["test", "reference"], self.pairs(range(101, 900, 90)), strict=True):
             (folder / name).write_text("".join(line + "\n" for line in side))
 
@@ -82,12 +86,12 @@ class Nematus:
     def command(self, program: str, *arguments) -> list[str]:
         return [PYTHON, "-c", RUN, str(self.tree / "nematus" / program), *map(str, arguments)]
 
-    def run(self, program: str, *arguments) -> str:
+    def run(self, program: str, *arguments) -> subprocess.CompletedProcess:
         result = subprocess.run(
             self.command(program, *arguments), cwd=self.folder, capture_output=True, text=True, env=ENVIRONMENT
         )
         assert result.returncode == 0, result.stderr[-4000:]
-        return result.stdout + result.stderr
+        return result
 
     def train(self, model_type: str, kind: str) -> Path:
         """Returns the model, trained when it is asked for first."""
@@ -120,10 +124,14 @@ class Nematus:
                         "--transformer_num_heads": [2],
                     }
                 )
-                if self.version == "master":  # Its Transformer is built in no other way.
+                # Without these, the Transformers of v0.4 and master stop with an error as they are built.
+                if self.version == "v0.4":
+                    options["--tie_encoder_decoder_embeddings"] = []
+                    options["--dictionaries"] = ["joint.json", "joint.json"]
+                if self.version == "master":
                     options["--tie_decoder_embeddings"] = []
             program = "nmt.py" if self.version == "v0.3" else "train.py"
-            log = self.run(program, *(word for name, values in options.items() for word in (name, *values)))
+            log = self.run(program, *(word for name, values in options.items() for word in (name, *values))).stderr
             loss = re.findall(r"Loss/word:? ?([\d.]+)", log)
             print(f"{self.version} {model_type} {kind}: loss per word after {UPDATES} updates {loss[-1]}")
             assert float(loss[-1]) < 10
@@ -133,8 +141,8 @@ class Nematus:
         return trained
 
     def translate(self, *models: Path) -> list[str]:
-        self.run("translate.py", "-m", *models, "-i", "test", "-o", "out", "-k", 2, "-n")
-        return (self.folder / "out").read_text().splitlines()
+        # To standard output: with `-o`, v0.4 leaves the file empty.
+        return self.run("translate.py", "-m", *models, "-i", "test", "-k", 2, "-n").stdout.splitlines()
 
     @functools.cache  # noqa: B019
     def score(self, *models: Path) -> list[list[float]]:
@@ -220,6 +228,8 @@ def test_rescores(nematus):
 
 
 def test_serves(nematus):
+    if not (nematus.tree / "nematus/server").is_dir():
+        pytest.skip("the server of v0.3 lacks modules that it imports")
     if subprocess.run([PYTHON, "-c", "import bottle, bottle_log, tornado"], capture_output=True).returncode:
         pytest.skip("the server of Nematus needs bottle, bottle-log and tornado")
     model = nematus.train("rnn", "rmsnorm")
@@ -227,35 +237,33 @@ def test_serves(nematus):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    log = (nematus.folder / "server.log").open("wb")
-    server = subprocess.Popen(
-        nematus.command("server.py", "-m", model, "--host", "127.0.0.1", "--port", port),
-        cwd=nematus.folder,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        env=ENVIRONMENT,
-        start_new_session=True,
-    )
     segments = [line.split() for line in (nematus.folder / "test").read_text().splitlines()]
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/translate",
-        json.dumps({"segments": segments, "beam_width": 2, "normalize": True}).encode(),
+        json.dumps({"segments": segments, "beam_width": 2, "normalize": 1.0}).encode(),
         {"Content-Type": "application/json"},
     )
-    try:
-        answer, deadline = None, time.monotonic() + 180
-        while answer is None and time.monotonic() < deadline and server.poll() is None:
-            try:
-                answer = json.loads(urllib.request.urlopen(request, timeout=120).read())
-            except (urllib.error.URLError, ConnectionError):
-                assert "crashed" not in Path(log.name).read_text(), Path(log.name).read_text()[-3000:]
-                time.sleep(1)
-        assert answer, Path(log.name).read_text()[-3000:]
-        assert len(answer["data"]) == len(expected)
-    finally:
-        os.killpg(server.pid, 15)
-        server.wait(30)
-        log.close()
+    said = nematus.folder / "server.log"
+    command = nematus.command("server.py", "-m", model, "--host", "127.0.0.1", "--port", port)
+    with (
+        said.open("wb") as log,
+        subprocess.Popen(
+            command, cwd=nematus.folder, stdout=log, stderr=log, env=ENVIRONMENT, start_new_session=True
+        ) as server,
+    ):
+        try:
+            answer, deadline = None, time.monotonic() + 180
+            while answer is None:
+                try:
+                    answer = json.loads(urllib.request.urlopen(request, timeout=120).read())
+                except (urllib.error.URLError, ConnectionError):
+                    failed = server.poll() is not None or "crashed" in said.read_text()
+                    assert not failed and time.monotonic() < deadline, said.read_text()[-3000:]
+                    time.sleep(1)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGKILL)
+    assert [" ".join(row["translation"]).split() for row in answer["data"]] == [line.split() for line in expected]
 
 
 def test_takes_back_and_leaves_nothing(nematus):
