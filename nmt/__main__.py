@@ -2,49 +2,26 @@
 
 import argparse
 import contextlib
-import importlib.metadata
-import json
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 import keras
 import tensorflow as tf
 from tqdm import tqdm
 
 from . import corpora
-from .checkpoints import load_checkpoint
-from .config import STOPPING, Config, add_options, make_config, read_options
+from .checkpoints import BEST
+from .config import add_options, make_config, read_options
 from .data import ParallelText, TrainingData, ValidationData, encode_pairs, map_by_length, pair_length
 from .errors import UserError
-from .export import Translator, save_translator
+from .export import save_translator
 from .nematus import import_checkpoint
-from .rnnsearch import Rates, RNNSearch
-from .training import BEST, Trainer
-from .vocab import Vocabulary, load_vocabulary, train_sentencepiece
-
-_LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
-
-
-class System(NamedTuple):
-    """A model with what it was made from."""
-
-    config: Config
-    source_vocabulary: Vocabulary
-    target_vocabulary: Vocabulary
-    model: RNNSearch
-
-    def translator(self, beam_size: int, alpha: float) -> Translator:
-        return Translator(
-            self.source_vocabulary,
-            self.target_vocabulary,
-            self.model,
-            beam_size=beam_size,
-            alpha=alpha,
-            max_length=self.config.translation_maxlen,
-        )
+from .system import build_system, load_system, open_system, save_system
+from .training import Trainer
+from .vocab import load_vocabulary, train_sentencepiece
 
 
 def corpus(arguments: argparse.Namespace) -> None:
@@ -53,10 +30,19 @@ def corpus(arguments: argparse.Namespace) -> None:
 
 
 def vocab(arguments: argparse.Namespace) -> None:
-    """Makes a SentencePiece vocabulary of each side."""
+    """Makes a SentencePiece vocabulary of each side, or takes a pair of Nematus dictionaries as it is."""
+    given = arguments.dictionaries or (arguments.source_dataset, arguments.target_dataset)
+    if None in given:
+        raise UserError("give --source_dataset and --target_dataset, or --dictionaries")
+    if arguments.dictionaries:
+        for path in given:
+            load_vocabulary(path)  # refuses what is none
     arguments.to.mkdir(parents=True, exist_ok=True)
-    for side, text in (("source", arguments.source_dataset), ("target", arguments.target_dataset)):
-        train_sentencepiece(text, arguments.to / f"{side}.model", arguments.size)
+    for side, path in zip(("source", "target"), given, strict=True):
+        if arguments.dictionaries:
+            shutil.copyfile(path, arguments.to / f"{side}{path.suffix}")
+        else:
+            train_sentencepiece(path, arguments.to / f"{side}.model", arguments.size)
 
 
 def train(arguments: argparse.Namespace) -> None:
@@ -65,7 +51,7 @@ def train(arguments: argparse.Namespace) -> None:
     directory, path = options.pop("model"), options.pop("config")
     config = make_config({**(read_options(path) if path else {}), **options})
     keras.utils.set_random_seed(config.seed)
-    system = _prepare(config, directory)
+    system = open_system(config, directory)
     vocabularies = (system.source_vocabulary, system.target_vocabulary)
     text = ParallelText(config.source_dataset, config.target_dataset)
     data = TrainingData(text, *vocabularies, batch_size=config.batch_size, maxlen=config.maxlen, seed=config.seed)
@@ -74,12 +60,14 @@ def train(arguments: argparse.Namespace) -> None:
         f"{data.too_long} have more than {config.maxlen} tokens on a side"
     )
     valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
+    valid = ValidationData(valid_text, *vocabularies, batch_size=config.valid_batch_size)
+    save_system(system, directory)
     best = system.translator(config.beam_size, config.normalization_alpha).best
     progress = Trainer(
         system.model,
         config,
         data,
-        valid=ValidationData(valid_text, *vocabularies, batch_size=config.valid_batch_size),
+        valid=valid,
         translate=lambda lines: list(map_by_length(best, lines, config.valid_batch_size)),
         directory=directory,
     ).train()
@@ -91,7 +79,7 @@ def train(arguments: argparse.Namespace) -> None:
 
 def translate(arguments: argparse.Namespace) -> None:
     """Translates text, one sentence a line."""
-    translator = _load(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
+    translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
     function = translator.n_best if arguments.n_best else translator.best
     with _reading(arguments.input) as lines, _writing(arguments.output) as output:
         sentences = (line.rstrip("\r\n") for line in lines)
@@ -106,7 +94,7 @@ def translate(arguments: argparse.Namespace) -> None:
 
 def score(arguments: argparse.Namespace) -> None:
     """Writes the cost of given translations: the negative log-probability of each target with its end."""
-    system = _load(arguments.model)
+    system = load_system(arguments.model)
     text = ParallelText(arguments.source, arguments.target)
     costs = tf.function(system.model.costs, reduce_retracing=True)
 
@@ -124,7 +112,7 @@ def score(arguments: argparse.Namespace) -> None:
 
 def export(arguments: argparse.Namespace) -> None:
     """Saves a model to serve: a SavedModel from strings to strings."""
-    translator = _load(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
+    translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
     save_translator(translator, arguments.to)
 
 
@@ -135,64 +123,8 @@ def import_nematus(arguments: argparse.Namespace) -> None:
         arguments.to,
         arguments.dictionaries,
         weights=BEST,
-        build=lambda config: _build(config, config.dictionaries).model.variables,
+        build=lambda config: build_system(config, config.dictionaries).model.variables,
     )
-
-
-def _build(config: Config, vocabularies: tuple[Path, Path]) -> System:
-    source = load_vocabulary(vocabularies[0], config.source_vocab_size)
-    target = load_vocabulary(vocabularies[1], config.target_vocab_size)
-    model = RNNSearch(
-        source.size,
-        target.size,
-        embedding_size=config.embedding_size,
-        state_size=config.state_size,
-        normalization=config.layer_normalization_type,
-        rates=Rates(
-            config.rnn_dropout_embedding,
-            config.rnn_dropout_hidden,
-            config.rnn_dropout_source,
-            config.rnn_dropout_target,
-        ),
-        output_activation=config.output_hidden_activation,
-        tie_decoder_embeddings=config.tie_decoder_embeddings,
-    )
-    return System(config, source, target, model)
-
-
-def _prepare(config: Config, directory: Path) -> System:
-    """Makes the directory of a new training, or checks that one found there was begun with this configuration."""
-    saved = directory / "config.json"
-    if saved.exists():
-        begun = make_config(read_options(saved))
-        changed = [
-            name for name, value in vars(config).items() if value != getattr(begun, name) and name not in STOPPING
-        ]
-        if changed:
-            raise UserError(
-                f"{directory} holds a training begun with other values of {', '.join(changed)}; "
-                "give the same, or another directory"
-            )
-    system = _build(config, tuple(map(Path, config.dictionaries)))
-    directory.mkdir(parents=True, exist_ok=True)
-    for side, path in zip(("source", "target"), map(Path, config.dictionaries), strict=True):
-        shutil.copyfile(path, directory / f"{side}{path.suffix}")
-    versions = {name: importlib.metadata.version(name) for name in _LIBRARIES}
-    (directory / "versions.json").write_text(json.dumps(versions, indent=2) + "\n", encoding="utf-8")
-    config.save(saved)
-    return system
-
-
-def _load(directory: Path) -> System:
-    """Loads the best model of a training."""
-    saved = directory / "config.json"
-    if not saved.exists():
-        raise UserError(f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one")
-    config = make_config(read_options(saved))
-    suffixes = [Path(name).suffix for name in config.dictionaries]
-    system = _build(config, (directory / f"source{suffixes[0]}", directory / f"target{suffixes[1]}"))
-    load_checkpoint(directory / BEST, system.model.variables)
-    return system
 
 
 @contextlib.contextmanager
@@ -250,9 +182,14 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument("--to", type=Path, required=True, metavar="DIR", help="where its files go")
 
     added = command(vocab)
-    added.add_argument("--source_dataset", type=Path, required=True, metavar="FILE", help="training text")
-    added.add_argument("--target_dataset", type=Path, required=True, metavar="FILE", help="training text")
-    added.add_argument("--to", type=Path, required=True, metavar="DIR", help="gets source.model and target.model")
+    added.add_argument("--source_dataset", type=Path, metavar="FILE", help="training text, source side")
+    added.add_argument("--target_dataset", type=Path, metavar="FILE", help="training text, target side")
+    added.add_argument(
+        "--dictionaries", type=Path, nargs=2, metavar="FILE", help="a Nematus .json pair to take instead"
+    )
+    added.add_argument(
+        "--to", type=Path, required=True, metavar="DIR", help="gets source.model and target.model, or .json"
+    )
     added.add_argument("--size", type=_positive, default=8000, help="units on each side (default: 8000)")
 
     added = command(train)

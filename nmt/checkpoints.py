@@ -15,6 +15,8 @@ import numpy as np
 
 from .errors import UserError
 
+BEST, LAST = "best.npz", "last.npz"  # of a training: after the best validation, and after the last
+
 
 def save_checkpoint(path: str | os.PathLike, variables: Iterable[keras.Variable], state: dict[str, Any]) -> None:
     """Writes the variables, under their paths, and the state of the training."""

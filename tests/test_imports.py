@@ -22,7 +22,8 @@ NMT = {
     "rnnsearch": {"layers"},
     "training": {"checkpoints", "config", "data", "metrics"},
     "export": {"data", "errors", "search", "vocab"},
-    "nematus": {"checkpoints", "config", "errors", "normalization", "rnnsearch", "vocab"},
+    "nematus": {"checkpoints", "config", "errors"},
+    "system": {"checkpoints", "config", "errors", "export", "rnnsearch", "vocab"},
 }
 
 

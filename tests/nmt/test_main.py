@@ -82,6 +82,12 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert (status, said) == (2, "nmt: saved is there already; remove it or export to another place\n")
 
 
+def test_dictionaries_are_taken_as_they_are(run, dictionary, tmp_path):
+    assert run("vocab", "--dictionaries", dictionary, dictionary, "--to", "vocab")[0] == 0
+    for side in ("source", "target"):
+        assert (tmp_path / "vocab" / f"{side}.json").read_bytes() == dictionary.read_bytes()
+
+
 def test_a_training_goes_on_with_the_same_options_only(train):
     assert train()[0] == 0
     status, _, said = train("--finish_after", 4)
@@ -114,6 +120,8 @@ def test_a_kind_of_the_patches_names_the_command(run, train):
         ("score -m nowhere -s a -t b", "nmt: nowhere holds no model"),
         ("export -m nowhere --to there", "nmt: nowhere holds no model"),
         ("vocab --source_dataset a --target_dataset b --to v", "nmt: there is no text a"),
+        ("vocab --source_dataset a --to v", "nmt: give --source_dataset and --target_dataset, or --dictionaries"),
+        ("vocab --dictionaries a.json b.json --to v", "nmt: there is no vocabulary a.json"),
         ("train -m model --config none.json", "nmt: none.json cannot be read"),
         ("train -m model --batch_size many", "python -m nmt train: argument --batch_size: invalid int value: 'many'"),
         ("translate -m model -k 0", "argument -k/--beam_size: '0' is not a whole number above 0"),

@@ -1,0 +1,111 @@
+"""A system: a model with its configuration and vocabularies, and the directory that holds one.
+
+The directory has `config.json`, `versions.json` (of the libraries it was trained with), the vocabularies as `source`
+and `target`, and the checkpoints `best.npz` and `last.npz`.
+"""
+
+import importlib.metadata
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from .checkpoints import BEST, LAST, load_checkpoint
+from .config import STOPPING, Config, make_config, read_options
+from .errors import UserError
+from .export import Translator
+from .rnnsearch import Rates, RNNSearch
+from .vocab import Vocabulary, load_vocabulary
+
+_LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
+
+
+class System(NamedTuple):
+    """A model with what it was made from."""
+
+    config: Config
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
+    model: RNNSearch
+
+    def translator(self, beam_size: int, alpha: float) -> Translator:
+        """Returns a translator with this model."""
+        return Translator(
+            self.source_vocabulary,
+            self.target_vocabulary,
+            self.model,
+            beam_size=beam_size,
+            alpha=alpha,
+            max_length=self.config.translation_maxlen,
+        )
+
+
+def build_system(config: Config, vocabularies: tuple[Path, Path]) -> System:
+    """Builds the model of a configuration for two vocabulary files, with weights as they are initialised."""
+    source = load_vocabulary(vocabularies[0], config.source_vocab_size)
+    target = load_vocabulary(vocabularies[1], config.target_vocab_size)
+    model = RNNSearch(
+        source.size,
+        target.size,
+        embedding_size=config.embedding_size,
+        state_size=config.state_size,
+        normalization=config.layer_normalization_type,
+        rates=Rates(
+            config.rnn_dropout_embedding,
+            config.rnn_dropout_hidden,
+            config.rnn_dropout_source,
+            config.rnn_dropout_target,
+        ),
+        output_activation=config.output_hidden_activation,
+        tie_decoder_embeddings=config.tie_decoder_embeddings,
+    )
+    return System(config, source, target, model)
+
+
+def open_system(config: Config, directory: Path) -> System:
+    """Builds the system to train in a directory, with the vocabularies of the training found there, if there is one.
+
+    Raises:
+        UserError: A training found there was begun with another configuration.
+    """
+    if not any((directory / checkpoint).exists() for checkpoint in (BEST, LAST)):
+        return build_system(config, tuple(map(Path, config.dictionaries)))
+    begun = make_config(read_options(directory / "config.json"))
+    changed = [name for name, value in vars(config).items() if value != getattr(begun, name) and name not in STOPPING]
+    if changed:
+        raise UserError(
+            f"{directory} holds a training begun with other values of {', '.join(changed)}; "
+            "give the same, or another directory"
+        )
+    return build_system(config, _vocabularies(config, directory))
+
+
+def save_system(system: System, directory: Path) -> None:
+    """Writes all but the checkpoints of a system."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
+        if not copy.exists():
+            shutil.copyfile(path, copy)
+    versions = {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    (directory / "versions.json").write_text(json.dumps(versions, indent=2) + "\n", encoding="utf-8")
+    system.config.save(directory / "config.json")
+
+
+def load_system(directory: Path) -> System:
+    """Loads the system of a training with its best model.
+
+    Raises:
+        UserError: The directory holds none, or a file in it is damaged.
+    """
+    if not (directory / "config.json").exists():
+        raise UserError(f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one")
+    config = make_config(read_options(directory / "config.json"))
+    system = build_system(config, _vocabularies(config, directory))
+    load_checkpoint(directory / BEST, system.model.variables)
+    return system
+
+
+def _vocabularies(config: Config, directory: Path) -> tuple[Path, Path]:
+    """Returns where a directory has its own copies of the vocabularies."""
+    source, target = (Path(name).suffix for name in config.dictionaries)
+    return directory / f"source{source}", directory / f"target{target}"
