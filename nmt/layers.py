@@ -99,6 +99,22 @@ class Projection(Block):
         return self.normalization(_matmul(x, self.kernel) + self.bias)
 
 
+class PReLU(Block):
+    """`max(x, 0) + slope * min(x, 0)`, with a slope for each unit that begins at 1, as in Nematus.
+
+    Keras's own takes inputs of one rank only.
+
+    Reference: He et al. (2015), arXiv:1502.01852.
+    """
+
+    def __init__(self, units: int, name: str):
+        super().__init__(name=name)
+        self.slope = self._vector("slope", units, "ones")
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        return tf.maximum(x, 0.0) + self.slope * tf.minimum(x, 0.0)
+
+
 class GRUMasks(NamedTuple):
     """Dropout masks of one GRU for one batch: `[batch, inputs]` twice, `[batch, units]` twice, or None."""
 

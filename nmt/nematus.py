@@ -76,7 +76,6 @@ _WEIGHTS = {
     "gamma": ("new_std",),
     "beta": ("new_mean",),
     "scale": ("scale", "new_std"),  # of RMSNorm: a class of its own in master, LayerNorm's name in a patched v0.3
-    "alpha": ("slope",),
 }
 _TRANSPOSED = "decoder/output_kernel"
 
@@ -104,7 +103,7 @@ def import_checkpoint(
     """
     if to.exists():
         raise UserError(f"{to} is there already; remove it or import to another place")
-    options_path, arrays = _options_path(checkpoint), _read_arrays(checkpoint)
+    arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
     config = read_config(options_path, dictionaries)
     variables = list(build(config))
     _assign(variables, arrays, checkpoint)
@@ -213,7 +212,7 @@ def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
         reader = tf.train.load_checkpoint(os.fspath(checkpoint))
         names = [name for name in reader.get_variable_to_shape_map() if not _is_optimizer_state(name)]
         return {name: reader.get_tensor(name) for name in names}
-    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+    except (tf.errors.OpError, LookupError, ValueError, RuntimeError) as error:  # the reader has no type of its own
         raise UserError(f"{checkpoint} is damaged or no checkpoint: {error}; copy it again") from None
 
 

@@ -9,7 +9,19 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from .layers import NO_MASKS, Attention, Block, DropoutMasks, Embedding, GRUMasks, GRUStep, Projection, drop, scan
+from .layers import (
+    NO_MASKS,
+    Attention,
+    Block,
+    DropoutMasks,
+    Embedding,
+    GRUMasks,
+    GRUStep,
+    PReLU,
+    Projection,
+    drop,
+    scan,
+)
 
 NO_WORD = -1  # given as the word before the first; its embedding is zero
 
@@ -97,10 +109,9 @@ class Decoder(Block):
             self.from_state = Projection(units, embedding, normalization, "from_state")
             self.from_context = Projection(2 * units, embedding, normalization, "from_context")
             name = "output_activation"
-            if activation == "prelu":
-                self.activation = keras.layers.PReLU(alpha_initializer="ones", name=name)
-            else:
-                self.activation = keras.layers.Activation(activation, name=name)
+            self.activation = (
+                PReLU(embedding, name) if activation == "prelu" else keras.layers.Activation(activation, name=name)
+            )
             self.activation.build((None, embedding))
         self.output_bias = self.add_weight(shape=(words,), initializer="zeros", name="output_bias")
         self.output_kernel = None

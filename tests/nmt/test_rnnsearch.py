@@ -121,7 +121,7 @@ def test_output_activations(make_model, activation):
         "linear": lambda x: x,
     }
     if activation == "prelu":
-        model.decoder.activation.alpha.assign(np.full(5, 0.3))
+        model.decoder.activation.slope.assign(np.full(5, 0.3))
     x = np.linspace(-2, 2, 10, dtype=np.float32).reshape(2, 5)
     np.testing.assert_allclose(model.decoder.activation(x), functions[activation](x), rtol=1e-5)
 
