@@ -122,7 +122,6 @@ def import_nematus(arguments: argparse.Namespace) -> None:
         arguments.checkpoint,
         arguments.to,
         arguments.dictionaries,
-        weights=BEST,
         build=lambda config: build_system(config, config.dictionaries).model.variables,
     )
 

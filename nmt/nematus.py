@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from .checkpoints import save_checkpoint
+from .checkpoints import BEST, save_checkpoint
 from .config import Config, make_config, read_options
 from .errors import UserError
 
@@ -84,8 +84,6 @@ def import_checkpoint(
     checkpoint: Path,
     to: Path,
     dictionaries: tuple[Path, Path] | None,
-    *,
-    weights: str,
     build: Callable[[Config], Iterable[keras.Variable]],
 ) -> None:
     """Writes a model directory with the weights of a Nematus checkpoint.
@@ -94,7 +92,6 @@ def import_checkpoint(
         checkpoint: Name of the checkpoint without ending, as Nematus's `-m` takes it.
         to: The directory to make.
         dictionaries: Source and target dictionary; those that the checkpoint's options name if `None`.
-        weights: Name of the file in it that gets the weights.
         build: Returns the variables of the model of a configuration.
 
     Raises:
@@ -115,7 +112,7 @@ def import_checkpoint(
             shutil.copyfile(path, directory / f"{side}.json")
         shutil.copyfile(options_path, directory / "nematus.json")
         config.save(directory / "config.json")
-        save_checkpoint(directory / weights, variables, {})
+        save_checkpoint(directory / BEST, variables, {})
         directory.rename(to)
 
 

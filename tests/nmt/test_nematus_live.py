@@ -1,0 +1,101 @@
+"""A real Nematus, run here and now: its checkpoint, imported, gives its costs and its translations.
+
+    NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python make test-nematus
+
+NEMATUS is a checkout of v0.3 to master, which stays as it is; NEMATUS_PYTHON is an interpreter with the TensorFlow for
+that version, as docs/nematus.md lists them.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from nmt.__main__ import main
+from nmt.normalization import KINDS
+
+CHECKOUT, PYTHON = os.environ.get("NEMATUS"), os.environ.get("NEMATUS_PYTHON")
+if not (CHECKOUT and PYTHON):
+    pytest.skip("needs a Nematus and an interpreter for it: NEMATUS, NEMATUS_PYTHON", allow_module_level=True)
+
+DATA = Path(__file__).parents[1] / "data" / "nematus"
+SCRIPTS = Path(CHECKOUT).resolve() / "nematus"
+V03 = not (SCRIPTS / "train.py").exists()
+MODELS = {
+    "none": [],
+    "layernorm": ["--use_layer_norm"],
+    "prelu": ["--output_hidden_activation", "prelu"],
+    "tied": ["--tie_decoder_embeddings", "--use_layer_norm", "--output_hidden_activation", "relu"],
+}
+if "rmsnorm" in KINDS and "RMSNormLayer" in (SCRIPTS / "layers.py").read_text(encoding="utf-8"):
+    MODELS["rmsnorm"] = ["--use_layer_norm", "--layer_normalization_type", "rmsnorm"]
+
+
+def nematus(folder, script, *arguments):
+    """Runs a script of Nematus, without leaving compiled files in the checkout."""
+    command = [PYTHON, "-B", str(SCRIPTS / script), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def ours(*arguments):
+    with mock.patch.object(sys, "argv", ["nmt", *map(str, arguments)]):
+        main()
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(tmp_path_factory, request):
+    """Trains a model on a hundred sentences, so briefly that it is unsure, and imports it; returns the folder."""
+    folder = tmp_path_factory.mktemp(request.param)
+    for side in ("en", "de"):
+        (folder / side).write_bytes((DATA / f"small.source.{side}").read_bytes())
+        words = list(json.loads((DATA / f"small.vocab.{side}.json").read_text(encoding="utf-8")))[2:]
+        specials = ["eos", "UNK"] if V03 else ["<EOS>", "<GO>", "<UNK>"]
+        ids = {word: i for i, word in enumerate([*specials, *words])}
+        (folder / f"{side}.json").write_text(json.dumps(ids), encoding="utf-8")
+    files = ["--source_dataset", "en", "--target_dataset", "de", "--dictionaries", "en.json", "de.json"]
+    sizes = ["--embedding_size", 12, "--state_size", 24, "--n_words_src", 60, "--n_words", 80, "--batch_size", 20]
+    training = ["--learning_rate", 0.01, "--finish_after", 150, "--maxibatch_size", 5]
+    never = [word for name in ("saveFreq", "validFreq", "sampleFreq", "beamFreq") for word in (f"--{name}", 0)]
+    script = "nmt.py" if V03 else "train.py"
+    nematus(folder, script, "--model", "model", *files, *sizes, *training, *never, *MODELS[request.param])
+    ours("import-nematus", folder / "model-150", "--to", folder / "imported")
+    if V03:  # its other scripts want a name of this form
+        (folder / "model-150.json").write_bytes((folder / "model.json").read_bytes())
+    return folder
+
+
+def costs(folder, target, alpha):
+    output = folder / "costs"
+    ours("score", "-m", folder / "imported", "-s", folder / "en", "-t", target, "-n", alpha, "-o", output)
+    return np.loadtxt(output)
+
+
+@pytest.mark.parametrize("alpha", [0, 1])
+def test_costs(model, alpha):
+    nematus(model, "score.py", "-m", "model-150", "-s", "en", "-t", "de", "-o", "theirs", *["-n"] * alpha)
+    np.testing.assert_allclose(costs(model, model / "de", alpha), np.loadtxt(model / "theirs"), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("beam", "alpha"), [(1, 0), (5, 0), (5, 1)])
+def test_translations(model, beam, alpha):
+    """Greedy ones are the same; of others nearly all are the same or cheaper, and all together are no dearer."""
+    options = ["-k", beam, *["-n"] * alpha]
+    nematus(model, "translate.py", "-m", "model-150", "-i", "en", "-o", "theirs", *options)
+    ours("translate", "-m", model / "imported", "-i", model / "en", "-o", model / "ours", *options)
+    lines = [(model / name).read_text(encoding="utf-8").split("\n") for name in ("ours", "theirs")]
+    theirs, found = ([line.strip() for line in side[:-1]] for side in reversed(lines))
+    assert len(found) == len(theirs) == 100
+    if beam == 1:
+        assert found == theirs
+        return
+    found_costs, their_costs = (costs(model, model / name, alpha) for name in ("ours", "theirs"))
+    good = [a == b or c <= d for a, b, c, d in zip(found, theirs, found_costs, their_costs, strict=True)]
+    assert sum(good) >= 98
+    assert found_costs.sum() <= their_costs.sum() + 1e-3
