@@ -73,7 +73,7 @@ def tensorflow_call(layer, x, dy, wrap, passes):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = layer(x)
-        return tape.gradient(y, [x, *layer.trainable_variables], dy)
+        return y, tape.gradient(y, [x, *layer.trainable_variables], dy)  # y too: nobody may leave it out
 
     call = wrap(forward if passes == "forward" else both)
     return lambda: call(x, dy)
@@ -109,7 +109,8 @@ def flax_calls(shape, dtype, mode, passes):
     weights = norm.init(jax.random.key(0), x)
 
     def both(weights, x, dy):
-        return jax.vjp(norm.apply, weights, x)[1](dy)
+        y, vjp = jax.vjp(norm.apply, weights, x)
+        return y, vjp(dy)
 
     call = norm.apply if passes == "forward" else both
     call = jax.jit(call) if mode == "xla" else call

@@ -28,6 +28,7 @@ _HEADROOM = 4.0
 Forward = Callable[..., tuple[tf.Tensor, tf.Tensor]]
 Backward = Callable[..., list[tf.Tensor]]
 RowSum = ColumnSum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
+RowDot = Callable[[Equation, tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 def wide_dtype(dtype: tf.DType) -> tf.DType:
@@ -47,6 +48,22 @@ def plain_column_sum(t: tf.Tensor, scale_axes: tuple[int, ...]) -> tf.Tensor:
         # The same sum, several times faster than reduce_sum outside XLA.
         return tf.raw_ops.BiasAddGrad(out_backprop=t)
     return tf.reduce_sum(t, [a for a in range(rank) if a not in scale_axes])
+
+
+def plain_row_dot(equation: Equation, t: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+    """Sums `t * w` over the statistic's axes and keeps them, with size 1; w is the scale or a scalar."""
+    if w.shape.rank == 0:
+        return plain_row_sum(t, equation.axes) * w
+    if equation.axes == equation.scale_axes == (t.shape.rank - 1,) and _matmul_is_exact():
+        w = tf.expand_dims(w, 1)
+        return tf.matmul(t, w) if t.shape.rank == 2 else tf.tensordot(t, w, 1)
+    return plain_row_sum(t * w, equation.axes)
+
+
+@functools.cache
+def _matmul_is_exact():
+    """A GPU may round the factors of a float32 matrix product to ten bits (TensorFloat-32)."""
+    return not tf.config.list_logical_devices("GPU")
 
 
 def forward(
@@ -75,7 +92,7 @@ def backward(
     x: tf.Tensor,
     u: tf.Tensor,
     *scale: tf.Tensor,
-    row_sum: RowSum = plain_row_sum,
+    row_dot: RowDot = plain_row_dot,
     column_sum: ColumnSum = plain_column_sum,
 ) -> list[tf.Tensor]:
     """Returns the gradients of x and, if there is one, of scale, from those of y and u."""
@@ -83,7 +100,7 @@ def backward(
     z = wide * u
     w = _folded_scale(equation, wide, scale)
     dy_z = dy * z
-    c = (_row_dot(equation, dy_z, w, row_sum) + du * u) / (_HEADROOM**2 * _count(equation, wide))
+    c = (row_dot(equation, dy_z, w) + du * u) / (_HEADROOM**2 * _count(equation, wide))
     dx = u * (dy * w - _pad(equation, _head(equation, z) * c, wide))
     gradients = [tf.cast(dx, x.dtype)]
     if scale:
@@ -135,22 +152,6 @@ def _inverse_rms_of_huge(equation, wide):
     largest = tf.maximum(tf.reduce_max(tf.abs(head), equation.axes, keepdims=True), 1)
     mean_square = tf.reduce_mean(tf.square(head / largest), equation.axes, keepdims=True)
     return _HEADROOM / (largest * tf.sqrt(mean_square + equation.epsilon / largest / largest))
-
-
-def _row_dot(equation, t, w, row_sum):
-    """Sums `t * w` over the rows."""
-    if w.shape.rank == 0:
-        return row_sum(t, equation.axes) * w
-    if equation.axes == equation.scale_axes == (t.shape.rank - 1,) and _matmul_is_exact():
-        w = tf.expand_dims(w, 1)
-        return tf.matmul(t, w) if t.shape.rank == 2 else tf.tensordot(t, w, 1)
-    return row_sum(t * w, equation.axes)
-
-
-@functools.cache
-def _matmul_is_exact():
-    """A GPU may round the factors of a float32 matrix product to ten bits (TensorFloat-32)."""
-    return not tf.config.list_logical_devices("GPU")
 
 
 def _head(equation, t):

@@ -148,15 +148,16 @@ def _sightings(key):
 
 def _compile(equation, x, weights):
     """Compiles both passes for tensors of these shapes: calling what is traced already costs least."""
-    on_cpu = not tf.config.list_logical_devices("GPU")
-    row_sum = _sliced_row_sum if on_cpu else functional.plain_row_sum
-    column_sum = _sliced_column_sum if on_cpu else functional.plain_column_sum
+    for_forward, for_backward = {}, {}
+    if not tf.config.list_logical_devices("GPU"):
+        for_forward = {"row_sum": _sliced_row_sum}
+        for_backward = {"row_dot": _sliced_row_dot, "column_sum": _sliced_column_sum}
 
     def forward(*tensors):
-        return functional.forward(equation, *tensors, row_sum=row_sum)
+        return functional.forward(equation, *tensors, **for_forward)
 
     def backward(*tensors):
-        return functional.backward(equation, *tensors, row_sum=row_sum, column_sum=column_sum)
+        return functional.backward(equation, *tensors, **for_backward)
 
     like_x, *like_weights = (tf.TensorSpec(t.shape, t.dtype) for t in (x, *weights))
     row = [1 if a in equation.axes else size for a, size in enumerate(x.shape)]
@@ -183,12 +184,21 @@ def _sliced_row_sum(t, axes):
     return functional.plain_row_sum(t, axes)
 
 
+def _sliced_row_dot(equation, t, w):
+    if _many_rows(t):
+        return functional.plain_row_dot(equation, t, w)
+    return _sliced_row_sum(t * w, equation.axes)
+
+
 def _sliced_column_sum(t, scale_axes):
-    rows = math.prod(t.shape[:-1]) if t.shape.is_fully_defined() else 0
-    if scale_axes != (t.shape.rank - 1,) or rows < 512 or rows % 8:
-        return functional.plain_column_sum(t, scale_axes)
-    slices = tf.split(tf.reshape(t, [rows, t.shape[-1]]), 8)
-    return functional.plain_column_sum(tf.add_n(slices), (1,))
+    if _many_rows(t) and math.prod(t.shape[:-1]) % 8 == 0 and scale_axes == (t.shape.rank - 1,):
+        t = tf.add_n(tf.split(tf.reshape(t, [-1, t.shape[-1]]), 8))
+        scale_axes = (1,)
+    return functional.plain_column_sum(t, scale_axes)
+
+
+def _many_rows(t):
+    return t.shape.is_fully_defined() and math.prod(t.shape[:-1]) >= 512
 
 
 def _over_last_dimension(function, x, axis, scale_axis):
