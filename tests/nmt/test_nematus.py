@@ -3,6 +3,7 @@
 `tests/data/nematus/README.md` says how those files came to be.
 """
 
+import collections
 import dataclasses
 import json
 import shutil
@@ -19,8 +20,10 @@ from nmt.__main__ import main
 from nmt.checkpoints import save_checkpoint
 from nmt.data import Batch, pad
 from nmt.errors import UserError
+from nmt.layers import DropoutMasks
 from nmt.nematus import read_config
 from nmt.normalization import KINDS
+from nmt.rnnsearch import Rates
 from nmt.system import load_system
 from nmt.training import Trainer
 
@@ -107,6 +110,19 @@ def test_costs(imported, tmp_path, name):
         np.testing.assert_allclose(np.loadtxt(tmp_path / "costs"), costs, rtol=0, atol=1e-4)
 
 
+def test_costs_with_smoothed_labels(imported):
+    """Master's `score.py` gives the training's loss, which for a model trained with smoothed labels is smoothed."""
+    system = load_system(imported("smoothed"))
+    assert system.config.label_smoothing == 0.1
+    lines = [path.read_text(encoding="utf-8").splitlines() for path in text_of("smoothed")]
+    source, target = (
+        pad(vocabulary.encode(tf.constant(side)))
+        for vocabulary, side in zip((system.source_vocabulary, system.target_vocabulary), lines, strict=True)
+    )
+    costs = system.model.costs(*source, *target, label_smoothing=system.config.label_smoothing)
+    np.testing.assert_allclose(costs, np.loadtxt(DATA / "smoothed.scores.txt"), rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", in_this_tree(SEARCHES))
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0), (5, 0), (5, 1)])
 def test_translations(imported, name, beam, alpha):
@@ -179,6 +195,24 @@ def test_ten_updates(imported, tmp_path, name):
     with np.load(imported(name) / "best.npz") as expected:
         for weight in model.weights:
             np.testing.assert_allclose(weight, expected[weight.path], rtol=0, atol=1e-4, err_msg=weight.path)
+
+
+def test_dropout_masks(make_model):
+    """Those of Nematus, for whole words or a sequence at all times: batch 2, words 3 and 4, embedding 5, state 7."""
+    drawn, draw = collections.Counter(), DropoutMasks.draw
+
+    def recorded(self, rate, shape):
+        drawn[(rate, *map(int, shape))] += 1
+        return draw(self, rate, shape)
+
+    model = make_model(rates=Rates(embedding=0.1, hidden=0.2, source=0.3, target=0.4))
+    with mock.patch.object(DropoutMasks, "draw", recorded):
+        model(np.ones([2, 3], int), np.ones([2, 3]), np.ones([2, 4], int), dropout_seed=tf.constant([1, 2]))
+    words = {(0.3, 2, 3, 1): 1, (0.4, 2, 4, 1): 1}
+    embeddings = {(0.1, 2, 5): 3 * 2 + 2}  # gates and proposal of three GRUs; the last word and the sum in the output
+    states = {(0.2, 2, 7): 4 * 2 + 2}  # gates and proposal of four GRUs; in the attention; in the output
+    contexts = {(0.2, 2, 14): 2 + 3}  # the last GRU's input; the first state; in the attention; in the output
+    assert drawn == {**words, **embeddings, **states, **contexts}
 
 
 # ---- what is read, and how ----
