@@ -87,6 +87,10 @@ def blob_id(text: bytes | None) -> str:
     return ABSENT if text is None else hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
 
 
+def _to_lf(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n")
+
+
 def _damaged(name: str, what: str) -> NoReturn:
     raise Refused(
         f"{name} is damaged: {what}; nothing was changed; get the patch again from where this "
@@ -138,7 +142,7 @@ def load_series(folder: Path) -> list[Patch]:
     patches, last = [], {}
     for name in (line for line in read_series(folder) if not line.startswith("#")):
         try:
-            text = (folder / name).read_bytes().replace(b"\r\n", b"\n")
+            text = _to_lf((folder / name).read_bytes())
         except OSError as error:
             _damaged(f"the series {folder.name}", str(error))
         patch = parse_patch(Path(name).name, text)
@@ -162,10 +166,6 @@ def expected_ids(patches: list[Patch], path: str) -> list[str]:
     return ids
 
 
-def _to_lf(data: bytes) -> bytes:
-    return data.replace(b"\r\n", b"\n")
-
-
 def find_series(target: Path) -> str:
     """Returns the name of the series for the tree: for a Nematus, the one that knows most of its files."""
     if (target / "nmt").is_dir():
@@ -183,9 +183,10 @@ def find_series(target: Path) -> str:
     if any(known.values()):
         return max(known, key=known.__getitem__)
     old = dict(line.split(" ", 1) for line in (HERE / "nematus-common/old").read_text().splitlines())
-    name = old.get(found.get("nematus/nmt.py"), "")
+    name = f"Nematus {old.get(found.get('nematus/nmt.py'), '')}".strip()
     what = "on Theano" if "nematus/theano_util.py" in found else "of a version that is not known here"
-    raise Refused(f"{target} is Nematus {name}, {what}; nothing was changed; use one of {', '.join(known)}")
+    versions = ", ".join(name.partition("-")[2] for name in known)
+    raise Refused(f"{target} is {name}, {what}; nothing was changed; check out one of {versions}")
 
 
 def read_file(target: Path, path: str, optional: bool) -> File:
@@ -222,8 +223,10 @@ def count_applied(file: File, path: str, patches: list[Patch]) -> int:
     if found in ids:
         return max(k for k, id_ in enumerate(ids) if id_ == found)
     for k, patch in enumerate(patches):
+        text = b"\n" + file.text
         for hunk in patch.changes[path].hunks if path in patch.changes else []:
-            if b"\n".join(hunk.new).strip(b"\n") not in file.text:
+            _, there, text = text.partition(b"\n" + b"\n".join(hunk.new).strip(b"\n"))
+            if not there:
                 return k
     return len(patches)
 
@@ -318,15 +321,15 @@ def change_tree(command: str, target: Path, through: str | None) -> None:
 
     files = read_files(target, patches)
     counts = {path: count_applied(file, path, patches) for path, file in files.items()}
-    drifted = {path for path, file in files.items() if blob_id(file.text) not in expected_ids(patches, path)}
+    drifted = [path for path, file in files.items() if blob_id(file.text) not in expected_ids(patches, path)]
     print(f"{series}: {describe(counts, patches)}")
     if command == "status":
         print("".join(f"  {line[2:]}\n" for line in read_series(HERE / series) if line.startswith("# ")), end="")
         for k, name in enumerate(names):
             print(f"  {'applied' if min(counts.values()) > k else 'not yet'}  {name}")
-        unknown = {path: explain_drift(files[path], path, patches, counts[path] == len(patches)) for path in drifted}
-        if unknown:
-            raise Refused("\n".join(unknown.values()))
+        if drifted:
+            said = [explain_drift(files[path], path, patches, counts[path] == len(patches)) for path in drifted]
+            raise Refused("\n".join(said))
         return
 
     changed, manual, report = {}, {}, []

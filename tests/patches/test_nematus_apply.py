@@ -221,6 +221,21 @@ def test_lines_put_in_by_hand_count_and_have_to_be_taken_out_by_hand(v03):
     assert not (v03.root / MODULE).exists()
 
 
+def test_equal_lines_for_two_places_have_to_be_there_twice(patches, tmp_path):
+    tree = Tree(patches, tmp_path / "tree", "master")
+    file = tree.root / "nematus/transformer_blocks.py"
+    file.write_bytes(b"# mine\n" + file.read_bytes())
+    said = tree.apply("apply").stderr.split("  in AttentionBlock")[1].splitlines()[1:]
+    branch = "".join(line[4:] + "\n" for line in said if line.startswith("    ")).encode()
+    assert branch.count(b"else:") == 2
+    imports = tree.apply("apply").stderr.split("  after the imports:\n")[1].split("  in ")[0]
+    imports = "".join(line[4:] + "\n" for line in imports.splitlines()).encode()
+    file.write_bytes(imports + file.read_bytes() + branch[: len(branch) // 2])
+    assert tree.apply("apply").returncode == 2
+    file.write_bytes(file.read_bytes() + branch[len(branch) // 2 :])
+    assert tree.apply("apply").stdout.endswith("nematus-master: applied 2 of 2\n")
+
+
 def test_another_file_in_the_way_of_the_module_is_kept(tree):
     (tree.root / MODULE).write_text("mine\n")
     before = tree.snapshot()
@@ -277,7 +292,7 @@ def test_goes_on_or_back_after_a_cut_at_every_file(v03, command, then):
     ("files", "words"),
     [
         ({"nmt.py": "an old one\n", "theano_util.py": ""}, ["Nematus wmt17.v0.3, on Theano", *VERSIONS]),
-        ({"nmt.py": "unknown\n", "theano_util.py": ""}, ["on Theano", *VERSIONS]),
+        ({"nmt.py": "unknown\n", "theano_util.py": ""}, ["is Nematus, on Theano", *VERSIONS]),
         ({"nmt.py": "unknown\n"}, ["not known here", *VERSIONS]),
         ({}, ["not known here", *VERSIONS]),
     ],
