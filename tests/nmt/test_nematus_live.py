@@ -40,6 +40,7 @@ def nematus(folder, script, *arguments):
     """Runs a script of Nematus, without leaving compiled files in the checkout."""
     command = [PYTHON, "-B", str(SCRIPTS / script), *map(str, arguments)]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "CUDA_VISIBLE_DEVICES": ""}
+    environment.pop("TF2_BEHAVIOR", None)  # set by this process's TensorFlow, and not for that of another version
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
 
