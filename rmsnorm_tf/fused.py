@@ -109,6 +109,8 @@ def _weights(equation, x, scale, offset):
                 f"{name} has shape {weight.shape}, but x of shape {x.shape} needs {shape}: its sizes at "
                 f"{equation.scale_axes}. Reshape {name}, or choose another scale_axis."
             )
+        if not weight.shape.is_fully_defined():
+            weight = tf.ensure_shape(weight, shape)
         weights.append(tf.cast(weight, wide))
     if scale is None and offset is not None:
         weights.insert(0, tf.ones_like(weights[0]))
@@ -126,7 +128,7 @@ def _implementation(equation, x, weights, fused):
             functools.partial(functional.backward, equation),
         )
     if key not in _compiled:
-        _compiled[key] = _compile(equation, x, weights)
+        _compiled[key] = _compile(equation, x, len(weights))
     return _compiled[key]
 
 
@@ -146,8 +148,8 @@ def _sightings(key):
     return itertools.count(1)
 
 
-def _compile(equation, x, weights):
-    """Compiles both passes for tensors of these shapes: calling what is traced already costs least."""
+def _compile(equation, x, count):
+    """Compiles both passes for an input like x and `count` weights: calling what is traced already costs least."""
     for_forward, for_backward = {}, {}
     if not tf.config.list_logical_devices("GPU"):
         for_forward = {"row_sum": _sliced_row_sum}
@@ -159,9 +161,10 @@ def _compile(equation, x, weights):
     def backward(*tensors):
         return functional.backward(equation, *tensors, **for_backward)
 
-    like_x, *like_weights = (tf.TensorSpec(t.shape, t.dtype) for t in (x, *weights))
-    row = [1 if a in equation.axes else size for a, size in enumerate(x.shape)]
-    like_u = tf.TensorSpec(row, functional.wide_dtype(x.dtype))
+    wide = functional.wide_dtype(x.dtype)
+    like_x = tf.TensorSpec(x.shape, x.dtype)
+    like_u = tf.TensorSpec([1 if a in equation.axes else size for a, size in enumerate(x.shape)], wide)
+    like_weights = [tf.TensorSpec(equation.scale_shape(x.shape), wide)] * count
     return functional.differentiable(
         equation,
         _trace(forward, like_x, *like_weights),

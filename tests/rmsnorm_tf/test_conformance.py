@@ -138,7 +138,7 @@ def test_clone(case):
 
 @every_case
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-def test_mixed_precision(case, policy, monkeypatch):
+def test_mixed_precision(case, policy):
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
     try:

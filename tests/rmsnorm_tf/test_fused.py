@@ -131,3 +131,15 @@ def test_inside_a_loop_of_a_graph():
     for choice in (None, False):
         assert_close(run(choice)[0], h, "float64", factor=5)
     assert_close(run(None)[1], run(False)[1], "float64", factor=20)
+
+
+@pytest.mark.parametrize("choice", [False, True])
+def test_a_scale_of_unknown_shape(choice):
+    @tf.function(input_signature=[tf.TensorSpec((2, 8)), tf.TensorSpec(None)])
+    def normalize(x, scale):
+        return rms_norm(x, scale, fused=choice)
+
+    x, scale = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)[:2], np.arange(8, dtype=np.float32)
+    assert_close(normalize(x, scale), reference.rms_norm(x, scale))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        normalize(x, scale[:1])
