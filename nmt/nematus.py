@@ -123,6 +123,21 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
         UserError: Names every option that is not supported.
     """
     options = read_options(path)
+    _refuse_others(options, path)
+    ours = {name: _given(options, spellings) for name, spellings in _OPTIONS.items()}
+    if isinstance(ours["source_vocab_size"], list):  # one for each factor
+        (ours["source_vocab_size"],) = ours["source_vocab_size"]
+    for name in ("source_vocab_size", "target_vocab_size", "clip_c"):
+        if isinstance(ours[name], int | float) and ours[name] <= 0:  # as large as the dictionary; no clipping
+            ours[name] = None
+    ours |= {f"rnn_dropout_{rate}": _dropout(options, rate) for rate in _RATES}
+    ours |= {name: options.get(name) or "" for name in _TEXTS}
+    ours["dictionaries"] = tuple(str(_dictionary(name, path)) for name in dictionaries or _named(options, path))
+    ours["layer_normalization_type"] = _kind(options)
+    return make_config({name: value for name, value in ours.items() if value is not None})
+
+
+def _refuse_others(options: dict[str, Any], path: Path) -> None:
     refused = [
         f"{path}: {name} is {options[name]!r}; only {supported!r} is supported"
         for spellings, supported in _SUPPORTED.items()
@@ -131,22 +146,6 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     ]
     if refused:
         raise UserError("\n".join(refused))
-    ours = {name: _given(options, spellings) for name, spellings in _OPTIONS.items()}
-    if isinstance(ours["source_vocab_size"], list):  # one for each factor
-        (ours["source_vocab_size"],) = ours["source_vocab_size"]
-    for name in ("source_vocab_size", "target_vocab_size", "clip_c"):
-        if isinstance(ours[name], int | float) and ours[name] <= 0:  # as large as the dictionary; no clipping
-            ours[name] = None
-    ours |= {f"rnn_dropout_{rate}": _dropout(options, rate) for rate in _RATES}
-    ours = {name: value for name, value in ours.items() if value is not None}
-    return make_config(
-        {
-            **ours,
-            **{name: options.get(name) or "" for name in _TEXTS},
-            "dictionaries": tuple(str(_dictionary(name, path)) for name in dictionaries or _named(options, path)),
-            "layer_normalization_type": _kind(options),
-        }
-    )
 
 
 def _given(options: dict[str, Any], spellings: Iterable[str]) -> Any:
