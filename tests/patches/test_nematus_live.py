@@ -59,6 +59,7 @@ class Nematus:
             self.git(*command)
         applied = self.patch("apply")
         self.version = re.match("nematus-(.*): pristine", applied).group(1)
+        self.not_scored = ["transformer"] if self.version == "v0.4" else []
         first = ["<EOS>", "<GO>", "<UNK>"] if self.version != "v0.3" else ["eos", "UNK"]
         words = []
         for name, side in zip(["source", "target"], self.pairs(range(100, 400)), strict=True):
@@ -177,20 +178,22 @@ def test_every_kind_trains_translates_and_scores(nematus, model_type):
         model = nematus.train(model_type, kind)
         assert json.loads(Path(f"{model}.json").read_text())["layer_normalization_type"] == kind
         assert len(nematus.translate(model)) == 9
+        if model_type in nematus.not_scored:
+            continue
         scores = nematus.score(model)
         assert len(scores) == 9
         assert all(0 < cost < 100 for row in scores for cost in row)
 
 
 def test_kinds_mix_in_either_order(nematus, model_type):
+    if model_type in nematus.not_scored:
+        pytest.skip("v0.4 neither scores with Transformers nor searches with several")
     models = [nematus.train(model_type, kind) for kind in kinds(nematus)]
     alone = [[row[0] for row in nematus.score(model)] for model in models]
     for order in (1, -1) if nematus.version != "v0.3" else ():  # v0.3 scores with one model at a time.
         columns = list(zip(*nematus.score(*models[::order]), strict=True))
         for column, expected in zip(columns, alone[::order], strict=True):
             assert column == pytest.approx(expected, rel=1e-4)
-    if model_type == "transformer" and nematus.version == "v0.4":
-        pytest.skip("v0.4 does not search with several Transformers")
     assert nematus.translate(*models) == nematus.translate(*models[::-1])
 
 
@@ -202,7 +205,8 @@ def test_a_model_without_the_option_has_layer_normalization(nematus, model_type)
         shutil.copy(file, file.with_name(file.name.replace("model", "old")))
     old = model.with_name(model.name.replace("model", "old"))
     Path(f"{old}.json").write_text(json.dumps(config))
-    assert nematus.score(old) == nematus.score(model)
+    output = nematus.translate if model_type in nematus.not_scored else nematus.score
+    assert output(old) == output(model)
 
 
 def test_the_other_spelling_and_the_default(nematus):
