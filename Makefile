@@ -11,7 +11,7 @@ BIN := .venv/bin
 	touch $@
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -m slow
@@ -61,6 +61,10 @@ $(DEMO)/served.txt: $(DEMO)/saved_model/saved_model.pb examples/serve.py
 	($(ISOLATED) $(CURDIR)/examples/serve.py .) < examples/sentences.en > $(DEMO)/served.part
 	mv $(DEMO)/served.part $@
 	cat $@
+
+bench: .venv/installed
+	$(BIN)/pip install --quiet --editable '.[bench]'
+	$(BIN)/python benchmarks/layer.py --png build/layer.png
 
 patches: .venv/installed
 	$(BIN)/python patches/regenerate.py
