@@ -50,7 +50,7 @@ class RMSNorm:
         self.size = size
         self.count = -(-size // divisor)
 
-    def forward(self, x, input_is_3d=False):
+    def forward(self, x, input_is_3d=None):
         """Returns the normalized x. The rank of x does not matter; v0.3 tells it anyway."""
         first = x if self.count == self.size else x[..., : self.count]
         # One entry for each row; older versions of TensorFlow have another name for `keepdims`.
