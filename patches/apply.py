@@ -234,15 +234,15 @@ def count_applied(file: File, path: str, patches: list[Patch]) -> int:
 def explain_drift(file: File, path: str, patches: list[Patch], undo: bool) -> str:
     """Says that the id of a file is not known here, and what somebody can do about it."""
     names = ["pristine"] + [f"after {patch.name}" for patch in patches]
-    ids = zip(expected_ids(patches, path), names)
-    known = ", ".join(f"{'absent' if id_ == ABSENT else id_[:12]} ({name})" for id_, name in ids)
+    ids = dict(zip(reversed(expected_ids(patches, path)), reversed(names)))
+    known = ", ".join(f"{'absent' if id_ == ABSENT else id_[:12]} ({ids[id_]})" for id_ in reversed(ids))
     said = f"{path} has drifted: its id is {blob_id(file.text)[:12]}, expected is one of {known}; nothing was changed; "
     if "absent" in known:
         return said + "move the file away"
     said += f"restore the file, or by hand {'take out' if undo else 'put in'} the lines of the patch"
     for change in (patch.changes[path] for patch in patches if path in patch.changes):
         for place, hunk in zip(change.places, change.hunks):
-            said += f"\n  {place}:" + "".join(f"\n    {line.decode()}".rstrip() for line in hunk.new)
+            said += f"\n  {place}:" + "".join("\n" + f"    {line.decode()}".rstrip() for line in hunk.new)
     return said
 
 
