@@ -2,16 +2,26 @@
 
     python serve.py SAVED_MODEL < text
 
-Needs tensorflow and tensorflow-text, and nothing of this project.
+Needs tensorflow and tensorflow-text, and nothing of this project: `--without MODULE ...` makes sure that these modules
+cannot be imported.
 """
 
+import argparse
+import importlib.util
 import sys
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the tokenizer's operations
 
-serve = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+parser = argparse.ArgumentParser()
+parser.add_argument("saved_model")
+parser.add_argument("--without", nargs="*", default=[], metavar="MODULE")
+arguments = parser.parse_args()
+if present := [name for name in arguments.without if importlib.util.find_spec(name)]:
+    sys.exit(f"{', '.join(present)} can be imported here")
+
+serve = tf.saved_model.load(arguments.saved_model).signatures["serving_default"]
 lines = [line.rstrip("\n") for line in sys.stdin]
 found = serve(sources=tf.constant(lines))
-for line, translation, score in zip(lines, found["translations"].numpy(), found["scores"].numpy(), strict=True):
-    print(f"{line}\n  -> {translation.decode()}  (cost {score:.3f})")
+for translation in found["translations"].numpy():
+    print(translation.decode())

@@ -2,11 +2,13 @@
 
 import argparse
 import contextlib
+import math
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 import keras
 import tensorflow as tf
@@ -128,15 +130,11 @@ def import_nematus(arguments: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _reading(path: Path | None) -> Iterator[TextIO]:
-    if path is None:
-        yield sys.stdin
-        return
-    try:
-        file = path.open(encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    with file:
-        yield file
+    with contextlib.nullcontext(sys.stdin) if path is None else path.open(encoding="utf-8", newline="\n") as file:
+        try:
+            yield file
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path or 'standard input'} is not UTF-8: {error}") from None
 
 
 @contextlib.contextmanager
@@ -145,14 +143,15 @@ def _writing(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
+    if path.is_dir():
+        raise UserError(f"{path} is a directory; give a file")
     aside = path.with_name(path.name + ".part")
     try:
-        file = aside.open("w", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}") from None
-    with file:
-        yield file
-    aside.replace(path)
+        with aside.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _say(text: str) -> None:
@@ -243,7 +242,7 @@ def _add_alpha(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n",
         "--normalization_alpha",
-        type=float,
+        type=_not_negative,
         nargs="?",
         default=0.0,
         const=1.0,
@@ -258,6 +257,16 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _not_negative(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return number
+
+
 def main() -> None:
     arguments = _parser().parse_args()
     run = arguments.run
@@ -265,10 +274,19 @@ def main() -> None:
     try:
         run(arguments)
     except UserError as error:
-        _say(f"nmt: {error}")
-        sys.exit(2)
+        _fail(str(error))
+    except BrokenPipeError:  # the reader of the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (OSError, UnicodeError, tf.errors.OpError) as error:
+        _fail(f"{type(error).__name__}: {error}".replace("\n", " "))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _fail(message: str) -> NoReturn:
+    _say(f"nmt: {message}")
+    sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def load_checkpoint(path: str | os.PathLike, variables: Iterable[keras.Variable]
             arrays = {variable.path: saved[variable.path] for variable in variables if variable.path in saved}
     except FileNotFoundError:
         raise UserError(f"there is no checkpoint {path}; `python -m nmt train` makes one") from None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} is damaged or no checkpoint: {error}") from None
     for variable in variables:
         found = arrays.get(variable.path)

@@ -50,6 +50,10 @@ def _fraction(default: float, text: str) -> Any:
     return _option(default, text, "at least 0 and below 1", lambda value: 0 <= value < 1)
 
 
+def _cap(text: str) -> Any:
+    return _option(None, text, "above 3, since end and unknown are among them", lambda value: value > 3)
+
+
 def _choice(default: str, text: str, choices: tuple[str, ...], otherwise: str = "") -> Any:
     return _option(default, text, f"one of {', '.join(choices)}{otherwise}", lambda value: value in choices)
 
@@ -64,8 +68,8 @@ class Config:
     dictionaries: tuple[str, str] = _file(
         "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
     )
-    source_vocab_size: int | None = _positive(None, "take only so many words of a .json source dictionary")
-    target_vocab_size: int | None = _positive(None, "take only so many words of a .json target dictionary")
+    source_vocab_size: int | None = _cap("take only so many words of a .json source dictionary")
+    target_vocab_size: int | None = _cap("take only so many words of a .json target dictionary")
     valid_source_dataset: str = _file("text for validation, source side")
     valid_target_dataset: str = _file("text for validation, target side")
     maxlen: int = _positive(100, "leave out training pairs with more tokens than this on either side")
@@ -95,7 +99,9 @@ class Config:
     clip_c: float = _positive(1.0, "clip the gradient to this global norm")
     finish_after: int = _positive(10_000_000, "stop after this many updates")
     max_epochs: int = _positive(5000, "stop after this many passes over the training text")
-    seed: int = _not_negative(1234, "seed of initialisation, order and dropout")
+    seed: int = _option(
+        1234, "seed of initialisation, order and dropout", "from 0 to 2147483647", lambda value: 0 <= value < 2**31
+    )
 
     # Validation
     valid_freq: int = _positive(10_000, "validate and save every so many updates")
@@ -163,7 +169,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         spellings = dict.fromkeys([field.name, field.name.replace("normalization", "normalisation")])
         kind = _type(field)
         if kind is bool:
-            described = {"action": "store_true"}
+            described = {"action": argparse.BooleanOptionalAction}
         elif kind is tuple:
             described = {}
         else:

@@ -158,7 +158,10 @@ class ValidationData:
         self, text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, *, batch_size: int
     ):
         self.sources, targets = text.pairs(range(len(text)))
-        self.references = [target.decode() for target in targets]
+        try:
+            self.references = [target.decode() for target in targets]
+        except UnicodeDecodeError as error:
+            raise UserError(f"{text.target.path} is not UTF-8: {error}") from None
         pairs = sorted(zip(self.sources, targets, strict=True), key=pair_length)
         starts = range(0, len(pairs), batch_size)
         self.batches = [
@@ -201,7 +204,7 @@ def map_by_length(
 ) -> Iterator:
     """Applies a function to batches of items of like length.
 
-    Takes the items twenty batches at a time, so that a stream is answered as it comes.
+    Takes the items twenty batches at a time: the results of a stream come in portions, each as its items are there.
 
     Args:
         function: Maps a list of at most `size` items to their results.

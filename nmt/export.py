@@ -58,7 +58,8 @@ class Translator(tf.Module):
         )
         texts = tf.reshape(self._target_vocabulary.decode(words), tf.shape(found.scores))
         empty = (ids.row_lengths() == 0)[:, tf.newaxis]
-        return Translations(tf.where(empty, "", texts), tf.where(empty, 0.0, found.scores))
+        only_first = tf.where(tf.range(self._beam_size) == 0, 0.0, float("inf"))
+        return Translations(tf.where(empty, "", texts), tf.where(empty, only_first, found.scores))
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
     def serve(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -3,7 +3,7 @@
 `python -m nmt.metrics TRANSLATIONS REFERENCES` prints them for two text files.
 """
 
-import sys
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -34,8 +34,20 @@ def exact_match(translations: Sequence[str], references: Sequence[str]) -> float
     return 100.0 * sum(translation == reference for translation, reference in pairs) / len(pairs)
 
 
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeError) as error:
+        raise argparse.ArgumentTypeError(f"{path} cannot be read: {error}") from None
+
+
 def main() -> None:
-    translations, references = (Path(path).read_text(encoding="utf-8").splitlines() for path in sys.argv[1:])
+    parser = argparse.ArgumentParser(prog="python -m nmt.metrics", description="Compares translations with references.")
+    parser.add_argument("translations", type=_lines, help="text file, one sentence a line")
+    parser.add_argument("references", type=_lines, help="text file, as many lines")
+    translations, references = vars(parser.parse_args()).values()
+    if len(translations) != len(references):
+        parser.error(f"there are {len(translations)} translations and {len(references)} references")
     found = bleu(translations, references)
     print(f"BLEU {found.score:.2f} ({found.signature})")
     print(f"exact match {exact_match(translations, references):.1f}%")

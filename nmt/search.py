@@ -67,9 +67,10 @@ def beam_search(
     beams = _Beams(tf.constant(0), state, none.words, costs, none)
 
     def undecided(beams: _Beams) -> tf.Tensor:
+        """Tells of each sentence, `[batch]`, whether an open hypothesis could still displace a finished one."""
         best_open = tf.reduce_min(_score(beams.costs, beams.time, alpha), 1)
         worst_finished = tf.reduce_max(beams.finished.scores, 1)
-        return tf.reduce_any(best_open < worst_finished)
+        return best_open < worst_finished
 
     def advance(beams: _Beams) -> tuple[_Beams]:
         last = tf.where(beams.time > 0, beams.words[:, :, tf.maximum(beams.time - 1, 0)], start)
@@ -82,10 +83,14 @@ def beam_search(
         negated, flat = tf.math.top_k(-tf.reshape(costs, [batch, beam_size * words]), 2 * beam_size)
         parents, extending = flat // words, flat % words  # [batch, 2 * beam]
         finished = _finish(beams, -negated, parents, extending == end, alpha)
-        return (_extend(beams, -negated, parents, extending, end, state, finished),)
+        beams = _extend(beams, -negated, parents, extending, end, state, finished)
+        # A sentence that is decided stays so, however long the others of the batch take.
+        return (beams._replace(costs=tf.where(undecided(beams)[:, tf.newaxis], beams.costs, float("inf"))),)
 
     # Tensors of unknown shape change theirs in the loop; one variable that is a structure takes them all.
-    (beams,) = tf.while_loop(undecided, advance, (beams,), maximum_iterations=max_length + 1)
+    (beams,) = tf.while_loop(
+        lambda beams: tf.reduce_any(undecided(beams)), advance, (beams,), maximum_iterations=max_length + 1
+    )
     return beams.finished
 
 

@@ -68,7 +68,9 @@ def open_system(config: Config, directory: Path) -> System:
     Raises:
         UserError: A training found there was begun with another configuration.
     """
-    if not any((directory / checkpoint).exists() for checkpoint in (BEST, LAST)):
+    if not (directory / LAST).exists():
+        if (directory / BEST).exists():
+            raise UserError(f"{directory} holds a model but no {LAST} to go on from; train in another directory")
         return build_system(config, tuple(map(Path, config.dictionaries)))
     begun = make_config(read_options(directory / "config.json"))
     changed = [name for name, value in vars(config).items() if value != getattr(begun, name) and name not in STOPPING]
@@ -83,9 +85,11 @@ def open_system(config: Config, directory: Path) -> System:
 def save_system(system: System, directory: Path) -> None:
     """Writes all but the checkpoints of a system."""
     directory.mkdir(parents=True, exist_ok=True)
-    for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
-        if not copy.exists():
-            shutil.copyfile(path, copy)
+    if not (directory / LAST).exists():  # or the training has its own copies already
+        for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
+            aside = copy.with_name(copy.name + ".part")
+            shutil.copyfile(path, aside)
+            aside.replace(copy)
     versions = {name: importlib.metadata.version(name) for name in _LIBRARIES}
     (directory / "versions.json").write_text(json.dumps(versions, indent=2) + "\n", encoding="utf-8")
     system.config.save(directory / "config.json")

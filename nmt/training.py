@@ -5,6 +5,7 @@ functions of (seed, n), so a training that goes on equals one that was never int
 """
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from tqdm import tqdm
 from .checkpoints import BEST, LAST, load_checkpoint, save_checkpoint
 from .config import Config
 from .data import Batch, TrainingData, ValidationData
+from .errors import UserError
 from .metrics import bleu
 
 
@@ -32,6 +34,10 @@ class Validation:
     bleu: float
     seconds: float  # spent training so far, validations included
 
+    def quality(self) -> tuple[float, float]:
+        """Returns what is greater for a better model."""
+        return self.bleu, -self.valid_loss
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -44,12 +50,12 @@ class Progress:
 
     @property
     def best(self) -> Validation | None:
-        """The first of the validations with the highest BLEU."""
-        return max(self.validations, key=lambda validation: validation.bleu, default=None)
+        """The first of the validations with the highest BLEU; of equal ones that with the lowest loss."""
+        return max(self.validations, key=Validation.quality, default=None)
 
     def after(self, validation: Validation) -> "Progress":
         """Returns the progress with one more validation."""
-        better = self.best is None or validation.bleu > self.best.bleu
+        better = self.best is None or validation.quality() > self.best.quality()
         return replace(
             self,
             update=validation.update,
@@ -127,6 +133,11 @@ class Trainer:
         for update in range(progress.update + 1, until + 1):
             batch_loss, batch_tokens = self._update(next(batches), tf.constant(update))
             loss, tokens = loss + float(batch_loss), tokens + float(batch_tokens)
+            if not math.isfinite(loss):
+                raise UserError(
+                    f"the loss is {loss} after update {update}: lower --learning_rate, or --clip_c; "
+                    f"the model of update {progress.update} is kept in {self._directory}"
+                )
             bar.update()
             if time.monotonic() - shown > 1:
                 shown = time.monotonic()

@@ -4,6 +4,7 @@ Id 0 ends a sentence, id 1 stands for an unknown word, whichever the kind: a Sen
 dictionary (`.json`).
 """
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -40,7 +41,9 @@ class SentencePieceVocabulary(tf.Module):
                 f"they must be {END} and {UNKNOWN}: train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
             )
         self.size = processor.GetPieceSize()
-        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model)
+        # In a SavedModel tokenizers of one name are one: the name must tell models apart.
+        name = f"sentencepiece_{hashlib.sha256(model).hexdigest()}"
+        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, name=name)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Maps strings `[batch]` to ids `[batch, (tokens)]`, without the end of sentence."""
@@ -112,6 +115,8 @@ def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: in
     text, to = Path(text), Path(to)
     if not text.is_file():
         raise UserError(f"there is no text {text}")
+    if not text.stat().st_size:
+        raise UserError(f"the text {text} is empty")
     aside = to.with_name(to.name + ".part")
     try:
         with text.open(encoding="utf-8") as lines, aside.open("wb") as model:
@@ -142,7 +147,7 @@ def _read_dictionary(path: Path) -> dict[str, int]:
         ids = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path} is not JSON: {error}") from None
-    if not isinstance(ids, dict) or set(ids.values()) != set(range(len(ids))):
+    if not isinstance(ids, dict) or sorted(i for i in ids.values() if type(i) is int) != list(range(len(ids))):
         raise UserError(f"{path} must map words to the ids 0, 1, 2, ..., each once")
     if ids.get("eos", ids.get("<EOS>")) != END or not {"UNK", "<UNK>"} & set(ids):
         raise UserError(f"{path} must map eos (or <EOS>) to {END} and have an entry UNK (or <UNK>)")

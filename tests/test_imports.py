@@ -20,7 +20,7 @@ NMT = {
     "data": {"errors", "vocab"},
     "layers": {"normalization"},
     "rnnsearch": {"layers"},
-    "training": {"checkpoints", "config", "data", "metrics"},
+    "training": {"checkpoints", "config", "data", "errors", "metrics"},
     "export": {"data", "errors", "search", "vocab"},
     "nematus": {"checkpoints", "config", "errors"},
     "system": {"checkpoints", "config", "errors", "export", "rnnsearch", "vocab"},

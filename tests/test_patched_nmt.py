@@ -7,6 +7,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+COPY = """
+from pathlib import Path
+import nmt.normalization
+
+def test_it_is_the_copy_that_is_tested_and_it_is_patched():
+    assert Path(nmt.__file__).parents[1] == Path(__file__).parents[2]
+    assert {"rmsnorm", "prmsnorm", "l2norm"} < set(nmt.normalization.KINDS)
+"""
 
 
 def test_the_tests_of_nmt_pass_on_a_patched_copy(tmp_path):
@@ -16,6 +24,7 @@ def test_the_tests_of_nmt_pass_on_a_patched_copy(tmp_path):
     shutil.copy(ROOT / "setup.cfg", tmp_path)
     apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(tmp_path)]
     subprocess.run(apply, check=True, capture_output=True)
+    (tmp_path / "tests" / "nmt" / "test_copy.py").write_text(COPY)
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "tests/nmt"],
         cwd=tmp_path,
@@ -25,4 +34,3 @@ def test_the_tests_of_nmt_pass_on_a_patched_copy(tmp_path):
     )
     assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-2000:]
     assert " passed" in run.stdout
-    assert "rmsnorm" in run.stdout or "skipped" not in run.stdout

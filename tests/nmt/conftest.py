@@ -21,9 +21,9 @@ def kind(request):
 def make_model():
     """Makes a small model; its two vocabularies have 6 words unless said."""
 
-    def make(kind="layernorm", rates=None, words=6, **options):
+    def make(kind="layernorm", rates=None, words=(6, 6), **options):
         sizes = {"embedding_size": 5, "state_size": 7}
-        return RNNSearch(words, words, normalization=kind, rates=rates or Rates(), **sizes, **options)
+        return RNNSearch(*words, normalization=kind, rates=rates or Rates(), **sizes, **options)
 
     return make
 

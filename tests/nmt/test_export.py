@@ -32,14 +32,15 @@ for lines in json.loads(sys.argv[2]):
 def make_translator(make_model):
     """Makes a translator with random weights, large enough that translations differ."""
 
-    def make(vocabulary, kind="layernorm", beam_size=3, alpha=1.0):
-        model = make_model(kind, words=vocabulary.size)
+    def make(vocabulary, kind="layernorm", target_vocabulary=None, beam_size=3, alpha=1.0):
+        target_vocabulary = target_vocabulary or vocabulary
+        model = make_model(kind, words=(vocabulary.size, target_vocabulary.size))
         rng = np.random.default_rng(1)
         for weight in model.weights:
             weight.assign(rng.normal(0.0, 1.0, size=weight.shape))
         bias = model.decoder.output_bias
-        bias.assign(bias.numpy() - 3.0 * np.eye(vocabulary.size)[0])  # the end is less likely
-        return Translator(vocabulary, vocabulary, model, beam_size=beam_size, alpha=alpha, max_length=10)
+        bias.assign(bias.numpy() - 3.0 * np.eye(target_vocabulary.size)[0])  # the end is less likely
+        return Translator(vocabulary, target_vocabulary, model, beam_size=beam_size, alpha=alpha, max_length=10)
 
     return make
 
@@ -51,7 +52,7 @@ def test_translations_are_ranked_and_an_empty_line_stays_empty(make_translator, 
         costs = [cost for _, cost in beam]
         assert costs == sorted(costs)
         if not line:
-            assert {text for text, _ in beam} == {""}
+            assert beam == [("", 0.0)]
     first, last = ([*zip(*found[i], strict=True)] for i in (0, 4))  # the same line twice
     assert first[0] == last[0]
     np.testing.assert_allclose(first[1], last[1], rtol=1e-5)
@@ -74,15 +75,18 @@ def test_no_lines(make_translator, vocabulary):
 
 
 @pytest.fixture(params=["dictionary", "sentencepiece"])
-def either_vocabulary(request, tmp_path, write_lines, vocabulary):
+def vocabularies(request, tmp_path, write_lines, vocabulary):
+    """A source and a target vocabulary; those of SentencePiece have nothing in common."""
     if request.param == "dictionary":
-        return vocabulary
-    train_sentencepiece(write_lines("text", LINES), tmp_path / "made.model", 12)
-    return load_vocabulary(tmp_path / "made.model")
+        return vocabulary, vocabulary
+    for name, lines in (("source", LINES), ("target", ["eins zwei", "drei vier", "zwei drei"])):
+        train_sentencepiece(write_lines(name, lines), tmp_path / f"{name}.model", 12)
+    return tuple(load_vocabulary(tmp_path / f"{name}.model") for name in ("source", "target"))
 
 
-def test_a_saved_model_serves_the_same_without_this_project(make_translator, either_vocabulary, tmp_path):
-    translator = make_translator(either_vocabulary)
+def test_a_saved_model_serves_the_same_without_this_project(make_translator, vocabularies, tmp_path):
+    source, target = vocabularies
+    translator = make_translator(source, target_vocabulary=target)
     save_translator(translator, tmp_path / "saved")
     batches = [LINES, ["b"], []]
     run = subprocess.run(

@@ -67,6 +67,7 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     beams = [line.split(" ||| ") for line in output.splitlines()]
     assert status == 0
     assert [beam[0] for beam in beams] == sorted(beam[0] for beam in beams)
+    assert [beam[1:] for beam in beams if beam[0] == "1"] == [["", "0.000000"]]
     assert {beam[0] for beam in beams} == {str(number) for number in range(8)}
 
     status, output, _ = run("score", "-m", "model", "-s", text, "-t", text)
@@ -120,6 +121,8 @@ def test_a_kind_of_the_patches_names_the_command(run, train):
         ("score -m nowhere -s a -t b", "nmt: nowhere holds no model"),
         ("export -m nowhere --to there", "nmt: nowhere holds no model"),
         ("vocab --source_dataset a --target_dataset b --to v", "nmt: there is no text a"),
+        ("translate -m nowhere -n nan", "argument -n/--normalization_alpha: 'nan' is not a number of at least 0"),
+        ("vocab --dictionaries words.json words.json --to words.json", "nmt: FileExistsError"),
         ("vocab --source_dataset a --to v", "nmt: give --source_dataset and --target_dataset, or --dictionaries"),
         ("vocab --dictionaries a.json b.json --to v", "nmt: there is no vocabulary a.json"),
         ("train -m model --config none.json", "nmt: none.json cannot be read"),
@@ -129,7 +132,7 @@ def test_a_kind_of_the_patches_names_the_command(run, train):
         ("", "the following arguments are required: COMMAND"),
     ],
 )
-def test_a_mistake_is_one_line_and_status_2(run, tmp_path, words, said):
+def test_a_mistake_is_one_line_and_status_2(run, dictionary, tmp_path, words, said):
     status, output, error = run(*words.split())
     assert (status, output) == (2, "")
     assert said in error
@@ -145,8 +148,38 @@ def test_a_model_without_its_best_checkpoint_is_refused(run, train, tmp_path):
     assert said.startswith("nmt: there is no checkpoint")
 
 
+def test_a_model_without_what_its_training_goes_on_from_is_left_alone(train, tmp_path):
+    assert train()[0] == 0
+    (tmp_path / "model" / "last.npz").unlink()
+    best = (tmp_path / "model" / "best.npz").read_bytes()
+    status, _, said = train()
+    assert (status, (tmp_path / "model" / "best.npz").read_bytes()) == (2, best)
+    assert "holds a model but no last.npz" in said
+
+
+def test_a_training_that_saved_nothing_may_begin_again_with_other_vocabularies(run, train, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "source.model").write_text("what another training left")
+    assert train()[0] == 0
+    assert run("translate", "-m", "model", "-i", "train.en", "-k", 1)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("output", "said"), [("text", "text is not UTF-8"), (".", ". is a directory"), ("no/where", "FileNotFoundError")]
+)
+def test_bad_text_and_bad_places_leave_no_output(run, train, tmp_path, output, said):
+    assert train()[0] == 0
+    (tmp_path / "latin").write_bytes("schön".encode("latin-1"))
+    before = sorted(path for path in tmp_path.rglob("*"))
+    status, _, error = run("translate", "-m", "model", "-i", "latin", "-o", output)
+    assert status == 2
+    assert said.replace("text is", "latin is") in error
+    assert "Traceback" not in error
+    assert sorted(path for path in tmp_path.rglob("*")) == before
+
+
 def test_an_input_that_is_missing_leaves_no_output(run, train, tmp_path):
     assert train()[0] == 0
     status, _, said = run("translate", "-m", "model", "-i", "none", "-o", "out")
-    assert (status, said) == (2, "nmt: none cannot be read: No such file or directory\n")
+    assert (status, said) == (2, "nmt: FileNotFoundError: [Errno 2] No such file or directory: 'none'\n")
     assert not list(tmp_path.glob("out*"))

@@ -1,8 +1,10 @@
 """Measures of translation quality."""
 
+import sys
+
 import pytest
 
-from nmt.metrics import bleu, exact_match
+from nmt.metrics import bleu, exact_match, main
 
 
 def test_bleu_of_the_reference_is_100_and_of_other_words_0():
@@ -17,6 +19,27 @@ def test_bleu_is_cased_and_says_how_it_was_made():
     assert score == pytest.approx(100 * (6 / 7 * 4 / 6 * 3 / 5 * 2 / 4) ** 0.25)
     assert "case:mixed" in signature
     assert "tok:13a" in signature
+
+
+def test_as_a_command(tmp_path, capsys, monkeypatch):
+    """U+2028 separates lines for Python, but not in a text file."""
+    (tmp_path / "text").write_text("a\u2028b c d\ne f g h\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["metrics", str(tmp_path / "text"), str(tmp_path / "text")])
+    main()
+    assert "exact match 100.0%" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("references", "said"), [("one\n", "there are 2 translations and 1 references"), (None, "cannot be read")]
+)
+def test_a_mistake_has_status_2(tmp_path, capsys, monkeypatch, references, said):
+    (tmp_path / "text").write_text("a\nb\n")
+    if references:
+        (tmp_path / "references").write_text(references)
+    monkeypatch.setattr(sys, "argv", ["metrics", str(tmp_path / "text"), str(tmp_path / "references")])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert said in capsys.readouterr().err
 
 
 def test_exact_match_counts_equal_lines():

@@ -10,6 +10,7 @@ import pytest
 
 from nmt.config import make_config
 from nmt.data import ParallelText, TrainingData, ValidationData
+from nmt.errors import UserError
 from nmt.rnnsearch import Rates, RNNSearch
 from nmt.training import Progress, Trainer, Validation
 
@@ -94,9 +95,24 @@ def test_the_best_model_is_kept(make_trainer, tmp_path):
     assert (best[name] != last[name]).any()
 
 
+def test_of_equal_bleu_the_lower_loss_is_better(make_trainer, tmp_path):
+    """At first nothing is translated right, however much is learned."""
+    trainer, _ = make_trainer(tmp_path / "model", translate=scripted([0.0] * 4), finish_after=12, patience=2)
+    progress = trainer.train()
+    assert progress.best.update == progress.update == 12
+
+
+def test_a_loss_that_is_no_number_ends_the_training(make_trainer, tmp_path):
+    trainer, model = make_trainer(tmp_path / "model")
+    model.decoder.output_bias.assign(np.full(6, np.nan))
+    with pytest.raises(UserError, match="the loss is nan after update 1: lower --learning_rate"):
+        trainer.train()
+    assert not list(tmp_path.glob("model/*.npz"))
+
+
 def test_patience_stops_and_is_not_forgotten(make_trainer, tmp_path):
     options = {"finish_after": 100, "patience": 2}
-    trainer, _ = make_trainer(tmp_path / "model", translate=scripted([0.5, 0.4, 0.4]), **options)
+    trainer, _ = make_trainer(tmp_path / "model", translate=scripted([0.5, 0.4, 0.3]), **options)
     assert trainer.train().update == 9
     again, _ = make_trainer(tmp_path / "model", translate=scripted([]), **options)
     assert again.train().update == 9

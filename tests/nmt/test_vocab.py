@@ -58,6 +58,7 @@ def test_sentencepiece_gives_back_what_it_was_given(tmp_path, write_lines):
         ("a.json", "{", "is not JSON"),
         ("a.json", '{"eos": 0, "UNK": 2}', "each once"),
         ("a.json", '{"eos": 0, "UNK": "1"}', "each once"),
+        ("a.json", '{"eos": 0, "UNK": [1]}', "each once"),
         ("a.json", '{"UNK": 0, "eos": 1}', "must map eos"),
         ("a.json", '{"eos": 0, "word": 1}', "have an entry UNK"),
     ],
