@@ -163,7 +163,8 @@ def _dropout(options: dict[str, Any], rate: str) -> float:
 def _kind(options: dict[str, Any]) -> str:
     if not _given(options, ("rnn_layer_normalization", "use_layer_norm", "layer_normalisation")):
         return "none"
-    return options.get("layer_normalization_type") or "layernorm"
+    kind = options.get("layer_normalization_type") or "layernorm"
+    return "rmsnorm" if kind == "rmsnorm_fast" else kind  # a patched master's faster class of the same
 
 
 def _named(options: dict[str, Any], path: Path) -> list[Path]:

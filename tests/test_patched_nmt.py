@@ -26,7 +26,7 @@ def test_the_tests_of_nmt_pass_on_a_patched_copy(tmp_path):
     subprocess.run(apply, check=True, capture_output=True)
     (tmp_path / "tests" / "nmt" / "test_copy.py").write_text(COPY)
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "tests/nmt"],
+        [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-n", "2", "tests/nmt"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},  # rmsnorm_tf; nmt is found in the copy first
         capture_output=True,

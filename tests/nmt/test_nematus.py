@@ -333,6 +333,14 @@ def test_kinds_that_this_tree_lacks_name_the_patch_command(tmp_path, kind):
         read_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
 
 
+@pytest.mark.skipif("rmsnorm" not in KINDS, reason="needs a tree with the patches applied")
+def test_the_faster_class_of_a_patched_master_is_rmsnorm(tmp_path):
+    options = {"rnn_layer_normalization": True, "layer_normalization_type": "rmsnorm_fast"}
+    path = write_options(tmp_path / "options.json", **options)
+    config = read_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
+    assert config.layer_normalization_type == "rmsnorm"
+
+
 BIAS = "decoder/base/gru0/gates_bias"
 
 
