@@ -61,7 +61,7 @@ ISOLATED = cd $(DEMO)/saved_model && PYTHONPATH=$$(echo $(CURDIR)/.venv/lib/pyth
 
 $(DEMO)/served.txt: $(DEMO)/saved_model/saved_model.pb examples/serve.py examples/sentences.en
 	($(ISOLATED) $(CURDIR)/examples/serve.py . --without rmsnorm_tf nmt) < examples/sentences.en > $(DEMO)/served.part
-	$(IN_DEMO) -m nmt translate --model model --input $(CURDIR)/examples/sentences.en -n > $(DEMO)/here.txt
+	$(IN_DEMO) -m nmt translate --model model --input $(CURDIR)/examples/sentences.en --output here.txt -n
 	cmp $(DEMO)/served.part $(DEMO)/here.txt
 	mv $(DEMO)/served.part $@
 	paste -d '\n' examples/sentences.en $@
