@@ -96,7 +96,7 @@ def test_ragged_input():
 
 
 @pytest.mark.parametrize("saved_by_class", [keras.layers.RMSNormalization, RMSNormalization])
-@pytest.mark.parametrize("axis", [-1, (1, 2)])
+@pytest.mark.parametrize("axis", [-1, [1, 2]])  # Keras before 3.15 takes no tuple
 def test_loads_weights_saved_by_the_layer_of_keras(saved_by_class, axis, tmp_path):
     def model(layer_class):
         return keras.Sequential([keras.Input((3, 4)), keras.layers.Dense(4), layer_class(axis)])
