@@ -68,7 +68,7 @@ class Config:
     dictionaries: tuple[str, str] = _file(
         "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
     )
-    source_vocab_size: int | None = _cap("take only so many words of a .json source dictionary")
+    source_vocab_sizes: int | None = _cap("take only so many words of a .json source dictionary")
     target_vocab_size: int | None = _cap("take only so many words of a .json target dictionary")
     valid_source_dataset: str = _file("text for validation, source side")
     valid_target_dataset: str = _file("text for validation, target side")

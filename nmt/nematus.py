@@ -24,7 +24,7 @@ from .errors import UserError
 _OPTIONS = {
     "embedding_size": ("embedding_size", "dim_word"),
     "state_size": ("state_size", "dim"),
-    "source_vocab_size": ("source_vocab_sizes", "source_vocab_size", "n_words_src"),
+    "source_vocab_sizes": ("source_vocab_sizes", "source_vocab_size", "n_words_src"),
     "target_vocab_size": ("target_vocab_size", "n_words"),
     "tie_decoder_embeddings": ("tie_decoder_embeddings",),
     "output_hidden_activation": ("output_hidden_activation",),
@@ -125,9 +125,9 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     options = read_options(path)
     _refuse_others(options, path)
     ours = {name: _given(options, spellings) for name, spellings in _OPTIONS.items()}
-    if isinstance(ours["source_vocab_size"], list):  # one for each factor
-        (ours["source_vocab_size"],) = ours["source_vocab_size"]
-    for name in ("source_vocab_size", "target_vocab_size", "clip_c"):
+    if isinstance(ours["source_vocab_sizes"], list):  # one for each factor
+        (ours["source_vocab_sizes"],) = ours["source_vocab_sizes"]
+    for name in ("source_vocab_sizes", "target_vocab_size", "clip_c"):
         if isinstance(ours[name], int | float) and ours[name] <= 0:  # as large as the dictionary; no clipping
             ours[name] = None
     ours |= {f"rnn_dropout_{rate}": _dropout(options, rate) for rate in _RATES}

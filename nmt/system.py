@@ -42,7 +42,7 @@ class System(NamedTuple):
 
 def build_system(config: Config, vocabularies: tuple[Path, Path]) -> System:
     """Builds the model of a configuration for two vocabulary files, with weights as they are initialised."""
-    source = load_vocabulary(vocabularies[0], config.source_vocab_size)
+    source = load_vocabulary(vocabularies[0], config.source_vocab_sizes)
     target = load_vocabulary(vocabularies[1], config.target_vocab_size)
     model = RNNSearch(
         source.size,

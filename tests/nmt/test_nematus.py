@@ -259,7 +259,7 @@ def test_the_spellings_of_all_versions_mean_the_same(tmp_path):
     ]
     assert configs[0] == configs[1] == configs[2]
     assert configs[0].layer_normalization_type == "layernorm"
-    assert (configs[0].embedding_size, configs[0].state_size, configs[0].source_vocab_size) == (8, 16, 50)
+    assert (configs[0].embedding_size, configs[0].state_size, configs[0].source_vocab_sizes) == (8, 16, 50)
 
 
 def test_dropout_counts_where_it_was_turned_on(tmp_path):
