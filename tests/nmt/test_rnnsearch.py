@@ -82,7 +82,7 @@ def test_the_target_is_not_seen_ahead(model):
     logits = [model(SOURCE, SOURCE_MASK, target).numpy() for target in (TARGET, other)]
     # Up to rounding: an eager call may be compiled where the one before was not.
     np.testing.assert_allclose(logits[0][:, :3], logits[1][:, :3], rtol=1e-5, atol=1e-6)
-    assert np.abs(logits[0][:, 3] - logits[1][:, 3]).max() > 1e-3
+    assert (logits[0][:, 3] != logits[1][:, 3]).any()
 
 
 def test_every_weight_gets_a_gradient(model):
