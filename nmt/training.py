@@ -1,4 +1,4 @@
-"""The training loop: compiled updates, validation, early stopping, checkpoints.
+"""The training loop: updates, validation, early stopping, checkpoints.
 
 All that the loop carries from one update to the next is saved in the last checkpoint, and batch n and its dropout are
 functions of (seed, n), so a training that goes on equals one that was never interrupted.
@@ -18,9 +18,10 @@ from tqdm import tqdm
 
 from .checkpoints import BEST, LAST, load_checkpoint, save_checkpoint
 from .config import Config
-from .data import Batch, TrainingData, ValidationData
+from .data import TrainingData, ValidationData
 from .errors import UserError
 from .metrics import bleu
+from .update import Update
 
 
 @dataclass(frozen=True)
@@ -94,15 +95,7 @@ class Trainer:
     ):
         self._model, self._config, self._data = model, config, data
         self._valid, self._translate, self._directory = valid, translate, directory
-        self._optimizer = keras.optimizers.Adam(
-            config.learning_rate,
-            beta_1=config.adam_beta1,
-            beta_2=config.adam_beta2,
-            epsilon=config.adam_epsilon,
-            name="adam",  # or Keras counts, and the names in a checkpoint with it
-        )
-        self._optimizer.build(model.trainable_variables)
-        self._update = tf.function(self._update_once, reduce_retracing=True)
+        self._update = Update(model, config)
         self._costs = tf.function(model.costs, reduce_retracing=True)
 
     def train(self) -> Progress:
@@ -122,7 +115,7 @@ class Trainer:
         path = self._directory / LAST
         if not path.exists():
             return Progress()
-        state = load_checkpoint(path, [*self._model.variables, *self._optimizer.variables])
+        state = load_checkpoint(path, self._update.variables)
         return Progress.from_json(state)
 
     def _train_until(self, until: int, progress: Progress, batches, bar: tqdm) -> Progress:
@@ -131,8 +124,8 @@ class Trainer:
         begun = shown = time.monotonic()
         loss = tokens = 0.0
         for update in range(progress.update + 1, until + 1):
-            batch_loss, batch_tokens = self._update(next(batches), tf.constant(update))
-            loss, tokens = loss + float(batch_loss), tokens + float(batch_tokens)
+            batch_loss, batch_tokens = self._update(next(batches), update)
+            loss, tokens = loss + batch_loss, tokens + batch_tokens
             if not math.isfinite(loss):
                 raise UserError(
                     f"the loss is {loss} after update {update}: lower --learning_rate, or --clip_c; "
@@ -153,19 +146,6 @@ class Trainer:
         self._log(validation)
         return progress.after(validation)
 
-    def _update_once(self, batch: Batch, update: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """One update; returns the batch's summed loss and its number of target tokens."""
-        seed = tf.stack([self._config.seed, update])
-        with tf.GradientTape() as tape:
-            costs = self._model.costs(*batch, label_smoothing=self._config.label_smoothing, dropout_seed=seed)
-            sentences = tf.reduce_sum(batch.target_mask[:, 0])
-            loss = tf.reduce_sum(costs) / sentences
-        variables = self._model.trainable_variables
-        # Nematus's norm: in an embedding's gradient the rows of a word's occurrences are not yet summed.
-        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, variables), self._config.clip_c)
-        self._optimizer.apply([tf.convert_to_tensor(gradient) for gradient in gradients], variables)
-        return loss * sentences, tf.reduce_sum(batch.target_mask)
-
     def _valid_loss(self) -> float:
         costs = sum(float(tf.reduce_sum(self._costs(*batch))) for batch in self._valid.batches)
         return costs / sum(float(tf.reduce_sum(batch.target_mask)) for batch in self._valid.batches)
@@ -184,7 +164,7 @@ class Trainer:
         state = asdict(progress)
         if progress.bad_validations == 0:
             save_checkpoint(self._directory / BEST, self._model.variables, state)
-        save_checkpoint(self._directory / LAST, [*self._model.variables, *self._optimizer.variables], state)
+        save_checkpoint(self._directory / LAST, self._update.variables, state)
         aside = self._directory / "progress.json.part"
         aside.write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
         aside.replace(self._directory / "progress.json")
