@@ -10,21 +10,24 @@ LAYER = ["equation", "functional", "fused", "rms_normalization", "recurrent", "c
 # `errors` holds one exception; everybody may raise it.
 NMT = {
     "errors": set(),
+    "files": {"errors"},
+    "interruption": set(),
+    "text": {"errors"},
     "normalization": set(),
     "search": set(),
     "metrics": set(),
-    "corpora": {"errors"},
-    "vocab": {"errors"},
-    "checkpoints": {"errors"},
-    "config": {"errors", "normalization"},
-    "data": {"errors", "vocab"},
+    "corpora": {"errors", "files"},
+    "vocab": {"errors", "files", "text"},
+    "checkpoints": {"errors", "files"},
+    "config": {"errors", "files", "normalization"},
+    "data": {"errors", "text", "vocab"},
     "layers": {"normalization"},
     "rnnsearch": {"layers"},
-    "training": {"checkpoints", "config", "data", "errors", "metrics", "update"},
+    "training": {"checkpoints", "config", "data", "errors", "files", "interruption", "metrics", "update"},
     "update": {"config", "data"},
     "export": {"data", "errors", "search", "vocab"},
     "nematus": {"checkpoints", "config", "errors"},
-    "system": {"checkpoints", "config", "errors", "export", "rnnsearch", "vocab"},
+    "system": {"checkpoints", "config", "errors", "export", "files", "rnnsearch", "vocab"},
 }
 
 

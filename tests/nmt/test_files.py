@@ -1,0 +1,69 @@
+"""Files are whole or not there: when the disk is full, when writing fails, when another has the directory."""
+
+import contextlib
+import errno
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from nmt.errors import UserError
+from nmt.files import use_alone, write_aside
+
+WAIT = """
+import pathlib, sys
+from nmt.files import use_alone
+with use_alone(pathlib.Path(sys.argv[1])):
+    print("here", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def files_of_at_most(size):
+    """Lets every write beyond so many bytes of a file fail."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_what_cannot_be_written_whole_leaves_what_was_there(tmp_path):
+    (tmp_path / "text").write_text("before")
+    said = f"text cannot be written: {os.strerror(errno.EFBIG)}"
+    with pytest.raises(UserError, match=said), files_of_at_most(100), write_aside(tmp_path / "text") as file:
+        file.write("after" * 100)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("text", "before")]
+
+
+def test_a_mistake_while_writing_leaves_what_was_there(tmp_path):
+    with pytest.raises(ZeroDivisionError), write_aside(tmp_path / "text") as file:
+        file.write(str(1 / 0))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_directory_is_used_by_one_and_free_when_that_one_is_killed(tmp_path):
+    """The kernel drops the lock of whoever dies, however it dies."""
+    command = [sys.executable, "-c", WAIT, str(tmp_path / "model")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"here\n"
+        with pytest.raises(UserError, match="model is in use by another training"), use_alone(tmp_path / "model"):
+            pass
+        other.kill()
+    with use_alone(tmp_path / "model"):
+        pass
+
+
+@pytest.mark.parametrize("place", ["file", "file/model", "/proc"])
+def test_a_directory_that_cannot_be_written_to(tmp_path, place):
+    """In /proc nobody can make a file, whatever the rights; other places are files."""
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(UserError, match=r"cannot be written to: .*; give another directory"),
+        use_alone(tmp_path / place),
+    ):
+        pass
