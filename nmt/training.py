@@ -4,13 +4,17 @@ All that the loop carries from one update to the next is saved in the last check
 functions of (seed, n), so a training that goes on equals one that was never interrupted.
 """
 
+import contextlib
 import json
 import math
+import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -18,57 +22,15 @@ from tqdm import tqdm
 
 from .checkpoints import BEST, LAST, load_checkpoint, save_checkpoint
 from .config import Config
-from .data import TrainingData, ValidationData
+from .data import Batch, TrainingData, ValidationData
 from .errors import UserError
+from .files import write_aside
+from .interruption import Interrupted, whole
 from .metrics import bleu
+from .progress import Progress, Validation
 from .update import Update
 
-
-@dataclass(frozen=True)
-class Validation:
-    """One validation, as it is logged."""
-
-    update: int
-    epoch: float
-    train_loss: float  # per target token, its end counted, in nats; smoothed labels and dropout included
-    valid_loss: float  # per target token, its end counted, in nats
-    bleu: float
-    seconds: float  # spent training so far, validations included
-
-    def quality(self) -> tuple[float, float]:
-        """Returns what is greater for a better model."""
-        return self.bleu, -self.valid_loss
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a training stands."""
-
-    update: int = 0
-    seconds: float = 0.0
-    bad_validations: int = 0  # in a row
-    validations: tuple[Validation, ...] = field(default=())
-
-    @property
-    def best(self) -> Validation | None:
-        """The first of the validations with the highest BLEU; of equal ones that with the lowest loss."""
-        return max(self.validations, key=Validation.quality, default=None)
-
-    def after(self, validation: Validation) -> "Progress":
-        """Returns the progress with one more validation."""
-        better = self.best is None or validation.quality() > self.best.quality()
-        return replace(
-            self,
-            update=validation.update,
-            seconds=validation.seconds,
-            bad_validations=0 if better else self.bad_validations + 1,
-            validations=(*self.validations, validation),
-        )
-
-    @classmethod
-    def from_json(cls, state: dict) -> "Progress":
-        """Reverses `dataclasses.asdict`."""
-        return cls(**{**state, "validations": tuple(Validation(**each) for each in state["validations"])})
+MOST_SKIPPED = 10  # updates in a row; then the training stops
 
 
 class Trainer:
@@ -77,94 +39,158 @@ class Trainer:
     Args:
         model: Offers `costs`, as `rnnsearch.RNNSearch` does.
         config: How to train.
-        data: The training batches.
-        valid: The validation corpus.
-        translate: Maps lines to translations, in order.
         directory: Where checkpoints and logs go; a training found there goes on.
+        made_with: What must be the same when the training goes on, by name.
+
+    Attributes:
+        progress: Where the training stands.
+
+    Raises:
+        UserError: The training found there cannot go on.
     """
 
     def __init__(
         self,
         model: keras.Model,
         config: Config,
-        data: TrainingData,
-        *,
-        valid: ValidationData,
-        translate: Callable[[Sequence[bytes]], list[str]],
         directory: Path,
+        made_with: Mapping[str, Any] = MappingProxyType({}),
     ):
-        self._model, self._config, self._data = model, config, data
-        self._valid, self._translate, self._directory = valid, translate, directory
+        self._model, self._config, self._directory, self._made_with = model, config, directory, made_with
         self._update = Update(model, config)
         self._costs = tf.function(model.costs, reduce_retracing=True)
+        self.progress = Progress()
+        if (directory / LAST).exists():
+            self.progress = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
+        self._kept = self.progress.update
+        self._start = time.monotonic() - self.progress.seconds
+        self._words = self._training = 0.0  # target words of this run, and the seconds that their updates took
 
-    def train(self) -> Progress:
-        """Trains until the configuration says stop, and returns where it stopped."""
-        progress = self._resume()
-        last = min(self._config.finish_after, self._config.max_epochs * self._data.batches_per_epoch)
+    def train(
+        self, data: TrainingData, valid: ValidationData, translate: Callable[[Sequence[bytes]], list[str]]
+    ) -> Progress:
+        """Trains until the configuration says stop, and returns where it stopped.
+
+        Args:
+            data: The training batches.
+            valid: The validation corpus.
+            translate: Maps lines to translations, in order.
+
+        Raises:
+            UserError: The loss stays not finite, or a checkpoint cannot be written.
+            Interrupted: The process was asked to end; all that was done is saved.
+        """
+        last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
+        batches = iter(data.batches(self.progress.update))
+        if self.progress.validated:
+            self._keep(self.progress)  # as it was interrupted before all was written
+        with self._summaries() as writer, tqdm(initial=self.progress.update, total=last, unit=" updates") as bar:
+            try:
+                while self.progress.bad_validations < self._config.patience:
+                    if self._validation_is_due(last):
+                        validation = self._validate(valid, translate, self.progress.update / data.batches_per_epoch)
+                        self._keep(self.progress.after_validation(validation))
+                        _log(validation, writer)
+                    elif self.progress.update < last:
+                        self._train_on(batches, bar)
+                    else:
+                        break
+            except Interrupted:
+                if not self.progress.skipped_in_a_row:  # or the last good checkpoint is the better one to go on from
+                    with whole():
+                        self._save(LAST, replace(self.progress, seconds=self._seconds()))
+                raise
+        return self.progress
+
+    def _validation_is_due(self, last: int) -> bool:
+        update = self.progress.update
+        return update > 0 and not self.progress.validated and (update % self._config.valid_freq == 0 or update >= last)
+
+    def _train_on(self, batches: Iterator[Batch], bar: tqdm) -> None:
+        begun, number = time.monotonic(), self.progress.update + 1
+        batch = next(batches)
+        with whole():
+            loss, tokens, norm = self._update(batch, number)
+            finite = math.isfinite(loss) and math.isfinite(norm)
+            self.progress = self.progress.after_update(loss, tokens) if finite else self.progress.after_skipping()
+        self._words, self._training = self._words + tokens, self._training + time.monotonic() - begun
+        bar.update()
+        if finite:
+            loss, speed = self.progress.loss / self.progress.tokens, self._words / self._training
+            bar.set_postfix_str(f"loss {loss:.3f}, {speed:.0f} words/s", refresh=False)
+            return
+        seen = f"the loss is {loss}, the norm of its gradient {norm}"
+        _say(f"update {number} is skipped: {seen}")
+        if self.progress.skipped_in_a_row == MOST_SKIPPED:
+            raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in the last, of update {number}, {seen}")
+
+    def _validate(self, valid: ValidationData, translate, epoch: float) -> Validation:
+        progress = self.progress
+        valid_loss = self._valid_loss(valid)
+        if not math.isfinite(valid_loss):
+            raise self._broken(f"the loss on the validation text is {valid_loss} after update {progress.update}")
+        return Validation(
+            update=progress.update,
+            epoch=round(epoch, 3),
+            train_loss=progress.loss / progress.tokens if progress.tokens else math.nan,
+            valid_loss=valid_loss,
+            bleu=bleu(translate(valid.sources), valid.references).score,
+            seconds=self._seconds(),
+            counts=progress.update % self._config.valid_freq == 0,
+        )
+
+    def _valid_loss(self, valid: ValidationData) -> float:
+        costs = sum(float(tf.reduce_sum(self._costs(*batch))) for batch in valid.batches)
+        return costs / sum(float(tf.reduce_sum(batch.target_mask)) for batch in valid.batches)
+
+    def _broken(self, seen: str) -> UserError:
+        return UserError(
+            f"{seen}: lower --learning_rate, or --clip_c; the model of update {self._kept} is kept in {self._directory}"
+        )
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self._start, 3)
+
+    def _keep(self, progress: Progress) -> None:
+        """Saves what a validation ends with. The best model comes second: it can be made of the last one."""
+        with whole():
+            self.progress = progress
+            self._save(LAST, progress)
+            if progress.best is progress.validations[-1]:
+                self._save(BEST, progress)
+            with write_aside(self._directory / "progress.json") as file:
+                file.write(json.dumps(asdict(progress), indent=2) + "\n")
+
+    def _save(self, name: str, progress: Progress) -> None:
+        variables = self._model.variables if name == BEST else self._update.variables
+        save_checkpoint(self._directory / name, variables, asdict(progress), self._made_with)
+        self._kept = progress.update
+
+    @contextlib.contextmanager
+    def _summaries(self) -> Iterator[tf.summary.SummaryWriter]:
+        """Begins the logs for TensorBoard anew, so that they hold each validation once."""
+        shutil.rmtree(self._directory / "logs", ignore_errors=True)
         writer = tf.summary.create_file_writer(str(self._directory / "logs"))
-        batches = iter(self._data.batches(progress.update))
-        with writer.as_default(), tqdm(initial=progress.update, total=last, unit=" updates") as bar:
-            while progress.update < last and progress.bad_validations < self._config.patience:
-                until = min(last, progress.update - progress.update % self._config.valid_freq + self._config.valid_freq)
-                progress = self._train_until(until, progress, batches, bar)
-                self._save(progress)
-        return progress
+        for validation in self.progress.validations:
+            _summarize(validation, writer)
+        with contextlib.closing(writer):
+            yield writer
 
-    def _resume(self) -> Progress:
-        path = self._directory / LAST
-        if not path.exists():
-            return Progress()
-        state = load_checkpoint(path, self._update.variables)
-        return Progress.from_json(state)
 
-    def _train_until(self, until: int, progress: Progress, batches, bar: tqdm) -> Progress:
-        """Trains up to an update and validates."""
-        start = time.monotonic() - progress.seconds
-        begun = shown = time.monotonic()
-        loss = tokens = 0.0
-        for update in range(progress.update + 1, until + 1):
-            batch_loss, batch_tokens = self._update(next(batches), update)
-            loss, tokens = loss + batch_loss, tokens + batch_tokens
-            if not math.isfinite(loss):
-                raise UserError(
-                    f"the loss is {loss} after update {update}: lower --learning_rate, or --clip_c; "
-                    f"the model of update {progress.update} is kept in {self._directory}"
-                )
-            bar.update()
-            if time.monotonic() - shown > 1:
-                shown = time.monotonic()
-                bar.set_postfix_str(f"loss {loss / tokens:.3f}, {tokens / (shown - begun):.0f} words/s", refresh=False)
-        validation = Validation(
-            update=until,
-            epoch=round(until / self._data.batches_per_epoch, 3),
-            train_loss=loss / tokens,
-            valid_loss=self._valid_loss(),
-            bleu=bleu(self._translate(self._valid.sources), self._valid.references).score,
-            seconds=round(time.monotonic() - start, 3),
-        )
-        self._log(validation)
-        return progress.after(validation)
+def _log(validation: Validation, writer: tf.summary.SummaryWriter) -> None:
+    _summarize(validation, writer)
+    _say(
+        f"update {validation.update}  train loss {validation.train_loss:.3f}  "
+        f"valid loss {validation.valid_loss:.3f}  BLEU {validation.bleu:.2f}  {validation.seconds:.0f} s"
+    )
 
-    def _valid_loss(self) -> float:
-        costs = sum(float(tf.reduce_sum(self._costs(*batch))) for batch in self._valid.batches)
-        return costs / sum(float(tf.reduce_sum(batch.target_mask)) for batch in self._valid.batches)
 
-    def _log(self, validation: Validation) -> None:
+def _summarize(validation: Validation, writer: tf.summary.SummaryWriter) -> None:
+    with writer.as_default(step=validation.update):
         for name in ("train_loss", "valid_loss", "bleu"):
-            tf.summary.scalar(name, getattr(validation, name), step=validation.update)
-        tqdm.write(
-            f"update {validation.update}  train loss {validation.train_loss:.3f}  "
-            f"valid loss {validation.valid_loss:.3f}  BLEU {validation.bleu:.2f}  {validation.seconds:.0f} s",
-            file=sys.stderr,
-        )
+            tf.summary.scalar(name, getattr(validation, name))
+    writer.flush()
 
-    def _save(self, progress: Progress) -> None:
-        """Writes the checkpoints; the last one last, since it is what a training goes on from."""
-        state = asdict(progress)
-        if progress.bad_validations == 0:
-            save_checkpoint(self._directory / BEST, self._model.variables, state)
-        save_checkpoint(self._directory / LAST, self._update.variables, state)
-        aside = self._directory / "progress.json.part"
-        aside.write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
-        aside.replace(self._directory / "progress.json")
+
+def _say(text: str) -> None:
+    tqdm.write(text, file=sys.stderr)

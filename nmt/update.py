@@ -32,12 +32,16 @@ class Update:
         """All that updates change: the model's variables and the optimizer's."""
         return [*self._model.variables, *self._optimizer.variables]
 
-    def __call__(self, batch: Batch, number: int) -> tuple[float, float]:
-        """Makes update `number`; returns the batch's summed loss in nats and its number of target tokens."""
-        loss, tokens = self._compiled(batch, tf.constant(number))
-        return float(loss), float(tokens)
+    def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:
+        """Makes update `number`, unless the loss or its gradient is not finite; then nothing changes.
 
-    def _once(self, batch: Batch, number: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        Returns:
+            The batch's summed loss in nats, its number of target tokens, and the norm of the gradient.
+        """
+        loss, tokens, norm = self._compiled(batch, tf.constant(number))
+        return float(loss), float(tokens), float(norm)
+
+    def _once(self, batch: Batch, number: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         seed = tf.stack([self._config.seed, number])
         with tf.GradientTape() as tape:
             costs = self._model.costs(*batch, label_smoothing=self._config.label_smoothing, dropout_seed=seed)
@@ -45,6 +49,10 @@ class Update:
             loss = tf.reduce_sum(costs) / sentences
         variables = self._model.trainable_variables
         # Nematus's norm: in an embedding's gradient the rows of a word's occurrences are not yet summed.
-        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, variables), self._config.clip_c)
-        self._optimizer.apply([tf.convert_to_tensor(gradient) for gradient in gradients], variables)
-        return loss * sentences, tf.reduce_sum(batch.target_mask)
+        gradients, norm = tf.clip_by_global_norm(tape.gradient(loss, variables), self._config.clip_c)
+        loss *= sentences
+        if tf.math.is_finite(loss) & tf.math.is_finite(norm):
+            # Keras wants all gradients of one graph, which is that of the branch.
+            dense = [tf.identity(tf.convert_to_tensor(gradient)) for gradient in gradients]
+            self._optimizer.apply(dense, variables)
+        return loss, tf.reduce_sum(batch.target_mask), norm

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LAYER = ["equation", "functional", "fused", "rms_normalization", "recurrent", "convert"]
+LAYER = ["equation", "functional", "fused", "rms_normalization", "recurrent", "recurrent_layers", "convert"]
 # `errors` holds one exception; everybody may raise it.
 NMT = {
     "errors": set(),
     "files": {"errors"},
     "interruption": set(),
+    "progress": {"errors"},
     "text": {"errors"},
     "normalization": set(),
     "search": set(),
@@ -23,7 +24,7 @@ NMT = {
     "data": {"errors", "text", "vocab"},
     "layers": {"normalization"},
     "rnnsearch": {"layers"},
-    "training": {"checkpoints", "config", "data", "errors", "files", "interruption", "metrics", "update"},
+    "training": {"checkpoints", "config", "data", "errors", "files", "interruption", "metrics", "progress", "update"},
     "update": {"config", "data"},
     "export": {"data", "errors", "search", "vocab"},
     "nematus": {"checkpoints", "config", "errors"},

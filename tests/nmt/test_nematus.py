@@ -178,18 +178,17 @@ def trainer_after_ten(imported, tmp_path, name):
     trainer = Trainer(
         system.model,
         dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99),
-        SimpleNamespace(batches=lambda first: batches[first:], batches_per_epoch=10),
-        valid=SimpleNamespace(batches=batches[:1], sources=[b""], references=["none"]),
-        translate=lambda lines: ["none"],
-        directory=tmp_path,
+        tmp_path,
     )
-    return trainer, system.model
+    data = SimpleNamespace(batches=lambda first: batches[first:], batches_per_epoch=10)
+    valid = SimpleNamespace(batches=batches[:1], sources=[b""], references=["none"])
+    return lambda: trainer.train(data, valid, lambda lines: ["none"]), system.model
 
 
 @pytest.mark.parametrize("name", in_this_tree(TINY))
 def test_ten_updates(imported, tmp_path, name):
-    trainer, model = trainer_after_ten(imported, tmp_path, name)
-    progress = trainer.train()
+    train, model = trainer_after_ten(imported, tmp_path, name)
+    progress = train()
     losses = [validation.train_loss for validation in progress.validations]
     np.testing.assert_allclose(losses, np.loadtxt(DATA / f"{name}.losses.txt")[10:, 1], rtol=1e-5)
     with np.load(imported(name) / "best.npz") as expected:
