@@ -8,8 +8,18 @@
 """
 
 from rmsnorm_tf.fused import rms_norm
+from rmsnorm_tf.recurrent import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
+from rmsnorm_tf.recurrent_layers import RMSNormGRU, RMSNormLSTM
 from rmsnorm_tf.rms_normalization import RMSNormalization
 
-__all__ = ["RMSNormalization", "rms_norm"]
+__all__ = [
+    "RMSNormGRU",
+    "RMSNormGRUCell",
+    "RMSNormLSTM",
+    "RMSNormLSTMCell",
+    "RMSNormSimpleRNNCell",
+    "RMSNormalization",
+    "rms_norm",
+]
 
 __version__ = "0.1.0"

@@ -1,14 +1,21 @@
 """One table of small cases, over which every promise that cuts across layers is tested once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import keras
 import numpy as np
 
-from rmsnorm_tf import RMSNormalization, rms_norm
-from tests import reference
+from rmsnorm_tf import (
+    RMSNormalization,
+    RMSNormGRU,
+    RMSNormGRUCell,
+    RMSNormLSTM,
+    RMSNormLSTMCell,
+    RMSNormSimpleRNNCell,
+    rms_norm,
+)
+from tests import reference, transcription
 
 # What a correct result may differ by from the float64 equation, relative to the largest value in it: a few roundings
 # in the dtype of the result.
@@ -33,22 +40,25 @@ class Case:
     Attributes:
         name: Shown as the test's id.
         covers: The public name that the case stands for.
-        make: Builds the layer.
+        make: Builds the layer, which gives outputs of the shape of its inputs.
         shape: The input's shape without batch.
-        equation: Arguments of `reference.rms_norm` besides x, scale and offset.
-        zero_centered: Whether the reference's scale is one more than the weight.
+        expected: What the reference returns for an input and the layer.
         free: Axes, batch included, that may be unknown in the graph.
         portable: Whether TFLite and ONNX take it.
+        differentiable_when_loaded: Whether a SavedModel of it has gradients. TensorFlow loses those that are defined in
+            a loop.
+        roundings: How much of `TOLERANCE` the longest chain of operations may use up.
     """
 
     name: str
     covers: str
     make: Callable[[], keras.layers.Layer]
     shape: tuple[int, ...]
-    equation: dict[str, Any] = field(default_factory=dict)
-    zero_centered: bool = False
+    expected: Callable[[np.ndarray, keras.layers.Layer], np.ndarray]
     free: Sequence[int] = (0,)
     portable: bool = True
+    differentiable_when_loaded: bool = True
+    roundings: float = 1
 
     def input(self, batch: int = 2, dtype: str = "float32") -> np.ndarray:
         return np.random.default_rng(1).normal(size=(batch, *self.shape)).astype(dtype)
@@ -65,35 +75,60 @@ class Case:
         inputs = keras.Input(self.shape, **options)
         return keras.Model(inputs, self.layer()(inputs))
 
-    def expected(self, x: np.ndarray, layer: keras.layers.Layer) -> np.ndarray:
-        """Returns the layer's output as the reference has it."""
+
+def rms(*, zero_centered=False, **equation) -> Callable:
+    """Returns what a normalization with these arguments of `reference.rms_norm` is expected to compute."""
+
+    def expected(x, layer):
         weights = {w.name: w.numpy() for w in layer.weights}
-        if self.zero_centered:
+        if zero_centered:
             weights["scale"] = 1 + weights["scale"]
-        return reference.rms_norm(x, **weights, **self.equation)
+        return reference.rms_norm(x, **weights, **equation)
+
+    return expected
 
 
-def rms_normalization(name, shape, equation=None, *, zero_centered=False, free=(0,), **arguments) -> Case:
+def rms_normalization(name, shape, equation=None, *, free=(0,), **arguments) -> Case:
     arguments.setdefault("fused", False)
     return Case(
         name,
         "RMSNormalization",
         lambda: RMSNormalization(**arguments),
         shape,
-        equation or {},
-        zero_centered,
+        rms(zero_centered=arguments.get("zero_centered_scale", False), **(equation or {})),
         free,
         portable=not arguments["fused"],
     )
 
 
+def recurrent(name, layer_class, **arguments) -> Case:
+    """A recurrent layer, or a cell in a layer of Keras, that maps sequences to sequences."""
+
+    def make():
+        if issubclass(layer_class, keras.layers.RNN):
+            return layer_class(8, return_sequences=True, **arguments)
+        return keras.layers.RNN(layer_class(8, name="cell", **arguments), return_sequences=True)
+
+    return Case(
+        name,
+        layer_class.__name__,
+        make,
+        (5, 8),
+        lambda x, layer: transcription.outputs(layer.cell, np.asarray(x, np.float64)),
+        free=(0, 1),
+        portable=False,
+        differentiable_when_loaded=False,
+        roundings=20,
+    )
+
+
 CASES = [
-    Case("function", "rms_norm", Normalize, (5, 8), {"k": 4}, free=(0, 1)),
+    Case("function", "rms_norm", Normalize, (5, 8), rms(k=4), free=(0, 1)),
     rms_normalization("default", (5, 8), fused=None, free=(0, 1)),
     rms_normalization("compiled", (3, 16), fused=True, free=()),
     rms_normalization("partial", (30,), {"k": 3}, partial=0.1),
     rms_normalization("offset", (6,), scale=False, center=True),
-    rms_normalization("zero-centered", (6,), zero_centered=True, zero_centered_scale=True, center=True),
+    rms_normalization("zero-centered", (6,), zero_centered_scale=True, center=True),
     rms_normalization("channels-first", (3, 4, 4), {"axis": 1}, axis=1, free=(0, 2, 3)),
     rms_normalization("partial-channels-first", (10, 3), {"axis": 1, "k": 5}, axis=1, partial=0.5),
     rms_normalization("outer-axes", (3, 4, 3), {"axis": (1, 3)}, axis=(-1, 1), center=True),
@@ -107,6 +142,11 @@ CASES = [
         center=True,
         free=(0, 1, 2),
     ),
+    recurrent("simple-rnn-cell", RMSNormSimpleRNNCell),
+    recurrent("gru-cell", RMSNormGRUCell, reset_after=False),
+    recurrent("lstm-cell", RMSNormLSTMCell, normalization="layer", normalize_carry=True),
+    recurrent("gru", RMSNormGRU, partial=0.25),
+    recurrent("lstm", RMSNormLSTM),
 ]
 
 

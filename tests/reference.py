@@ -26,11 +26,56 @@ def rms_norm(x, scale=None, offset=None, axis=-1, scale_axis=None, k=None, epsil
     return y
 
 
-def layer_norm(x, epsilon=1e-6):
-    """Returns `(x - mean(x)) / sqrt(var(x) + epsilon)` over the last axis (Ba et al. 2016)."""
+def layer_norm(x, scale=1.0, offset=0.0, epsilon=1e-6):
+    """Returns `(x - mean(x)) / sqrt(var(x) + epsilon) * scale + offset` over the last axis (Ba et al. 2016)."""
     x = np.asarray(x, np.float64)
     centred = x - x.mean(-1, keepdims=True)
-    return centred / np.sqrt(np.mean(centred**2, -1, keepdims=True) + epsilon)
+    return centred / np.sqrt(np.mean(centred**2, -1, keepdims=True) + epsilon) * scale + offset
+
+
+def simple_rnn_step(x, h, w, u, norm):
+    """Returns the next h (Ba et al. 2016, eq. 4; the bias belongs to `norm`)."""
+    return np.tanh(norm(x @ w + h @ u))
+
+
+def gru_step(x, h, w_gates, u_gates, w, u, norms, reset_after=True):
+    """Returns the next h (Ba et al. 2016, eq. 26 to 28, except that z and 1 - z change places).
+
+    `norms` are the functions LN(.; alpha_i, beta_i) of eq. 26 and 27: of W_h h, W_x x, W x and U h.
+    """
+    of_state, of_input, of_input_proposal, of_state_proposal = norms
+    z, r = np.split(sigmoid(of_state(h @ u_gates) + of_input(x @ w_gates)), 2, axis=-1)
+    if reset_after:
+        proposal = np.tanh(of_input_proposal(x @ w) + r * of_state_proposal(h @ u))
+    else:
+        proposal = np.tanh(of_input_proposal(x @ w) + of_state_proposal((r * h) @ u))
+    return (1 - z) * proposal + z * h
+
+
+def lstm_step(x, h, c, w, u, b, norms, normalize_carry=False):
+    """Returns the next h and c (Ba et al. 2016, eq. 20 to 22, the gates in Keras's order i, f, g, o).
+
+    `norms` are the functions LN(.; alpha_i, beta_i): of W_h h, of W_x x and of c.
+    """
+    of_state, of_input, of_carry = norms
+    i, f, g, o = np.split(of_state(h @ u) + of_input(x @ w) + b, 4, axis=-1)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    h = sigmoid(o) * np.tanh(of_carry(c))
+    return h, of_carry(c) if normalize_carry else c
+
+
+def over_time(step, x, *states):
+    """Returns all outputs `[batch, time, units]` and the last states of `step(x_t, *states)`, which returns states."""
+    outputs = []
+    for t in range(x.shape[1]):
+        states = step(x[:, t], *states)
+        states = states if isinstance(states, tuple) else (states,)
+        outputs.append(states[0])
+    return np.stack(outputs, 1), states
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
 
 
 def numerical_gradient(function, x, step=1e-6):

@@ -23,15 +23,16 @@ for directory in sys.argv[1:]:
     model = tf.saved_model.load(directory)
     data = np.load(directory + "/data.npz")
     x = tf.constant(data["x"])
-    with tf.GradientTape() as outer:
-        outer.watch(x)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = model.serve(x)
-        dx = tape.gradient(y, x, tf.constant(data["dy"]))
-    np.testing.assert_allclose(y, data["y"], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(dx, data["dx"], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(outer.gradient(dx, x), data["ddx"], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.serve(x), data["y"], rtol=1e-5, atol=1e-5)
+    if "dx" in data:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = model.serve(x)
+            dx = tape.gradient(y, x, tf.constant(data["dy"]))
+        np.testing.assert_allclose(dx, data["dx"], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(outer.gradient(dx, x), data["ddx"], rtol=1e-4, atol=1e-4)
     assert np.isfinite(model.serve(x * 1e30)).all()
     print("same", directory)
 """
@@ -87,7 +88,7 @@ def test_value(case, run):
         "graph": tf.function(layer),
         "jit_compile": tf.function(layer, jit_compile=True),
     }[run]
-    assert_close(call(case.input()), case.expected(case.input(), layer))
+    assert_close(call(case.input()), case.expected(case.input(), layer), factor=case.roundings)
 
 
 @every_case
@@ -97,7 +98,7 @@ def test_unknown_dimensions(case):
     call = tf.function(layer, input_signature=[tf.TensorSpec(shape)])
     for batch in (1, 3, 0) if 0 in case.free else (2,):
         x = case.input(batch)
-        assert_close(call(x), case.expected(x, layer))
+        assert_close(call(x), case.expected(x, layer), factor=case.roundings)
 
 
 @every_case
@@ -109,13 +110,19 @@ def test_declared_shape_and_dtype(case):
     assert model.output.dtype == "float32"
 
 
+def as_given(config):
+    """Returns a config without what Keras adds to a cell's once it is built."""
+    cell = config.get("cell", {})
+    return config | {"cell": {key: value for key, value in cell.items() if key != "build_config"}}
+
+
 @every_case
 def test_keras_file(case, tmp_path):
     model = case.model()
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert_close(loaded(case.input()), model(case.input()))
-    assert loaded.layers[1].get_config() == model.layers[1].get_config()
+    assert as_given(loaded.layers[1].get_config()) == as_given(model.layers[1].get_config())
 
 
 @every_case
@@ -151,7 +158,7 @@ def test_mixed_precision(case, policy):
     # A layer that calls the function alone gets its input cast down by Keras, before the function sees it.
     seen = np.asarray(tf.cast(tf.cast(x, narrow), tf.float64)) if layer.autocast else x
     assert y.dtype == narrow
-    assert_close(tf.cast(y, tf.float64), case.expected(seen, layer), narrow)
+    assert_close(tf.cast(y, tf.float64), case.expected(seen, layer), narrow, case.roundings)
 
 
 @every_case
@@ -177,7 +184,8 @@ def test_saved_model_in_a_process_without_the_package(run_python, tmp_path):
             dx = tape.gradient(y, x, dy)
         directory = tmp_path / case.name
         model.export(directory, verbose=False)
-        np.savez(directory / "data.npz", x=x, dy=dy, y=y, dx=dx, ddx=outer.gradient(dx, x))
+        derivatives = {"dx": dx, "ddx": outer.gradient(dx, x)} if case.differentiable_when_loaded else {}
+        np.savez(directory / "data.npz", x=x, dy=dy, y=y, **derivatives)
     result = run_python(WITHOUT_THE_PACKAGE, *(tmp_path / case.name for case in CASES))
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("same") == len(CASES)
@@ -221,4 +229,5 @@ def test_config_survives_json(case):
     layer = case.make()
     config = json.loads(json.dumps(layer.get_config()))
     again = type(layer).from_config(config)
-    assert again.get_config() == layer.get_config() == case.layer().get_config() | {"name": layer.name}
+    built = as_given(case.layer().get_config()) | {"name": layer.name}
+    assert as_given(again.get_config()) == as_given(layer.get_config()) == built

@@ -1,0 +1,265 @@
+"""Recurrent cells with a normalization inside.
+
+The cells extend those of Keras: `kernel`, `recurrent_kernel` and `bias` are theirs, and so are all arguments that are
+not explained here. Row vectors throughout, `x W`; W, U and b are the blocks of the three weights, and N is the
+normalization, `N(a) = a / rms(a) * gain`, every time with a gain of its own.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from rmsnorm_tf.equation import check_epsilon, check_flag, check_partial
+from rmsnorm_tf.rms_normalization import RMSNormalization
+
+Output = tuple[tf.Tensor, Any]
+
+
+class _NormalizedCell:
+    """What the cells share: norms, dropout, config. It stands before a cell of Keras among the base classes.
+
+    A cell is two functions: `project` does what depends on the inputs alone, `step` the rest.
+    """
+
+    # The norms by name, each with its size in multiples of `units`.
+    norm_sizes: dict[str, int]
+
+    def __init__(
+        self,
+        units: int,
+        *,
+        normalization: str | None = "rms",
+        partial: float | None = None,
+        epsilon: float = 1e-6,
+        normalize_bias: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(units, **kwargs)
+        if normalization not in ("rms", "layer", None):
+            raise ValueError(f'normalization must be "rms", "layer" or None, got {normalization!r}. Pass one of them.')
+        if partial is not None and normalization != "rms":
+            raise ValueError(
+                f'partial={partial} needs normalization="rms", got {normalization!r}. Drop one of the two arguments.'
+            )
+        self.normalization = normalization
+        self.partial = check_partial(partial, -1)
+        self.epsilon = check_epsilon(epsilon)
+        self.normalize_bias = check_flag("normalize_bias", normalize_bias)
+        # One mask a side. Keras has one for each gate where the state is dropped.
+        self.dropout_mask_count = None
+        for name in self.norm_sizes:
+            setattr(self, name, self._make_norm(name))
+
+    def build(self, input_shape: Sequence[int | None]) -> None:
+        super().build(input_shape)
+        for name, size in self.norm_sizes.items():
+            getattr(self, name).build((None, size * self.units))
+
+    def call(self, inputs: tf.Tensor, states: Any, training: bool = False) -> Output:
+        return self.step(self.project(inputs, training), states, training)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "normalization": self.normalization,
+            "partial": self.partial,
+            "epsilon": self.epsilon,
+            "normalize_bias": self.normalize_bias,
+        }
+
+    def _make_norm(self, name):
+        common = {"name": name, "dtype": self.dtype_policy}
+        if self.normalization is None:
+            return keras.layers.Identity(**common)
+        if self.normalization == "rms":
+            return RMSNormalization(epsilon=self.epsilon, partial=self.partial, **common)
+        # The cell's bias is the offset of all norms but this one.
+        return keras.layers.LayerNormalization(epsilon=self.epsilon, center=name == "carry_norm", **common)
+
+    def _project(self, inputs, kernel, training):
+        """Returns `x W` for `[batch, inputs]` or `[time, batch, inputs]`."""
+        if training and self.dropout:
+            inputs *= self.get_dropout_mask(inputs if inputs.shape.rank == 2 else inputs[0])
+        return tf.tensordot(inputs, tf.convert_to_tensor(kernel), 1)
+
+    def _drop_state(self, state, training):
+        return state * self.get_recurrent_dropout_mask(state) if training and self.recurrent_dropout else state
+
+    def _normalize(self, x, bias, *norms):
+        """Returns the blocks of x, one for each norm, normalized, with the bias added before or after that."""
+        sizes = [self.norm_sizes[norm.name] * self.units for norm in norms]
+        if bias is not None and (self.normalize_bias or self.normalization is None):
+            x, bias = x + bias, None
+        blocks = [norm(block) for norm, block in zip(norms, tf.split(x, sizes, -1), strict=True)]
+        if bias is None:
+            return blocks
+        return [block + part for block, part in zip(blocks, tf.split(bias, sizes), strict=True)]
+
+
+@keras.saving.register_keras_serializable(package="rmsnorm_tf")
+class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
+    """A fully connected recurrent unit that normalizes its summed inputs.
+
+        h' = tanh(N(x W + h U) + b)
+
+    >>> rnn = keras.layers.RNN(RMSNormSimpleRNNCell(4), return_sequences=True)
+    >>> rnn(tf.ones((2, 5, 3))).shape
+    TensorShape([2, 5, 4])
+
+    Args:
+        units: Size of the state h.
+        normalization: "rms" (default), "layer" for LayerNorm, or None, which makes this `keras.layers.SimpleRNNCell`.
+        partial: p in (0, 1]; an "rms" takes the first `ceil(size * p)` entries only. None (default) takes all.
+        epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
+        normalize_bias: Whether the bias is added before the normalization, not after. Default: False.
+        **kwargs: As in `keras.layers.SimpleRNNCell`. A dropout mask is drawn once per sequence.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    Reference:
+        Ba et al. 2016, arXiv 1607.06450, equation 4; Zhang & Sennrich 2019, arXiv 1910.07467.
+    """
+
+    norm_sizes = {"norm": 1}  # noqa: RUF012
+
+    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """Returns the inputs' side, `[..., units]` for `[..., inputs]`."""
+        return self._project(inputs, self.kernel, training)
+
+    def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
+        """Returns the output and the new states from what `project` returned for this time step."""
+        [h] = keras.tree.flatten(states)
+        summed = projected + tf.matmul(self._drop_state(h, training), self.recurrent_kernel)
+        [normalized] = self._normalize(summed, self.bias, self.norm)
+        h = self.activation(normalized)
+        return h, keras.tree.pack_sequence_as(states, [h])
+
+
+@keras.saving.register_keras_serializable(package="rmsnorm_tf")
+class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
+    """A gated recurrent unit that normalizes each side of its gates and of its proposal on its own.
+
+        z, r = split(sigmoid(N(x W_zr) + b_zr + N(h U_zr) + b'_zr))
+        h~   = tanh(N(x W_h) + b_h + r * (N(h U_h) + b'_h))
+        h'   = z * h + (1 - z) * h~
+
+    So the biases are what Ba et al. call the offsets of the four norms. With `reset_after=False` there is no b', and
+    `N((r * h) U_h)` is in the place of `r * N(h U_h)`.
+
+    >>> rnn = keras.layers.RNN([RMSNormGRUCell(4), RMSNormGRUCell(6)])
+    >>> rnn(tf.ones((2, 5, 3))).shape
+    TensorShape([2, 6])
+
+    Args:
+        units: Size of the state h.
+        normalization: "rms" (default), "layer" for LayerNorm, or None, which makes this `keras.layers.GRUCell`.
+        partial: p in (0, 1]; an "rms" takes the first `ceil(size * p)` entries only. None (default) takes all.
+        epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
+        normalize_bias: Whether biases are added before the normalization, as in Nematus and the reference code of
+            RMSNorm: `N(x W + b)`. Default: False.
+        **kwargs: As in `keras.layers.GRUCell`. A dropout mask is drawn once per sequence, and shared by the gates.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    Reference:
+        Ba et al. 2016, arXiv 1607.06450, equations 26 to 28, where z and 1 - z change places; Zhang & Sennrich 2019,
+        arXiv 1910.07467.
+    """
+
+    norm_sizes = {"input_gates_norm": 2, "input_proposal_norm": 1, "state_gates_norm": 2, "state_proposal_norm": 1}  # noqa: RUF012
+
+    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """Returns the inputs' side, `[..., 3 * units]` for `[..., inputs]`."""
+        product = self._project(inputs, self.kernel, training)
+        bias, _ = self._biases()
+        if self.normalization is None:
+            return product if bias is None else product + bias  # spares the copying of blocks
+        return tf.concat(self._normalize(product, bias, self.input_gates_norm, self.input_proposal_norm), -1)
+
+    def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
+        """Returns the output and the new states from what `project` returned for this time step."""
+        [h] = keras.tree.flatten(states)
+        dropped = self._drop_state(h, training)
+        gates_of_x, proposal_of_x = self._split(projected)
+        if self.reset_after:
+            _, bias = self._biases()
+            product = tf.matmul(dropped, self.recurrent_kernel)
+            gates_of_h, proposal_of_h = self._normalize(product, bias, self.state_gates_norm, self.state_proposal_norm)
+            z, r = tf.split(self.recurrent_activation(gates_of_x + gates_of_h), 2, -1)
+            proposal = self.activation(proposal_of_x + r * proposal_of_h)
+        else:
+            gates_kernel, proposal_kernel = self._split(self.recurrent_kernel)
+            gates_of_h = self.state_gates_norm(tf.matmul(dropped, gates_kernel))
+            z, r = tf.split(self.recurrent_activation(gates_of_x + gates_of_h), 2, -1)
+            proposal_of_h = self.state_proposal_norm(tf.matmul(r * dropped, proposal_kernel))
+            proposal = self.activation(proposal_of_x + proposal_of_h)
+        h = proposal + z * (h - proposal)
+        return h, keras.tree.pack_sequence_as(states, [h])
+
+    def _split(self, t):
+        return tf.split(t, [2 * self.units, self.units], -1)
+
+    def _biases(self):
+        """Returns the bias of the inputs' side and that of the state's side."""
+        return tf.unstack(self.bias) if self.use_bias and self.reset_after else (self.bias, None)
+
+
+@keras.saving.register_keras_serializable(package="rmsnorm_tf")
+class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
+    """A long short-term memory that normalizes its inputs' side, its state's side and what the output is made of.
+
+        i, f, c~, o = split(N(x W) + b + N(h U))
+        c' = sigmoid(f) * c + sigmoid(i) * tanh(c~)
+        h' = sigmoid(o) * tanh(N(c'))
+
+    >>> rnn = keras.layers.RNN(RMSNormLSTMCell(4), return_state=True)
+    >>> [t.shape for t in rnn(tf.ones((2, 5, 3)))]
+    [TensorShape([2, 4]), TensorShape([2, 4]), TensorShape([2, 4])]
+
+    Args:
+        units: Size of the states h and c.
+        normalization: "rms" (default), "layer" for LayerNorm, or None, which makes this `keras.layers.LSTMCell`. In
+            LayerNorm that of c' has an offset of its own, as the equations of Ba et al. have.
+        normalize_carry: Whether `N(c')` is carried to the next step in the place of c', as in TensorFlow Addons.
+            Default: False.
+        partial: p in (0, 1]; an "rms" takes the first `ceil(size * p)` entries only. None (default) takes all.
+        epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
+        normalize_bias: Whether the bias is added before the normalization: `N(x W + b)`. Default: False.
+        **kwargs: As in `keras.layers.LSTMCell`. A dropout mask is drawn once per sequence, and shared by the gates.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    Reference:
+        Ba et al. 2016, arXiv 1607.06450, equations 20 to 22; Zhang & Sennrich 2019, arXiv 1910.07467.
+    """
+
+    norm_sizes = {"input_norm": 4, "state_norm": 4, "carry_norm": 1}  # noqa: RUF012
+
+    def __init__(
+        self, units: int, *, normalization: str | None = "rms", normalize_carry: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(units, normalization=normalization, **kwargs)
+        self.normalize_carry = check_flag("normalize_carry", normalize_carry)
+
+    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """Returns the inputs' side, `[..., 4 * units]` for `[..., inputs]`."""
+        [projected] = self._normalize(self._project(inputs, self.kernel, training), self.bias, self.input_norm)
+        return projected
+
+    def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
+        """Returns the output and the new states from what `project` returned for this time step."""
+        h, c = states
+        of_h = self.state_norm(tf.matmul(self._drop_state(h, training), self.recurrent_kernel))
+        i, f, proposal, o = tf.split(projected + of_h, 4, -1)
+        c = self.recurrent_activation(f) * c + self.recurrent_activation(i) * self.activation(proposal)
+        normalized = self.carry_norm(c)
+        h = self.recurrent_activation(o) * self.activation(normalized)
+        return h, [h, normalized if self.normalize_carry else c]
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "normalize_carry": self.normalize_carry}

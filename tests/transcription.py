@@ -1,0 +1,76 @@
+"""From a recurrent cell's options and weights to the equations of `tests/reference.py`."""
+
+import functools
+import math
+
+import numpy as np
+
+from rmsnorm_tf import RMSNormLSTMCell, RMSNormSimpleRNNCell
+from tests import reference
+
+
+def outputs(cell, x, weights=None):
+    """Returns the outputs `[batch, time, units]` of a built cell whose first states are zeros.
+
+    `weights` take the place of the cell's own, in their order.
+    """
+    values = [np.float64(w.numpy()) for w in cell.weights] if weights is None else weights
+    weights = dict(zip((w.path.removeprefix(cell.path + "/") for w in cell.weights), values, strict=True))
+    norm = functools.partial(_norm, cell, weights)
+    kernel, recurrent_kernel, bias = weights["kernel"], weights["recurrent_kernel"], weights.get("bias", 0.0)
+    zeros = np.zeros((len(x), cell.units))
+
+    if isinstance(cell, RMSNormSimpleRNNCell):
+        step = functools.partial(reference.simple_rnn_step, w=kernel, u=recurrent_kernel, norm=norm("norm", bias))
+        return reference.over_time(step, x, zeros)[0]
+
+    if isinstance(cell, RMSNormLSTMCell):
+        step = functools.partial(
+            reference.lstm_step,
+            w=kernel,
+            u=recurrent_kernel,
+            b=0.0,
+            norms=(norm("state_norm"), norm("input_norm", bias), norm("carry_norm")),
+            normalize_carry=cell.normalize_carry,
+        )
+        return reference.over_time(step, x, zeros, zeros)[0]
+
+    def gates_and_proposal(block):
+        return np.split(block, [2 * cell.units], axis=-1)
+
+    w_gates, w = gates_and_proposal(kernel)
+    u_gates, u = gates_and_proposal(recurrent_kernel)
+    of_input, of_state = np.broadcast_to(bias, (2, 3 * cell.units)) * [[1], [1 if cell.reset_after else 0]]
+    (b_gates, b), (c_gates, c) = gates_and_proposal(of_input), gates_and_proposal(of_state)
+    step = functools.partial(
+        reference.gru_step,
+        w_gates=w_gates,
+        u_gates=u_gates,
+        w=w,
+        u=u,
+        norms=(
+            norm("state_gates_norm", c_gates),
+            norm("input_gates_norm", b_gates),
+            norm("input_proposal_norm", b),
+            norm("state_proposal_norm", c),
+        ),
+        reset_after=cell.reset_after,
+    )
+    return reference.over_time(step, x, zeros)[0]
+
+
+def _norm(cell, weights, name, bias=0.0):
+    """Returns the norm `name` as a function, the bias included."""
+    own = {path.split("/")[1]: value for path, value in weights.items() if path.startswith(name + "/")}
+    inside, outside = (bias, 0.0) if cell.normalize_bias else (0.0, bias)
+
+    def apply(a):
+        a = a + inside
+        if cell.normalization == "layer":
+            a = reference.layer_norm(a, own["gamma"], own.get("beta", 0.0), cell.epsilon)
+        elif cell.normalization == "rms":
+            k = None if cell.partial is None else math.ceil(a.shape[-1] * cell.partial)
+            a = reference.rms_norm(a, own["scale"], k=k, epsilon=cell.epsilon)
+        return a + outside
+
+    return apply
