@@ -5,10 +5,12 @@ import contextlib
 import math
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import IO, Any, NoReturn, TextIO
 
 import keras
 import tensorflow as tf
@@ -16,14 +18,20 @@ from tqdm import tqdm
 
 from . import corpora
 from .checkpoints import BEST
-from .config import add_options, make_config, read_options
-from .data import ParallelText, TrainingData, ValidationData, encode_pairs, map_by_length, pair_length
+from .config import Config, add_options, make_config, read_options
+from .data import LONGEST, TrainingData, ValidationData, in_portions, map_by_length, pair_length
 from .errors import UserError
 from .export import save_translator
+from .files import use_alone, write_aside
+from .interruption import Interrupted, interruptible
 from .nematus import import_checkpoint
+from .scoring import Scorer
 from .system import build_system, load_system, open_system, save_system
+from .text import ParallelText, read_portions
 from .training import Trainer
 from .vocab import load_vocabulary, train_sentencepiece
+
+_PORTION = 20  # batches of like length are made of so many batches of lines
 
 
 def corpus(arguments: argparse.Namespace) -> None:
@@ -52,30 +60,37 @@ def train(arguments: argparse.Namespace) -> None:
     options = vars(arguments)
     directory, path = options.pop("model"), options.pop("config")
     config = make_config({**(read_options(path) if path else {}), **options})
+    if config.deterministic:
+        tf.config.experimental.enable_op_determinism()
     keras.utils.set_random_seed(config.seed)
+    with interruptible(), use_alone(directory):
+        _train(config, directory)
+
+
+def _train(config: Config, directory: Path) -> None:
     system = open_system(config, directory)
+    trainer = Trainer(system.model, config, directory, system.made_with)
     vocabularies = (system.source_vocabulary, system.target_vocabulary)
-    text = ParallelText(config.source_dataset, config.target_dataset)
+    text = ParallelText(config.source_dataset, config.target_dataset).checked()
+    valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset).checked()
     data = TrainingData(text, *vocabularies, batch_size=config.batch_size, maxlen=config.maxlen, seed=config.seed)
+    valid = ValidationData(valid_text, *vocabularies, batch_size=config.valid_batch_size)
     _say(
         f"{data.used} of {len(text)} sentence pairs are used; {data.empty} have an empty side, "
         f"{data.too_long} have more than {config.maxlen} tokens on a side"
     )
-    valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
-    valid = ValidationData(valid_text, *vocabularies, batch_size=config.valid_batch_size)
+    if shared := valid_text.shared_with(text):
+        _say(f"warning: {shared} of the {len(valid_text)} sentence pairs for validation are trained on too")
     save_system(system, directory)
-    best = system.translator(config.beam_size, config.normalization_alpha).best
-    progress = Trainer(
-        system.model,
-        config,
-        data,
-        valid=valid,
-        translate=lambda lines: list(map_by_length(best, lines, config.valid_batch_size)),
-        directory=directory,
-    ).train()
+    best, size = system.translator(config.beam_size, config.normalization_alpha).best, config.valid_batch_size
+    try:
+        progress = trainer.train(data, valid, lambda lines: list(map_by_length(best, [lines], size)))
+    except Interrupted:
+        _say(f"interrupted after update {trainer.progress.update}; the same command goes on from what is saved")
+        raise
     _say(
-        f"stopped after update {progress.update}; the best validation was BLEU {progress.best.bleu:.2f} "
-        f"after update {progress.best.update}, kept in {directory / BEST}"
+        f"stopped after update {progress.update}, {progress.skipped} of them skipped; the best validation was BLEU "
+        f"{progress.best.bleu:.2f} after update {progress.best.update}, kept in {directory / BEST}"
     )
 
 
@@ -83,33 +98,33 @@ def translate(arguments: argparse.Namespace) -> None:
     """Translates text, one sentence a line."""
     translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
     function = translator.n_best if arguments.n_best else translator.best
-    with _reading(arguments.input) as lines, _writing(arguments.output) as output:
-        sentences = (line.rstrip("\r\n") for line in lines)
-        results = map_by_length(function, sentences, arguments.batch_size)
+    with _reading(arguments.input) as text, _writing(arguments.output) as output:
+        portions = _noting_bad_bytes(read_portions(text.fileno(), _PORTION * arguments.batch_size))
+        results = map_by_length(function, portions, arguments.batch_size)
         for number, found in enumerate(tqdm(results, unit=" lines")):
             if arguments.n_best:
                 output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in found)
             else:
                 output.write(f"{found}\n")
             output.flush()
+    if translator.cut:
+        _say(f"warning: {translator.cut} lines have more than {LONGEST} tokens; the first {LONGEST} are translated")
 
 
 def score(arguments: argparse.Namespace) -> None:
     """Writes the cost of given translations: the negative log-probability of each target with its end."""
     system = load_system(arguments.model)
     text = ParallelText(arguments.source, arguments.target)
-    costs = tf.function(system.model.costs, reduce_retracing=True)
-
-    def batch_costs(pairs):
-        batch = encode_pairs(pairs, system.source_vocabulary, system.target_vocabulary)
-        lengths = tf.reduce_sum(batch.target_mask, -1)  # the end counted
-        return (costs(*batch) / lengths**arguments.normalization_alpha).numpy()
-
-    pairs = zip(text.source, text.target, strict=True)
-    results = map_by_length(batch_costs, pairs, arguments.batch_size, pair_length)
+    scorer = Scorer(
+        system.source_vocabulary, system.target_vocabulary, system.model, alpha=arguments.normalization_alpha
+    )
+    portions = _noting_bad_bytes(in_portions(text, _PORTION * arguments.batch_size), b"\n".join)
+    results = map_by_length(scorer.costs, portions, arguments.batch_size, pair_length)
     with _writing(arguments.output) as output:
         for cost in tqdm(results, total=len(text), unit=" pairs"):
             output.write(f"{cost:.6f}\n")
+    if scorer.too_long:
+        _say(f"warning: {scorer.too_long} pairs have more than {LONGEST} tokens on a side; their cost is given as inf")
 
 
 def export(arguments: argparse.Namespace) -> None:
@@ -120,38 +135,49 @@ def export(arguments: argparse.Namespace) -> None:
 
 def import_nematus(arguments: argparse.Namespace) -> None:
     """Makes a model of a Nematus checkpoint."""
+
+    def build(config: Config):
+        system = build_system(config, config.dictionaries)
+        return system.model.variables, system.made_with
+
     import_checkpoint(
         arguments.checkpoint,
         arguments.to,
         arguments.dictionaries,
-        build=lambda config: build_system(config, config.dictionaries).model.variables,
+        build=build,
     )
 
 
-@contextlib.contextmanager
-def _reading(path: Path | None) -> Iterator[TextIO]:
-    with contextlib.nullcontext(sys.stdin) if path is None else path.open(encoding="utf-8", newline="\n") as file:
-        try:
-            yield file
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path or 'standard input'} is not UTF-8: {error}") from None
+def _noting_bad_bytes(portions: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
+    """Passes on portions, and says at the end which of their items are not UTF-8, given the text of each."""
+    seen, bad = 0, []
+    for portion in portions:
+        for number, item in enumerate(portion, seen + 1):
+            try:
+                text(item).decode()
+            except UnicodeDecodeError:
+                bad.append(number)
+        seen += len(portion)
+        yield portion
+    if bad:
+        _say(f"warning: {len(bad)} lines are not UTF-8, line {bad[0]} first; what is wrong was read as unknown words")
+
+
+def _reading(path: Path | None) -> AbstractContextManager[IO]:
+    return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
 
 
 @contextlib.contextmanager
 def _writing(path: Path | None) -> Iterator[TextIO]:
     """Opens the output; a file gets its name only when it is whole."""
     if path is None:
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
         yield sys.stdout
         return
     if path.is_dir():
         raise UserError(f"{path} is a directory; give a file")
-    aside = path.with_name(path.name + ".part")
-    try:
-        with aside.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with write_aside(path) as file:
+        yield file
 
 
 def _say(text: str) -> None:
@@ -282,6 +308,8 @@ def main() -> None:
         _fail(f"{type(error).__name__}: {error}".replace("\n", " "))
     except KeyboardInterrupt:
         sys.exit(130)
+    except Interrupted as stop:
+        sys.exit(0 if stop.args[0] == signal.SIGTERM else 130)
 
 
 def _fail(message: str) -> NoReturn:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UserError
+from .files import write_aside
 from .normalization import KINDS
 
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
@@ -97,6 +98,9 @@ class Config:
     adam_beta2: float = _fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = _positive(1e-8, "constant in Adam's denominator")
     clip_c: float = _positive(1.0, "clip the gradient to this global norm")
+    deterministic: bool = _option(
+        False, "make the same run of the same seed on a GPU too, where its operations are slower for that"
+    )
     finish_after: int = _positive(10_000_000, "stop after this many updates")
     max_epochs: int = _positive(5000, "stop after this many passes over the training text")
     seed: int = _option(
@@ -125,9 +129,11 @@ class Config:
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as JSON, in a form that `--config` takes."""
-        aside = Path(f"{path}.part")
-        aside.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n", encoding="utf-8")
-        aside.replace(path)
+        with write_aside(path) as file:
+            file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
+
+
+FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metadata["argument"].get("metavar") == "FILE")
 
 
 def make_config(options: dict[str, Any]) -> Config:
@@ -156,7 +162,7 @@ def read_options(path: str | os.PathLike) -> dict[str, Any]:
         options = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}") from None
     if not isinstance(options, dict):
         raise UserError(f"{path} must hold a JSON object from option to value")

@@ -11,6 +11,7 @@ from pathlib import Path
 import keras
 
 from .errors import UserError
+from .files import write_aside
 
 Pair = tuple[str, str]  # English, German
 
@@ -228,10 +229,8 @@ def _download(name: str, sha256: str, to: Path) -> str:
 
 def _write(path: Path, lines: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(path.name + ".part")
-    with aside.open("w", encoding="utf-8", newline="\n") as file:
+    with write_aside(path) as file:
         file.writelines(lines)
-    aside.replace(path)
 
 
 CORPORA: dict[str, Callable[[Path], None]] = {"demo": write_demo, "multi30k": write_multi30k}

@@ -1,22 +1,22 @@
 """Text files to padded batches of token ids.
 
 Training batches come from an endless tf.data pipeline in which batch n is a pure function of (corpus, seed, n), so a
-training resumed at batch n sees what an uninterrupted one would have seen. Lines are read from a memory map and
+training resumed at batch n sees what an uninterrupted one would have seen. Lines are read when their batch is made and
 tokenised in the graph; only their offsets and lengths are held in memory.
 """
 
 import itertools
-import mmap
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from .errors import UserError
+from .text import ParallelText, TextFile
 from .vocab import END, Vocabulary
+
+LONGEST = 1000  # tokens of a sentence that are translated or scored, so that no sentence takes all the memory
 
 
 class Batch(NamedTuple):
@@ -29,50 +29,6 @@ class Batch(NamedTuple):
     source_mask: tf.Tensor  # [batch, source_time]
     target: tf.Tensor  # [batch, target_time]
     target_mask: tf.Tensor  # [batch, target_time]
-
-
-class TextFile:
-    """The lines of a file, by number, without holding them in memory."""
-
-    def __init__(self, path: str | os.PathLike):
-        self.path = Path(path)
-        if not self.path.is_file():
-            raise UserError(f"there is no text file {path}")
-        with self.path.open("rb") as file:
-            self._offsets = np.fromiter(itertools.accumulate(map(len, file), initial=0), np.int64)
-            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if len(self) else b""
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def __getitem__(self, line: int) -> bytes:
-        return self._bytes[self._offsets[line] : self._offsets[line + 1]].rstrip(b"\r\n")
-
-
-class ParallelText:
-    """Two files whose lines translate each other.
-
-    Raises:
-        UserError: A file is missing or empty, or the numbers of lines differ.
-    """
-
-    def __init__(self, source: str | os.PathLike, target: str | os.PathLike):
-        self.source, self.target = TextFile(source), TextFile(target)
-        if len(self.source) != len(self.target):
-            raise UserError(
-                f"{source} has {len(self.source)} lines and {target} has {len(self.target)}; "
-                "line i of one must translate line i of the other"
-            )
-        if not len(self.source):
-            raise UserError(f"{source} and {target} are empty")
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def pairs(self, numbers: Iterable[int]) -> tuple[list[bytes], list[bytes]]:
-        """Returns the source and the target lines of these numbers."""
-        numbers = list(numbers)
-        return [self.source[i] for i in numbers], [self.target[i] for i in numbers]
 
 
 class TrainingData:
@@ -105,7 +61,7 @@ class TrainingData:
         )
         empty, too_long = lengths.min(0) == 0, lengths.max(0) > maxlen
         self.empty, self.too_long = int(empty.sum()), int(too_long.sum())
-        used = np.flatnonzero(~(empty | too_long))
+        used = np.flatnonzero(~(empty | too_long)).astype(np.int32)
         self.used = len(used)
         if not self.used:
             raise UserError(f"of {len(text)} sentence pairs none has 1 to {maxlen} tokens on both sides")
@@ -158,10 +114,7 @@ class ValidationData:
         self, text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, *, batch_size: int
     ):
         self.sources, targets = text.pairs(range(len(text)))
-        try:
-            self.references = [target.decode() for target in targets]
-        except UnicodeDecodeError as error:
-            raise UserError(f"{text.target.path} is not UTF-8: {error}") from None
+        self.references = [target.decode() for target in targets]
         pairs = sorted(zip(self.sources, targets, strict=True), key=pair_length)
         starts = range(0, len(pairs), batch_size)
         self.batches = [
@@ -199,29 +152,35 @@ def pair_length(pair: tuple[bytes, bytes]) -> int:
     return max(map(len, pair))
 
 
+def in_portions(items: Iterable, size: int) -> Iterator[list]:
+    """Yields items in lists of `size`."""
+    items = iter(items)
+    while portion := list(itertools.islice(items, size)):
+        yield portion
+
+
 def map_by_length(
-    function: Callable[[list], Iterable], items: Iterable, size: int, length: Callable[[Any], int] = len
+    function: Callable[[list], Iterable],
+    portions: Iterable[Sequence],
+    size: int,
+    length: Callable[[Any], int] = len,
 ) -> Iterator:
     """Applies a function to batches of items of like length.
 
-    Takes the items twenty batches at a time: the results of a stream come in portions, each as its items are there.
-
     Args:
         function: Maps a list of at most `size` items to their results.
-        items: Lines, or tuples of lines.
+        portions: Lists of items, lines or tuples of lines; batches are of items of one portion.
         size: Number of items in a batch.
         length: Length of an item.
 
     Yields:
         The result of each item, in the order of the items.
     """
-    items = iter(items)
-    while chunk := list(itertools.islice(items, 20 * size)):
-        by_length = sorted(range(len(chunk)), key=lambda number: length(chunk[number]))
-        results = [None] * len(chunk)
-        for start in range(0, len(chunk), size):
-            numbers = by_length[start : start + size]
-            found = function([chunk[number] for number in numbers])
+    for portion in portions:
+        by_length = sorted(range(len(portion)), key=lambda number: length(portion[number]))
+        results = [None] * len(portion)
+        for numbers in in_portions(by_length, size):
+            found = function([portion[number] for number in numbers])
             for number, result in zip(numbers, found, strict=True):
                 results[number] = result
         yield from results
@@ -230,8 +189,25 @@ def map_by_length(
 def _token_counts(text: TextFile, vocabulary: Vocabulary) -> np.ndarray:
     """Returns the number of tokens of each line, without the end."""
     count = tf.function(
-        lambda lines: vocabulary.encode(lines).row_lengths(), input_signature=[tf.TensorSpec([None], tf.string)]
+        lambda lines: vocabulary.encode(lines).row_lengths(),
+        input_signature=[tf.TensorSpec([None], tf.string)],
     )
-    starts = range(0, len(text), 8192)
-    chunks = [[text[i] for i in range(start, min(start + 8192, len(text)))] for start in starts]
-    return np.concatenate([count(tf.constant(chunk)).numpy() for chunk in chunks])
+    counts = np.empty(len(text), np.int32)
+    done = 0
+    for lines in _portions_of_bytes(text, 1 << 20):
+        counts[done : done + len(lines)] = count(tf.constant(lines))
+        done += len(lines)
+    return counts
+
+
+def _portions_of_bytes(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+    """Yields lines in lists of at least `size` bytes, line ends counted."""
+    portion, held = [], 0
+    for line in lines:
+        portion.append(line)
+        held += len(line) + 1
+        if held >= size:
+            yield portion
+            portion, held = [], 0
+    if portion:
+        yield portion

@@ -1,4 +1,8 @@
-"""Strings to strings: vocabularies, model and search in one module, which can be saved to serve on its own."""
+"""Strings to strings: vocabularies, model and search in one module, which can be saved to serve on its own.
+
+Any bytes are taken for a sentence: those that are not UTF-8 are unknown words, and of what comes after `LONGEST` tokens
+nothing is read, since the memory it would take would take away that of the other sentences.
+"""
 
 import os
 from collections.abc import Sequence
@@ -8,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from .data import pad
+from .data import LONGEST, pad
 from .errors import UserError
 from .search import Hypotheses, beam_search
 from .vocab import END, Vocabulary
@@ -17,8 +21,9 @@ from .vocab import END, Vocabulary
 class Translations(NamedTuple):
     """Translations of a batch, best first, and their costs over their length to the power alpha."""
 
-    texts: tf.Tensor  # [batch, beam] strings
+    texts: tf.Tensor  # [batch, beam] strings of one line each
     scores: tf.Tensor  # [batch, beam], infinite where the search found fewer
+    cut: tf.Tensor  # [batch], whether the sentence is longer than what was read of it
 
 
 class Translator(tf.Module):
@@ -31,6 +36,9 @@ class Translator(tf.Module):
         beam_size: Hypotheses kept in the search.
         alpha: Power of the length by which costs are divided to rank translations.
         max_length: Longest translation, in tokens.
+
+    Attributes:
+        cut: Number of lines so far of which `n_best` or `best` read the first `LONGEST` tokens only.
     """
 
     def __init__(
@@ -47,33 +55,41 @@ class Translator(tf.Module):
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
         self._model = model
         self._beam_size, self._alpha, self._max_length = beam_size, alpha, max_length
+        self.cut = 0
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
     def translate(self, sources: tf.Tensor) -> Translations:
         """Returns all translations found for each of `sources` `[batch]`; that of an empty one is empty."""
-        ids = self._source_vocabulary.encode(sources)
+        whole = self._source_vocabulary.encode(sources)
+        ids = whole[:, :LONGEST]
         found = self._search(ids)
         words = tf.RaggedTensor.from_tensor(
             tf.reshape(found.words, [-1, self._max_length]), tf.reshape(found.lengths, [-1])
         )
-        texts = tf.reshape(self._target_vocabulary.decode(words), tf.shape(found.scores))
+        decoded = tf.strings.regex_replace(self._target_vocabulary.decode(words), r"[\r\n]+", " ")
+        texts = tf.reshape(decoded, tf.shape(found.scores))
         empty = (ids.row_lengths() == 0)[:, tf.newaxis]
         only_first = tf.where(tf.range(self._beam_size) == 0, 0.0, float("inf"))
-        return Translations(tf.where(empty, "", texts), tf.where(empty, only_first, found.scores))
+        cut = whole.row_lengths() > LONGEST
+        return Translations(tf.where(empty, "", texts), tf.where(empty, only_first, found.scores), cut)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
     def serve(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the best translation of each of `sources` `[batch]` and its score."""
-        texts, scores = self.translate(sources)
-        return {"translations": texts[:, 0], "scores": scores[:, 0]}
+        found = self.translate(sources)
+        return {"translations": found.texts[:, 0], "scores": found.scores[:, 0]}
 
-    def n_best(self, lines: Sequence[str]) -> list[list[tuple[str, float]]]:
-        """Returns the translations found for each line with their scores, best first."""
-        texts, scores = (found.numpy() for found in self.translate(tf.constant(lines, tf.string)))
-        found = [zip(*beam, strict=True) for beam in zip(texts, scores, strict=True)]
-        return [[(text.decode(), float(score)) for text, score in beam if np.isfinite(score)] for beam in found]
+    def n_best(self, lines: Sequence[str | bytes]) -> list[list[tuple[str, float]]]:
+        """Returns the translations found for each line with their scores, best first; there is always one."""
+        texts, scores, cut = (found.numpy() for found in self.translate(tf.constant(lines, tf.string)))
+        self.cut += int(cut.sum())
+        beams = [enumerate(zip(*beam, strict=True)) for beam in zip(texts, scores, strict=True)]
+        return [
+            [(text.decode(errors="replace"), float(score)) for i, (text, score) in beam if i == 0 or np.isfinite(score)]
+            for beam in beams
+        ]
 
-    def best(self, lines: Sequence[str]) -> list[str]:
+    def best(self, lines: Sequence[str | bytes]) -> list[str]:
         """Returns the best translation of each line."""
         return [beam[0][0] for beam in self.n_best(lines)]
 

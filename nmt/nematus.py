@@ -84,7 +84,7 @@ def import_checkpoint(
     checkpoint: Path,
     to: Path,
     dictionaries: tuple[Path, Path] | None,
-    build: Callable[[Config], Iterable[keras.Variable]],
+    build: Callable[[Config], tuple[Iterable[keras.Variable], dict[str, Any]]],
 ) -> None:
     """Writes a model directory with the weights of a Nematus checkpoint.
 
@@ -92,7 +92,7 @@ def import_checkpoint(
         checkpoint: Name of the checkpoint without ending, as Nematus's `-m` takes it.
         to: The directory to make.
         dictionaries: Source and target dictionary; those that the checkpoint's options name if `None`.
-        build: Returns the variables of the model of a configuration.
+        build: Returns the variables of the model of a configuration, and what it is made with.
 
     Raises:
         UserError: `to` is there already, a file is missing or damaged, an option is not supported, or the variables
@@ -102,7 +102,7 @@ def import_checkpoint(
         raise UserError(f"{to} is there already; remove it or import to another place")
     arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
     config = read_config(options_path, dictionaries)
-    variables = list(build(config))
+    variables, made_with = build(config)
     _assign(variables, arrays, checkpoint)
     to.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{to.name}.", suffix=".part", dir=to.parent) as aside:
@@ -112,7 +112,7 @@ def import_checkpoint(
             shutil.copyfile(path, directory / f"{side}.json")
         shutil.copyfile(options_path, directory / "nematus.json")
         config.save(directory / "config.json")
-        save_checkpoint(directory / BEST, variables, {})
+        save_checkpoint(directory / BEST, variables, {}, made_with)
         directory.rename(to)
 
 

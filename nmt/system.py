@@ -1,19 +1,20 @@
 """A system: a model with its configuration and vocabularies, and the directory that holds one.
 
 The directory has `config.json`, `versions.json` (of the libraries it was trained with), the vocabularies as `source`
-and `target`, and the checkpoints `best.npz` and `last.npz`.
+and `target`, and the checkpoints `best.npz` and `last.npz`. It is data, which may come from anybody: nothing in it is
+run, and no name in it leads to a file elsewhere.
 """
 
 import importlib.metadata
 import json
-import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .checkpoints import BEST, LAST, load_checkpoint
-from .config import STOPPING, Config, make_config, read_options
+from .config import FILES, STOPPING, Config, make_config, read_options
 from .errors import UserError
 from .export import Translator
+from .files import write_aside
 from .rnnsearch import Rates, RNNSearch
 from .vocab import Vocabulary, load_vocabulary
 
@@ -27,6 +28,13 @@ class System(NamedTuple):
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary
     model: RNNSearch
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """What must be the same, by name, for a checkpoint of this system to be loaded."""
+        options = {name: value for name, value in vars(self.config).items() if name not in (*STOPPING, *FILES)}
+        vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
+        return {**{f"{side} vocabulary": each.digest for side, each in vocabularies.items()}, **options}
 
     def translator(self, beam_size: int, alpha: float) -> Translator:
         """Returns a translator with this model."""
@@ -83,15 +91,14 @@ def open_system(config: Config, directory: Path) -> System:
 
 
 def save_system(system: System, directory: Path) -> None:
-    """Writes all but the checkpoints of a system."""
-    directory.mkdir(parents=True, exist_ok=True)
+    """Writes all but the checkpoints of a system, to a directory that is there."""
     if not (directory / LAST).exists():  # or the training has its own copies already
         for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
-            aside = copy.with_name(copy.name + ".part")
-            shutil.copyfile(path, aside)
-            aside.replace(copy)
+            with write_aside(copy, "wb") as file:
+                file.write(Path(path).read_bytes())
     versions = {name: importlib.metadata.version(name) for name in _LIBRARIES}
-    (directory / "versions.json").write_text(json.dumps(versions, indent=2) + "\n", encoding="utf-8")
+    with write_aside(directory / "versions.json") as file:
+        file.write(json.dumps(versions, indent=2) + "\n")
     system.config.save(directory / "config.json")
 
 
@@ -105,7 +112,7 @@ def load_system(directory: Path) -> System:
         raise UserError(f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one")
     config = make_config(read_options(directory / "config.json"))
     system = build_system(config, _vocabularies(config, directory))
-    load_checkpoint(directory / BEST, system.model.variables)
+    load_checkpoint(directory / BEST, system.model.variables, system.made_with)
     return system
 
 

@@ -14,6 +14,8 @@ import tensorflow as tf
 import tensorflow_text
 
 from .errors import UserError
+from .files import write_aside
+from .text import read_utf8
 
 END = 0
 UNKNOWN = 1
@@ -30,6 +32,7 @@ class SentencePieceVocabulary(tf.Module):
     def __init__(self, path: Path):
         super().__init__()
         model = path.read_bytes()
+        self.digest = hashlib.sha256(model).hexdigest()
         processor = sentencepiece.SentencePieceProcessor()
         try:
             processor.LoadFromSerializedProto(model)
@@ -42,7 +45,7 @@ class SentencePieceVocabulary(tf.Module):
             )
         self.size = processor.GetPieceSize()
         # In a SavedModel tokenizers of one name are one: the name must tell models apart.
-        name = f"sentencepiece_{hashlib.sha256(model).hexdigest()}"
+        name = f"sentencepiece_{self.digest}"
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, name=name)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
@@ -65,7 +68,9 @@ class DictionaryVocabulary(tf.Module):
 
     def __init__(self, path: Path, size: int | None = None):
         super().__init__()
-        ids = _read_dictionary(path)
+        content = path.read_bytes()
+        self.digest = hashlib.sha256(content).hexdigest()
+        ids = _read_dictionary(path, content)
         self.size = size or len(ids)
         words = sorted(ids, key=ids.get)
         unknown = ids.get("UNK", ids.get("<UNK>"))
@@ -110,45 +115,44 @@ def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: in
     """Trains a byte-pair encoding of `size` units on a text, one sentence a line, and writes the model.
 
     Raises:
-        UserError: The text is missing or too small for the size.
+        UserError: The text is missing, not UTF-8, or too small for the size.
     """
     text, to = Path(text), Path(to)
     if not text.is_file():
         raise UserError(f"there is no text {text}")
     if not text.stat().st_size:
         raise UserError(f"the text {text} is empty")
-    aside = to.with_name(to.name + ".part")
     try:
-        with text.open(encoding="utf-8") as lines, aside.open("wb") as model:
+        with write_aside(to, "wb") as model:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(line.rstrip("\n") for line in lines),
+                sentence_iterator=read_utf8(text),
                 model_writer=model,
                 vocab_size=size,
                 model_type="bpe",
                 character_coverage=1.0,
+                max_sentence_length=2**30,  # or it leaves out lines of more than 4192 bytes
                 eos_id=END,
                 unk_id=UNKNOWN,
                 bos_id=-1,
                 pad_id=-1,
                 minloglevel=2,
             )
-    except UnicodeDecodeError as error:
-        aside.unlink(missing_ok=True)
-        raise UserError(f"{text} is not UTF-8: {error}") from None
     except RuntimeError as error:
-        aside.unlink(missing_ok=True)
         reason = str(error).splitlines()[-1]
         raise UserError(f"no vocabulary of {size} units can be made of {text}: {reason}; ask for fewer") from None
-    aside.replace(to)
 
 
-def _read_dictionary(path: Path) -> dict[str, int]:
+def _read_dictionary(path: Path, content: bytes) -> dict[str, int]:
     try:
-        ids = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        ids = json.loads(content)
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}") from None
     if not isinstance(ids, dict) or sorted(i for i in ids.values() if type(i) is int) != list(range(len(ids))):
         raise UserError(f"{path} must map words to the ids 0, 1, 2, ..., each once")
     if ids.get("eos", ids.get("<EOS>")) != END or not {"UNK", "<UNK>"} & set(ids):
         raise UserError(f"{path} must map eos (or <EOS>) to {END} and have an entry UNK (or <UNK>)")
+    try:
+        "".join(ids).encode()
+    except UnicodeEncodeError as error:  # JSON can spell halves of characters
+        raise UserError(f"{path} has a word that is no text: {error}") from None
     return ids

@@ -24,6 +24,7 @@ NMT = {
     "data": {"errors", "text", "vocab"},
     "layers": {"normalization"},
     "rnnsearch": {"layers"},
+    "scoring": {"data", "vocab"},
     "training": {"checkpoints", "config", "data", "errors", "files", "interruption", "metrics", "progress", "update"},
     "update": {"config", "data"},
     "export": {"data", "errors", "search", "vocab"},

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.data import ParallelText, TrainingData, ValidationData, bucket_widths, encode_pairs, map_by_length
+from nmt.data import TrainingData, ValidationData, bucket_widths, encode_pairs, in_portions, map_by_length
 from nmt.errors import UserError
+from nmt.text import ParallelText
 
 
 @pytest.fixture
@@ -81,26 +82,6 @@ def test_nothing_left_is_refused(make_data):
         make_data(["a a", ""], maxlen=1)
 
 
-@pytest.mark.parametrize(
-    ("sources", "targets", "said"),
-    [(["a"], ["a", "b"], "has 1 lines and .* has 2"), ([], [], "are empty")],
-)
-def test_texts_that_do_not_fit_are_refused(write_lines, sources, targets, said):
-    with pytest.raises(UserError, match=said):
-        ParallelText(write_lines("source", sources), write_lines("target", targets))
-
-
-def test_a_missing_text_is_refused(tmp_path):
-    with pytest.raises(UserError, match="there is no text file"):
-        ParallelText(tmp_path / "none", tmp_path / "none")
-
-
-def test_lines_without_their_endings(tmp_path):
-    (tmp_path / "text").write_bytes(b"one\r\ntwo\n\nlast")
-    text = ParallelText(tmp_path / "text", tmp_path / "text")
-    assert text.pairs(range(4))[0] == [b"one", b"two", b"", b"last"]
-
-
 @pytest.mark.parametrize("maxlen", [1, 7, 50, 200])
 def test_widths_are_few_and_have_room(maxlen):
     widths = bucket_widths(maxlen)
@@ -126,6 +107,6 @@ def test_map_by_length_keeps_the_order_and_groups_by_length():
         seen.append([len(line) for line in batch])
         return [f"{line}!" for line in batch]
 
-    assert list(map_by_length(function, iter(lines), 10)) == [f"{line}!" for line in lines]
+    assert list(map_by_length(function, in_portions(lines, 200), 10)) == [f"{line}!" for line in lines]
     assert max(map(len, seen)) == 10
     assert np.mean([max(lengths) - min(lengths) for lengths in seen]) < 5

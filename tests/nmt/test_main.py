@@ -165,15 +165,14 @@ def test_a_training_that_saved_nothing_may_begin_again_with_other_vocabularies(r
 
 
 @pytest.mark.parametrize(
-    ("output", "said"), [("text", "text is not UTF-8"), (".", ". is a directory"), ("no/where", "FileNotFoundError")]
+    ("output", "said"), [(".", ". is a directory"), ("no/where", "no/where cannot be written: No such file")]
 )
-def test_bad_text_and_bad_places_leave_no_output(run, train, tmp_path, output, said):
+def test_bad_places_leave_no_output(run, train, tmp_path, output, said):
     assert train()[0] == 0
-    (tmp_path / "latin").write_bytes("schön".encode("latin-1"))
     before = sorted(path for path in tmp_path.rglob("*"))
-    status, _, error = run("translate", "-m", "model", "-i", "latin", "-o", output)
+    status, _, error = run("translate", "-m", "model", "-i", "train.en", "-o", output)
     assert status == 2
-    assert said.replace("text is", "latin is") in error
+    assert said in error
     assert "Traceback" not in error
     assert sorted(path for path in tmp_path.rglob("*")) == before
 

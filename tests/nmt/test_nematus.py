@@ -189,7 +189,7 @@ def trainer_after_ten(imported, tmp_path, name):
 def test_ten_updates(imported, tmp_path, name):
     train, model = trainer_after_ten(imported, tmp_path, name)
     progress = train()
-    losses = [validation.train_loss for validation in progress.validations]
+    losses = [validation.train_loss for validation in progress.validations[1:]]  # the first is of what was read
     np.testing.assert_allclose(losses, np.loadtxt(DATA / f"{name}.losses.txt")[10:, 1], rtol=1e-5)
     with np.load(imported(name) / "best.npz") as expected:
         for weight in model.weights:

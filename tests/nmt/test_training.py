@@ -9,9 +9,10 @@ import pytest
 import tensorflow as tf
 
 from nmt.config import make_config
-from nmt.data import ParallelText, TrainingData, ValidationData
+from nmt.data import TrainingData, ValidationData
 from nmt.errors import UserError
 from nmt.rnnsearch import Rates, RNNSearch
+from nmt.text import ParallelText
 from nmt.training import MOST_SKIPPED, Trainer
 
 LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
