@@ -7,6 +7,7 @@
 (None, 4)
 """
 
+from rmsnorm_tf.convert import fold_layer_norm, replace_layer_norm
 from rmsnorm_tf.fused import rms_norm
 from rmsnorm_tf.recurrent import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
 from rmsnorm_tf.recurrent_layers import RMSNormGRU, RMSNormLSTM
@@ -19,6 +20,8 @@ __all__ = [
     "RMSNormLSTMCell",
     "RMSNormSimpleRNNCell",
     "RMSNormalization",
+    "fold_layer_norm",
+    "replace_layer_norm",
     "rms_norm",
 ]
 

@@ -26,6 +26,9 @@ class _NormalizedCell:
     # The norms by name, each with its size in multiples of `units`.
     norm_sizes: dict[str, int]
 
+    # The sizes of the blocks of a kernel's columns that are normalized on their own, likewise.
+    kernel_blocks: tuple[int, ...]
+
     def __init__(
         self,
         units: int,
@@ -70,13 +73,14 @@ class _NormalizedCell:
         }
 
     def _make_norm(self, name):
+        # The cell's bias is the offset of all norms but this one.
+        center = name == "carry_norm" and self.use_bias
         common = {"name": name, "dtype": self.dtype_policy}
         if self.normalization is None:
             return keras.layers.Identity(**common)
-        if self.normalization == "rms":
-            return RMSNormalization(epsilon=self.epsilon, partial=self.partial, **common)
-        # The cell's bias is the offset of all norms but this one.
-        return keras.layers.LayerNormalization(epsilon=self.epsilon, center=name == "carry_norm", **common)
+        if self.normalization == "layer":
+            return keras.layers.LayerNormalization(epsilon=self.epsilon, center=center, **common)
+        return RMSNormalization(epsilon=self.epsilon, partial=self.partial, center=center, **common)
 
     def _project(self, inputs, kernel, training):
         """Returns `x W` for `[batch, inputs]` or `[time, batch, inputs]`."""
@@ -124,6 +128,7 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
     """
 
     norm_sizes = {"norm": 1}  # noqa: RUF012
+    kernel_blocks = (1,)
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Returns the inputs' side, `[..., units]` for `[..., inputs]`."""
@@ -171,6 +176,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     """
 
     norm_sizes = {"input_gates_norm": 2, "input_proposal_norm": 1, "state_gates_norm": 2, "state_proposal_norm": 1}  # noqa: RUF012
+    kernel_blocks = (2, 1)
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Returns the inputs' side, `[..., 3 * units]` for `[..., inputs]`."""
@@ -222,8 +228,8 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
 
     Args:
         units: Size of the states h and c.
-        normalization: "rms" (default), "layer" for LayerNorm, or None, which makes this `keras.layers.LSTMCell`. In
-            LayerNorm that of c' has an offset of its own, as the equations of Ba et al. have.
+        normalization: "rms" (default), "layer" for LayerNorm, or None, which makes this `keras.layers.LSTMCell`. With
+            `use_bias` the normalization of c' has an offset of its own.
         normalize_carry: Whether `N(c')` is carried to the next step in the place of c', as in TensorFlow Addons.
             Default: False.
         partial: p in (0, 1]; an "rms" takes the first `ceil(size * p)` entries only. None (default) takes all.
@@ -239,6 +245,7 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
     """
 
     norm_sizes = {"input_norm": 4, "state_norm": 4, "carry_norm": 1}  # noqa: RUF012
+    kernel_blocks = (4,)
 
     def __init__(
         self, units: int, *, normalization: str | None = "rms", normalize_carry: bool = False, **kwargs: Any

@@ -13,6 +13,8 @@ from rmsnorm_tf import (
     RMSNormLSTM,
     RMSNormLSTMCell,
     RMSNormSimpleRNNCell,
+    fold_layer_norm,
+    replace_layer_norm,
     rms_norm,
 )
 from tests import reference, transcription
@@ -122,6 +124,20 @@ def recurrent(name, layer_class, **arguments) -> Case:
     )
 
 
+def converted(name, convert) -> Case:
+    """A model in which LayerNorm became RMSNorm, as a layer."""
+
+    def make():
+        dense, norm = keras.layers.Dense(8, name="dense"), keras.layers.LayerNormalization(epsilon=1e-5, name="norm")
+        return convert(keras.Sequential([keras.Input((5, 8), name="x"), dense, norm], name="model"))
+
+    def expected(x, model):
+        kernel, bias, *gain_and_offset = model.get_weights()
+        return reference.rms_norm(x @ kernel + bias, *gain_and_offset, epsilon=1e-5)
+
+    return Case(name, name, make, (5, 8), expected, free=(0, 1), roundings=5)
+
+
 CASES = [
     Case("function", "rms_norm", Normalize, (5, 8), rms(k=4), free=(0, 1)),
     rms_normalization("default", (5, 8), fused=None, free=(0, 1)),
@@ -147,6 +163,8 @@ CASES = [
     recurrent("lstm-cell", RMSNormLSTMCell, normalization="layer", normalize_carry=True),
     recurrent("gru", RMSNormGRU, partial=0.25),
     recurrent("lstm", RMSNormLSTM),
+    converted("fold_layer_norm", lambda model: fold_layer_norm(model)[0]),
+    converted("replace_layer_norm", replace_layer_norm),
 ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LAYER = ["equation", "functional", "fused", "rms_normalization", "recurrent", "recurrent_layers", "convert"]
+LAYER = ["equation", "functional", "fused", "rms_normalization", "recurrent", "recurrent_layers", "centring", "convert"]
 # `errors` holds one exception; everybody may raise it.
 NMT = {
     "errors": set(),

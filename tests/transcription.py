@@ -70,7 +70,7 @@ def _norm(cell, weights, name, bias=0.0):
             a = reference.layer_norm(a, own["gamma"], own.get("beta", 0.0), cell.epsilon)
         elif cell.normalization == "rms":
             k = None if cell.partial is None else math.ceil(a.shape[-1] * cell.partial)
-            a = reference.rms_norm(a, own["scale"], k=k, epsilon=cell.epsilon)
+            a = reference.rms_norm(a, own["scale"], own.get("offset"), k=k, epsilon=cell.epsilon)
         return a + outside
 
     return apply

@@ -111,9 +111,10 @@ def test_declared_shape_and_dtype(case):
 
 
 def as_given(config):
-    """Returns a config without what Keras adds to a cell's once it is built."""
-    cell = config.get("cell", {})
-    return config | {"cell": {key: value for key, value in cell.items() if key != "build_config"}}
+    """Returns a config without what Keras adds to that of a layer inside once it is built."""
+    if isinstance(config, dict):
+        return {key: as_given(value) for key, value in config.items() if key != "build_config"}
+    return [as_given(element) for element in config] if isinstance(config, (list, tuple)) else config
 
 
 @every_case

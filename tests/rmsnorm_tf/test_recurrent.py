@@ -165,7 +165,7 @@ def test_the_lstm_of_the_reference_code():
     # The bias inside is here a row of the kernel, for an input that is always one.
     x_and_one = np.concatenate([x, np.ones((BATCH, TIME, 1))], -1)
     lstm.build(x_and_one.shape)
-    lstm.set_weights([np.vstack([w, b]), u, b, s1, s2, weights[5]])
+    lstm.set_weights([np.vstack([w, b]), u, b, s1, s2, weights[5], np.zeros(UNITS)])
     assert_close(lstm(x_and_one), reference_lstm(x, *weights), "float64", factor=20)
 
 

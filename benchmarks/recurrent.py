@@ -1,0 +1,103 @@
+"""Times a training step of a one-layer GRU with each normalization inside, interleaved in one run; asserts nothing.
+
+    python benchmarks/recurrent.py                          # some minutes on a quiet machine
+    python benchmarks/recurrent.py --units 256 --modes xla
+
+Every mode runs all layers in turn, many rounds over, so that whatever else the machine does falls on all of them alike.
+Columns: the median in milliseconds; that over the median of keras.layers.GRU; the overhead over no normalization, as
+the median of the differences in each round; and that over LayerNorm's overhead.
+"""
+
+import argparse
+import os
+import statistics
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from rmsnorm_tf import RMSNormGRU
+
+MODES = ["graph", "xla"]
+
+
+def layers(units):
+    """Returns all layers by name, of which Keras's is what "none" is to be compared with."""
+    arguments = {"units": units, "return_sequences": True}
+    return {
+        "keras GRU": keras.layers.GRU(**arguments),
+        "none": RMSNormGRU(normalization=None, **arguments),
+        "layer": RMSNormGRU(normalization="layer", **arguments),
+        "rms": RMSNormGRU(**arguments),
+        "partial rms": RMSNormGRU(partial=0.0625, **arguments),
+    }
+
+
+def training_step(layer, x, jit_compile):
+    """Returns a function without arguments that updates the layer once."""
+    layer.build(x.shape)
+    optimizer = keras.optimizers.SGD(1e-6)
+    optimizer.build(layer.trainable_variables)
+
+    @tf.function(jit_compile=jit_compile)
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(layer(x, training=True)))
+        optimizer.apply(tape.gradient(loss, layer.trainable_variables), layer.trainable_variables)
+        return loss
+
+    return lambda: step().numpy()
+
+
+def rounds_of(calls, rounds):
+    """Runs all calls in turn, and returns the seconds of each in each round."""
+    for call in calls.values():
+        call()
+        call()
+    seconds = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--units", type=int, default=1024)
+    parser.add_argument("--inputs", type=int, default=512)
+    parser.add_argument("--batch", type=int, default=80)
+    parser.add_argument("--time", type=int, default=50)
+    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+
+    print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
+    print(f"{'':30}{'ms':>10}{'/ Keras':>10}{'over none':>12}{'/ layer':>10}")
+    shape = (options.batch, options.time, options.inputs)
+    x = tf.constant(np.random.default_rng(0).standard_normal(shape, np.float32))
+    for mode in options.modes:
+        calls = {name: training_step(layer, x, mode == "xla") for name, layer in layers(options.units).items()}
+        seconds = rounds_of(calls, options.rounds)
+        over_none = {
+            name: statistics.median(a - b for a, b in zip(seconds[name], seconds["none"], strict=True))
+            for name in seconds
+        }
+        to_keras = statistics.median(seconds["keras GRU"])
+        print(f"{list(shape)} to {options.units} units, {mode}")
+        for name, measured in seconds.items():
+            median = statistics.median(measured)
+            line = f"    {name:26}{median * 1e3:10.1f}{median / to_keras:10.2f}"
+            if name not in ("keras GRU", "none"):
+                line += f"{over_none[name] * 1e3:12.1f}{over_none[name] / over_none['layer']:10.2f}"
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
