@@ -53,7 +53,10 @@ class Translator(tf.Module):
     ):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
-        self._model = model
+        # What is saved are TensorFlow's own variables: of Keras's a SavedModel has copies, and those that serve without
+        # Python restore the copies only. As bound methods the model itself is not saved.
+        self._encode, self._decode_step, self._first_word = model.encode, model.decode_step, model.first_word
+        self._variables = [variable.value for variable in model.variables]
         self._beam_size, self._alpha, self._max_length = beam_size, alpha, max_length
         self.cut = 0
 
@@ -94,16 +97,16 @@ class Translator(tf.Module):
         return [beam[0][0] for beam in self.n_best(lines)]
 
     def _search(self, ids: tf.RaggedTensor) -> Hypotheses:
-        state, memory = self._model.encode(*pad(ids))
+        state, memory = self._encode(*pad(ids))
         state, memory = tf.nest.map_structure(lambda x: tf.repeat(x, self._beam_size, axis=0), (state, memory))
         return beam_search(
-            lambda words, state: self._model.decode_step(words, state, memory),
+            lambda words, state: self._decode_step(words, state, memory),
             state,
             batch=ids.nrows(out_type=tf.int32),
             beam_size=self._beam_size,
             alpha=self._alpha,
             max_length=self._max_length,
-            start=self._model.first_word,
+            start=self._first_word,
             end=END,
         )
 
