@@ -1,6 +1,9 @@
 """Small models, vocabularies and corpora."""
 
+import itertools
 import json
+import multiprocessing
+import os
 
 import pytest
 
@@ -51,3 +54,54 @@ def write_lines(tmp_path):
         return path
 
     return write
+
+
+# ---- commands in processes of their own, forked from one that has imported TensorFlow already ----
+
+COMMAND = """
+import os, sys
+os.chdir(directory)
+for descriptor, name in enumerate(files):
+    os.dup2(os.open(name, os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT, 0o666), descriptor)
+sys.stdin, sys.stdout, sys.stderr, sys.argv = open(0), open(1, "w"), open(2, "w"), ["nmt", *words]
+exec(first)
+from nmt.__main__ import main
+main()
+"""
+
+
+@pytest.fixture(scope="session")
+def start():
+    """Starts a command in a directory: `start(directory, words)` returns a `multiprocessing.Process`.
+
+    `files` are its standard input, output and error; `first` is what it runs before the command.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["nmt.__main__"])
+    started = []
+
+    def start(directory, words, files=(os.devnull, "output", "errors"), first=""):
+        names = {"directory": str(directory), "words": [str(word) for word in words], "files": files, "first": first}
+        started.append(context.Process(target=exec, args=(COMMAND, names)))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.join()
+
+
+@pytest.fixture
+def training(tmp_path, dictionary, write_lines):
+    """Writes a corpus and returns the words of a command that trains on it, 30 updates in `-m DIRECTORY`."""
+    for name in ("train.en", "train.de", "dev.en", "dev.de"):
+        write_lines(name, [" ".join(words) for words in itertools.product(WORDS, repeat=3)])
+    return [
+        *("train", "--source_dataset", "train.en", "--target_dataset", "train.de"),
+        *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
+        *("--dictionaries", dictionary.name, dictionary.name),
+        *("--embedding_size", 8, "--state_size", 8, "--rnn_dropout_hidden", 0.2, "--learning_rate", 0.03),
+        *("--batch_size", 16, "--maxlen", 7, "--beam_size", 2, "--translation_maxlen", 5),
+        *("--valid_freq", 5, "--finish_after", 30),
+    ]
