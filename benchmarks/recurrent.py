@@ -11,13 +11,13 @@ the median of the differences in each round; and that over LayerNorm's overhead.
 import argparse
 import os
 import statistics
-import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
 import tensorflow as tf
+from interleaved import seconds_of
 
 from rmsnorm_tf import RMSNormGRU
 
@@ -52,20 +52,6 @@ def training_step(layer, x, jit_compile):
     return lambda: step().numpy()
 
 
-def rounds_of(calls, rounds):
-    """Runs all calls in turn, and returns the seconds of each in each round."""
-    for call in calls.values():
-        call()
-        call()
-    seconds = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            seconds[name].append(time.perf_counter() - start)
-    return seconds
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
@@ -84,7 +70,7 @@ def main():
     x = tf.constant(np.random.default_rng(0).standard_normal(shape, np.float32))
     for mode in options.modes:
         calls = {name: training_step(layer, x, mode == "xla") for name, layer in layers(options.units).items()}
-        seconds = rounds_of(calls, options.rounds)
+        seconds = seconds_of(calls, options.rounds)
         over_none = {
             name: statistics.median(a - b for a, b in zip(seconds[name], seconds["none"], strict=True))
             for name in seconds

@@ -6,7 +6,7 @@ normalization, `N(a) = a / rms(a) * gain`, every time with a gain of its own.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -15,6 +15,18 @@ from rmsnorm_tf.equation import check_epsilon, check_flag, check_partial
 from rmsnorm_tf.rms_normalization import RMSNormalization
 
 Output = tuple[tf.Tensor, Any]
+
+
+class GRUInputs(NamedTuple):
+    """The inputs' side of a GRU, `[..., 2 * units]` and `[..., units]`."""
+
+    gates: tf.Tensor
+    proposal: tf.Tensor
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """Its last size apart, that of both; `keras.layers.RNN` asks for the number of time steps."""
+        return self.gates.shape
 
 
 class _NormalizedCell:
@@ -82,24 +94,27 @@ class _NormalizedCell:
             return keras.layers.LayerNormalization(epsilon=self.epsilon, center=center, **common)
         return RMSNormalization(epsilon=self.epsilon, partial=self.partial, center=center, **common)
 
-    def _project(self, inputs, kernel, training):
-        """Returns `x W` for `[batch, inputs]` or `[time, batch, inputs]`."""
-        if training and self.dropout:
-            inputs *= self.get_dropout_mask(inputs if inputs.shape.rank == 2 else inputs[0])
-        return tf.tensordot(inputs, tf.convert_to_tensor(kernel), 1)
+    def _drop_inputs(self, inputs, training):
+        """Applies this batch's mask to `[batch, inputs]` or `[time, batch, inputs]`."""
+        if not training or not self.dropout:
+            return inputs
+        return inputs * self.get_dropout_mask(inputs if inputs.shape.rank == 2 else inputs[0])
 
     def _drop_state(self, state, training):
         return state * self.get_recurrent_dropout_mask(state) if training and self.recurrent_dropout else state
 
-    def _normalize(self, x, bias, *norms):
-        """Returns the blocks of x, one for each norm, normalized, with the bias added before or after that."""
-        sizes = [self.norm_sizes[norm.name] * self.units for norm in norms]
-        if bias is not None and (self.normalize_bias or self.normalization is None):
-            x, bias = x + bias, None
-        blocks = [norm(block) for norm, block in zip(norms, tf.split(x, sizes, -1), strict=True)]
+    def _split(self, t):
+        return tf.split(t, [size * self.units for size in self.kernel_blocks], -1)
+
+    def _normalize(self, x, norm, bias):
         if bias is None:
-            return blocks
-        return [block + part for block, part in zip(blocks, tf.split(bias, sizes), strict=True)]
+            return norm(x)
+        return norm(x + bias) if self.normalize_bias else norm(x) + bias
+
+
+def _matmul(x, kernel):
+    """`x W` over the last axis of `[..., inputs]`, as one matrix product."""
+    return tf.tensordot(x, tf.convert_to_tensor(kernel), 1)
 
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
@@ -132,14 +147,13 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Returns the inputs' side, `[..., units]` for `[..., inputs]`."""
-        return self._project(inputs, self.kernel, training)
+        return _matmul(self._drop_inputs(inputs, training), self.kernel)
 
     def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
         """Returns the output and the new states from what `project` returned for this time step."""
         [h] = keras.tree.flatten(states)
         summed = projected + tf.matmul(self._drop_state(h, training), self.recurrent_kernel)
-        [normalized] = self._normalize(summed, self.bias, self.norm)
-        h = self.activation(normalized)
+        h = self.activation(self._normalize(summed, self.norm, self.bias))
         return h, keras.tree.pack_sequence_as(states, [h])
 
 
@@ -178,40 +192,44 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     norm_sizes = {"input_gates_norm": 2, "input_proposal_norm": 1, "state_gates_norm": 2, "state_proposal_norm": 1}  # noqa: RUF012
     kernel_blocks = (2, 1)
 
-    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Returns the inputs' side, `[..., 3 * units]` for `[..., inputs]`."""
-        product = self._project(inputs, self.kernel, training)
-        bias, _ = self._biases()
-        if self.normalization is None:
-            return product if bias is None else product + bias  # spares the copying of blocks
-        return tf.concat(self._normalize(product, bias, self.input_gates_norm, self.input_proposal_norm), -1)
+    def project(self, inputs: tf.Tensor, training: bool = False) -> GRUInputs:
+        """Returns the inputs' side of gates and proposal for `[..., inputs]`."""
+        inputs = self._drop_inputs(inputs, training)
+        gates_kernel, proposal_kernel = self._split(self.kernel)
+        (gates_bias, proposal_bias), _ = self._biases()
+        return GRUInputs(
+            self._normalize(_matmul(inputs, gates_kernel), self.input_gates_norm, gates_bias),
+            self._normalize(_matmul(inputs, proposal_kernel), self.input_proposal_norm, proposal_bias),
+        )
 
-    def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
+    def step(self, projected: GRUInputs, states: Any, training: bool = False) -> Output:
         """Returns the output and the new states from what `project` returned for this time step."""
         [h] = keras.tree.flatten(states)
         dropped = self._drop_state(h, training)
-        gates_of_x, proposal_of_x = self._split(projected)
+        _, (gates_bias, proposal_bias) = self._biases()
         if self.reset_after:
-            _, bias = self._biases()
-            product = tf.matmul(dropped, self.recurrent_kernel)
-            gates_of_h, proposal_of_h = self._normalize(product, bias, self.state_gates_norm, self.state_proposal_norm)
-            z, r = tf.split(self.recurrent_activation(gates_of_x + gates_of_h), 2, -1)
-            proposal = self.activation(proposal_of_x + r * proposal_of_h)
+            gates, proposal = self._split(tf.matmul(dropped, self.recurrent_kernel))
         else:
             gates_kernel, proposal_kernel = self._split(self.recurrent_kernel)
-            gates_of_h = self.state_gates_norm(tf.matmul(dropped, gates_kernel))
-            z, r = tf.split(self.recurrent_activation(gates_of_x + gates_of_h), 2, -1)
-            proposal_of_h = self.state_proposal_norm(tf.matmul(r * dropped, proposal_kernel))
-            proposal = self.activation(proposal_of_x + proposal_of_h)
+            gates = tf.matmul(dropped, gates_kernel)
+        gates = projected.gates + self._normalize(gates, self.state_gates_norm, gates_bias)
+        z, r = tf.split(self.recurrent_activation(gates), 2, -1)
+        if self.reset_after:
+            proposal = r * self._normalize(proposal, self.state_proposal_norm, proposal_bias)
+        else:
+            proposal = self.state_proposal_norm(tf.matmul(r * dropped, proposal_kernel))
+        proposal = self.activation(projected.proposal + proposal)
         h = proposal + z * (h - proposal)
         return h, keras.tree.pack_sequence_as(states, [h])
 
-    def _split(self, t):
-        return tf.split(t, [2 * self.units, self.units], -1)
-
     def _biases(self):
-        """Returns the bias of the inputs' side and that of the state's side."""
-        return tf.unstack(self.bias) if self.use_bias and self.reset_after else (self.bias, None)
+        """Returns the biases of gates and proposal for the inputs' side, and those for the state's side."""
+        if not self.use_bias:
+            return (None, None), (None, None)
+        if not self.reset_after:
+            return self._split(self.bias), (None, None)
+        of_input, of_state = tf.unstack(self.bias)
+        return self._split(of_input), self._split(of_state)
 
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
@@ -255,8 +273,7 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Returns the inputs' side, `[..., 4 * units]` for `[..., inputs]`."""
-        [projected] = self._normalize(self._project(inputs, self.kernel, training), self.bias, self.input_norm)
-        return projected
+        return self._normalize(_matmul(self._drop_inputs(inputs, training), self.kernel), self.input_norm, self.bias)
 
     def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
         """Returns the output and the new states from what `project` returned for this time step."""

@@ -20,6 +20,10 @@ class _Steps:
     __call__ = call
 
 
+def _exchange_batch_and_time(t):
+    return tf.transpose(t, [1, 0, 2])
+
+
 class _NormalizedRNN(keras.layers.RNN):
     """A layer around a cell that hands on its arguments and projects the inputs of all time steps at once."""
 
@@ -57,8 +61,6 @@ class _NormalizedRNN(keras.layers.RNN):
         self.input_spec = keras.layers.InputSpec(ndim=3)
 
     def inner_loop(self, sequences: tf.Tensor, initial_state: Any, mask: tf.Tensor | None, training: bool = False):
-        # The loop runs over time first and transposes back: a graph drops both transpositions.
-        projected = self.cell.project(tf.transpose(sequences, [1, 0, 2]), training)
         loop = keras.layers.RNN(
             _Steps(self.cell, training),
             return_sequences=self.return_sequences,
@@ -67,7 +69,10 @@ class _NormalizedRNN(keras.layers.RNN):
             zero_output_for_mask=self.zero_output_for_mask,
             name=self.name,
         )
-        return loop.inner_loop(tf.transpose(projected, [1, 0, 2]), initial_state, mask)
+        # The loop puts time first. Where it is first already, a graph drops both transpositions.
+        projected = self.cell.project(_exchange_batch_and_time(sequences), training)
+        projected = keras.tree.map_structure(_exchange_batch_and_time, projected)  # [batch, time, ...]
+        return loop.inner_loop(projected, initial_state, mask)
 
     def get_config(self) -> dict[str, Any]:
         config = {**self.cell.get_config(), **super().get_config()}
