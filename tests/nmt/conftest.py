@@ -4,9 +4,12 @@ import itertools
 import json
 import multiprocessing
 import os
+import shutil
+import sys
 
 import pytest
 
+from nmt.__main__ import main
 from nmt.normalization import KINDS
 from nmt.rnnsearch import Rates, RNNSearch
 from nmt.vocab import load_vocabulary
@@ -92,16 +95,55 @@ def start():
         process.join()
 
 
-@pytest.fixture
-def training(tmp_path, dictionary, write_lines):
-    """Writes a corpus and returns the words of a command that trains on it, 30 updates in `-m DIRECTORY`."""
+def write_training(directory):
+    """Writes a corpus and dictionaries; returns the words of a command that trains on it, 30 updates in `-m MODEL`."""
+    lines = [" ".join(words) for words in itertools.product(WORDS, repeat=3)]
     for name in ("train.en", "train.de", "dev.en", "dev.de"):
-        write_lines(name, [" ".join(words) for words in itertools.product(WORDS, repeat=3)])
+        (directory / name).write_text("".join(f"{line}\n" for line in lines))
+    (directory / "words.json").write_text(json.dumps({word: i for i, word in enumerate(["eos", "UNK", *WORDS])}))
     return [
         *("train", "--source_dataset", "train.en", "--target_dataset", "train.de"),
         *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
-        *("--dictionaries", dictionary.name, dictionary.name),
+        *("--dictionaries", "words.json", "words.json"),
         *("--embedding_size", 8, "--state_size", 8, "--rnn_dropout_hidden", 0.2, "--learning_rate", 0.03),
         *("--batch_size", 16, "--maxlen", 7, "--beam_size", 2, "--translation_maxlen", 5),
         *("--valid_freq", 5, "--finish_after", 30),
     ]
+
+
+@pytest.fixture
+def training(tmp_path):
+    return write_training(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def trained_once(start, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("trained")
+    process = start(directory, [*write_training(directory), "-m", "model"])
+    process.join()
+    assert process.exitcode == 0, (directory / "errors").read_text()
+    return directory / "model"
+
+
+@pytest.fixture
+def trained(trained_once, training, tmp_path):
+    """Copies a trained model to `model`; returns the words of the command that trained it."""
+    shutil.copytree(trained_once, tmp_path / "model")
+    return [*training, "-m", "model"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Runs a command in a folder of its own; returns exit status, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["nmt", *map(str, words)])
+        try:
+            main()
+            status = 0
+        except SystemExit as stop:
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return run

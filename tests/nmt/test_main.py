@@ -1,31 +1,11 @@
 """The commands, from text to translation, and what they say to mistakes."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
-from nmt.__main__ import main
-
 LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Runs a command in a folder of its own; returns exit status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["nmt", *map(str, words)])
-        try:
-            main()
-            status = 0
-        except SystemExit as stop:
-            status = stop.code
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
@@ -51,6 +31,7 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     status, _, said = train()
     assert status == 0, said
     assert "6 of 6 sentence pairs are used" in said
+    assert "warning: 6 of the 6 sentence pairs for validation are trained on too" in said
     assert "stopped after update 2" in said
     names = {path.name for path in (tmp_path / "model").iterdir()}
     assert {"config.json", "versions.json", "source.model", "target.model", "best.npz", "last.npz"} <= names

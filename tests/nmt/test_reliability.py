@@ -1,0 +1,253 @@
+"""What the commands do when things go wrong: with the disk, with texts, with lines, with models of others."""
+
+import errno
+import json
+import os
+import pickle
+import resource
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.data import LONGEST
+from nmt.files import use_alone
+from nmt.scoring import Scorer
+from nmt.system import load_system
+
+
+def contents(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+# ---- The disk ----
+
+
+def test_a_disk_that_is_full_while_saving_leaves_the_last_good_checkpoint(run, trained, tmp_path):
+    before, limit = contents(tmp_path / "model"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    more = [*trained, "--finish_after", 35]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limit[1]))
+    try:
+        status, _, said = run(*more)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert status == 2
+    assert said.splitlines()[-1] == f"nmt: model/last.npz cannot be written: {os.strerror(errno.EFBIG)}"
+    after = contents(tmp_path / "model")
+    assert {name: after[name] for name in ("best.npz", "last.npz")} == {
+        name: before[name] for name in ("best.npz", "last.npz")
+    }
+    assert after.keys() == before.keys()
+    assert run(*more)[0] == 0
+
+
+def test_a_directory_in_use_or_not_to_be_written_to_is_refused(run, trained, tmp_path):
+    with use_alone(tmp_path / "model"):
+        status, _, said = run(*trained)
+    assert (status, said) == (
+        2,
+        "nmt: model is in use by another training; wait for it, or give another directory\n",
+    )
+    status, _, said = run(*trained, "-m", "words.json")
+    assert (status, said) == (2, "nmt: words.json cannot be written to: File exists; give another directory\n")
+
+
+# ---- Texts ----
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({"train.en": b"a\n"}, "train.en has 1 lines and train.de has 64"),
+        ({"train.en": b"", "train.de": b""}, "train.en and train.de are empty"),
+        ({"dev.en": b"", "dev.de": b""}, "dev.en and dev.de are empty"),
+        ({"train.de": b"a\n" * 63 + b"\xff\n"}, "train.de, line 64 is not UTF-8"),
+        ({"dev.en": b"a\n" * 8 + b"\xff\n" + b"a\n" * 55}, "dev.en, line 9 is not UTF-8"),
+        ({"train.en": b"a b c d a b c d\n" * 64}, "of 64 sentence pairs none has 1 to 7 tokens on both sides"),
+    ],
+)
+def test_texts_that_cannot_be_used_are_refused(run, training, tmp_path, texts, said):
+    for name, text in texts.items():
+        (tmp_path / name).write_bytes(text)
+    status, _, error = run(*training, "-m", "model")
+    assert status == 2
+    assert error.startswith(f"nmt: {said}")
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_texts_with_strange_lines_are_trained_on(run, training, tmp_path):
+    """A mark, carriage returns and NUL do no harm; a line of a megabyte is too long, and counted."""
+    lines = ["\ufeffa b\r", "a\0b c\r", "\0", "", "a " * 500_000, "d"]
+    for name in ("train.en", "train.de"):
+        (tmp_path / name).write_bytes("\n".join(lines).encode())
+    (tmp_path / "dev.en").write_bytes(b"\xef\xbb\xbfa b\r\nb a\r\n")
+    (tmp_path / "dev.de").write_text("a b\na b\n")
+    status, _, said = run(*training, "-m", "model", "--finish_after", 1)
+    assert status == 0, said
+    assert "4 of 6 sentence pairs are used; 1 have an empty side, 1 have more than 7 tokens on a side" in said
+    assert "warning: 1 of the 2 sentence pairs for validation are trained on too" in said
+
+
+# ---- Lines that are translated and scored ----
+
+STRANGE = [
+    *(b"a b c", b"", b"\xff\xfe a", b"a\0b", b"a\rb", "a\u2028b\x85\x0b\x0c d".encode(), "👍🏽 שלום".encode()),
+    *(b"a " * 500_000, b"x" * 1_000_000, b" ", b"a b c", b"d ||| d"),
+]
+
+
+def test_whatever_is_in_a_line_it_stays_one_and_touches_no_other(run, trained, tmp_path):
+    """Each line is translated and scored as it is alone: the same words, costs up to rounding and six digits."""
+    (tmp_path / "text").write_bytes(b"\n".join(STRANGE))
+    status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, "--n_best")
+    beams = [line.split(" ||| ") for line in output.removesuffix("\n").split("\n")]
+    assert status == 0
+    assert "warning: 1 lines are not UTF-8, line 3 first" in said
+    assert f"warning: 1 lines have more than {LONGEST} tokens; the first {LONGEST} are translated" in said
+    status, costs, said = run("score", "-m", "model", "-s", "text", "-t", "text", "-b", 3)
+    assert (status, costs.count("\n")) == (0, len(STRANGE))
+    assert "warning: 1 lines are not UTF-8, line 3 first" in said
+    assert f"warning: 1 pairs have more than {LONGEST} tokens on a side" in said
+    costs = np.array([float(cost) for cost in costs.split()])
+
+    system = load_system(tmp_path / "model")
+    translator = system.translator(beam_size=2, alpha=0.0)
+    scorer = Scorer(system.source_vocabulary, system.target_vocabulary, system.model, alpha=0.0)
+    for number, line in enumerate(STRANGE):
+        (text, cost), *_ = translator.n_best([line])[0]
+        assert next(beam[1] for beam in beams if beam[0] == str(number)) == text
+        np.testing.assert_allclose(next(float(beam[2]) for beam in beams if beam[0] == str(number)), cost, rtol=1e-4)
+        np.testing.assert_allclose(costs[number], scorer.costs([(line, line)])[0], rtol=1e-4)
+    assert np.flatnonzero(np.isinf(costs)).tolist() == [7]
+
+
+def test_nothing_to_translate_or_score_gives_nothing(run, trained, tmp_path):
+    (tmp_path / "empty").touch()
+    assert run("translate", "-m", "model", "-i", "empty")[:2] == (0, "")
+    assert run("score", "-m", "model", "-s", "empty", "-t", "empty")[:2] == (0, "")
+
+
+def test_standard_input_is_translated_as_it_comes_until_ctrl_c(start, trained, tmp_path):
+    os.mkfifo(tmp_path / "input")
+    os.mkfifo(tmp_path / "output")
+    process = start(tmp_path, ["translate", "-m", "model", "-k", 1], ("input", "output", "errors"))
+    with (tmp_path / "input").open("wb", buffering=0) as text, (tmp_path / "output").open() as translations:
+        for _ in range(2):
+            text.write(b"a b\nc d\n")
+            assert all(translations.readline().endswith("\n") for _ in range(2))
+        os.kill(process.pid, signal.SIGINT)
+        process.join()
+        assert translations.read() == ""
+    assert process.exitcode == 130
+    assert "Traceback" not in (tmp_path / "errors").read_text()
+
+
+@pytest.mark.parametrize("command", [["translate", "-i", "many"], ["score", "-s", "many", "-t", "many"]])
+def test_a_closed_pipe_ends_quietly(start, trained, tmp_path, command):
+    (tmp_path / "many").write_text("a b\n" * 100_000)
+    os.mkfifo(tmp_path / "output")
+    process = start(tmp_path, [*command, "-m", "model"], (os.devnull, "output", "errors"))
+    with (tmp_path / "output").open() as output:
+        assert output.readline()
+    process.join()
+    assert process.exitcode == 1
+    assert "Traceback" not in (tmp_path / "errors").read_text()
+    assert "Error" not in (tmp_path / "errors").read_text()
+
+
+# ---- Models of others ----
+
+
+def edit_json(path, **changes):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def other_words(model):
+    edit_json(model / "source.json", d=2, a=5)
+
+
+def truncate(model):
+    for path in model.glob("*.npz"):
+        path.write_bytes(path.read_bytes()[:-100])
+
+
+def newer(model):
+    for path in model.glob("*.npz"):
+        with np.load(path) as file:
+            arrays = {**file}
+        head = {**json.loads(str(arrays.pop("state"))), "version": 2}
+        np.savez(path, state=np.array(json.dumps(head)), **arrays)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (other_words, "was made with another source vocabulary; put back what it was made with"),
+        (lambda model: edit_json(model / "config.json", output_hidden_activation="relu"), "output_hidden_activation"),
+        (lambda model: edit_json(model / "config.json", state_size=9), "state_size"),
+        (truncate, "is damaged or no checkpoint"),
+        (newer, "is of version 2, and this nmt reads 1"),
+    ],
+    ids=["vocabulary", "activation", "size", "truncated", "newer"],
+)
+@pytest.mark.parametrize("command", ["train", "translate"])
+def test_a_model_that_does_not_fit_is_refused_before_anything_else(run, trained, tmp_path, damage, said, command):
+    """Before the texts are looked for, even."""
+    damage(tmp_path / "model")
+    (tmp_path / "train.en").unlink()
+    before = contents(tmp_path / "model")
+    status, _, error = run(*(trained if command == "train" else ["translate", "-m", "model", "-i", "train.en"]))
+    assert status == 2
+    assert said in error
+    assert error.count("\n") == 1
+    assert contents(tmp_path / "model") == before
+
+
+class Bomb:
+    """Makes a file when it is unpickled."""
+
+    def __reduce__(self):
+        return open, ("exploded", "w")
+
+
+@pytest.mark.parametrize("name", ["config.json", "source.json", "best.npz", "best.npz of objects"])
+@pytest.mark.parametrize("command", ["translate -i train.en", "export --to saved", "score -s train.en -t train.de"])
+def test_nothing_in_a_model_is_unpickled(run, trained, tmp_path, name, command):
+    path = tmp_path / "model" / name.split()[0]
+    if name == "best.npz of objects":
+        np.savez(path, state=np.array(Bomb(), dtype=object))
+    else:
+        path.write_bytes(pickle.dumps(Bomb()))
+    status, _, said = run(*command.split(), "-m", "model")
+    assert (status, said.count("\n")) == (2, 1)
+    assert said.startswith(f"nmt: {path.relative_to(tmp_path)}")
+    assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize("elsewhere", ["/etc/passwd.json", "../words.json", "no\0thing.json"])
+def test_names_in_a_config_lead_nowhere_else(run, trained, tmp_path, elsewhere):
+    expected = run("score", "-m", "model", "-s", "dev.en", "-t", "dev.de")
+    (tmp_path / "words.json").write_text("what must not be read")
+    edit_json(tmp_path / "model" / "config.json", dictionaries=[elsewhere] * 2, source_dataset=elsewhere)
+    assert run("score", "-m", "model", "-s", "dev.en", "-t", "dev.de")[:2] == expected[:2]
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"state_size": {}}', "3", "", '{"seed": 1e999}'])
+def test_a_config_of_the_wrong_shape_is_refused(run, trained, tmp_path, content):
+    (tmp_path / "model" / "config.json").write_text(content)
+    status, _, said = run("translate", "-m", "model", "-i", "dev.en")
+    assert status == 2
+    assert said.startswith(("nmt: model/config.json", "nmt: --", "nmt: unknown options"))
+
+
+# ---- Numerics ----
+
+
+def test_deterministic_asks_tensorflow_for_it(run, training, monkeypatch):
+    asked = []
+    monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: asked.append(True))
+    run(*training, "-m", "words.json")
+    assert not asked
+    run(*training, "-m", "words.json", "--deterministic")
+    assert asked
