@@ -95,7 +95,7 @@ def _why_not_a_norm(layer: keras.layers.LayerNormalization, shape: tuple[int | N
         return f"{layer.name} ({type(layer).__name__}) may compute something else than LayerNormalization"
     if [axis % len(shape) for axis in axes] != [len(shape) - 1]:
         return f"{layer.name} normalizes over axis {layer.axis}, and only the last one is folded"
-    if layer.rms_scaling:
+    if getattr(layer, "rms_scaling", False):  # deprecated
         return f"{layer.name} has rms_scaling=True, which is neither LayerNorm nor RMSNorm"
     try:
         check_epsilon(layer.epsilon)

@@ -40,7 +40,8 @@ def fold_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Folding]]:
     LayerNorm is RMSNorm of its centred input. Where the input is provably made by affine maps and their sums, and goes
     nowhere else but into LayerNorms, the maps' weights are centred once and for all, and the LayerNormalization becomes
     a `RMSNormalization` with the same gain, offset and epsilon. Where that is not so, the layer stays as it is, and the
-    report says why. Outputs are equal up to rounding, with `training=True` too. The given model is not changed.
+    report says why. Outputs are equal up to rounding, with `training=True` too. The given model is not changed, the new
+    one not compiled.
 
     >>> dense, norm = keras.layers.Dense(4, name="dense"), keras.layers.LayerNormalization(name="norm")
     >>> model = keras.Sequential([keras.Input((3,)), dense, norm])
@@ -149,9 +150,8 @@ def _report_inside(layer, prefix):
         yield Folding(prefix + name, why is None, why or "centring folded into its kernels")
     for norm in _norms_inside(layer):
         if id(norm) not in known:
-            yield Folding(
-                prefix + norm.name, False, f"it is inside a {type(layer).__name__}, whose calls are not known"
-            )
+            why = f"it is inside a {type(layer).__name__}, whose calls are not known"
+            yield Folding(prefix + norm.name, False, why)
 
 
 def _norms_inside(layer):
@@ -170,7 +170,14 @@ def _rebuilt(model, convert: Callable[[keras.Layer], tuple[keras.Layer, Weights 
         made.append(convert(layer))
         return made[-1][0]
 
-    copy = keras.models.clone_model(model, clone_function=clone)
+    if isinstance(model, keras.Sequential):
+        [x] = model.inputs
+        inputs = keras.Input(batch_shape=x.shape, dtype=x.dtype, name=x.name)
+        copy = keras.Sequential([inputs, *map(clone, model.layers)], name=model.name)
+    else:
+        # Of a model that was not compiled: the copy is not either.
+        plain = keras.Model(model.input, model.output, name=model.name)
+        copy = keras.models.clone_model(plain, clone_function=clone)
     for layer, weights in made:
         if weights is not None:
             layer.set_weights(weights)
@@ -210,7 +217,7 @@ def _cells_with_layer_norm(layer) -> Iterator[tuple[str, Any]]:
 
 def _why_cell_stays(class_name: str, config: dict[str, Any]) -> str | None:
     """Returns why a cell with LayerNorm, or a layer made of one, cannot have RMSNorm and the same outputs."""
-    if "LSTM" in class_name:
+    if class_name in (RMSNormLSTMCell.__name__, RMSNormLSTM.__name__):
         return "what it normalizes last is its cell state, which no linear map makes"
     weights = ("kernel", "recurrent", "bias") if config["normalize_bias"] else ("kernel", "recurrent")
     constrained = [name for name in weights if config[f"{name}_constraint"] is not None]

@@ -1,12 +1,27 @@
-"""From a recurrent cell's options and weights to the equations of `tests/reference.py`."""
+"""Recurrent cells with drawn weights, and from their options and weights to the equations of `tests/reference.py`."""
 
 import functools
 import math
 
+import keras
 import numpy as np
 
 from rmsnorm_tf import RMSNormLSTMCell, RMSNormSimpleRNNCell
 from tests import reference
+
+UNITS, INPUTS, TIME, BATCH = 4, 3, 5, 2
+
+
+def draw(*shape, seed=0, dtype="float64"):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def with_drawn_weights(layer):
+    """Builds a layer or cell and gives it weights among which no two are alike."""
+    is_layer = isinstance(layer, keras.layers.RNN)
+    layer.build((None, TIME, INPUTS) if is_layer else (None, INPUTS))
+    layer.set_weights([draw(*w.shape, seed=i) for i, w in enumerate(layer.weights)])
+    return layer
 
 
 def outputs(cell, x, weights=None):

@@ -1,13 +1,16 @@
-"""The examples of the layer's page run as they stand."""
+"""The examples of the pages on this package run as they stand."""
 
 import doctest
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "layer.md"
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_examples(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["layer", "recurrent", "convert"])
+def test_examples(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = doctest.testfile(str(PAGE), module_relative=False)
+    result = doctest.testfile(str(DOCS / f"{page}.md"), module_relative=False)
     assert result.attempted > 10
     assert not result.failed

@@ -1,0 +1,88 @@
+"""Models with LayerNorm, and what is to be true of whatever is folded."""
+
+import keras
+import numpy as np
+
+from rmsnorm_tf import RMSNormalization, fold_layer_norm
+
+layers = keras.layers
+
+# Relative to the largest output.
+TOLERANCE = {"float32": 1e-5, "float64": 1e-12, "mixed_bfloat16": 2e-2, "mixed_float16": 3e-3}
+
+
+def with_drawn_weights(model, seed=0):
+    """Gives every weight numbers with a mean that is not zero, so that nothing is centred by chance."""
+    rng = np.random.default_rng(seed)
+    model.set_weights([rng.normal(0.3, 0.7, size=w.shape) for w in model.weights])
+    return model
+
+
+def draw_inputs(model, batch=3, seed=1):
+    rng = np.random.default_rng(seed)
+    return [
+        rng.integers(1, 5, (batch, *x.shape[1:])) if "int" in x.dtype else rng.normal(size=(batch, *x.shape[1:]))
+        for x in model.inputs
+    ]
+
+
+def assert_same_outputs(model, folded):
+    """Compares the outputs of two models, within the tolerance of the global dtype policy."""
+    tolerance = TOLERANCE[keras.config.dtype_policy().name]
+    inputs = draw_inputs(model)
+    inputs = inputs[0] if len(inputs) == 1 else inputs
+    expected, actual = (keras.tree.flatten(m(inputs)) for m in (model, folded))
+    for a, e in zip(actual, expected, strict=True):
+        a, e = (np.asarray(keras.ops.cast(t, "float64")) for t in (a, e))
+        np.testing.assert_allclose(a, e, rtol=0, atol=tolerance * np.max(np.abs(e)))
+
+
+def fold(model):
+    """Folds a model with drawn weights, compares outputs, and returns the folded model and its report by name."""
+    with_drawn_weights(model)
+    before = model.get_weights()
+    folded, report = fold_layer_norm(model)
+    assert_same_outputs(model, folded)
+    for kept, w in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(kept, w)
+    named = {layer.name: layer for layer in folded.layers}
+    for entry in report:
+        if entry.name in named and isinstance(named[entry.name], (RMSNormalization, layers.LayerNormalization)):
+            assert isinstance(named[entry.name], RMSNormalization) == entry.folded
+    assert len({entry.name for entry in report}) == len(report)
+    return folded, {entry.name: entry for entry in report}
+
+
+def norm(name, **arguments):
+    return layers.LayerNormalization(name=name, **arguments)
+
+
+def dense(name="dense", units=6, **arguments):
+    return layers.Dense(units, name=name, **arguments)
+
+
+def feed_forward(x, number, units=6):
+    y = norm(f"norm_{number}b")(x)
+    y = layers.Dense(10, "gelu", name=f"hidden_{number}")(y)
+    return x + layers.Dense(units, name=f"out_{number}")(y)
+
+
+def pre_ln_transformer(dropout=0.0, blocks=2):
+    tokens = keras.Input((5,), dtype="int32", name="tokens")
+    positions = keras.Input((5,), dtype="int32", name="positions")
+    x = layers.Embedding(7, 6, name="words")(tokens) + layers.Embedding(5, 6, name="places")(positions)
+    for i in range(blocks):
+        y = norm(f"norm_{i}a")(x)
+        y = layers.MultiHeadAttention(2, 3, name=f"attention_{i}")(y, y)
+        x = layers.Add(name=f"sum_{i}")([x, layers.Dropout(dropout, name=f"dropout_{i}")(y)])
+        x = feed_forward(x, i)
+    return keras.Model([tokens, positions], layers.Dense(3, name="head")(norm("last")(x)))
+
+
+def tagger(recurrent):
+    words = keras.Input((5,), dtype="int32")
+    x = recurrent(layers.Embedding(7, 4, mask_zero=True)(words))
+    return keras.Model(words, layers.Dense(3, name="tags")(norm("norm")(layers.Dense(6, name="dense")(x))))
+
+
+LN = {"normalization": "layer", "return_sequences": True}

@@ -1,0 +1,192 @@
+"""Conversion: what cannot be folded stays, with the reason in the report."""
+
+import keras
+import numpy as np
+import pytest
+
+from rmsnorm_tf import RMSNormGRU, fold_layer_norm
+from rmsnorm_tf.convert import Folding
+from tests.folding import LN, dense, fold, layers, norm, pre_ln_transformer
+
+
+class MyNorm(layers.LayerNormalization):
+    pass
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Block(layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.dense, self.norm = layers.Dense(6), layers.LayerNormalization(name="hidden_norm")
+
+    def build(self, shape):
+        self.dense.build(shape)
+        self.norm.build((*shape[:-1], 6))
+
+    def call(self, x):
+        return self.norm(self.dense(x))
+
+
+def after(*makers):
+    """Builds a function from the input through these layers into a LayerNormalization."""
+
+    def outputs(x):
+        for layer in makers:
+            x = layer(x)
+        return norm("norm")(x)
+
+    return outputs
+
+
+def with_post_ln(x):
+    y = norm("first")(dense()(x))
+    return norm("norm")(y + dense("branch")(y))
+
+
+def with_use_elsewhere(x):
+    y = dense()(x)
+    return [norm("norm")(y), dense("elsewhere")(y)]
+
+
+def with_exposed_stream(x):
+    y = dense()(x)
+    return [norm("norm")(y), y]
+
+
+def with_attention_on_the_stream(x):
+    y = dense()(x)
+    return norm("norm")(y + layers.MultiHeadAttention(2, 3, name="attention")(y, y))
+
+
+def with_shared_map(x):
+    shared = dense("shared")
+    return [norm("norm")(shared(x)), dense("elsewhere")(shared(2 * x))]
+
+
+def with_shared_norm(x):
+    shared = norm("norm")
+    return [shared(dense()(x)), shared(dense("relu", activation="relu")(x))]
+
+
+def with_scores(x):
+    y, scores = layers.MultiHeadAttention(2, 3, name="attention")(x, x, return_attention_scores=True)
+    return [norm("on_scores")(scores), norm("norm")(y)]
+
+
+REFUSED = {
+    "post-LN": (with_post_ln, "first multiplies its output by a gain"),
+    "dropout": (after(dense(), layers.Dropout(0.1, name="drop")), "drop drops entries in training"),
+    "activation inside": (after(dense(activation="tanh")), "dense has the activation tanh"),
+    "activation between": (
+        after(dense(), layers.Activation("relu", name="relu")),
+        "relu (Activation) is not known to be an affine map",
+    ),
+    "an unknown layer": (
+        after(dense(), layers.Lambda(lambda x: x, name="own")),
+        "own (Lambda) is not known to be an affine map",
+    ),
+    "used elsewhere": (with_use_elsewhere, "the output of dense also goes to elsewhere"),
+    "exposed": (with_exposed_stream, "the output of dense is an output of the model"),
+    "attention on the stream": (with_attention_on_the_stream, "the output of dense also goes to attention"),
+    "shared map": (with_shared_map, "the output of shared also goes to elsewhere"),
+    "shared norm": (with_shared_norm, "relu has the activation relu"),
+    "input": (after(), "x is an input of the model"),
+    "constraint": (after(dense(kernel_constraint="max_norm")), "dense has a constraint on its kernel"),
+    "bias constraint": (after(dense(bias_constraint="non_neg")), "dense has a constraint on its bias"),
+    "groups": (after(layers.Conv1D(6, 1, groups=3, name="conv")), "conv has groups"),
+    "diagonal": (
+        after(layers.EinsumDense("abc,c->abc", (None, 6), name="einsum")),
+        "einsum has no axis in its kernel for the last axis of its output",
+    ),
+    "constant": (lambda x: norm("norm")(dense()(x) + 1.0), " adds a constant, or tensors of unlike sizes"),
+    "broadcast": (
+        lambda x: norm("norm")(dense()(x) + dense("one", units=1)(x)),
+        " adds a constant, or tensors of unlike sizes",
+    ),
+    "another axis": (lambda x: norm("norm", axis=1)(dense()(x)), "norm normalizes over axis [1]"),
+    "two axes": (lambda x: norm("norm", axis=(1, 2))(dense()(x)), "norm normalizes over axis [1, 2]"),
+    "post-LN over another axis": (
+        lambda x: norm("norm")(norm("first", axis=1, scale=False, center=False)(x)),
+        "first normalizes over axis [1]",
+    ),
+    "no epsilon": (lambda x: norm("norm", epsilon=0.0)(dense()(x)), "norm has epsilon=0.0"),
+    "a subclass": (lambda x: MyNorm(name="norm")(dense()(x)), "norm (MyNorm) may compute something else"),
+    "scores": (lambda x: with_scores(x)[0], "attention has more than one output"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*Lambda")
+@pytest.mark.parametrize(("outputs", "reason"), REFUSED.values(), ids=REFUSED)
+def test_refused(outputs, reason):
+    x = keras.Input((4, 6), name="x")
+    _, report = fold(keras.Model(x, outputs(x)))
+    [entry] = [entry for name, entry in report.items() if name in ("norm", "on_scores")]
+    assert not entry.folded
+    assert reason in entry.reason
+
+
+def test_a_map_with_lora_weights_is_refused():
+    model = keras.Sequential([keras.Input((6,)), dense(), norm("norm")])
+    model.get_layer("dense").enable_lora(2)
+    _, report = fold_layer_norm(model)
+    assert report == [Folding("norm", False, "dense is quantized or has LoRA weights")]
+
+
+@pytest.mark.filterwarnings("ignore:.*rms_scaling")
+def test_rms_scaling_is_refused():
+    x = keras.Input((4, 6))
+    first = norm("first", scale=False, center=False, rms_scaling=True)
+    _, report = fold(keras.Model(x, norm("norm")(first(dense()(x)))))
+    assert not report["first"].folded
+    assert not report["norm"].folded
+
+
+def test_channels_first_is_refused():
+    """Built and not run: a CPU has no such convolution."""
+    x = keras.Input((3, 5, 5))
+    y = layers.Conv2D(4, 1, data_format="channels_first", name="conv")(x)
+    _, report = fold_layer_norm(keras.Model(x, [norm("over_channels", axis=1)(y), norm("over_columns")(y)]))
+    assert [entry.folded for entry in report] == [False, False]
+    assert "over_channels normalizes over axis [1]" in report[0].reason
+    conv = layers.Conv2D(4, 1, data_format="channels_first", name="conv")
+    _, [entry] = fold_layer_norm(keras.Model(x, norm("norm")(conv(x))))
+    assert entry.reason == "conv has its channels first, not on the last axis"
+
+
+def test_a_residual_stream_with_dropout_is_refused_as_a_whole():
+    _, report = fold(pre_ln_transformer(dropout=0.1))
+    assert not report["last"].folded
+    assert "drops entries in training" in report["last"].reason
+    assert not any(entry.folded for entry in report.values())
+
+
+def test_part_of_a_model_is_folded_where_the_rest_cannot_be():
+    x = keras.Input((4, 6), name="x")
+    y = norm("norm_0")(dense("dense_0")(x))
+    z = norm("norm_1")(layers.Dropout(0.3, name="drop")(dense("dense_1")(y)))
+    model = keras.Model(x, z)
+    folded, report = fold(model)
+    assert report == {
+        "norm_0": Folding("norm_0", True, "centring folded into dense_0"),
+        "norm_1": Folding("norm_1", False, "drop drops entries in training, after which the mean is no longer zero"),
+    }
+    for name in ("dense_1", "norm_1"):
+        for a, b in zip(folded.get_layer(name).weights, model.get_layer(name).weights, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_layer_norm_inside_another_layer_is_reported():
+    x = keras.Input((4, 6))
+    y = layers.TimeDistributed(norm("each"), name="wrapped")(Block(name="block")(x))
+    _, report = fold(keras.Model(x, y))
+    assert {name: entry.reason for name, entry in report.items()} == {
+        "block/hidden_norm": "it is inside a Block, whose calls are not known",
+        "wrapped/each": "it is inside a TimeDistributed, whose calls are not known",
+    }
+
+
+def test_constraints_on_a_cell_are_refused():
+    gru = RMSNormGRU(4, recurrent_constraint="max_norm", name="gru", **LN)
+    x = keras.Input((5, 3))
+    _, report = fold(keras.Model(x, gru(x)))
+    assert report["gru/cell"].reason == "it has a recurrent_constraint, which centring might break"
