@@ -108,7 +108,7 @@ def translate(arguments: argparse.Namespace) -> None:
                 output.write(f"{found}\n")
             output.flush()
     if translator.cut:
-        _say(f"warning: {translator.cut} lines have more than {LONGEST} tokens; the first {LONGEST} are translated")
+        _say(f"warning: longer than {LONGEST} tokens are {translator.cut} lines; only so much of them is translated")
 
 
 def score(arguments: argparse.Namespace) -> None:
@@ -124,7 +124,7 @@ def score(arguments: argparse.Namespace) -> None:
         for cost in tqdm(results, total=len(text), unit=" pairs"):
             output.write(f"{cost:.6f}\n")
     if scorer.too_long:
-        _say(f"warning: {scorer.too_long} pairs have more than {LONGEST} tokens on a side; their cost is given as inf")
+        _say(f"warning: longer than {LONGEST} tokens on a side are {scorer.too_long} pairs; their cost is given as inf")
 
 
 def export(arguments: argparse.Namespace) -> None:
@@ -160,7 +160,7 @@ def _noting_bad_bytes(portions: Iterator[list], text: Callable[[Any], bytes] = b
         seen += len(portion)
         yield portion
     if bad:
-        _say(f"warning: {len(bad)} lines are not UTF-8, line {bad[0]} first; what is wrong was read as unknown words")
+        _say(f"warning: not UTF-8 are {len(bad)} of {seen} lines, first line {bad[0]}; they were read as unknown words")
 
 
 def _reading(path: Path | None) -> AbstractContextManager[IO]:

@@ -89,8 +89,7 @@ class ParallelText:
         if not len(self):
             raise UserError(f"{self.source.path} and {self.target.path} are empty")
         for text in (self.source, self.target):
-            for _ in read_utf8(text.path):
-                pass
+            require_utf8(text.path)
         return self
 
     def shared_with(self, training: "ParallelText") -> int:
@@ -101,18 +100,18 @@ class ParallelText:
         return sum(pair in found for pair in own)
 
 
-def read_utf8(path: str | os.PathLike) -> Iterator[str]:
-    """Yields the lines of a file.
+def require_utf8(path: str | os.PathLike) -> None:
+    """Reads a file.
 
     Raises:
-        UserError: One is not UTF-8.
+        UserError: A line is not UTF-8.
     """
     with open(path, "rb") as file:
-        for number, line in enumerate(file):
+        for number, line in enumerate(file, 1):
             try:
-                yield _sentence(line, number).decode()
+                line.decode()
             except UnicodeDecodeError as error:
-                raise UserError(f"{path}, line {number + 1} is not UTF-8: {error}; convert the file first") from None
+                raise UserError(f"{path}, line {number} is not UTF-8: {error}; convert the file first") from None
 
 
 def read_portions(descriptor: int, most: int) -> Iterator[list[bytes]]:

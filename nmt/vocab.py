@@ -15,7 +15,7 @@ import tensorflow_text
 
 from .errors import UserError
 from .files import write_aside
-from .text import read_utf8
+from .text import TextFile, require_utf8
 
 END = 0
 UNKNOWN = 1
@@ -122,10 +122,11 @@ def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: in
         raise UserError(f"there is no text {text}")
     if not text.stat().st_size:
         raise UserError(f"the text {text} is empty")
+    require_utf8(text)
     try:
         with write_aside(to, "wb") as model:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=read_utf8(text),
+                sentence_iterator=(line.decode() for line in TextFile(text)),
                 model_writer=model,
                 vocab_size=size,
                 model_type="bpe",

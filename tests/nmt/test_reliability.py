@@ -89,6 +89,34 @@ def test_texts_with_strange_lines_are_trained_on(run, training, tmp_path):
     assert "warning: 1 of the 2 sentence pairs for validation are trained on too" in said
 
 
+NOTE_PEAK = """
+import nmt.__main__, resource
+train = nmt.__main__.Trainer.train
+def noted(*arguments):
+    progress = train(*arguments)
+    with open("peak", "w") as file:
+        file.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+    return progress
+nmt.__main__.Trainer.train = noted
+"""
+
+
+@pytest.mark.slow
+def test_a_corpus_is_not_held_in_memory(start, training, tmp_path):
+    """With ten times as many pairs a training takes more memory, in KiB, but by less than half of the further text."""
+    peaks, sizes = [], []
+    for count in (10**5, 10**6):
+        for name in ("train.en", "train.de"):
+            lines = (f"{'a b c d '[: 2 + 2 * (i % 4)]}{i % 1009:04d}{'.' * 50}\n" for i in range(count))
+            (tmp_path / name).write_text("".join(lines))
+        process = start(tmp_path, [*training, "-m", f"model{count}", "--finish_after", 3], first=NOTE_PEAK)
+        process.join()
+        assert process.exitcode == 0, (tmp_path / "errors").read_text()
+        peaks.append(int((tmp_path / "peak").read_text()))
+        sizes.append(2 * (tmp_path / "train.en").stat().st_size / 1024)
+    assert peaks[1] - peaks[0] < (sizes[1] - sizes[0]) / 2
+
+
 # ---- Lines that are translated and scored ----
 
 STRANGE = [
@@ -103,12 +131,12 @@ def test_whatever_is_in_a_line_it_stays_one_and_touches_no_other(run, trained, t
     status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, "--n_best")
     beams = [line.split(" ||| ") for line in output.removesuffix("\n").split("\n")]
     assert status == 0
-    assert "warning: 1 lines are not UTF-8, line 3 first" in said
-    assert f"warning: 1 lines have more than {LONGEST} tokens; the first {LONGEST} are translated" in said
+    assert "warning: not UTF-8 are 1 of 12 lines, first line 3" in said
+    assert f"warning: longer than {LONGEST} tokens are 1 lines" in said
     status, costs, said = run("score", "-m", "model", "-s", "text", "-t", "text", "-b", 3)
     assert (status, costs.count("\n")) == (0, len(STRANGE))
-    assert "warning: 1 lines are not UTF-8, line 3 first" in said
-    assert f"warning: 1 pairs have more than {LONGEST} tokens on a side" in said
+    assert "warning: not UTF-8 are 1 of 12 lines, first line 3" in said
+    assert f"warning: longer than {LONGEST} tokens on a side are 1 pairs" in said
     costs = np.array([float(cost) for cost in costs.split()])
 
     system = load_system(tmp_path / "model")
@@ -245,9 +273,23 @@ def test_a_config_of_the_wrong_shape_is_refused(run, trained, tmp_path, content)
 
 
 def test_deterministic_asks_tensorflow_for_it(run, training, monkeypatch):
+    """What cannot be trained in is a file in place of the directory."""
     asked = []
     monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: asked.append(True))
-    run(*training, "-m", "words.json")
+    assert run(*training, "-m", "words.json")[0] == 2
     assert not asked
-    run(*training, "-m", "words.json", "--deterministic")
+    assert run(*training, "-m", "words.json", "--deterministic")[0] == 2
     assert asked
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_run_with_deterministic_operations(start, training, tmp_path):
+    """Without them too, on one machine without a GPU, as the trainings show that are interrupted."""
+    processes = [start(tmp_path, [*training, "-m", name, "--deterministic"]) for name in ("first", "second")]
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0, (tmp_path / "errors").read_text()
+    with np.load(tmp_path / "first" / "last.npz") as first, np.load(tmp_path / "second" / "last.npz") as second:
+        assert first.files == second.files
+        for name in set(first.files) - {"state"}:
+            np.testing.assert_array_equal(first[name], second[name], err_msg=name)

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from nmt.errors import UserError
-from nmt.text import ParallelText, TextFile, read_portions, read_utf8
+from nmt.text import ParallelText, TextFile, read_portions
 
 
 @pytest.fixture
@@ -37,7 +37,6 @@ def test_lines_are_the_same_however_they_are_read(write, content, lines):
     path = write("text", content)
     text = TextFile(path)
     assert list(text) == [text[i] for i in range(len(text))] == lines
-    assert [line.encode() for line in read_utf8(path)] == lines
     with path.open("rb") as file:
         portions = list(read_portions(file.fileno(), 2))
     assert [line for portion in portions for line in portion] == lines

@@ -92,13 +92,16 @@ def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, inter
     assert states[0] == states[1]
 
 
-def test_the_best_model_is_kept(make_trainer, tmp_path):
-    train, model = make_trainer(tmp_path / "model", translate=scripted([0.2, 0.9, 0.5]), finish_after=9)
+def test_the_best_model_is_kept_also_by_a_training_that_goes_on(make_trainer, tmp_path):
+    make_trainer(tmp_path / "model", translate=scripted([0.2, 0.9]), finish_after=6)[0]()
+    kept = weights(tmp_path / "model" / "last.npz")
+    train, model = make_trainer(tmp_path / "model", translate=scripted([0.5]), finish_after=9)
     progress = train()
     assert [v.update for v in progress.validations] == [3, 6, 9]
     assert (progress.best.update, progress.bad_validations) == (6, 1)
     best, last = (weights(tmp_path / "model" / name) for name in ("best.npz", "last.npz"))
     name = model.weights[0].path
+    np.testing.assert_array_equal(best[name], kept[name])
     np.testing.assert_array_equal(last[name], model.weights[0])
     assert (best[name] != last[name]).any()
 

@@ -80,3 +80,27 @@ def test_too_many_units_are_refused_and_nothing_is_written(tmp_path, write_lines
     with pytest.raises(UserError, match="ask for fewer"):
         train_sentencepiece(write_lines("text", ["abc", "cab"]), tmp_path / "a.model", 500)
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_a_text_with_strange_lines(tmp_path):
+    """A mark and NUL are no units; a line of a megabyte is learned from like any other."""
+    (tmp_path / "text").write_bytes(b"\xef\xbb\xbfab\r\nb\0a\n" + b"q" * 10**6 + b"\n")
+    train_sentencepiece(tmp_path / "text", tmp_path / "a.model", 7)
+    vocabulary = load_vocabulary(tmp_path / "a.model")
+    assert encode(vocabulary, "q")[0][-1] > 1
+    assert vocabulary.decode(vocabulary.encode(tf.constant(["abq"]))).numpy().tolist() == [b"abq"]
+    pieces = vocabulary.decode(tf.ragged.constant([[i] for i in range(2, 7)])).numpy().tolist()
+    assert not set(b"".join(pieces)) - set(b"abq ")
+
+
+def test_a_text_that_is_not_utf8_is_refused_by_line(tmp_path):
+    (tmp_path / "text").write_bytes(b"ab\nsch\xf6n\n")
+    with pytest.raises(UserError, match="text, line 2 is not UTF-8"):
+        train_sentencepiece(tmp_path / "text", tmp_path / "a.model", 7)
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_a_word_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text(r'{"eos": 0, "UNK": 1, "\ud800": 2}')
+    with pytest.raises(UserError, match="has a word that is no text"):
+        load_vocabulary(tmp_path / "a.json")
