@@ -99,7 +99,9 @@ class Config:
     adam_epsilon: float = _positive(1e-8, "constant in Adam's denominator")
     clip_c: float = _positive(1.0, "clip the gradient to this global norm")
     deterministic: bool = _option(
-        False, "make the same run of the same seed on a GPU too, where its operations are slower for that"
+        False,
+        "make the same run of the same seed on a GPU too, with its slower deterministic operations; "
+        "a CPU is as fast with it",
     )
     finish_after: int = _positive(10_000_000, "stop after this many updates")
     max_epochs: int = _positive(5000, "stop after this many passes over the training text")
