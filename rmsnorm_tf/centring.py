@@ -69,10 +69,12 @@ def why_not_centred(graph: Graph) -> dict[Tensor, str]:
     reasons: dict[Tensor, str] = {}
     tensors = [Tensor(call, 0) for call in graph.inputs] + [t for t in graph.takers if t.index > 0]
     while True:
-        found = {t: why for t in tensors if t not in reasons and (why := _why_not(graph, t, reasons))}
-        if not found:
+        known = len(reasons)
+        for tensor in (*tensors, *reversed(tensors)):  # reasons spread both ways
+            if tensor not in reasons and (why := _why_not(graph, tensor, reasons)):
+                reasons[tensor] = why
+        if len(reasons) == known:
             return reasons
-        reasons.update(found)
 
 
 def why_not_folded(graph: Graph, reasons: dict[Tensor, str], layer: keras.layers.LayerNormalization) -> str | None:
@@ -84,7 +86,16 @@ def why_not_folded(graph: Graph, reasons: dict[Tensor, str], layer: keras.layers
 
 def maps_before(graph: Graph, layer: keras.layers.LayerNormalization) -> list[str]:
     """Returns the names of the maps whose weights have to be centred for the layer's inputs to be so."""
-    found = set().union(*(_sources(graph, tensor) for tensor in _inputs_of(graph, layer)))
+    found, seen, waiting = set(), set(), _inputs_of(graph, layer)
+    while waiting:
+        tensor = waiting.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        if _passes_on(graph, tensor.call):
+            waiting += graph.inputs[tensor.call]
+        elif weights_to_centre(graph.operation(tensor.call)):
+            found.add(tensor.call.operation)
     return [name for name in graph.operations if name in found]
 
 
@@ -125,13 +136,6 @@ def weights_to_centre(layer: keras.Operation) -> dict[int, int]:
 
 def _inputs_of(graph, layer):
     return [tensor for call in graph.calls_of(layer.name) for tensor in graph.inputs[call]]
-
-
-def _sources(graph, tensor):
-    if _passes_on(graph, tensor.call):
-        return set().union(*(_sources(graph, t) for t in graph.inputs[tensor.call]))
-    layer = graph.operation(tensor.call)
-    return {layer.name} if weights_to_centre(layer) else set()
 
 
 def _why_not(graph, tensor, reasons):
