@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import signal
+import sys
 from collections.abc import Iterator
 
 
@@ -17,6 +19,10 @@ def _silent_stderr() -> Iterator[None]:
         os.close(kept)
         os.close(nowhere)
 
+
+# Ctrl-C while `python -m nmt` still imports ends it as it ends any program; `__main__` sees to it from then on.
+if sys.argv[:1] == ["-m"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 # A terminal wants its progress bar moved all the time, a log file a line now and then.
 if not os.isatty(2):

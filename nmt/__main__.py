@@ -294,6 +294,8 @@ def _not_negative(text: str) -> float:
 
 
 def main() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # and not ignored, as of a job in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     arguments = _parser().parse_args()
     run = arguments.run
     del arguments.run

@@ -14,7 +14,7 @@ class Interrupted(BaseException):
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Makes SIGTERM and Ctrl-C raise `Interrupted`, at any moment but within `whole`."""
+    """Makes SIGTERM and Ctrl-C, unless they are ignored, raise `Interrupted` at any moment but within `whole`."""
     global _asked
 
     def ask(number: int, frame) -> None:
@@ -23,7 +23,8 @@ def interruptible() -> Iterator[None]:
         if not _held:
             raise Interrupted(_asked)
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    heeded = [each for each in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in heeded}
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""docs/reliability.md names tests that exist, and says truly which are slow."""
+"""docs/reliability.md names tests that exist, and what reads files of others runs nothing of them."""
 
 import ast
 import re
@@ -16,3 +16,17 @@ def test_every_test_that_is_named_exists():
     named = re.findall(r"`(test_\w+)`(\*?)", (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8"))
     assert len(named) > 40
     assert not [name for name, star in named if tests.get(name) != (star == "*")]
+
+
+def test_nothing_is_used_that_could_run_what_it_reads():
+    """Names that run or unpickle a file; `allow_pickle` may be given as False only."""
+    refused = {"pickle", "marshal", "shelve", "dill", "joblib", "eval", "exec", "__import__", "import_module"}
+    refused |= {"load_model", "model_from_json", "enable_unsafe_deserialization", "py_function", "numpy_function"}
+    for path in [*(ROOT / "nmt").glob("*.py"), *(ROOT / "rmsnorm_tf").glob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = {getattr(node, field, None) for field in ("id", "attr", "name")}
+            if isinstance(node, ast.ImportFrom):
+                names.add(node.module)
+            assert not {str(name).partition(".")[0] for name in names} & refused, (path, node.lineno)
+            if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+                assert ast.unparse(node.value) == "False", path

@@ -6,6 +6,10 @@ import os
 import pickle
 import resource
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,6 +175,17 @@ def test_standard_input_is_translated_as_it_comes_until_ctrl_c(start, trained, t
     assert "Traceback" not in (tmp_path / "errors").read_text()
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to see what a process has loaded")
+def test_ctrl_c_is_quiet_also_while_tensorflow_is_loaded(trained, tmp_path):
+    command = [sys.executable, "-m", "nmt", "translate", "-m", tmp_path / "model"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while "libtensorflow_framework" not in Path(f"/proc/{process.pid}/maps").read_text():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() in (-signal.SIGINT, 130)
+        assert b"Traceback" not in process.stderr.read()
+
+
 @pytest.mark.parametrize("command", [["translate", "-i", "many"], ["score", "-s", "many", "-t", "many"]])
 def test_a_closed_pipe_ends_quietly(start, trained, tmp_path, command):
     (tmp_path / "many").write_text("a b\n" * 100_000)
@@ -251,6 +266,14 @@ def test_nothing_in_a_model_is_unpickled(run, trained, tmp_path, name, command):
     assert (status, said.count("\n")) == (2, 1)
     assert said.startswith(f"nmt: {path.relative_to(tmp_path)}")
     assert not (tmp_path / "exploded").exists()
+
+
+def test_nothing_of_a_nematus_model_is_unpickled(run, tmp_path):
+    for ending in ("index", "data-00000-of-00001", "json"):
+        (tmp_path / f"other.{ending}").write_bytes(pickle.dumps(Bomb()))
+    status, _, said = run("import-nematus", "other", "--to", "model")
+    assert (status, said.count("\n")) == (2, 1)
+    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == {"other"}
 
 
 @pytest.mark.parametrize("elsewhere", ["/etc/passwd.json", "../words.json", "no\0thing.json"])

@@ -36,19 +36,29 @@ for line in sys.stdin:
 
 
 @pytest.fixture(scope="module")
-def translator(tmp_path_factory):
-    """A translator with random weights, large enough that translations differ, between two alphabets."""
-    folder = tmp_path_factory.mktemp("vocabulary")
+def vocabularies(tmp_path_factory):
+    """Those of two alphabets."""
+    folder = tmp_path_factory.mktemp("vocabularies")
     vocabularies = []
     for name, lines in (("source", SOURCE), ("target", TARGET)):
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         train_sentencepiece(folder / name, folder / f"{name}.model", 50)
         vocabularies.append(load_vocabulary(folder / f"{name}.model"))
-    model = RNNSearch(50, 50, embedding_size=8, state_size=8, normalization="layernorm", rates=Rates())
+    return vocabularies
+
+
+def make_translator(vocabularies, kind):
+    """Makes a translator with random weights, large enough that translations differ."""
+    model = RNNSearch(50, 50, embedding_size=8, state_size=8, normalization=kind, rates=Rates())
     rng = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(rng.normal(0.0, 1.0, size=weight.shape))
     return Translator(*vocabularies, model, beam_size=2, alpha=1.0, max_length=10)
+
+
+@pytest.fixture(scope="module")
+def translator(vocabularies):
+    return make_translator(vocabularies, "layernorm")
 
 
 @pytest.fixture(scope="module")
@@ -182,9 +192,10 @@ def test_a_sentence_alone_is_translated_as_in_any_batch(translator):
         np.testing.assert_allclose(cost, beam[0][1], rtol=1e-5)
 
 
-def test_what_is_saved_is_nothing_but_tensorflow_and_the_tokenizer(saved_model):
+def test_what_is_saved_is_nothing_but_tensorflow_and_the_tokenizer(vocabularies, kind, tmp_path):
     """No Python function, no operation of anybody else, no function compiled apart, nothing that writes files."""
-    graph = meta_graph(saved_model).graph_def
+    save_translator(make_translator(vocabularies, kind), tmp_path / "saved")
+    graph = meta_graph(tmp_path / "saved").graph_def
     functions = graph.library.function
     nodes = [*graph.node, *(node for function in functions for node in function.node_def)]
     operations = {node.op for node in nodes} - {function.signature.name for function in functions}
