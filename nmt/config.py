@@ -97,6 +97,9 @@ class Config:
     adam_beta1: float = _fraction(0.9, "decay of Adam's first moment")
     adam_beta2: float = _fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = _positive(1e-8, "constant in Adam's denominator")
+    dtype: str = _choice(
+        "float32", "mixed_bfloat16 makes the matrix products in bfloat16", ("float32", "mixed_bfloat16")
+    )
     clip_c: float = _positive(1.0, "clip the gradient to this global norm")
     deterministic: bool = _option(
         False,

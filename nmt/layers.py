@@ -9,6 +9,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from .affine import Affine, affine, over_rows
 from .normalization import build_normalization
 
 
@@ -95,8 +96,8 @@ class Projection(Block):
         with keras.name_scope(name):
             self.normalization = build_normalization(normalization, units, "norm")
 
-    def call(self, x: tf.Tensor) -> tf.Tensor:
-        return self.normalization(_matmul(x, self.kernel) + self.bias)
+    def call(self, x: tf.Tensor, product: Affine = affine) -> tf.Tensor:
+        return over_rows(lambda rows: self.normalization(product(rows, self.kernel, self.bias)), x)
 
 
 class PReLU(Block):
@@ -171,21 +172,32 @@ class GRUStep(Block):
             dropout.draw(state_rate, [batch, self.units]),
         )
 
-    def project_input(self, x: tf.Tensor, masks: GRUMasks = NO_MASKS) -> tuple[tf.Tensor, tf.Tensor]:
+    def project_input(
+        self, x: tf.Tensor, masks: GRUMasks = NO_MASKS, product: Affine = affine
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the input's side of gates and proposal, `[..., 2 * units]` and `[..., units]`."""
-        gates = _matmul(drop(x, masks.input_to_gates), self.input_to_gates)
-        proposal = _matmul(drop(x, masks.input_to_proposal), self.input_to_proposal)
-        if not self.bias_on_state:
-            gates, proposal = gates + self.gates_bias, proposal + self.proposal_bias
-        return self.gates_x_norm(gates), self.proposal_x_norm(proposal)
+        biases = (None, None) if self.bias_on_state else (self.gates_bias, self.proposal_bias)
 
-    def step(self, state: tf.Tensor, projected: tuple[tf.Tensor, tf.Tensor], masks: GRUMasks = NO_MASKS) -> tf.Tensor:
+        def gates(rows):
+            return self.gates_x_norm(product(rows, self.input_to_gates, biases[0]))
+
+        def proposal(rows):
+            return self.proposal_x_norm(product(rows, self.input_to_proposal, biases[1]))
+
+        return over_rows(gates, drop(x, masks.input_to_gates)), over_rows(proposal, drop(x, masks.input_to_proposal))
+
+    def step(
+        self,
+        state: tf.Tensor,
+        projected: tuple[tf.Tensor, tf.Tensor],
+        masks: GRUMasks = NO_MASKS,
+        product: Affine = affine,
+    ) -> tf.Tensor:
         """Returns the next state `[batch, units]` from this one and `project_input`'s result for it."""
         gates_x, proposal_x = projected
-        gates = _matmul(drop(state, masks.state_to_gates), self.state_to_gates)
-        proposal = _matmul(drop(state, masks.state_to_proposal), self.state_to_proposal)
-        if self.bias_on_state:
-            gates, proposal = gates + self.gates_bias, proposal + self.proposal_bias
+        biases = (self.gates_bias, self.proposal_bias) if self.bias_on_state else (None, None)
+        gates = product(drop(state, masks.state_to_gates), self.state_to_gates, biases[0])
+        proposal = product(drop(state, masks.state_to_proposal), self.state_to_proposal, biases[1])
         gates = tf.sigmoid(gates_x + self.gates_state_norm(gates))
         reset, update = tf.split(gates, 2, axis=-1)
         candidate = tf.tanh(proposal_x + reset * self.proposal_state_norm(proposal))
@@ -209,11 +221,20 @@ class Attention(Block):
             self.context_norm = build_normalization(normalization, hidden, "hidden_context_norm")
             self.state_norm = build_normalization(normalization, hidden, "hidden_state_norm")
 
-    def project_context(self, context: tf.Tensor) -> tf.Tensor:
+    def project_context(self, context: tf.Tensor, product: Affine = affine) -> tf.Tensor:
         """Returns the context's side of the energies, `[batch, source_time, hidden]`."""
-        return self.context_norm(_matmul(context, self.context_to_hidden) + self.hidden_bias)
+        return over_rows(
+            lambda rows: self.context_norm(product(rows, self.context_to_hidden, self.hidden_bias)), context
+        )
 
-    def step(self, state: tf.Tensor, context: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
+    def step(
+        self,
+        state: tf.Tensor,
+        context: tf.Tensor,
+        projected: tf.Tensor,
+        source_mask: tf.Tensor,
+        product: Affine = affine,
+    ) -> tf.Tensor:
         """Attends to the context from a state.
 
         Args:
@@ -221,42 +242,36 @@ class Attention(Block):
             context: `[batch, source_time, context_units]`.
             projected: `project_context(context)`.
             source_mask: `[batch, source_time]`, 1 on words and their end, 0 on padding.
+            product: Makes the matrix products.
 
         Returns:
             The weighted mean of the context, `[batch, context_units]`.
         """
-        query = self.state_norm(_matmul(state, self.state_to_hidden))
-        hidden = tf.tanh(projected + query[:, tf.newaxis])  # [batch, source_time, hidden]
-        energy = tf.squeeze(_matmul(hidden, self.hidden_to_score), -1)  # [batch, source_time]
+        query = self.state_norm(product(state, self.state_to_hidden))
+        energy = _energies(projected, query, self.hidden_to_score.value)
         weights = tf.nn.softmax(tf.where(source_mask > 0, energy, energy.dtype.min))
-        return tf.einsum("bs,bsc->bc", weights, context)
+        return product(weights, context)
 
 
-def _matmul(x: tf.Tensor, matrix: keras.Variable) -> tf.Tensor:
-    """`x W` over the last axis of `[..., inputs]`, as one matrix product."""
-    if len(x.shape) == 2:
-        return tf.matmul(x, matrix.value)
-    rows = tf.reshape(x, [-1, matrix.shape[0]])  # [batch * time, inputs]
-    product = tf.matmul(rows, matrix.value)
-    return tf.reshape(product, tf.concat([tf.shape(x)[:-1], [matrix.shape[1]]], 0))
+@tf.custom_gradient
+def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
+    """Returns `tanh(projected + query) w`, `[batch, time]`, of `[batch, time, hidden]` and `[batch, hidden]`.
 
-
-def scan(step, sequences, initial, *, reverse: bool = False):
-    """Runs a recurrence over time.
-
-    Args:
-        step: Maps (state, this time step's element of `sequences`) to the next state.
-        sequences: A structure of `[batch, time, ...]`.
-        initial: The state before the first step, a structure of `[batch, ...]`.
-        reverse: Runs from the last time step to the first; the result keeps the order of the input.
-
-    Returns:
-        The states after each step, a structure of `[batch, time, ...]`.
+    Its gradient computes the tanh anew: to keep it would take [batch, time, hidden] for every target word. The sums
+    over time are written as sums of slices, which XLA vectorizes on a CPU.
     """
-    time_major = tf.nest.map_structure(_swap_batch_and_time, sequences)
-    states = tf.scan(step, time_major, initial, reverse=reverse)
-    return tf.nest.map_structure(_swap_batch_and_time, states)
+
+    def gradient(d_energies):
+        hidden = tf.tanh(projected + query[:, tf.newaxis])
+        scaled = d_energies[..., tf.newaxis] * hidden  # [batch, source_time, hidden]
+        d_projected = (d_energies[..., tf.newaxis] - scaled * hidden) * tf.squeeze(to_score, -1)
+        d_to_score = tf.reduce_sum(_time_sum(scaled), 0)
+        return d_projected, _time_sum(d_projected), d_to_score[:, tf.newaxis]
+
+    energies = over_rows(lambda rows: affine(rows, to_score), tf.tanh(projected + query[:, tf.newaxis]))
+    return tf.squeeze(energies, -1), gradient
 
 
-def _swap_batch_and_time(x: tf.Tensor) -> tf.Tensor:
-    return tf.transpose(x, [1, 0, *range(2, len(x.shape))])
+def _time_sum(x: tf.Tensor) -> tf.Tensor:
+    """Returns the sum over time of `[batch, time, units]`."""
+    return tf.reduce_sum(x, 1) if x.shape[1] is None else tf.add_n(tf.unstack(x, axis=1))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from .affine import Affine, affine, over_rows
 from .layers import (
     NO_MASKS,
     Attention,
@@ -20,8 +21,8 @@ from .layers import (
     PReLU,
     Projection,
     drop,
-    scan,
 )
+from .recurrence import scan
 
 NO_WORD = -1  # given as the word before the first; its embedding is zero
 
@@ -55,29 +56,29 @@ class Encoder(Block):
             self.forward_gru = GRUStep(embedding, units, normalization, name="forward")
             self.backward_gru = GRUStep(embedding, units, normalization, name="backward")
 
-    def call(self, source: tf.Tensor, mask: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
+    def call(self, source: tf.Tensor, mask: tf.Tensor, *, dropout: DropoutMasks, product: Affine = affine) -> tf.Tensor:
         batch, time = tf.unstack(tf.shape(source))
         words = drop(self.embedding(source), dropout.draw(self.rates.source, [batch, time, 1]))
         states = [
-            self._run(self.forward_gru, words, None, dropout),
-            self._run(self.backward_gru, words, mask, dropout),
+            self._run(self.forward_gru, words, None, dropout, product),
+            self._run(self.backward_gru, words, mask, dropout, product),
         ]
         return tf.concat(states, -1)
 
-    def _run(self, gru: GRUStep, words, mask, dropout: DropoutMasks) -> tf.Tensor:
+    def _run(self, gru: GRUStep, words, mask, dropout: DropoutMasks, product: Affine) -> tf.Tensor:
         """Returns all states; with a mask, runs backwards and keeps the state zero on padding."""
         batch = tf.shape(words)[0]
         masks = gru.masks(dropout, batch, self.rates.embedding, self.rates.hidden)
         initial = tf.zeros([batch, self.units], words.dtype)
-        projected = gru.project_input(words, masks)
+        projected = gru.project_input(words, masks, product)
         if mask is None:
-            return scan(lambda state, x: gru.step(state, x, masks), projected, initial)
+            return scan(lambda state, x, _, mul: gru.step(state, x, masks, mul), projected, initial, product=product)
 
-        def step(state, inputs):
+        def step(state, inputs, _, mul):
             x, keep = inputs
-            return gru.step(state, x, masks) * keep
+            return gru.step(state, x, masks, mul) * keep
 
-        return scan(step, (projected, mask[..., tf.newaxis]), initial, reverse=True)
+        return scan(step, (projected, mask[..., tf.newaxis]), initial, product=product, reverse=True)
 
 
 class Decoder(Block):
@@ -122,16 +123,21 @@ class Decoder(Block):
                 name="output_kernel",
             )
 
-    def remember(self, context: tf.Tensor, mask: tf.Tensor, dropout: DropoutMasks) -> tuple[tf.Tensor, Memory]:
+    def remember(
+        self, context: tf.Tensor, mask: tf.Tensor, dropout: DropoutMasks, product: Affine = affine
+    ) -> tuple[tf.Tensor, Memory]:
         """Returns the first state `[batch, units]`, from the mean of the context, and the memory."""
         batch, width = tf.shape(context)[0], context.shape[-1]
         weights = mask[..., tf.newaxis]
         mean = tf.reduce_sum(context * weights, 1) / tf.reduce_sum(weights, 1)
-        state = tf.tanh(self.initial_state(drop(mean, dropout.draw(self.rates.hidden, [batch, width]))))
+        mean = drop(mean, dropout.draw(self.rates.hidden, [batch, width]))
+        state = tf.tanh(self.initial_state(mean, product=product))
         dropped = drop(context, dropout.draw(self.rates.hidden, [batch, width]))
-        return state, Memory(context, self.attention.project_context(dropped), mask)
+        return state, Memory(context, self.attention.project_context(dropped, product), mask)
 
-    def call(self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, dropout: DropoutMasks) -> tf.Tensor:
+    def call(
+        self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, dropout: DropoutMasks, product: Affine = affine
+    ) -> tf.Tensor:
         """Returns the logits `[batch, time, words]` of the word after each of `words` `[batch, time]`."""
         batch, time = tf.unstack(tf.shape(words))
         embedded = self.embedding(words)
@@ -140,13 +146,15 @@ class Decoder(Block):
         word_masks = self.word_gru.masks(dropout, batch, self.rates.embedding, hidden)
         context_masks = self.context_gru.masks(dropout, batch, hidden, hidden)
         query_mask = dropout.draw(hidden, [batch, self.units])
-        projected = self.word_gru.project_input(embedded, word_masks)
-        states, attended = scan(
-            lambda carried, x: self._recur(carried[0], x, memory, word_masks, context_masks, query_mask),
-            projected,
-            (state, tf.zeros_like(memory.context[:, 0])),
-        )
-        return self._logits(embedded, states, attended, dropout)
+        projected = self.word_gru.project_input(embedded, word_masks, product)
+
+        def step(carried, x, constants, mul):
+            seen = Memory(*constants, memory.mask)
+            return self._recur(carried[0], x, seen, word_masks, context_masks, query_mask, mul)
+
+        initial = (state, tf.zeros_like(memory.context[:, 0]))
+        states, attended = scan(step, projected, initial, (memory.context, memory.projected), product=product)
+        return self._logits(embedded, states, attended, dropout, product)
 
     def step(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the logits `[batch, words]` of the word after `words` `[batch]`, and the next state."""
@@ -163,29 +171,28 @@ class Decoder(Block):
         word_masks: GRUMasks = NO_MASKS,
         context_masks: GRUMasks = NO_MASKS,
         query_mask=None,
+        product: Affine = affine,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """One time step: returns the next state and what was attended to."""
-        state = self.word_gru.step(state, projected_word, word_masks)
-        attended = self.attention.step(drop(state, query_mask), *memory)
-        projected_context = self.context_gru.project_input(attended, context_masks)
-        return self.context_gru.step(state, projected_context, context_masks), attended
+        state = self.word_gru.step(state, projected_word, word_masks, product)
+        attended = self.attention.step(drop(state, query_mask), *memory, product)
+        projected_context = self.context_gru.project_input(attended, context_masks, product)
+        return self.context_gru.step(state, projected_context, context_masks, product), attended
 
-    def _logits(self, embedded, states, attended, dropout: DropoutMasks) -> tf.Tensor:
+    def _logits(self, embedded, states, attended, dropout: DropoutMasks, product: Affine = affine) -> tf.Tensor:
         """The deep output, for one time step or for all of them."""
 
         def dropped(x, rate):
             return drop(x, dropout.draw(rate, [tf.shape(x)[0], x.shape[-1]]))
 
         hidden = self.activation(
-            self.from_word(dropped(embedded, self.rates.embedding))
-            + self.from_state(dropped(states, self.rates.hidden))
-            + self.from_context(dropped(attended, self.rates.hidden))
+            self.from_word(dropped(embedded, self.rates.embedding), product=product)
+            + self.from_state(dropped(states, self.rates.hidden), product=product)
+            + self.from_context(dropped(attended, self.rates.hidden), product=product)
         )
         hidden = dropped(hidden, self.rates.embedding)
         table = self.embedding.table if self.output_kernel is None else self.output_kernel
-        rows = tf.reshape(hidden, [-1, hidden.shape[-1]])  # [batch * time, embedding]
-        logits = tf.matmul(rows, table.value, transpose_b=True) + self.output_bias
-        return tf.reshape(logits, tf.concat([tf.shape(hidden)[:-1], [table.shape[0]]], 0))
+        return over_rows(lambda rows: product(rows, tf.transpose(table.value), self.output_bias), hidden)
 
 
 class RNNSearch(keras.Model):
@@ -224,7 +231,7 @@ class RNNSearch(keras.Model):
         self.decoder = Decoder(target_words, *sizes, output_activation, tie_decoder_embeddings)
         self.built = True
 
-    def call(self, source, source_mask, target, dropout_seed=None) -> tf.Tensor:
+    def call(self, source, source_mask, target, dropout_seed=None, product: Affine = affine) -> tf.Tensor:
         """Returns the logits of every target word, `[batch, target_time, target_words]`.
 
         Args:
@@ -232,20 +239,31 @@ class RNNSearch(keras.Model):
             source_mask: `[batch, source_time]`, 1 on words and their end, 0 on padding.
             target: `[batch, target_time]` ids.
             dropout_seed: Integer tensor `[2]`, or `None` for no dropout.
+            product: Makes the matrix products.
         """
         dropout = DropoutMasks(dropout_seed)
-        context = self.encoder(source, source_mask, dropout=dropout)
-        state, memory = self.decoder.remember(context, source_mask, dropout)
+        context = self.encoder(source, source_mask, dropout=dropout, product=product)
+        state, memory = self.decoder.remember(context, source_mask, dropout, product)
         previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=NO_WORD)
-        return self.decoder(previous, state, memory=memory, dropout=dropout)
+        return self.decoder(previous, state, memory=memory, dropout=dropout, product=product)
 
-    def costs(self, source, source_mask, target, target_mask, *, label_smoothing=0.0, dropout_seed=None) -> tf.Tensor:
+    def costs(
+        self,
+        source,
+        source_mask,
+        target,
+        target_mask,
+        *,
+        label_smoothing=0.0,
+        dropout_seed=None,
+        product: Affine = affine,
+    ) -> tf.Tensor:
         """Returns the negative log-probability of each target sentence with its end, `[batch]`, in nats.
 
         `label_smoothing` moves this share of the probability from the right word to the uniform distribution over
         all words.
         """
-        logits = self(source, source_mask, target, dropout_seed=dropout_seed)
+        logits = self(source, source_mask, target, dropout_seed=dropout_seed, product=product)
         costs = tf.nn.sparse_softmax_cross_entropy_with_logits(target, logits)
         if label_smoothing:
             # The uniform distribution's cross entropy: log of the partition function less the mean logit.

@@ -1,8 +1,11 @@
 """One update: the gradient of the mean cost of a batch, its norm clipped, and Adam's step, compiled as one graph."""
 
+import math
+
 import keras
 import tensorflow as tf
 
+from .affine import Affine
 from .config import Config
 from .data import Batch
 
@@ -25,7 +28,10 @@ class Update:
             name="adam",  # or Keras counts, and the names in a checkpoint with it
         )
         self._optimizer.build(model.trainable_variables)
-        self._compiled = tf.function(self._once, reduce_retracing=True)
+        self._product = Affine("bfloat16" if config.dtype == "mixed_bfloat16" else "float32")
+        # Compiled for each width of a batch. XLA is the faster in float32 only: it has no products in bfloat16.
+        self._gradients = tf.function(self._differentiate, jit_compile=config.dtype == "float32", autograph=False)
+        self._apply = tf.function(self._optimizer.apply, jit_compile=True, autograph=False)
 
     @property
     def variables(self) -> list[keras.Variable]:
@@ -38,21 +44,21 @@ class Update:
         Returns:
             The batch's summed loss in nats, its number of target tokens, and the norm of the gradient.
         """
-        loss, tokens, norm = self._compiled(batch, tf.constant(number))
+        loss, tokens, norm, gradients = self._gradients(batch, tf.constant(number))
+        if math.isfinite(loss) and math.isfinite(norm):
+            self._apply(gradients)
         return float(loss), float(tokens), float(norm)
 
-    def _once(self, batch: Batch, number: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def _differentiate(self, batch: Batch, number: tf.Tensor) -> tuple:
+        """Returns what a call returns, and the gradients with their norm clipped."""
         seed = tf.stack([self._config.seed, number])
         with tf.GradientTape() as tape:
-            costs = self._model.costs(*batch, label_smoothing=self._config.label_smoothing, dropout_seed=seed)
+            costs = self._model.costs(
+                *batch, label_smoothing=self._config.label_smoothing, dropout_seed=seed, product=self._product
+            )
             sentences = tf.reduce_sum(batch.target_mask[:, 0])
             loss = tf.reduce_sum(costs) / sentences
-        variables = self._model.trainable_variables
+        gradients = tape.gradient(loss, self._model.trainable_variables)
         # Nematus's norm: in an embedding's gradient the rows of a word's occurrences are not yet summed.
-        gradients, norm = tf.clip_by_global_norm(tape.gradient(loss, variables), self._config.clip_c)
-        loss *= sentences
-        if tf.math.is_finite(loss) & tf.math.is_finite(norm):
-            # Keras wants all gradients of one graph, which is that of the branch.
-            dense = [tf.identity(tf.convert_to_tensor(gradient)) for gradient in gradients]
-            self._optimizer.apply(dense, variables)
-        return loss, tf.reduce_sum(batch.target_mask), norm
+        gradients, norm = tf.clip_by_global_norm(gradients, self._config.clip_c)
+        return loss * sentences, tf.reduce_sum(batch.target_mask), norm, [tf.convert_to_tensor(g) for g in gradients]

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 
 import keras
 import numpy as np
@@ -61,10 +62,10 @@ def weights(path):
 
 
 def test_learns_to_copy(make_trainer, tmp_path, kind):
-    """The loss begins at a word's entropy, log 6 = 1.8 nats; 200 updates take most of it away."""
+    """The loss begins at a word's entropy, log 6 = 1.8 nats; 200 updates take two thirds of it away."""
     train, _ = make_trainer(tmp_path / "model", kind, finish_after=200, valid_freq=200, learning_rate=0.03)
     (validation,) = train().validations
-    assert validation.valid_loss < 0.5
+    assert validation.valid_loss < math.log(6) / 3
 
 
 @pytest.mark.parametrize("interrupted_at", [5, 6])
@@ -136,7 +137,9 @@ def test_the_training_stops_when_the_loss_stays_not_finite(make_trainer, tmp_pat
 def test_a_broken_model_is_not_saved(make_trainer, tmp_path):
     train, model = make_trainer(tmp_path / "model")
     model.decoder.output_bias.assign(np.full(6, np.nan))
-    with pytest.raises(UserError, match="the loss on the validation text is nan after update 3: lower --learning_rate"):
+    with pytest.raises(
+        UserError, match=r"the loss on the validation text is nan after update 3; .*nothing is saved yet"
+    ):
         train()
     assert not list(tmp_path.glob("model/*.npz"))
 
