@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import math
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -50,7 +49,8 @@ def vocab(arguments: argparse.Namespace) -> None:
     arguments.to.mkdir(parents=True, exist_ok=True)
     for side, path in zip(("source", "target"), given, strict=True):
         if arguments.dictionaries:
-            shutil.copyfile(path, arguments.to / f"{side}{path.suffix}")
+            with write_aside(arguments.to / f"{side}{path.suffix}", "wb") as file:
+                file.write(path.read_bytes())
         else:
             train_sentencepiece(path, arguments.to / f"{side}.model", arguments.size)
 
@@ -140,12 +140,7 @@ def import_nematus(arguments: argparse.Namespace) -> None:
         system = build_system(config, config.dictionaries)
         return system.model.variables, system.made_with
 
-    import_checkpoint(
-        arguments.checkpoint,
-        arguments.to,
-        arguments.dictionaries,
-        build=build,
-    )
+    import_checkpoint(arguments.checkpoint, arguments.to, arguments.dictionaries, build)
 
 
 def _noting_bad_bytes(portions: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:

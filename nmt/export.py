@@ -5,6 +5,7 @@ nothing is read, since the memory it would take would take away that of the othe
 """
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -121,5 +122,8 @@ def save_translator(translator: Translator, to: str | os.PathLike) -> None:
     if to.exists():
         raise UserError(f"{to} is there already; remove it or export to another place")
     aside = to.with_name(to.name + ".part")
-    tf.saved_model.save(translator, str(aside), signatures=translator.serve)
-    aside.rename(to)
+    try:
+        tf.saved_model.save(translator, str(aside), signatures=translator.serve)
+        aside.rename(to)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

@@ -59,11 +59,11 @@ class Trainer:
         self._model, self._config, self._directory, self._made_with = model, config, directory, made_with
         self._update = Update(model, config)
         self._costs = tf.function(model.costs, reduce_retracing=True)
-        self.progress = Progress()
+        self.progress, self._kept = Progress(), 0  # and the update that was saved last
         if (directory / LAST).exists():
             self.progress = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
-        self._kept = self.progress.update
-        self._start = time.monotonic() - self.progress.seconds
+            self._kept = self.progress.update
+        self._start = time.monotonic()
         self._words = self._training = 0.0  # target words of this run, and the seconds that their updates took
 
     def train(
@@ -80,6 +80,7 @@ class Trainer:
             UserError: The loss stays not finite, or a checkpoint cannot be written.
             Interrupted: The process was asked to end; all that was done is saved.
         """
+        self._start = time.monotonic() - self.progress.seconds
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
         batches = iter(data.batches(self.progress.update))
         if self.progress.validated:
@@ -144,9 +145,10 @@ class Trainer:
         return costs / sum(float(tf.reduce_sum(batch.target_mask)) for batch in valid.batches)
 
     def _broken(self, seen: str) -> UserError:
-        return UserError(
-            f"{seen}: lower --learning_rate, or --clip_c; the model of update {self._kept} is kept in {self._directory}"
+        kept = (
+            f"the model of update {self._kept} is kept in {self._directory}" if self._kept else "nothing is saved yet"
         )
+        return UserError(f"{seen}; begin another training with a lower --learning_rate or --clip_c; {kept}")
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self._start, 3)
