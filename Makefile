@@ -69,6 +69,8 @@ $(DEMO)/served.txt: $(DEMO)/saved_model/saved_model.pb examples/serve.py example
 bench: .venv/installed
 	$(BIN)/pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/layer.py --png build/layer.png
+	$(BIN)/python benchmarks/recurrent.py
+	$(BIN)/python benchmarks/convert.py
 
 patches: .venv/installed
 	$(BIN)/python patches/regenerate.py

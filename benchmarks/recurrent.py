@@ -4,11 +4,12 @@
     python benchmarks/recurrent.py --units 256 --modes xla
 
 Every mode runs all layers in turn, many rounds over, so that whatever else the machine does falls on all of them alike.
-Columns: the median in milliseconds; that over the median of keras.layers.GRU; the overhead over no normalization, as
-the median of the differences in each round; and that over LayerNorm's overhead.
+Columns: the median in milliseconds; then the medians over the rounds of the time over that of keras.layers.GRU and of
+the overhead over no normalization; and the latter over LayerNorm's.
 """
 
 import argparse
+import operator
 import os
 import statistics
 
@@ -52,6 +53,11 @@ def training_step(layer, x, jit_compile):
     return lambda: step().numpy()
 
 
+def median_of(operation, seconds, others):
+    """Returns the median over the rounds of an operation on the times of two calls."""
+    return statistics.median(map(operation, seconds, others))
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
@@ -71,15 +77,11 @@ def main():
     for mode in options.modes:
         calls = {name: training_step(layer, x, mode == "xla") for name, layer in layers(options.units).items()}
         seconds = seconds_of(calls, options.rounds)
-        over_none = {
-            name: statistics.median(a - b for a, b in zip(seconds[name], seconds["none"], strict=True))
-            for name in seconds
-        }
-        to_keras = statistics.median(seconds["keras GRU"])
+        over_none = {name: median_of(operator.sub, seconds[name], seconds["none"]) for name in seconds}
         print(f"{list(shape)} to {options.units} units, {mode}")
         for name, measured in seconds.items():
-            median = statistics.median(measured)
-            line = f"    {name:26}{median * 1e3:10.1f}{median / to_keras:10.2f}"
+            to_keras = median_of(operator.truediv, measured, seconds["keras GRU"])
+            line = f"    {name:26}{statistics.median(measured) * 1e3:10.1f}{to_keras:10.2f}"
             if name not in ("keras GRU", "none"):
                 line += f"{over_none[name] * 1e3:12.1f}{over_none[name] / over_none['layer']:10.2f}"
             print(line, flush=True)
