@@ -1,9 +1,11 @@
 """Small models, vocabularies and corpora."""
 
+import contextlib
 import itertools
 import json
 import multiprocessing
 import os
+import resource
 import shutil
 import sys
 
@@ -147,3 +149,19 @@ def run(monkeypatch, capsys, tmp_path):
         return status, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def full_disk():
+    """A context in which every write beyond the first 10,000 bytes of a file fails."""
+
+    @contextlib.contextmanager
+    def full_disk():
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return full_disk

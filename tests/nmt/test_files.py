@@ -1,9 +1,7 @@
 """Files are whole or not there: when the disk is full, when writing fails, when another has the directory."""
 
-import contextlib
 import errno
 import os
-import resource
 import subprocess
 import sys
 
@@ -21,22 +19,11 @@ with use_alone(pathlib.Path(sys.argv[1])):
 """
 
 
-@contextlib.contextmanager
-def files_of_at_most(size):
-    """Lets every write beyond so many bytes of a file fail."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_what_cannot_be_written_whole_leaves_what_was_there(tmp_path):
+def test_what_cannot_be_written_whole_leaves_what_was_there(full_disk, tmp_path):
     (tmp_path / "text").write_text("before")
     said = f"text cannot be written: {os.strerror(errno.EFBIG)}"
-    with pytest.raises(UserError, match=said), files_of_at_most(100), write_aside(tmp_path / "text") as file:
-        file.write("after" * 100)
+    with pytest.raises(UserError, match=said), full_disk(), write_aside(tmp_path / "text") as file:
+        file.write("after" * 10_000)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("text", "before")]
 
 

@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import pickle
-import resource
 import signal
 import subprocess
 import sys
@@ -28,24 +27,10 @@ def contents(directory):
 # ---- The disk ----
 
 
-@pytest.fixture
-def run_with_full_disk(run):
-    """Runs a command that can make files of no more than 10,000 bytes."""
-
-    def run_with_full_disk(*words):
-        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limit[1]))
-        try:
-            return run(*words)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-
-    return run_with_full_disk
-
-
-def test_a_disk_that_is_full_while_saving_leaves_the_last_good_checkpoint(run, run_with_full_disk, trained, tmp_path):
+def test_a_disk_that_is_full_while_saving_leaves_the_last_good_checkpoint(run, full_disk, trained, tmp_path):
     before, more = contents(tmp_path / "model"), [*trained, "--finish_after", 35]
-    status, _, said = run_with_full_disk(*more)
+    with full_disk():
+        status, _, said = run(*more)
     assert status == 2
     assert said.splitlines()[-1] == f"nmt: model/last.npz cannot be written: {os.strerror(errno.EFBIG)}"
     after = contents(tmp_path / "model")
@@ -54,8 +39,9 @@ def test_a_disk_that_is_full_while_saving_leaves_the_last_good_checkpoint(run, r
     assert run(*more)[0] == 0
 
 
-def test_a_disk_that_is_full_while_exporting_leaves_nothing(run_with_full_disk, trained, tmp_path):
-    status, _, said = run_with_full_disk("export", "-m", "model", "--to", "saved")
+def test_a_disk_that_is_full_while_exporting_leaves_nothing(run, full_disk, trained, tmp_path):
+    with full_disk():
+        status, _, said = run("export", "-m", "model", "--to", "saved")
     assert (status, said.count("\n")) == (2, 1)
     assert os.strerror(errno.EFBIG) in said
     assert not list(tmp_path.glob("saved*"))
