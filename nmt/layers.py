@@ -13,6 +13,9 @@ from .affine import Affine, affine, over_rows
 from .normalization import build_normalization
 
 
+_GENERATOR = "philox"  # the same in and outside of XLA, whose own choice is slow
+
+
 class DropoutMasks:
     """Draws the dropout masks of one update, all from one seed.
 
@@ -32,8 +35,8 @@ class DropoutMasks:
         if self._seed is None or rate == 0.0:
             return None
         self._drawn += 1
-        seed = tf.random.fold_in(self._seed, self._drawn)
-        kept = tf.random.stateless_uniform(shape, seed) >= rate
+        seed = tf.cast(self._seed, tf.int64) + [self._drawn << 32, 0]  # one for each mask
+        kept = tf.random.stateless_uniform(shape, seed, alg=_GENERATOR) >= rate
         return tf.cast(kept, tf.float32) / (1.0 - rate)
 
 
