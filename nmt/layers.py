@@ -12,7 +12,6 @@ import tensorflow as tf
 from .affine import Affine, affine, over_rows
 from .normalization import build_normalization
 
-
 _GENERATOR = "philox"  # the same in and outside of XLA, whose own choice is slow
 
 
@@ -35,7 +34,7 @@ class DropoutMasks:
         if self._seed is None or rate == 0.0:
             return None
         self._drawn += 1
-        seed = tf.cast(self._seed, tf.int64) + [self._drawn << 32, 0]  # one for each mask
+        seed = tf.add(tf.cast(self._seed, tf.int64), [self._drawn << 32, 0])  # another for each mask
         kept = tf.random.stateless_uniform(shape, seed, alg=_GENERATOR) >= rate
         return tf.cast(kept, tf.float32) / (1.0 - rate)
 

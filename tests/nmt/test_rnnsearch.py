@@ -106,7 +106,7 @@ def test_weights_have_names_of_their_own(model):
 def test_dropout_of_every_kind_acts_and_follows_its_seed(make_model, rate):
     """Half of something is dropped in training; without a seed nothing is."""
     model = make_model(rates=Rates(**{rate: 0.5}))
-    seeds = [tf.constant([1, n]) for n in (1, 1, 2)]
+    seeds = [tf.constant([1, n]) for n in (1, 1, 3)]
     one, again, other = (model(SOURCE, SOURCE_MASK, TARGET, dropout_seed=seed).numpy() for seed in seeds)
     without = model(SOURCE, SOURCE_MASK, TARGET).numpy()
     np.testing.assert_array_equal(one, again)
