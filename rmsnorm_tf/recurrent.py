@@ -185,8 +185,8 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         ValueError: An argument is out of its range.
 
     Reference:
-        Ba et al. 2016, arXiv 1607.06450, equations 26 to 28, where z and 1 - z change places; Zhang & Sennrich 2019,
-        arXiv 1910.07467.
+        Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31, where z and 1 - z change places; Zhang &
+        Sennrich 2019, arXiv 1910.07467.
     """
 
     norm_sizes = {"input_gates_norm": 2, "input_proposal_norm": 1, "state_gates_norm": 2, "state_proposal_norm": 1}  # noqa: RUF012
@@ -259,7 +259,7 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         ValueError: An argument is out of its range.
 
     Reference:
-        Ba et al. 2016, arXiv 1607.06450, equations 20 to 22; Zhang & Sennrich 2019, arXiv 1910.07467.
+        Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31; Zhang & Sennrich 2019, arXiv 1910.07467.
     """
 
     norm_sizes = {"input_norm": 4, "state_norm": 4, "carry_norm": 1}  # noqa: RUF012

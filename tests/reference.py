@@ -39,9 +39,9 @@ def simple_rnn_step(x, h, w, u, norm):
 
 
 def gru_step(x, h, w_gates, u_gates, w, u, norms, reset_after=True):
-    """Returns the next h (Ba et al. 2016, eq. 26 to 28, except that z and 1 - z change places).
+    """Returns the next h (Ba et al. 2016, supplement, except that z and 1 - z change places).
 
-    `norms` are the functions LN(.; alpha_i, beta_i) of eq. 26 and 27: of W_h h, W_x x, W x and U h.
+    `norms` are the functions LN(.; alpha_i, beta_i) in their order there: of W_h h, W_x x, W x and U h.
     """
     of_state, of_input, of_input_proposal, of_state_proposal = norms
     z, r = np.split(sigmoid(of_state(h @ u_gates) + of_input(x @ w_gates)), 2, axis=-1)
@@ -53,7 +53,7 @@ def gru_step(x, h, w_gates, u_gates, w, u, norms, reset_after=True):
 
 
 def lstm_step(x, h, c, w, u, b, norms, normalize_carry=False):
-    """Returns the next h and c (Ba et al. 2016, eq. 20 to 22, the gates in Keras's order i, f, g, o).
+    """Returns the next h and c (Ba et al. 2016, supplement, the gates in Keras's order i, f, g, o).
 
     `norms` are the functions LN(.; alpha_i, beta_i): of W_h h, of W_x x and of c.
     """

@@ -5,6 +5,7 @@ import math
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from rmsnorm_tf import RMSNormLSTMCell, RMSNormSimpleRNNCell
 from tests import reference
@@ -72,6 +73,24 @@ def outputs(cell, x, weights=None):
         reset_after=cell.reset_after,
     )
     return reference.over_time(step, x, zeros)[0]
+
+
+def assert_gradients(layer):
+    """Compares the gradients of a float64 layer that returns sequences with differences of the equations."""
+    x, dy = draw(1, 3, INPUTS, seed=9), draw(1, 3, UNITS, seed=10)
+    with tf.GradientTape() as tape:
+        x_tensor = tf.constant(x)
+        tape.watch(x_tensor)
+        y = layer(x_tensor)
+    actual = tape.gradient(y, [x_tensor, *layer.trainable_weights], dy)
+    sources = [x, *(w.numpy() for w in layer.weights)]
+    for i, gradient in enumerate(actual):
+
+        def loss(source, i=i):
+            given, *weights = (*sources[:i], source, *sources[i + 1 :])
+            return np.sum(dy * outputs(layer.cell, given, weights))
+
+        np.testing.assert_allclose(gradient, reference.numerical_gradient(loss, sources[i]), rtol=1e-6, atol=1e-8)
 
 
 def _norm(cell, weights, name, bias=0.0):

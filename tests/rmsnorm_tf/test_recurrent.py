@@ -5,12 +5,11 @@ import functools
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from rmsnorm_tf import RMSNormGRU, RMSNormGRUCell, RMSNormLSTM, RMSNormLSTMCell, RMSNormSimpleRNNCell
 from tests import reference, transcription
 from tests.cases import assert_close
-from tests.transcription import BATCH, INPUTS, TIME, UNITS, draw, with_drawn_weights
+from tests.transcription import BATCH, INPUTS, TIME, UNITS, assert_gradients, draw, with_drawn_weights
 
 CELLS = {
     "simple": RMSNormSimpleRNNCell,
@@ -48,21 +47,7 @@ def test_equations(make, variant):
 @every_cell
 def test_gradients(make, variant):
     cell = with_drawn_weights(make(UNITS, dtype="float64", **variant))
-    layer = over_time(cell)
-    x, dy = draw(1, 3, INPUTS, seed=9), draw(1, 3, UNITS, seed=10)
-    with tf.GradientTape() as tape:
-        x_tensor = tf.constant(x)
-        tape.watch(x_tensor)
-        y = layer(x_tensor)
-    sources = [x, *(w.numpy() for w in cell.weights)]
-    actual = tape.gradient(y, [x_tensor, *cell.trainable_weights], dy)
-    for i, gradient in enumerate(actual):
-
-        def loss(source, i=i):
-            given, *weights = (*sources[:i], source, *sources[i + 1 :])
-            return np.sum(dy * transcription.outputs(cell, given, weights))
-
-        np.testing.assert_allclose(gradient, reference.numerical_gradient(loss, sources[i]), rtol=1e-6, atol=1e-8)
+    assert_gradients(over_time(cell))
 
 
 def test_the_lstm_of_ba_et_al_with_all_its_gains_and_offsets():
@@ -78,7 +63,7 @@ def test_the_lstm_of_ba_et_al_with_all_its_gains_and_offsets():
 
     cell = RMSNormLSTMCell(UNITS, normalization="layer", dtype="float64")
     cell.build((None, INPUTS))
-    # One bias stands for the sum of the three terms that eq. 20 adds.
+    # One bias stands for the sum of the three terms that they add.
     cell.set_weights([w, u, b + beta_1 + beta_2, alpha_2, alpha_1, alpha_3, beta_3])
     assert_close(over_time(cell)(x), reference.over_time(step, x, zeros, zeros)[0], "float64", factor=20)
 

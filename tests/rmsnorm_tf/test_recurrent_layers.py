@@ -8,12 +8,22 @@ import pytest
 import tensorflow as tf
 
 from rmsnorm_tf import RMSNormGRU, RMSNormGRUCell, RMSNormLSTM, RMSNormLSTMCell, RMSNormSimpleRNNCell
+from tests import transcription
 from tests.cases import assert_close
-from tests.transcription import BATCH, INPUTS, TIME, UNITS, draw, with_drawn_weights
+from tests.transcription import BATCH, INPUTS, TIME, UNITS, assert_gradients, draw, with_drawn_weights
 
 LAYERS = {"gru": (RMSNormGRU, RMSNormGRUCell), "lstm": (RMSNormLSTM, RMSNormLSTMCell)}
 
 every_layer = pytest.mark.parametrize(("layer_class", "cell_class"), LAYERS.values(), ids=LAYERS)
+
+
+@pytest.mark.parametrize("variant", [{}, {"partial": 0.5}, {"normalization": "layer"}], ids=str)
+@every_layer
+def test_equations_and_gradients(layer_class, cell_class, variant):
+    layer = with_drawn_weights(layer_class(UNITS, return_sequences=True, dtype="float64", **variant))
+    x = draw(BATCH, TIME, INPUTS, seed=9)
+    assert_close(layer(x), transcription.outputs(layer.cell, x), "float64", factor=20)
+    assert_gradients(layer)
 
 
 @pytest.mark.parametrize(
