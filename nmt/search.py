@@ -4,7 +4,7 @@ A hypothesis's cost is the sum of -log p over its words and its end; its score i
 counted, to the power alpha. At each step the open hypotheses are extended by every word. An extension by the end that
 is among the `beam_size` cheapest is finished; the cheapest others stay open. A sentence's search stops when it has
 `beam_size` finished hypotheses and no open one, were it to end now for nothing, would score better than the worst of
-them. The loop and all its tensors live in the graph.
+them; a beam of one is greedy and stops at its first end. The loop and all its tensors live in the graph.
 """
 
 from collections.abc import Callable
@@ -70,6 +70,8 @@ def beam_search(
         """Tells of each sentence, `[batch]`, whether an open hypothesis could still displace a finished one."""
         best_open = tf.reduce_min(_score(beams.costs, beams.time, alpha), 1)
         worst_finished = tf.reduce_max(beams.finished.scores, 1)
+        if beam_size == 1:
+            worst_finished = tf.where(tf.math.is_inf(worst_finished), worst_finished, 0.0)
         return best_open < worst_finished
 
     def advance(beams: _Beams) -> tuple[_Beams]:

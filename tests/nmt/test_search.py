@@ -68,6 +68,17 @@ def exhaustive(table, max_length, alpha=0.0):
     return sorted(found)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_beam_of_one_stops_at_the_first_end(alpha):
+    """The end is the likeliest after the first word; going on would cost less by the word."""
+    table = np.full([4, 3, 3], 1e-9)
+    table[0] = [0.2, 0.7, 0.1]
+    table[1:3] = [0.6, 0.4, 1e-9]
+    table[2] = [1e-9, 1.0, 1e-9]
+    table[3] = [1.0, 1e-9, 1e-9]
+    np.testing.assert_array_equal(search([table], 1, 3, alpha).words[0, 0], [1, END, END])
+
+
 def test_greedy_takes_the_likeliest_word_each_time():
     """The likeliest first word leads astray: beam 1 follows it, beam 2 does not."""
     sure_end = [1.0 - 3e-6, 1e-6, 1e-6, 1e-6]
