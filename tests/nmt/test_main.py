@@ -121,19 +121,17 @@ def test_a_mistake_is_one_line_and_status_2(run, dictionary, tmp_path, words, sa
     assert not list(tmp_path.rglob("*.npz"))
 
 
-def test_a_model_without_its_best_checkpoint_is_refused(run, train, tmp_path):
-    assert train()[0] == 0
+def test_a_model_without_its_best_checkpoint_is_refused(run, trained, tmp_path):
     (tmp_path / "model" / "best.npz").unlink()
     status, _, said = run("translate", "-m", "model")
     assert status == 2
     assert said.startswith("nmt: there is no checkpoint")
 
 
-def test_a_model_without_what_its_training_goes_on_from_is_left_alone(train, tmp_path):
-    assert train()[0] == 0
+def test_a_model_without_what_its_training_goes_on_from_is_left_alone(run, trained, tmp_path):
     (tmp_path / "model" / "last.npz").unlink()
     best = (tmp_path / "model" / "best.npz").read_bytes()
-    status, _, said = train()
+    status, _, said = run(*trained)
     assert (status, (tmp_path / "model" / "best.npz").read_bytes()) == (2, best)
     assert "holds a model but no last.npz" in said
 
@@ -148,8 +146,7 @@ def test_a_training_that_saved_nothing_may_begin_again_with_other_vocabularies(r
 @pytest.mark.parametrize(
     ("output", "said"), [(".", ". is a directory"), ("no/where", "no/where cannot be written: No such file")]
 )
-def test_bad_places_leave_no_output(run, train, tmp_path, output, said):
-    assert train()[0] == 0
+def test_bad_places_leave_no_output(run, trained, tmp_path, output, said):
     before = sorted(path for path in tmp_path.rglob("*"))
     status, _, error = run("translate", "-m", "model", "-i", "train.en", "-o", output)
     assert status == 2
@@ -158,8 +155,7 @@ def test_bad_places_leave_no_output(run, train, tmp_path, output, said):
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
-def test_an_input_that_is_missing_leaves_no_output(run, train, tmp_path):
-    assert train()[0] == 0
+def test_an_input_that_is_missing_leaves_no_output(run, trained, tmp_path):
     status, _, said = run("translate", "-m", "model", "-i", "none", "-o", "out")
     assert (status, said) == (2, "nmt: FileNotFoundError: [Errno 2] No such file or directory: 'none'\n")
     assert not list(tmp_path.glob("out*"))
