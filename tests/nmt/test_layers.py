@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 from nmt.layers import Attention, DropoutMasks, Embedding, GRUMasks, GRUStep, Projection, drop
-from nmt.recurrence import scan
 
 RNG = np.random.default_rng(0)
 SEED = tf.constant([1, 2])
@@ -108,16 +107,6 @@ def test_embedding_of_no_word_is_zero():
     layer = Embedding(5, 3, "embedding")
     table = fill(layer)["embeddings"]
     np.testing.assert_array_equal(layer(tf.constant([[4, -1]])), [[table[4], np.zeros(3)]])
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_scan_runs_over_time(reverse):
-    x, start = normal(2, 5, 3), normal(2, 3)
-    found = scan(lambda state, x, *_: 0.5 * state + x, x, start, reverse=reverse)
-    state, expected = start, np.zeros_like(x)
-    for t in reversed(range(5)) if reverse else range(5):
-        state = expected[:, t] = 0.5 * state + x[:, t]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 class TestDropout:
