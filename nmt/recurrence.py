@@ -94,14 +94,10 @@ class _Recurrence:
             t = self._time - 1 - i if self._reverse else i
             product = _Multiply(self._factors)
             state = self._step(state, [x[t] for x in self._inputs], self._constants, product)
-            return i + 1, state, _write(arrays, t, [*state, *product.results])
+            return i + 1, state, _write(arrays, t, (state, product.results))
 
-        batch = self._start[0].shape[:1]
-        results = [tf.TensorSpec([*batch, factor.shape[-1]]) for factor in self._factors]
-        arrays = self._arrays([*self._start, *results])
-        _, _, arrays = self._loop(body, list(self._start), arrays)
-        stacks = [tf.ensure_shape(array.stack(), [self._inputs[0].shape[0], *array.element_shape]) for array in arrays]
-        self._states, self._results = stacks[: len(self._start)], stacks[len(self._start) :]
+        kept = (list(self._start), [self._row(factor.shape[-1]) for factor in self._factors])
+        _, (self._states, self._results) = self._loop(body, list(self._start), kept=kept)
         return self._states
 
     def backwards(self, *d_states: tf.Tensor, variables=()):
@@ -112,31 +108,29 @@ class _Recurrence:
 
         def body(i, d_state, d_summed, arrays):
             t = i if self._reverse else self._time - 1 - i
-            state, inputs = [x[t] for x in before], [x[t] for x in self._inputs]
             product = _Replay([z[t] for z in self._results], transposed)
-            with tf.GradientTape() as tape:
-                sources = (state, inputs, summed, product.results)
-                tape.watch(sources)
-                after = self._step(state, inputs, self._constants, product)
             d_after = [later[t] + carried for later, carried in zip(d_states, d_state, strict=True)]
-            d_state, d_inputs, d_here, dz = tape.gradient(after, sources, d_after, unconnected_gradients="zero")
+            d_state, d_inputs, d_here, dzs = self._differentiate([x[t] for x in before], t, summed, product, d_after)
             d_summed = [a + b for a, b in zip(d_summed, d_here, strict=True)]
-            factors = [tf.cast(x, self._dtype) for x in (*product.inputs, *dz)]
-            return i + 1, d_state, d_summed, _write(arrays, t, [*d_inputs, *factors])
+            xs, dzs = ([tf.cast(x, self._dtype) for x in factors] for factors in (product.inputs, dzs))
+            return i + 1, d_state, d_summed, _write(arrays, t, (d_inputs, xs, dzs))
 
-        batch = self._start[0].shape[:1]
-        xs = [tf.TensorSpec([*batch, factor.shape[-2]], self._dtype) for factor in self._factors]
-        dzs = [tf.TensorSpec([*batch, factor.shape[-1]], self._dtype) for factor in self._factors]
-        arrays = self._arrays([*(x[0] for x in self._inputs), *xs, *dzs])
+        factors = [[self._row(factor.shape[side], self._dtype) for factor in self._factors] for side in (-2, -1)]
         zeros = [[tf.zeros_like(x) for x in each] for each in (self._start, summed)]
-        _, d_start, d_summed, arrays = self._loop(body, *zeros, arrays)
-        stacks = [array.stack() for array in arrays]
-        count = len(self._inputs), len(self._factors)
-        d_inputs, xs, dzs = stacks[: count[0]], stacks[count[0] : sum(count)], stacks[sum(count) :]
+        kept = ([x[0] for x in self._inputs], *factors)
+        d_start, d_summed, (d_inputs, xs, dzs) = self._loop(body, *zeros, kept=kept)
         gradients = self._of_products(xs, dzs)
         gradients.update((id(x), d) for x, d in zip(summed, d_summed, strict=True))
         d_constants, d_variables = ([gradients[id(x)] for x in each] for each in (self._constants, variables))
         return [*d_inputs, *d_start, *d_constants], d_variables
+
+    def _differentiate(self, state, t, summed, product: "_Replay", d_after):
+        """Returns the gradients of one step by state, inputs, what is summed over time, and results of products."""
+        sources = (state, [x[t] for x in self._inputs], summed, product.results)
+        with tf.GradientTape() as tape:
+            tape.watch(sources)
+            after = self._step(state, sources[1], self._constants, product)
+        return tape.gradient(after, sources, d_after, unconnected_gradients="zero")
 
     def _before(self, start: tf.Tensor, states: tf.Tensor) -> tf.Tensor:
         """Returns the state before each step."""
@@ -157,12 +151,16 @@ class _Recurrence:
                 gradients[id(weight)] = gradients[id(weight)] + gradient if id(weight) in gradients else gradient
         return gradients
 
-    def _arrays(self, specs: list) -> list[tf.TensorArray]:
-        """Returns an array over time for each of these shapes `[batch, ...]`."""
-        return [tf.TensorArray(spec.dtype, self._time, element_shape=spec.shape) for spec in specs]
+    def _row(self, units: int, dtype: str = "float32") -> tf.TensorSpec:
+        return tf.TensorSpec([self._start[0].shape[0], units], dtype)
 
-    def _loop(self, body: Callable, *variables):
-        return tf.while_loop(lambda i, *_: i < self._time, body, (0, *variables), parallel_iterations=1)
+    def _loop(self, body: Callable, *variables, kept):
+        """Returns the variables after all steps, and what was kept of each, `[batch, ...]` as given, over time."""
+        arrays = tf.nest.map_structure(lambda x: tf.TensorArray(x.dtype, self._time, element_shape=x.shape), kept)
+        done = tf.while_loop(lambda i, *_: i < self._time, body, (0, *variables, arrays), parallel_iterations=1)
+        time = self._inputs[0].shape[0]
+        stacks = tf.nest.map_structure(lambda x: tf.ensure_shape(x.stack(), [time, *x.element_shape]), done[-1])
+        return [*done[1:-1], stacks]
 
 
 class _Multiply:
@@ -204,8 +202,8 @@ def _matrix_gradient(x: tf.Tensor, dz: tf.Tensor, rank: int) -> tf.Tensor:
     return tf.cast(tf.matmul(x, dz, transpose_a=True), tf.float32)
 
 
-def _write(arrays: list[tf.TensorArray], t: tf.Tensor, tensors: list[tf.Tensor]) -> list[tf.TensorArray]:
-    return [array.write(t, tensor) for array, tensor in zip(arrays, tensors, strict=True)]
+def _write(arrays: Structure, t: tf.Tensor, tensors: Structure) -> Structure:
+    return tf.nest.map_structure(lambda array, tensor: array.write(t, tensor), arrays, tensors)
 
 
 def _swap_batch_and_time(x: tf.Tensor) -> tf.Tensor:
