@@ -3,7 +3,7 @@
     NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python make test-nematus
 
 NEMATUS is a checkout of v0.3 to master, which stays as it is; NEMATUS_PYTHON is an interpreter with the TensorFlow for
-that version, as docs/nematus.md lists them.
+that version, as docs/nematus.md lists them. With both trees patched, the checkout and this one, all kinds are tried.
 """
 
 import json
@@ -32,8 +32,12 @@ MODELS = {
     "prelu": ["--output_hidden_activation", "prelu"],
     "tied": ["--tie_decoder_embeddings", "--use_layer_norm", "--output_hidden_activation", "relu"],
 }
-if "rmsnorm" in KINDS and "RMSNormLayer" in (SCRIPTS / "layers.py").read_text(encoding="utf-8"):
-    MODELS["rmsnorm"] = ["--use_layer_norm", "--layer_normalization_type", "rmsnorm"]
+MASTER = "RMSNormLayer" in (SCRIPTS / "layers.py").read_text(encoding="utf-8")
+PATCHED = (SCRIPTS / "rmsnorm.py").exists()
+THEIRS = {"rmsnorm": MASTER or PATCHED, "prmsnorm": PATCHED, "rmsnorm_fast": MASTER and PATCHED}
+if "rmsnorm" in KINDS:
+    for kind in (kind for kind, there in THEIRS.items() if there):
+        MODELS[kind] = ["--use_layer_norm", "--layer_normalization_type", kind]
 
 
 def nematus(folder, script, *arguments):
