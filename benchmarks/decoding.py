@@ -28,20 +28,28 @@ BEAM = 5
 
 def commands(options):
     """Returns the command of each implementation, to which input and output are added."""
-    ours = [sys.executable, "-m", "nmt", "translate", "-m", options.model]
+    ours = [sys.executable, "-m", "nmt", "translate", "-m", Path(options.model).resolve()]
     found = {"ours": ours}
     if options.checkpoint:
         script = Path(os.environ["NEMATUS"], "nematus", "translate.py").resolve()
-        found["Nematus v0.3"] = [os.environ["NEMATUS_PYTHON"], "-B", script, "-m", options.checkpoint, "-p", "1"]
+        found["Nematus v0.3"] = [
+            os.environ["NEMATUS_PYTHON"],
+            "-B",
+            script,
+            "-m",
+            Path(options.checkpoint).name,
+            "-p",
+            "1",
+        ]
     return {name: [*map(str, command), "-k", str(BEAM), "-n"] for name, command in found.items()}
 
 
-def run(command, source, target):
-    """Returns the seconds that a command takes to translate a file."""
+def run(command, source, target, folder):
+    """Returns the seconds that a command takes to translate a file; it runs where Nematus finds its dictionaries."""
     environment = {name: value for name, value in os.environ.items() if name != "TF2_BEHAVIOR"}
     environment |= {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     start = time.perf_counter()
-    subprocess.run([*command, "-i", source, "-o", target], check=True, env=environment, capture_output=True)
+    subprocess.run([*command, "-i", source, "-o", target], check=True, cwd=folder, env=environment, capture_output=True)
     return time.perf_counter() - start
 
 
@@ -52,11 +60,12 @@ def throughput(options, folder):
     one.write_text(text.partition("\n")[0] + "\n", encoding="utf-8")
     whole.write_text(text, encoding="utf-8")
     sentences = text.count("\n")
+    beside = Path(options.checkpoint or options.model).resolve().parent
     speeds = {name: [] for name in commands(options)}
     for _ in range(options.rounds):
         for name, command in commands(options).items():
-            start = run(command, one, Path(folder, "out"))
-            speeds[name].append((sentences - 1) / (run(command, whole, Path(folder, "out")) - start))
+            start = run(command, one, Path(folder, "out"), beside)
+            speeds[name].append((sentences - 1) / (run(command, whole, Path(folder, "out"), beside) - start))
     for name, found in speeds.items():
         ratio = statistics.median(a / b for a, b in zip(found, list(speeds.values())[-1], strict=True))
         print(f"{name:14}{statistics.median(found):8.1f} sentences/s   {ratio:.2f} of {list(speeds)[-1]}")

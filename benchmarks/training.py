@@ -9,8 +9,9 @@ All kinds, of a patched copy of the baseline, and where it is given the real Nem
 batches of sentences of 10 to 45 words, so that whatever else the machine does falls on all alike. Columns: the median
 of seconds per update; the median, over the updates, of the ratio to none in the same dtype, and of that to Nematus of
 the same kind, or to its none where it has no such kind; GFLOP/s, counted from the model's matrix products on the padded
-batches; their share of the rate of one large float32 product in the same run; the peak memory of a process that makes
-these updates alone, in MiB; and the seconds that the first update on a new width takes.
+batches; their share of the rate of one large float32 product in the same run; the most seconds that the first update
+on a width takes, compilation included; and, with --memory, the peak memory in MiB of a process that makes these updates
+alone.
 """
 
 import argparse
@@ -165,15 +166,17 @@ def compare(options, batches, folder):
     turns |= {(kind, NEMATUS): lambda i, kind=kind: workers[kind](str(i)) for kind in theirs}
     seconds, first, rate = measure(turns, len(batches), options.rounds)
     print(f"tensorflow {tf.__version__}, {os.cpu_count()} cores, one large product {rate / 1e9:.0f} GFLOP/s")
-    print(f"{'':26}{'s/update':>9}{'/ none':>8}{'/ Nematus':>10}{'GFLOP/s':>8}{'share':>7}{'MiB':>7}{'first s':>9}")
+    print(f"{'':26}{'s/update':>9}{'/ none':>8}{'/ Nematus':>10}{'GFLOP/s':>8}{'share':>7}{'first s':>9}{'MiB':>7}")
     some_model = next(iter(ours.values()))[1]
     flops = [matmul_flops(some_model, batch) for batch in batches] * options.rounds
     for (kind, dtype), taken in seconds.items():
         speed = statistics.median(f / s for f, s in zip(flops, taken, strict=True))
         columns = [f"{statistics.median(taken):9.4f}", ratio(taken, seconds.get(("none", dtype)), 8)]
         columns += [ratio(taken, seconds.get((kind, NEMATUS), seconds.get(("none", NEMATUS))), 10)]
-        memory = workers[kind]("memory") / 1024 if dtype == NEMATUS else peak_memory(options, kind, dtype)
-        columns += [f"{speed / 1e9:8.0f}{speed / rate:7.2f}{memory:7.0f}{max(first[kind, dtype]):9.1f}"]
+        columns += [f"{speed / 1e9:8.0f}{speed / rate:7.2f}{max(first[kind, dtype]):9.1f}"]
+        if options.memory:
+            mib = workers[kind]("memory") / 1024 if dtype == NEMATUS else peak_memory(options, kind, dtype)
+            columns.append(f"{mib:7.0f}")
         print(f"{kind:11}{dtype:15}{''.join(columns)}", flush=True)
 
 
@@ -193,6 +196,7 @@ def main():
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=[*KINDS, "l2norm"])
     parser.add_argument("--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"])
     parser.add_argument("--rounds", type=int, default=5, help="times that each batch is used")
+    parser.add_argument("--memory", action="store_true", help="measure memory too, each alone")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
