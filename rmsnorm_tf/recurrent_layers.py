@@ -39,12 +39,17 @@ class _NormalizedRNN(keras.layers.RNN):
         stateful: bool = False,
         unroll: bool = False,
         zero_output_for_mask: bool = False,
+        use_cudnn: str | bool = "auto",
         activity_regularizer: Any = None,
         name: str | None = None,
         dtype: Any = None,
         trainable: bool = True,
         **cell_arguments: Any,
     ) -> None:
+        if use_cudnn not in ("auto", False):
+            raise ValueError(
+                f'use_cudnn must be "auto" or False, got {use_cudnn!r}: cuDNN has no norm inside. Drop it.'
+            )
         super().__init__(
             self.cell_class(units, name="cell", dtype=dtype, trainable=trainable, **cell_arguments),
             return_sequences=return_sequences,
@@ -103,6 +108,7 @@ class RMSNormGRU(_NormalizedRNN):
         stateful: Whether a batch begins with the states that the one before it ended with.
         unroll: Whether to write the loop out, which needs a known number of time steps.
         zero_output_for_mask: Whether a masked time step gives zeros, and not the output before it.
+        use_cudnn: "auto" (default) or False, which are the same: cuDNN has no kernel with a norm inside.
         activity_regularizer: For the output.
         name: Of the layer.
         dtype: Of the layer, or its policy.

@@ -42,6 +42,13 @@ def test_without_normalization_a_layer_is_that_of_keras(layer_class, keras_class
             assert_close(a, e, factor=5)
 
 
+def test_arguments_of_keras_that_have_nothing_to_choose():
+    for use_cudnn in ("auto", False):
+        assert RMSNormGRU(UNITS, use_cudnn=use_cudnn, implementation=1).cell.units == UNITS
+    with pytest.raises(ValueError, match='use_cudnn must be "auto" or False, got True: cuDNN has no norm inside'):
+        RMSNormLSTM(UNITS, use_cudnn=True)
+
+
 OPTIONS = {
     "last": {},
     "sequences": {"return_sequences": True},
