@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import keras
+import tensorflow as tf
 
 from rmsnorm_tf.equation import check_epsilon
 
@@ -148,6 +149,8 @@ def _why_not(graph, tensor, reasons):
         return made
     if tensor in graph.outputs:
         return f"the output of {layer.name} is an output of the model"
+    if _any_inside(layer, "activity_regularizer"):
+        return f"the output of {layer.name} also goes to an activity regularizer"
     for call in graph.takers[tensor]:
         taken = _why_not_taken(graph, tensor, call, reasons)
         if taken:
@@ -193,9 +196,10 @@ def _why_no_map(graph, call):
         return f"{layer.name} adds a constant, or tensors of unlike sizes"
     if not weights_to_centre(layer):
         return f"{layer.name} ({type(layer).__name__}) is not known to be an affine map"
-    if getattr(layer, "activation", None) not in (None, keras.activations.linear):
-        return f"{layer.name} has the activation {keras.activations.serialize(layer.activation)}"
-    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+    activation = getattr(layer, "activation", None)
+    if activation not in (None, keras.activations.linear):
+        return f"{layer.name} has the activation {getattr(activation, '__name__', type(activation).__name__)}"
+    if _any_inside(layer, "lora_enabled") or _any_inside(layer, "quantization_mode"):
         return f"{layer.name} is quantized or has LoRA weights"
     if getattr(layer, "data_format", "channels_last") != "channels_last":
         return f"{layer.name} has its channels first, not on the last axis"
@@ -207,6 +211,12 @@ def _why_no_map(graph, call):
         if layer.weights[i].constraint is not None:
             return f"{layer.name} has a constraint on its {layer.weights[i].name}, which centring might break"
     return None
+
+
+def _any_inside(layer, attribute):
+    """Whether a layer, or one inside it, has something under this name."""
+    inside = tf.train.TrackableView(layer).descendants() if isinstance(layer, keras.Layer) else []
+    return any(getattr(inner, attribute, None) for inner in inside)
 
 
 def _is_centred_already(graph, call):

@@ -64,7 +64,7 @@ def fold_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Folding]]:
 
     Raises:
         TypeError: The model is subclassed, so that its calls are not known.
-        ValueError: The model has no input yet.
+        ValueError: The model has no input yet, or a layer with weights that its config does not tell of.
 
     Reference:
         Jiang et al. 2023, arXiv 2305.14858, section 3.
@@ -90,7 +90,7 @@ def replace_layer_norm(model: keras.Model) -> keras.Model:
 
     Raises:
         TypeError: The model is subclassed.
-        ValueError: The model has no input yet.
+        ValueError: The model has no input yet, or a layer with weights that its config does not tell of.
     """
     _check_model(model)
 
@@ -167,8 +167,8 @@ def _rebuilt(model, convert: Callable[[keras.Layer], tuple[keras.Layer, Weights 
         # What such a layer learned by `adapt`, or its function, is not in its config, and it is never trained.
         if not isinstance(layer, keras.Layer) or hasattr(layer, "adapt") or isinstance(layer, keras.layers.Lambda):
             return layer
-        made.append(convert(layer))
-        return made[-1][0]
+        made.append((layer, *convert(layer)))
+        return made[-1][1]
 
     if isinstance(model, keras.Sequential):
         [x] = model.inputs
@@ -178,10 +178,24 @@ def _rebuilt(model, convert: Callable[[keras.Layer], tuple[keras.Layer, Weights 
         # Of a model that was not compiled: the copy is not either.
         plain = keras.Model(model.input, model.output, name=model.name)
         copy = keras.models.clone_model(plain, clone_function=clone)
-    for layer, weights in made:
+    for original, layer, weights in made:
         if weights is not None:
-            layer.set_weights(weights)
+            _set_weights(layer, weights)
+            for own, theirs in zip(layer.weights, original.weights, strict=True):
+                own.trainable = theirs.trainable  # the config does not say what is frozen inside a layer
     return copy
+
+
+def _set_weights(layer, weights):
+    if isinstance(layer, RMSNormalization):
+        # For axis=(-1, 1) a LayerNormalization holds its gain in that order, and reads it in the order of the axes.
+        weights = [np.reshape(w, own.shape) for w, own in zip(weights, layer.weights, strict=True)]
+    if [w.shape for w in weights] != [tuple(own.shape) for own in layer.weights]:
+        raise ValueError(
+            f"The copy that the config of {layer.name!r} ({type(layer).__name__}) makes has other weights than the "
+            "layer: it may be quantized, or have LoRA weights, inside. Convert the model before that is done to it."
+        )
+    layer.set_weights(weights)
 
 
 def _as_rms_normalization(layer):

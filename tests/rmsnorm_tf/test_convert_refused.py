@@ -93,6 +93,22 @@ REFUSED = {
     "input": (after(), "x is an input of the model"),
     "constraint": (after(dense(kernel_constraint="max_norm")), "dense has a constraint on its kernel"),
     "bias constraint": (after(dense(bias_constraint="non_neg")), "dense has a constraint on its bias"),
+    "activity regularizer": (
+        after(dense(activity_regularizer="l2")),
+        "the output of dense also goes to an activity regularizer",
+    ),
+    "activity regularizer inside": (
+        lambda x: norm("norm")(layers.MultiHeadAttention(2, 3, activity_regularizer="l2", name="attention")(x, x)),
+        "the output of attention also goes to an activity regularizer",
+    ),
+    "activity regularizer on a sum": (
+        lambda x: norm("norm")(layers.Add(activity_regularizer="l2", name="sum")([dense()(x), dense("other")(x)])),
+        "the output of sum also goes to an activity regularizer",
+    ),
+    "a layer as activation": (
+        after(dense(activation=layers.LeakyReLU(0.1))),
+        "dense has the activation LeakyReLU",
+    ),
     "groups": (after(layers.Conv1D(6, 1, groups=3, name="conv")), "conv has groups"),
     "diagonal": (
         after(layers.EinsumDense("abc,c->abc", (None, 6), name="einsum")),
@@ -130,6 +146,25 @@ def test_a_map_with_lora_weights_is_refused():
     model.get_layer("dense").enable_lora(2)
     _, report = fold_layer_norm(model)
     assert report == [Folding("norm", False, "dense is quantized or has LoRA weights")]
+
+
+def test_a_quantized_map_inside_attention_is_refused():
+    policy = keras.dtype_policies.DTypePolicyMap("float32")
+    policy["attention/attention_output"] = keras.dtype_policies.get("int8_from_float32")
+    x = keras.Input((4, 6))
+    y = layers.MultiHeadAttention(2, 3, dtype=policy, name="attention")(x, x)
+    _, report = fold_layer_norm(keras.Model(x, norm("norm")(y)))
+    assert report == [Folding("norm", False, "attention is quantized or has LoRA weights")]
+
+
+@pytest.mark.parametrize("change", [lambda dense: dense.enable_lora(2), lambda dense: dense.quantize("int8")])
+def test_weights_that_no_copy_has_are_named(change):
+    x = keras.Input((4, 6))
+    attention = layers.MultiHeadAttention(2, 3, name="attention")
+    model = keras.Model(x, norm("norm")(attention(x, x)))
+    change(attention.output_dense)
+    with pytest.raises(ValueError, match=r"the config of 'attention' \(MultiHeadAttention\) makes has other weights"):
+        fold_layer_norm(model)
 
 
 @pytest.mark.filterwarnings("ignore:.*rms_scaling")

@@ -1,0 +1,42 @@
+"""Conversion by a plain swap."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from rmsnorm_tf import RMSNormGRU, RMSNormLSTM, replace_layer_norm
+from tests import reference
+from tests.cases import assert_close
+from tests.folding import LN, layers, norm, with_drawn_weights
+
+
+def test_replace_swaps_every_layer_and_keeps_the_weights():
+    x = keras.Input((4, 6), name="x")
+    y = norm("on_input")(x)
+    y = norm("over_two", axis=(1, 2))(layers.Activation("relu")(y))
+    y = RMSNormLSTM(4, name="lstm", **LN)(y)
+    y = layers.Bidirectional(RMSNormGRU(4, name="gru", **LN), name="both")(y)
+    inner = keras.Sequential([keras.Input((4, 8)), norm("norm", center=False)], name="inner")
+    model = with_drawn_weights(keras.Model(x, inner(y)))
+    replaced = replace_layer_norm(model)
+    for a, b in zip(replaced.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert not any(isinstance(t, layers.LayerNormalization) for t in tf.train.TrackableView(replaced).descendants())
+    assert replaced.get_layer("over_two").axis == (1, 2)
+    assert replaced.get_layer("lstm").cell.normalization == "rms"
+
+
+def test_replace_keeps_a_gain_over_axes_in_the_order_of_keras():
+    """A LayerNormalization over (-1, 1) has weights of shape (6, 4), which it reads as (4, 6)."""
+    x = keras.Input((4, 6))
+    model = with_drawn_weights(keras.Model(x, norm("norm", axis=(-1, 1), epsilon=1e-6)(x)))
+    data = np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
+    data -= data.mean((1, 2), keepdims=True)
+    assert_close(replace_layer_norm(model)(data), model(data), factor=5)
+
+
+def test_replace_computes_rms_norm():
+    model = with_drawn_weights(keras.Sequential([keras.Input((6,)), norm("norm", epsilon=1e-4)]))
+    x = np.random.default_rng(0).normal(2.0, size=(3, 6)).astype(np.float32)
+    gain, offset = model.get_weights()
+    assert_close(replace_layer_norm(model)(x), reference.rms_norm(x, gain, offset, epsilon=1e-4))
