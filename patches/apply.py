@@ -8,12 +8,11 @@
 
 DIR is the folder that contains `nmt/` or `nematus/`, a checkout or a copy; git is not used.
 
-The `index` line of a patch holds the ids of a file before and after it. An id is the SHA-1 of a
-short header and the file's bytes, so the id of a file tells how many patches it has: none
-(pristine), k of n, or that it is none of the states known here (drifted) and must not be touched.
-Which Nematus a tree is, and so which series is for it, is told by the ids of its files, too.
-Every file is looked at before any is written; a new file is written beside the old one and renamed
-over it. A file whose lines all end in CRLF is treated as if they ended in LF, and keeps its CRLF.
+The `index` line of a patch holds the ids that git gives to a file before and after it. So the id of
+a file tells how many patches it has: none (pristine), k of n, or that it is none of the states known
+here (drifted) and must not be touched; and the ids of a Nematus tell which series is for it. Every
+file is looked at before any is written, and written beside the old one and renamed over it. A file
+whose lines all end in CRLF is treated as if they ended in LF, and keeps its CRLF.
 
 The exit status is 0 when all is well or nothing is left to do, and 2 otherwise.
 """
@@ -36,7 +35,6 @@ _FILE = re.compile(
     rb"a/(\S+) b/\1\n(?:new file mode [0-7]{6}\n)?index ([0-9a-f]{40})\.\.([0-9a-f]{40})(?: [0-7]{6})?\n"
     rb"--- (?:a/\1|/dev/null)\n\+\+\+ b/\1\n"
 )
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _VERBS = {"apply": "applied", "revert": "reverted", "check": "would apply"}
 
 
@@ -45,41 +43,72 @@ class Refused(Exception):
 
 
 class Hunk(NamedTuple):
-    """The `old` lines, which begin at line `old_at` (from 0), become `new` at line `new_at`."""
+    """The `old` lines, which begin at line `place` (from 0), become `new`. A line of context is in both."""
 
-    old_at: int
+    place: int
     old: list[bytes]
-    new_at: int
     new: list[bytes]
 
 
 class Change(NamedTuple):
     """What one patch does to one file, pinned by the ids of the file before and after."""
 
+    patch: str
+    path: str
     old_id: str
     new_id: str
     hunks: list[Hunk]
     places: list[str]  # In words, for somebody who makes the change by hand: one for each hunk, or none.
 
-    def reverse(self) -> Change:
-        hunks = [Hunk(hunk.new_at, hunk.new, hunk.old_at, hunk.old) for hunk in self.hunks]
-        return Change(self.new_id, self.old_id, hunks, self.places)
 
-
-class Patch(NamedTuple):
-    """One patch of a series: its file name, and what it changes by path."""
+class Series(NamedTuple):
+    """The patches that a file `series` lists, what it says about them, and all that they change, in order."""
 
     name: str
-    changes: dict[str, Change]
+    about: list[str]
+    patches: list[str]
+    changes: list[Change]
 
 
 class File(NamedTuple):
-    """A file of the tree: its content with LF endings, if it is there, and what else it is on disk."""
+    """A file of the tree: its content with LF endings, if it is there, what else it is on disk, and its changes."""
 
+    path: str
     location: Path
     text: bytes | None
     crlf: bool
     mode: int
+    changes: list[Change]
+
+    @property
+    def ids(self) -> list[str]:
+        return [self.changes[0].old_id] + [change.new_id for change in self.changes]
+
+    @property
+    def has_drifted(self) -> bool:
+        return blob_id(self.text) not in self.ids
+
+    @property
+    def count(self) -> int:
+        """How many of its changes it has: by its id or, if it has drifted, by the lines that are in it."""
+        if not self.has_drifted:
+            return self.ids.index(blob_id(self.text))
+        text = b"\n" + self.text
+        for k, change in enumerate(self.changes):
+            for hunk in change.hunks:
+                _, there, text = text.partition(b"\n" + b"\n".join(hunk.new).strip(b"\n"))
+                if not there:
+                    return k
+        return len(self.changes)
+
+    def count_in(self, patches: list[str]) -> int:
+        """Returns how many of its changes these patches make."""
+        return sum(change.patch in patches for change in self.changes)
+
+    @property
+    def beside(self) -> Path:
+        """Where its new content is written before it takes its place."""
+        return self.location.with_name(f".{self.location.name}.patched")
 
 
 def blob_id(text: bytes | None) -> str:
@@ -98,102 +127,70 @@ def _damaged(name: str, what: str) -> NoReturn:
     )
 
 
-def _parse_hunk(name: str, text: bytes) -> Hunk:
-    header, *lines = text.rstrip(b"\n").split(b"\n")
-    place = _HUNK.match(header)
-    old = [line[1:] for line in lines if line.startswith((b" ", b"-"))]
-    new = [line[1:] for line in lines if line.startswith((b" ", b"+"))]
-    if not place or any(not line.startswith((b" ", b"-", b"+")) for line in lines):
-        _damaged(name, f"the hunk '{header.decode()}' has a line that is not part of a diff")
-    old_line, old_count, new_line, new_count = (int(group or b"1") for group in place.groups())
-    if (len(old), len(new)) != (old_count, new_count):
-        _damaged(name, f"the hunk '{header.decode()}' has more or fewer lines than it says")
-    # A side without lines states the line it comes after, any other side its first line.
-    return Hunk(old_line - bool(old), old, new_line - bool(new), new)
-
-
-def parse_patch(name: str, text: bytes) -> Patch:
-    """Reads a mail-formatted patch that changes or adds text files."""
-    changes = {}
+def parse_patch(name: str, text: bytes) -> list[Change]:
+    """Reads a mail-formatted patch that changes or adds text files. What its hunks are worth, their ids will tell."""
+    changes = []
     message, *parts = re.split(rb"^diff --git ", text, flags=re.M)
     for part in parts:
-        header, *hunks = re.split(rb"^(?=@@ )", part, flags=re.M)
+        header, *pairs = re.split(rb"^@@ -(\d+).*\n", part, flags=re.M)
         file = _FILE.fullmatch(header)
-        if not file or not hunks:
+        if not file or not pairs:
             _damaged(name, "a file in it has no header with full ids in the index line, or no hunk")
         path, old_id, new_id = (group.decode() for group in file.groups())
         places = re.findall(rf"^Where: {re.escape(path)}: (.+)$", message.decode(), flags=re.M)
-        changes[path] = Change(old_id, new_id, [_parse_hunk(name, hunk) for hunk in hunks], places)
-    if not changes:
-        _damaged(name, "it has no diff")
-    return Patch(name, changes)
+        hunks = []
+        for line_number, body in zip(pairs[::2], pairs[1::2]):
+            old, new = (re.findall(rb"^[ %s](.*)$" % sign, body, flags=re.M) for sign in (b"-", b"+"))
+            hunks.append(Hunk(int(line_number) - bool(old), old, new))  # Without old lines, it is the line before.
+        changes.append(Change(name, path, old_id, new_id, hunks, places))
+    return changes or _damaged(name, "it has no diff")
 
 
-def read_series(folder: Path) -> list[str]:
-    """Returns the lines of `folder/series`: the patches, and comments, which begin with #."""
+def load_series(folder: Path) -> Series:
+    """Reads the patches that `folder/series` lists, in order."""
+    series = Series(folder.name, [], [], [])
     try:
-        return (folder / "series").read_text(encoding="utf-8").splitlines()
+        for line in (folder / "series").read_text(encoding="utf-8").splitlines():
+            if line.startswith("# "):
+                series.about.append(line[2:])
+            else:
+                series.patches.append(Path(line).name)
+                series.changes.extend(parse_patch(series.patches[-1], _to_lf((folder / line).read_bytes())))
     except (OSError, UnicodeDecodeError) as error:
         _damaged(f"the series {folder.name}", str(error))
+    return series if series.patches else _damaged(f"the series {folder.name}", "it lists no patch")
 
 
-def load_series(folder: Path) -> list[Patch]:
-    """Reads the patches that `folder/series` lists, in order, each starting where the last ends."""
-    patches, last = [], {}
-    for name in (line for line in read_series(folder) if not line.startswith("#")):
-        try:
-            text = _to_lf((folder / name).read_bytes())
-        except OSError as error:
-            _damaged(f"the series {folder.name}", str(error))
-        patch = parse_patch(Path(name).name, text)
-        for path, change in patch.changes.items():
-            if last.setdefault(path, change.old_id) != change.old_id:
-                before = f"{path} {change.old_id[:12]}, but the one before ends at {last[path][:12]}"
-                _damaged(patch.name, f"it starts from {before}")
-            last[path] = change.new_id
-        patches.append(patch)
-    if not patches:
-        _damaged(f"the series {folder.name}", "it lists no patch")
-    return patches
-
-
-def expected_ids(patches: list[Patch], path: str) -> list[str]:
-    """Returns the ids of a file after none, one, ... and all of the patches."""
-    changes = [patch.changes.get(path) for patch in patches]
-    ids = [next(change.old_id for change in changes if change)]
-    for change in changes:
-        ids.append(change.new_id if change else ids[-1])
-    return ids
-
-
-def find_series(target: Path) -> str:
-    """Returns the name of the series for the tree: for a Nematus, the one that knows most of its files."""
+def find_series(target: Path) -> Series:
+    """Returns the series for the tree: for a Nematus, the one that knows most of its files."""
     if (target / "nmt").is_dir():
-        return "nmt"
+        return load_series(HERE / "nmt")
     if not (target / "nematus").is_dir():
         what = "contains no nmt/ and no nematus/" if target.is_dir() else "is no folder"
         raise Refused(f"{target} {what}; give the folder that contains one of them")
     files = {f"nematus/{file.name}": file for file in (target / "nematus").glob("*.py") if file.is_file()}
     found = {path: blob_id(_to_lf(file.read_bytes())) for path, file in files.items()}
-    known = {}
-    for folder in sorted(file.parent for file in HERE.glob("nematus-*/series")):
-        patches = load_series(folder)
-        ids = {path: expected_ids(patches, path) for patch in patches for path in patch.changes}
-        known[folder.name] = sum(found.get(path) in ids[path] for path in ids if ids[path][0] != ABSENT)
-    if any(known.values()):
-        return max(known, key=known.__getitem__)
+    there = [load_series(file.parent) for file in sorted(HERE.glob("nematus-*/series"))]
+
+    def known(series: Series) -> int:
+        changes = [change for change in series.changes if change.old_id != ABSENT]
+        return len({change.path for change in changes if found.get(change.path) in (change.old_id, change.new_id)})
+
+    if any(map(known, there)):
+        return max(there, key=known)
     old = dict(line.split(" ", 1) for line in (HERE / "nematus-common/old").read_text().splitlines())
     name = f"Nematus {old.get(found.get('nematus/nmt.py'), '')}".strip()
     what = "on Theano" if "nematus/theano_util.py" in found else "of a version that is not known here"
-    versions = ", ".join(name.partition("-")[2] for name in known)
+    versions = ", ".join(series.name.partition("-")[2] for series in there)
     raise Refused(f"{target} is {name}, {what}; nothing was changed; check out one of {versions}")
 
 
-def read_file(target: Path, path: str, optional: bool) -> File:
+def read_file(target: Path, changes: list[Change]) -> File:
     """Reads a file of the tree, following links, so that a link stays one when it is written."""
+    path = changes[0].path
     location = (target / path).resolve()
-    if optional and not location.exists():
-        return File(location, None, False, 0o644)
+    if changes[0].old_id == ABSENT and not location.exists():
+        return File(path, location, None, False, 0o644, changes)
     if not location.is_file():
         raise Refused(f"{path} is no file in {target}; nothing was changed; restore it")
     data = location.read_bytes()
@@ -203,159 +200,124 @@ def read_file(target: Path, path: str, optional: bool) -> File:
             f"{path} has both LF and CRLF line endings; nothing was changed; "
             "restore the file, or give all its lines the same ending"
         )
-    return File(location, text, text != data, stat.S_IMODE(location.stat().st_mode))
+    return File(path, location, text, text != data, stat.S_IMODE(location.stat().st_mode), changes)
 
 
-def read_files(target: Path, patches: list[Patch]) -> dict[str, File]:
-    """Reads what the patches change, by path. A file that they add will end its lines as the others do."""
-    paths = {path: expected_ids(patches, path)[0] == ABSENT for patch in patches for path in patch.changes}
-    files = {path: read_file(target, path, optional) for path, optional in paths.items()}
-    crlf = any(file.crlf for file in files.values())
-    return {path: file._replace(crlf=crlf) if file.text is None else file for path, file in files.items()}
+def read_files(target: Path, series: Series) -> list[File]:
+    """Reads what the patches change. A file that they add will end its lines as the others do."""
+    paths = dict.fromkeys(change.path for change in series.changes)
+    files = [read_file(target, [change for change in series.changes if change.path == path]) for path in paths]
+    crlf = any(file.crlf for file in files)
+    return [file._replace(crlf=crlf) if file.text is None else file for file in files]
 
 
-def count_applied(file: File, path: str, patches: list[Patch]) -> int:
-    """Returns how many patches a file has: by its id or, if it has drifted, by the lines that are in it.
-
-    Patches that leave it alone count as applied.
-    """
-    ids, found = expected_ids(patches, path), blob_id(file.text)
-    if found in ids:
-        return max(k for k, id_ in enumerate(ids) if id_ == found)
-    for k, patch in enumerate(patches):
-        text = b"\n" + file.text
-        for hunk in patch.changes[path].hunks if path in patch.changes else []:
-            _, there, text = text.partition(b"\n" + b"\n".join(hunk.new).strip(b"\n"))
-            if not there:
-                return k
-    return len(patches)
+def describe(files: list[File], series: Series) -> str:
+    """Says in words which state the tree is in."""
+    state = "interrupted: some files have more of the patches than others; apply or revert mends it"
+    for k in range(len(series.patches) + 1):
+        if all(file.count == file.count_in(series.patches[:k]) for file in files):
+            state = f"applied {k} of {len(series.patches)}" if k else "pristine"
+    return f"{series.name}: {state}"
 
 
-def explain_drift(file: File, path: str, patches: list[Patch], undo: bool) -> str:
+def explain_drift(file: File, undo: bool) -> str:
     """Says that the id of a file is not known here, and what somebody can do about it."""
-    names = ["pristine"] + [f"after {patch.name}" for patch in patches]
-    ids = dict(zip(reversed(expected_ids(patches, path)), reversed(names)))
-    known = ", ".join(f"{'absent' if id_ == ABSENT else id_[:12]} ({ids[id_]})" for id_ in reversed(ids))
-    said = f"{path} has drifted: its id is {blob_id(file.text)[:12]}, expected is one of {known}; nothing was changed; "
-    if "absent" in known:
+    states = ["pristine"] + [f"after {change.patch}" for change in file.changes]
+    known = [f"{'absent' if id_ == ABSENT else id_[:12]} ({state})" for id_, state in zip(file.ids, states)]
+    said = f"{file.path} has drifted: its id is {blob_id(file.text)[:12]}, expected is one of {', '.join(known)}; "
+    said += "nothing was changed; "
+    if file.ids[0] == ABSENT:
         return said + "move the file away"
     said += f"restore the file, or by hand {'take out' if undo else 'put in'} the lines of the patch"
-    for change in (patch.changes[path] for patch in patches if path in patch.changes):
+    for change in file.changes:
         for place, hunk in zip(change.places, change.hunks):
             said += f"\n  {place}:" + "".join("\n" + f"    {line.decode()}".rstrip() for line in hunk.new)
     return said
 
 
-def describe(counts: dict[str, int], patches: list[Patch]) -> str:
-    """Says in words which state the tree is in, from the number of patches that each file has."""
-    total = len(patches)
-    for k in range(total + 1):
-        # With k patches a file also has those after them that leave it alone.
-        has = {path: next((i for i in range(k, total) if path in patches[i].changes), total) for path in counts}
-        if has == counts:
-            return f"applied {k} of {total}" if k else "pristine"
-    return "interrupted: some files have more of the patches than others; apply or revert mends it"
-
-
-def rewrite(text: bytes | None, change: Change, name: str) -> bytes | None:
-    """Returns the text after the change. Places are exact: the id before says what is there."""
+def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | None:
+    """Returns the text after the change, or before it. Places are exact: the id says what is there."""
+    start, goal = (change.new_id, change.old_id) if undo else (change.old_id, change.new_id)
+    if blob_id(text) != start:
+        _damaged(change.patch, f"it starts from {start[:12]}, but the file is {blob_id(text)[:12]} then")
     lines = (text or b"").split(b"\n")
-    result, position = [], 0
-    for hunk in change.hunks:
-        end = hunk.old_at + len(hunk.old)
-        if hunk.old_at < position or lines[hunk.old_at : end] != hunk.old:
-            _damaged(name, f"line {hunk.old_at + 1} of the file is not what its hunk says")
-        result += lines[position : hunk.old_at] + hunk.new
-        position = end
-    result = b"\n".join(result + lines[position:])
-    result = None if change.new_id == ABSENT and not result else result
-    if blob_id(result) != change.new_id:
-        _damaged(name, f"its hunks give {blob_id(result)[:12]}, it says {change.new_id[:12]}")
+    # In an order in which no place has moved yet, or each is back already.
+    for hunk in change.hunks if undo else reversed(change.hunks):
+        old, new = (hunk.new, hunk.old) if undo else (hunk.old, hunk.new)
+        if lines[hunk.place : hunk.place + len(old)] != old:
+            _damaged(change.patch, f"line {hunk.place + 1} of the file is not what its hunk says")
+        lines[hunk.place : hunk.place + len(old)] = new
+    result = None if goal == ABSENT and lines == [b""] else b"\n".join(lines)
+    if blob_id(result) != goal:
+        _damaged(change.patch, f"its hunks give {blob_id(result)[:12]}, it says {goal[:12]}")
     return result
 
 
-def require_writable(files: dict[str, File]) -> None:
-    """Raises when a file is read-only. The mode counts, because an administrator may write all."""
-    for path, file in files.items():
-        if file.location.exists() and not (file.mode & stat.S_IWUSR and os.access(file.location, os.W_OK)):
-            raise Refused(f"{path} is read-only; nothing was changed; make it writable (chmod u+w) and retry")
-
-
-def _beside(file: File) -> Path:
-    return file.location.with_name(f".{file.location.name}.patched")
-
-
-def write_files(files: dict[str, File]) -> None:
+def write_files(changed: list[File], files: list[File]) -> None:
     """Writes each file beside the old one, with its mode, and renames or removes when all are written."""
-    staged = []
+    written = [file for file in changed if file.text is not None]
     try:
-        for file in (file for file in files.values() if file.text is not None):
-            staged.append(file)
-            with open(_beside(file), "wb") as stream:
+        for file in written:
+            with open(file.beside, "wb") as stream:
                 stream.write(file.text.replace(b"\n", b"\r\n") if file.crlf else file.text)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(_beside(file), file.mode)
-        while staged:
-            os.replace(_beside(staged[0]), staged[0].location)
-            del staged[0]
-        for file in (file for file in files.values() if file.text is None):
+            os.chmod(file.beside, file.mode)
+        for file in written:
+            os.replace(file.beside, file.location)
+        for file in (file for file in changed if file.text is None):
             file.location.unlink()
     finally:
-        for file in staged:
-            _beside(file).unlink(missing_ok=True)
+        for file in files:
+            file.beside.unlink(missing_ok=True)  # This run's, if it failed, and those of one that was cut off.
 
 
-def change_tree(command: str, target: Path, through: str | None) -> None:
-    """Runs one command and prints what it does and the state before and after."""
-    series = find_series(target)
-    patches = load_series(HERE / series)
-    names = [patch.name for patch in patches]
+def tell_status(files: list[File], series: Series) -> None:
+    """Prints which version it is and which patches it has; raises when files have drifted."""
+    missing = {change.patch for file in files for change in file.changes[file.count :]}
+    for line in series.about:
+        print(f"  {line}")
+    for name in series.patches:
+        print(f"  {'not yet' if name in missing else 'applied'}  {name}")
+    drifted = [explain_drift(file, undo=not missing) for file in files if file.has_drifted]
+    if drifted:
+        raise Refused("\n".join(drifted))
+
+
+def change_tree(command: str, files: list[File], series: Series, through: str | None) -> None:
+    """Makes the files have all patches, none, or those up to the one that is named, and says how; or changes none."""
     undo = command == "revert"
-    goal = 0 if undo else len(patches)
+    goal = 0 if undo else len(series.patches)
     if through:
         wanted = through if through.endswith(".patch") else through + ".patch"
-        if wanted not in names:
-            raise Refused(f"there is no {wanted} here; name one of {', '.join(names)}")
-        goal = names.index(wanted) + (0 if undo else 1)
+        if wanted not in series.patches:
+            raise Refused(f"there is no {wanted} here; name one of {', '.join(series.patches)}")
+        goal = series.patches.index(wanted) + (0 if undo else 1)
 
-    files = read_files(target, patches)
-    counts = {path: count_applied(file, path, patches) for path, file in files.items()}
-    drifted = [path for path, file in files.items() if blob_id(file.text) not in expected_ids(patches, path)]
-    print(f"{series}: {describe(counts, patches)}")
-    if command == "status":
-        print("".join(f"  {line[2:]}\n" for line in read_series(HERE / series) if line.startswith("# ")), end="")
-        for k, name in enumerate(names):
-            print(f"  {'applied' if min(counts.values()) > k else 'not yet'}  {name}")
-        if drifted:
-            said = [explain_drift(files[path], path, patches, counts[path] == len(patches)) for path in drifted]
-            raise Refused("\n".join(said))
-        return
-
-    changed, manual, report = {}, {}, []
-    for k in reversed(range(goal, len(patches))) if undo else range(goal):
-        for path, change in patches[k].changes.items():
-            if (counts[path] > k) != undo:
-                continue
-            if path in drifted:
-                manual[path] = explain_drift(files[path], path, patches, undo)
-            else:
-                change = change.reverse() if undo else change
-                file = changed.get(path, files[path])
-                changed[path] = file._replace(text=rewrite(file.text, change, names[k]))
-                ids = f"{change.old_id[:12]} -> {change.new_id[:12]}"
-                report.append(f"  {_VERBS[command]} {names[k]}: {path} {ids}")
-    if manual:
-        raise Refused("\n".join(manual.values()))
-    require_writable(changed)
+    after, report, by_hand = [], [], []
+    for file in files:
+        k = file.count_in(series.patches[:goal])
+        steps = file.changes[k : file.count][::-1] if undo else file.changes[file.count : k]
+        if file.has_drifted:
+            if steps or file.ids[k] == ABSENT:
+                by_hand.append(explain_drift(file, undo))
+            steps = []
+        for change in steps:
+            before, file = file, file._replace(text=rewrite(file.text, change, undo))
+            ids = f"{blob_id(before.text)[:12]} -> {blob_id(file.text)[:12]}"
+            report.append(f"  {_VERBS[command]} {change.patch}: {file.path} {ids}")
+        after.append(file)
+    if by_hand:
+        raise Refused("\n".join(by_hand))
+    changed = [file for file, before in zip(after, files) if file != before]
+    for file in changed:  # The mode counts, because an administrator may write all.
+        if file.location.exists() and not (file.mode & stat.S_IWUSR and os.access(file.location, os.W_OK)):
+            raise Refused(f"{file.path} is read-only; nothing was changed; make it writable (chmod u+w) and retry")
     if command != "check":
-        for file in files.values():
-            _beside(file).unlink(missing_ok=True)  # From a run that was interrupted.
-        write_files(changed)
+        write_files(changed, files)
     print("\n".join(report or ["  nothing to do"]))
     if changed and command != "check":
-        counts.update((path, count_applied(file, path, patches)) for path, file in changed.items())
-        print(f"{series}: {describe(counts, patches)}")
+        print(describe(after, series))
 
 
 def main() -> int:
@@ -368,12 +330,16 @@ def main() -> int:
     if options.command == "status" and options.through:
         parser.error("status takes no --through: it tells about all patches")
     try:
-        change_tree(options.command, options.target, options.through)
-    except Refused as error:
-        print(f"apply.py: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"apply.py: {error}; mend that and run the same command again", file=sys.stderr)
+        series = find_series(options.target)
+        files = read_files(options.target, series)
+        print(describe(files, series))
+        if options.command == "status":
+            tell_status(files, series)
+        else:
+            change_tree(options.command, files, series, options.through)
+    except (Refused, OSError) as error:
+        advice = "" if isinstance(error, Refused) else "; mend that and run the same command again"
+        print(f"apply.py: {error}{advice}", file=sys.stderr)
         return 2
     return 0
 

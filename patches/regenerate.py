@@ -41,37 +41,36 @@ def run_git(folder: str, *arguments: str, text: bytes = b"") -> bytes:
     return subprocess.run(command, cwd=folder, env=environment, input=text, check=True, capture_output=True).stdout
 
 
-def known_states(patches: list[apply.Patch]) -> list[bytes]:
+def known_states(changes: list[apply.Change]) -> list[bytes]:
     """Returns the content that the file had for each patch, as far as it can be found out.
 
     The first is in the project's own repository, if that has it; each patch gives the next.
     """
-    base_id = patches[0].changes[PATH].old_id
-    command = ["git", "cat-file", "blob", base_id]
+    command = ["git", "cat-file", "blob", changes[0].old_id]
     found = subprocess.run(command, cwd=ROOT, capture_output=True)
     states = [found.stdout] if found.returncode == 0 else []
     try:
-        for patch in patches if states else []:
-            states.append(apply.rewrite(states[-1], patch.changes[PATH], patch.name))
+        for change in changes if states else []:
+            states.append(apply.rewrite(states[-1], change))
     except apply.Refused:
         pass  # Somebody is working on this patch: no merge for those after it.
     return states
 
 
-def export_series(text: bytes, patches: list[apply.Patch]) -> dict[str, bytes]:
+def export_series(text: bytes, series: apply.Series) -> dict[str, bytes]:
     """Applies the patches to the content of the file; returns them as they are then, by name."""
     exported = {}
     with tempfile.TemporaryDirectory() as folder:
         git = functools.partial(run_git, folder)
         git("init", "--quiet")
-        for state in known_states(patches):
+        for state in known_states(series.changes):
             git("hash-object", "-w", "--stdin", text=state)
         file = Path(folder, PATH)
         file.parent.mkdir()
         file.write_bytes(text)
         git("add", PATH)
         git("commit", "--quiet", "--message", "The file without patches")
-        for name in (patch.name for patch in patches):
+        for name in series.patches:
             before = git("rev-parse", "HEAD").decode().strip()
             try:
                 git("am", "--3way", str(SERIES / name))
@@ -94,14 +93,14 @@ def export_series(text: bytes, patches: list[apply.Patch]) -> dict[str, bytes]:
 def main() -> int:
     """Rewrites the patches that changed, says which, returns the exit status."""
     try:
-        patches = apply.load_series(SERIES)
+        series = apply.load_series(SERIES)
         text = (ROOT / PATH).read_bytes()
-        if apply.blob_id(text) in apply.expected_ids(patches, PATH)[1:]:
+        if apply.blob_id(text) in [change.new_id for change in series.changes]:
             raise apply.Refused(
                 f"{PATH} has patches applied, and patches are made from the pristine file; "
                 "run `python patches/apply.py revert .` first"
             )
-        exported = export_series(text, patches)
+        exported = export_series(text, series)
     except apply.Refused as error:
         print(f"regenerate.py: {error}", file=sys.stderr)
         return 2

@@ -245,6 +245,20 @@ def test_another_file_in_the_way_of_the_module_is_kept(tree):
     assert tree.snapshot() == before
 
 
+def test_a_module_that_was_edited_is_not_left_behind_in_silence(tree):
+    tree.apply("apply")
+    module = tree.root / MODULE
+    module.write_bytes(module.read_bytes().replace(b"EPSILON = 1e-5", b"EPSILON = 1e-6"))
+    before = tree.snapshot()
+    for command in ("revert", "apply", "status"):
+        result = tree.apply(command)
+        assert (result.returncode, f"{MODULE} has drifted" in result.stderr) == (2, True)
+        assert "move the file away" in result.stderr
+        assert tree.snapshot() == before
+    module.unlink()
+    assert tree.apply("revert").stdout.endswith(f"\n{tree.series}: pristine\n")
+
+
 def test_a_read_only_file_is_refused_before_anything_is_written(tree):
     (tree.root / tree.paths[-1]).chmod(0o444)
     before = tree.snapshot()
