@@ -118,7 +118,7 @@ def _weights(equation, x, scale, offset):
 
 
 def _implementation(equation, x, weights, fused):
-    key = (equation, tuple(x.shape), x.dtype, len(weights))
+    key = (equation, tuple(x.shape), x.dtype, len(weights), tf.executing_eagerly())
     if fused is None:
         fused = _compiling_pays(key, x)
     if not fused:
@@ -149,7 +149,7 @@ def _sightings(key):
 
 
 def _compile(equation, x, count):
-    """Compiles both passes for an input like x and `count` weights: calling what is traced already costs least."""
+    """Compiles both passes for an input like x and `count` weights."""
     for_forward, for_backward = {}, {}
     if not tf.config.list_logical_devices("GPU"):
         for_forward = {"row_sum": _sliced_row_sum}
@@ -165,15 +165,20 @@ def _compile(equation, x, count):
     like_x = tf.TensorSpec(x.shape, x.dtype)
     like_u = tf.TensorSpec([1 if a in equation.axes else size for a, size in enumerate(x.shape)], wide)
     like_weights = [tf.TensorSpec(equation.scale_shape(x.shape), wide)] * count
-    return functional.differentiable(
+    normalize = functional.differentiable(
         equation,
-        _trace(forward, like_x, *like_weights),
-        _trace(backward, like_x, like_u, like_x, like_u, *like_weights[:1]),
+        _trace(forward, like_x, *like_weights, jit_compile=True),
+        _trace(backward, like_x, like_u, like_x, like_u, *like_weights[:1], jit_compile=True),
     )
+    if not tf.executing_eagerly():
+        return normalize
+    # A custom gradient costs an eager call more than a small input does, and nothing inside of a function.
+    return _trace(normalize, like_x, *like_weights, jit_compile=False)
 
 
-def _trace(function, *specs):
-    return tf.function(function, jit_compile=True, autograph=False).get_concrete_function(*specs)
+def _trace(function, *specs, jit_compile):
+    """Traces a function for inputs like these: to call what is traced already costs least."""
+    return tf.function(function, jit_compile=jit_compile, autograph=False).get_concrete_function(*specs)
 
 
 # On a CPU, XLA vectorizes elementwise sums, but neither sums along a row nor long ones along a column. So these

@@ -129,10 +129,11 @@ class RMSNormalization(keras.layers.Layer):
     def call(self, inputs: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
         check_dtype("inputs", inputs.dtype)
         arrived = keras.backend.standardize_dtype(inputs.dtype)
-        # Never casts down.
-        x = tf.cast(inputs, keras.backend.result_type(arrived, self.compute_dtype))
+        casts = arrived != self.compute_dtype
+        if casts:  # but never down
+            inputs = tf.cast(inputs, keras.backend.result_type(arrived, self.compute_dtype))
         y = rms_norm(
-            x,
+            inputs,
             1 + self.scale if self.zero_centered_scale else self.scale,
             self.offset,
             axis=self.axis,
@@ -141,7 +142,7 @@ class RMSNormalization(keras.layers.Layer):
             epsilon=self.epsilon,
             fused=self.fused,
         )
-        return tf.cast(y, self.compute_dtype)
+        return tf.cast(y, self.compute_dtype) if casts else y
 
     def compute_output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
         check_dtype("inputs", inputs.dtype)
