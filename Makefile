@@ -72,8 +72,10 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/recurrent.py
 	$(BIN)/python benchmarks/convert.py
 
+# The insertions into Nematus too when there is a clone of it: NEMATUS=/path/to/clone make patches
 patches: .venv/installed
 	$(BIN)/python patches/regenerate.py
+	$(BIN)/python patches/regenerate_nematus.py $(NEMATUS)
 
 clean:
 	rm -rf .venv build

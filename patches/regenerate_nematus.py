@@ -1,6 +1,6 @@
 """Regenerates patches/nematus-*: the module from its source, places and ids from a clone of Nematus.
 
-    python patches/regenerate_nematus.py /path/to/clone
+    NEMATUS=/path/to/clone make patches
 
 To change the module, edit patches/nematus-common/rmsnorm.py; to change a line that is inserted or
 the place for it, edit the patch: in `@@ -N,0 ...` N is the line to insert after. Then run this: it
@@ -70,10 +70,19 @@ def main() -> int:
     common = HERE / "nematus-common"
     module = common / "add-module.patch"
     regenerated = {module: regenerate_module(module.read_bytes(), (common / "rmsnorm.py").read_bytes())}
-    for clone in sys.argv[1:2]:
-        for patch in sorted(HERE.glob("nematus-*/*.patch")):
+    clone = sys.argv[1] if len(sys.argv) > 1 else ""
+    try:
+        for patch in sorted(HERE.glob("nematus-*/*.patch")) if clone else ():
             if patch != module:
                 regenerated[patch] = regenerate_insertions(patch.read_bytes(), read_from(clone, patch.parent))
+    except (subprocess.CalledProcessError, OSError) as error:
+        said = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace").strip()
+        print(
+            f"regenerate_nematus.py: git cannot read the files of Nematus in {clone} ({said}); no patch was "
+            "changed; give a clone of Nematus with all its tags",
+            file=sys.stderr,
+        )
+        return 2
     for patch, text in regenerated.items():
         changed = text != patch.read_bytes()
         if changed:

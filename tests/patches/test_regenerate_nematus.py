@@ -1,0 +1,98 @@
+"""regenerate_nematus.py, on a repository of our own making that stands for a clone of Nematus."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PATCHES = Path(__file__).resolve().parents[2] / "patches"
+VERSIONS = ["v0.3", "v0.4", "v0.5", "master"]
+
+pytestmark = pytest.mark.usefixtures("git")
+
+
+def texts(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("nematus-*/*.patch")}
+
+
+class Copy:
+    """A copy of patches/, whose series name the commits of a repository with other files of the same names."""
+
+    def __init__(self, root: Path) -> None:
+        self.patches, self.clone = root / "patches", root / "clone"
+        shutil.copytree(PATCHES, self.patches, ignore=shutil.ignore_patterns("__pycache__"))
+        (self.clone / "nematus").mkdir(parents=True)
+        self.git("init", "--quiet")
+        for version in VERSIONS:
+            for path in self.paths(version):
+                lines = [f"{path} of {version}, line {k}\n" for k in range(1, 701)]
+                (self.clone / path).write_text("".join(lines))
+            self.git("add", ".")
+            self.git("commit", "--quiet", "--message", version)
+            series = self.patches / f"nematus-{version}" / "series"
+            commit = self.git("rev-parse", "HEAD").strip()
+            series.write_text(re.sub("commit [0-9a-f]{40}", f"commit {commit}", series.read_text()))
+
+    def paths(self, version: str) -> list[str]:
+        (patch,) = (PATCHES / f"nematus-{version}").glob("*.patch")
+        return re.findall(r"^\+\+\+ b/(.*)$", patch.read_text(), re.M)
+
+    def git(self, *arguments: str) -> str:
+        someone = ["-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"]
+        command = ["git", *someone, *arguments]
+        return subprocess.run(command, cwd=self.clone, check=True, capture_output=True, text=True).stdout
+
+    def regenerate(self, *arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, str(self.patches / "regenerate_nematus.py"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    return Copy(tmp_path)
+
+
+def test_without_a_clone_the_module_alone_is_made_anew(copy):
+    before = texts(copy.patches)
+    assert copy.regenerate().returncode == 0
+    assert texts(copy.patches) == before
+    module = copy.patches / "nematus-common/rmsnorm.py"
+    module.write_bytes(module.read_bytes() + b"# One more line.\n")
+    said = copy.regenerate().stdout
+    assert said == "patches/nematus-common/add-module.patch: regenerated\n"
+    after = texts(copy.patches)
+    assert {name for name in after if after[name] != before[name]} == {"nematus-common/add-module.patch"}
+    assert after["nematus-common/add-module.patch"].endswith(b"\n+# One more line.\n")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_with_a_clone_the_patches_fit_its_files(copy, version):
+    (patch,) = (copy.patches / f"nematus-{version}").glob("*.patch")
+    text = patch.read_bytes()
+    (place, *_) = re.findall(rb"^@@ .*\n", text, re.M)
+    patch.write_bytes(text.replace(place, place + b"+# A line that is new.\n", 1))
+    result = copy.regenerate(str(copy.clone))
+    assert (result.returncode, result.stderr) == (0, "")
+    commit = re.search("commit ([0-9a-f]{40})", (patch.parent / "series").read_text())[1]
+    tree = copy.patches.parent / "tree"
+    copy.git("worktree", "add", "--quiet", "--detach", str(tree), commit)
+    before = {path: (tree / path).read_text() for path in copy.paths(version)}
+    subprocess.run(["git", "apply", "--check", "--unidiff-zero", str(patch)], cwd=tree, check=True)
+    apply = [sys.executable, str(copy.patches / "apply.py"), "apply", str(tree)]
+    assert subprocess.run(apply, capture_output=True, text=True).stdout.endswith("applied 2 of 2\n")
+    for path, text in before.items():
+        added = [line for line in (tree / path).read_text().splitlines() if line not in text.splitlines()]
+        assert ("# A line that is new." in added) == (path == copy.paths(version)[0])
+
+
+def test_what_is_no_clone_is_refused_in_one_line(copy, tmp_path):
+    before = texts(copy.patches)
+    for path in ("absent", str(tmp_path)):
+        result = copy.regenerate(path)
+        assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+        assert result.stderr.startswith("regenerate_nematus.py: ")
+        assert "give a clone of Nematus" in result.stderr
+    assert texts(copy.patches) == before
