@@ -167,6 +167,10 @@ def test_leaves_a_dirty_tree_as_dirty_as_it_was(tree):
     assert tree.git("status", "--porcelain") == before
 
 
+def test_status_says_that_master_has_rmsnorm_itself(tree):
+    assert ("has rmsnorm itself" in tree.apply("status").stdout) == (tree.version == "master")
+
+
 def test_stops_after_the_module(v03):
     assert v03.apply("apply", "--through", "add-module").stdout.endswith("nematus-v0.3: applied 1 of 2\n")
     assert v03.apply("revert", "--through", "add-rmsnorm").stdout.endswith("  nothing to do\n")

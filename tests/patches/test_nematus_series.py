@@ -99,8 +99,8 @@ def test_the_check_finds_what_is_wrong(old, new, fault):
 @pytest.mark.parametrize("file", SERIES, ids=lambda path: path.parent.name)
 def test_a_series_names_its_version_and_its_patches_make_a_chain(file):
     version = file.parent.name.partition("-")[2]
-    first, *names = file.read_text().splitlines()
-    assert re.fullmatch(rf"# Nematus {version}, commit [0-9a-f]{{40}}", first)
+    names = series(file)
+    assert re.match(rf"# Nematus {version}, commit [0-9a-f]{{40}}\n", file.read_text())
     assert names[0] == "../nematus-common/add-module.patch"
     assert sorted(names[1:]) == sorted(path.name for path in file.parent.glob("*.patch"))
     last = {}
