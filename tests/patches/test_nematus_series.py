@@ -66,6 +66,16 @@ def ids(text):
     return {file["path"]: (file["before"], file["after"]) for file in FILE.finditer(text)}
 
 
+def breaks(texts):
+    """Returns the files that one patch does not take up where the one before left them, or leaves as they were."""
+    last, found = {}, []
+    for path, (before, after) in (item for text in texts for item in ids(text).items()):
+        if last.get(path, before) != before or before == after:
+            found.append(path)
+        last[path] = after
+    return found
+
+
 def series(file):
     return [line for line in file.read_text().splitlines() if not line.startswith("#")]
 
@@ -103,12 +113,12 @@ def test_a_series_names_its_version_and_its_patches_make_a_chain(file):
     assert re.match(rf"# Nematus {version}, commit [0-9a-f]{{40}}\n", file.read_text())
     assert names[0] == "../nematus-common/add-module.patch"
     assert sorted(names[1:]) == sorted(path.name for path in file.parent.glob("*.patch"))
-    last = {}
-    for name in names:
-        for path, (before, after) in ids((file.parent / name).read_text()).items():
-            assert last.get(path, before) == before, f"{name} does not start where the one before ends"
-            assert before != after
-            last[path] = after
+    assert breaks([(file.parent / name).read_text() for name in names]) == []
+
+
+def test_the_check_of_the_chain_finds_where_it_breaks():
+    assert breaks([GOOD]) == []
+    assert breaks([GOOD, GOOD]) == list(ids(GOOD))
 
 
 def test_no_file_of_one_version_is_mistaken_for_another():
