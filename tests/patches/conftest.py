@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patches.trees import VERSIONS, Tree, copy_patches
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -66,3 +68,18 @@ def project(tmp_path: Path) -> Project:
 def git() -> None:
     if shutil.which("git") is None:
         pytest.skip("git is not installed, and it says what is right here")
+
+
+@pytest.fixture(scope="session")
+def patches(tmp_path_factory):
+    return copy_patches(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(params=VERSIONS)
+def tree(request, patches, tmp_path):
+    return Tree(patches, tmp_path / "tree", request.param)
+
+
+@pytest.fixture
+def v03(patches, tmp_path):
+    return Tree(patches, tmp_path / "tree", "v0.3")

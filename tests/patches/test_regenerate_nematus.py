@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PATCHES = Path(__file__).resolve().parents[2] / "patches"
-VERSIONS = ["v0.3", "v0.4", "v0.5", "master"]
+from tests.patches.trees import PATCHES, VERSIONS, pristine
 
 pytestmark = pytest.mark.usefixtures("git")
 
@@ -28,8 +27,7 @@ class Copy:
         self.git("init", "--quiet")
         for version in VERSIONS:
             for path in self.paths(version):
-                lines = [f"{path} of {version}, line {k}\n" for k in range(1, 701)]
-                (self.clone / path).write_text("".join(lines))
+                (self.clone / path).write_bytes(pristine(version, path))
             self.git("add", ".")
             self.git("commit", "--quiet", "--message", version)
             series = self.patches / f"nematus-{version}" / "series"

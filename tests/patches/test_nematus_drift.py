@@ -1,0 +1,125 @@
+"""apply.py on a Nematus that is not as known: what it says, and that it touches nothing."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.patches.trees import MODULE, VERSIONS, Tree, blob_id, pristine
+
+
+def test_a_drifted_file_is_named_with_what_to_insert_and_where(tree):
+    for path in tree.paths:
+        (tree.root / path).write_bytes(pristine(tree.version, path))
+    drifted = tree.root / tree.paths[0]
+    drifted.write_bytes(drifted.read_bytes() + b"# mine\n")
+    before = tree.snapshot()
+    result = tree.apply("apply")
+    assert result.returncode == 2
+    assert tree.snapshot() == before
+    first, *details = result.stderr.splitlines()
+    assert f"{tree.paths[0]} has drifted: its id is {blob_id(drifted.read_bytes())[:12]}" in first
+    assert blob_id(pristine(tree.version, tree.paths[0]))[:12] in first
+    assert "by hand put in" in first
+    assert re.match(r"  (after|as|in|among) .*:$", details[0]), details[0]
+    assert any("rmsnorm" in line for line in details)
+    assert tree.apply("status").stdout.startswith(f"{tree.series}: pristine\n  Nematus {tree.version}")
+
+
+def test_every_file_but_one_may_have_drifted_and_the_version_is_still_known(tree):
+    for path in tree.paths[1:]:
+        (tree.root / path).write_bytes(pristine(tree.version, path)[:-1])
+    result = tree.apply("apply")
+    assert result.stdout.startswith(tree.series)
+    assert all(f"{path} has drifted" in result.stderr for path in tree.paths[1:])
+
+
+def test_lines_put_in_by_hand_count_and_have_to_be_taken_out_by_hand(v03):
+    file = v03.root / "nematus/layers.py"
+    mine = file.read_bytes().replace(b"line 300\n", b"line 300, edited\n")
+    file.write_bytes(mine)
+    _, place, *lines = v03.apply("apply").stderr.splitlines()
+    assert place == "  after the class LayerNormLayer:"
+    block = "".join(line[4:] + "\n" for line in lines)
+    assert re.fullmatch(r"import rmsnorm\n\nLayerNormLayer = .*\n+", block)
+    by_hand = mine.replace(b"line 129\n", b"line 129\n" + block.encode())
+    file.write_bytes(by_hand)
+    assert v03.apply("apply").stdout.endswith("nematus-v0.3: applied 2 of 2\n")
+    assert file.read_bytes() == by_hand
+    refused = v03.apply("revert")
+    assert (refused.returncode, "by hand take out" in refused.stderr) == (2, True)
+    assert (v03.root / MODULE).exists()
+    file.write_bytes(mine)
+    assert v03.apply("revert").stdout.endswith("nematus-v0.3: pristine\n")
+    assert file.read_bytes() == mine
+    assert not (v03.root / MODULE).exists()
+
+
+def test_equal_lines_for_two_places_have_to_be_there_twice(patches, tmp_path):
+    tree = Tree(patches, tmp_path / "tree", "master")
+    file = tree.root / "nematus/transformer_blocks.py"
+    file.write_bytes(b"# mine\n" + file.read_bytes())
+    said = tree.apply("apply").stderr.split("  in AttentionBlock")[1].splitlines()[1:]
+    branch = "".join(line[4:] + "\n" for line in said if line.startswith("    ")).encode()
+    assert branch.count(b"else:") == 2
+    imports = tree.apply("apply").stderr.split("  after the imports:\n")[1].split("  in ")[0]
+    imports = "".join(line[4:] + "\n" for line in imports.splitlines()).encode()
+    file.write_bytes(imports + file.read_bytes() + branch[: len(branch) // 2])
+    assert tree.apply("apply").returncode == 2
+    file.write_bytes(file.read_bytes() + branch[len(branch) // 2 :])
+    assert tree.apply("apply").stdout.endswith("nematus-master: applied 2 of 2\n")
+
+
+def test_another_file_in_the_way_of_the_module_is_kept(tree):
+    (tree.root / MODULE).write_text("mine\n")
+    before = tree.snapshot()
+    result = tree.apply("apply")
+    assert (result.returncode, "move the file away" in result.stderr) == (2, True)
+    assert tree.snapshot() == before
+
+
+def test_a_module_that_was_edited_is_not_left_behind_in_silence(tree):
+    tree.apply("apply")
+    module = tree.root / MODULE
+    module.write_bytes(module.read_bytes().replace(b"EPSILON = 1e-5", b"EPSILON = 1e-6"))
+    before = tree.snapshot()
+    for command in ("revert", "apply", "status"):
+        result = tree.apply(command)
+        assert (result.returncode, f"{MODULE} has drifted" in result.stderr) == (2, True)
+        assert "move the file away" in result.stderr
+        assert tree.snapshot() == before
+    module.unlink()
+    assert tree.apply("revert").stdout.endswith(f"\n{tree.series}: pristine\n")
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"nmt.py": "an old one\n", "theano_util.py": ""}, ["Nematus wmt17.v0.3, on Theano", *VERSIONS]),
+        ({"nmt.py": "unknown\n", "theano_util.py": ""}, ["is Nematus, on Theano", *VERSIONS]),
+        ({"nmt.py": "unknown\n"}, ["not known here", *VERSIONS]),
+        ({}, ["not known here", *VERSIONS]),
+    ],
+)
+def test_other_trees_are_refused_by_name(patches, tmp_path, files, words):
+    copy = shutil.copytree(patches, tmp_path / "patches")
+    old = (copy / "nematus-common/old").read_text().splitlines()
+    assert [line.split()[1] for line in old] == ["v0.1", "v0.2", "v0.2.1", "wmt17.v0.3", "wmt17.v0.4"]
+    old[3] = f"{blob_id(b'an old one' + bytes([10]))} wmt17.v0.3"
+    (copy / "nematus-common/old").write_text("\n".join(old))
+    (tmp_path / "tree/nematus").mkdir(parents=True)
+    for name, text in files.items():
+        (tmp_path / "tree/nematus" / name).write_text(text)
+    result = subprocess.run(
+        [sys.executable, "-IS", str(copy / "apply.py"), "apply", str(tmp_path / "tree")], capture_output=True, text=True
+    )
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert all(word in result.stderr for word in words), result.stderr
+
+
+def test_the_inner_folder_is_refused(v03):
+    v03.root = v03.root / "nematus"
+    result = v03.apply("apply")
+    assert (result.returncode, "contains no nmt/ and no nematus/" in result.stderr) == (2, True)

@@ -1,0 +1,113 @@
+"""Trees of our own making that stand for a Nematus, and patches with the ids that fit them."""
+
+import hashlib
+import importlib.util
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+PATCHES = Path(__file__).resolve().parents[2] / "patches"
+MODULE = "nematus/rmsnorm.py"
+VERSIONS = ["v0.3", "v0.4", "v0.5", "master"]
+
+
+def blob_id(data):
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def pristine(version, path):
+    """Returns a file that stands for one of Nematus: every line is another."""
+    lines = [f"{path} of {version}, line {k}" for k in range(1, 701)]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def load(file):
+    """Imports a script of patches/, and what it imports, without a trace."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(file.parent)
+        patch.setitem(sys.modules, file.stem, module)
+        spec.loader.exec_module(module)
+        patch.delitem(sys.modules, "apply")
+    return module
+
+
+def copy_patches(folder):
+    """Returns a copy of patches/ in which those for Nematus fit the files that stand for it."""
+    tool = load(PATCHES / "regenerate_nematus.py")
+    copy = folder / "patches"
+    shutil.copytree(PATCHES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for version in VERSIONS:
+        for patch in (copy / f"nematus-{version}").glob("*.patch"):
+            text = tool.regenerate_insertions(patch.read_bytes(), lambda path, version=version: pristine(version, path))
+            # The places and the lines are those of the real patch.
+            assert re.sub(rb"(?m)^index .*$", b"", text) == re.sub(rb"(?m)^index .*$", b"", patch.read_bytes())
+            patch.write_bytes(text)
+    return copy
+
+
+CUT = """
+import os, pathlib, runpy, sys
+left = int(sys.argv.pop())
+def cut(real):
+    def function(*arguments, **options):
+        global left
+        left -= 1
+        if left < 0:
+            os._exit(9)
+        return real(*arguments, **options)
+    return function
+os.replace = cut(os.replace)
+real = pathlib.Path.unlink
+pathlib.Path.unlink = lambda self, *a, **k: (cut(real) if self.name == "rmsnorm.py" else real)(self, *a, **k)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+class Tree:
+    """A folder that stands for a Nematus of one version, and the patches for it."""
+
+    def __init__(self, patches: Path, root: Path, version: str) -> None:
+        self.patches, self.root, self.version, self.series = patches, root, version, f"nematus-{version}"
+        self.program = load(patches / "apply.py")
+        text = next((patches / self.series).glob("*.patch")).read_text()
+        self.paths = re.findall(r"^\+\+\+ b/(.*)$", text, re.M)
+        (root / "nematus").mkdir(parents=True)
+        for path in self.paths:
+            (root / path).write_bytes(pristine(version, path))
+        for path in self.paths:
+            (root / path).chmod(0o755 if path.endswith("nmt.py") else 0o644)
+        (root / "nematus/score.py").write_text("an unrelated file\n")
+
+    def apply(self, *arguments: str) -> subprocess.CompletedProcess:
+        """Runs apply.py in this process: it is faster so."""
+        self.program.sys.argv[:] = ["apply.py", arguments[0], str(self.root), *arguments[1:]]
+        with redirect_stdout(io.StringIO()) as said, redirect_stderr(io.StringIO()) as complained:
+            status = self.program.main()
+        return subprocess.CompletedProcess(arguments, status, said.getvalue(), complained.getvalue())
+
+    def cut(self, command: str, n: int) -> int:
+        """Runs apply.py in a process that ends, as in a power cut, when it renames or removes the n-th file."""
+        arguments = [str(self.patches / "apply.py"), command, str(self.root), str(n)]
+        return subprocess.run([sys.executable, "-ISc", CUT, *arguments], capture_output=True).returncode
+
+    def git(self, *arguments: str) -> str:
+        someone = ["-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"]
+        hidden = {"GIT_CEILING_DIRECTORIES": str(self.root.parent), "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(self.root)}
+        command = ["git", *someone, *arguments]
+        environment = {**os.environ, **hidden}
+        return subprocess.run(
+            command, cwd=self.root, env=environment, check=True, capture_output=True, text=True
+        ).stdout
+
+    def snapshot(self) -> dict[str, tuple[int, bytes]]:
+        return {f.name: (f.stat().st_mode, f.read_bytes()) for f in sorted((self.root / "nematus").iterdir())}
