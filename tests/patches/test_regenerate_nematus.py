@@ -1,5 +1,6 @@
 """regenerate_nematus.py, on a repository of our own making that stands for a clone of Nematus."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -40,8 +41,10 @@ class Copy:
 
     def git(self, *arguments: str) -> str:
         someone = ["-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"]
-        command = ["git", *someone, *arguments]
-        return subprocess.run(command, cwd=self.clone, check=True, capture_output=True, text=True).stdout
+        environment = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(self.clone)}
+        return subprocess.run(
+            ["git", *someone, *arguments], cwd=self.clone, env=environment, check=True, capture_output=True, text=True
+        ).stdout
 
     def regenerate(self, *arguments: str) -> subprocess.CompletedProcess:
         command = [sys.executable, str(self.patches / "regenerate_nematus.py"), *arguments]
