@@ -1,12 +1,14 @@
-"""The tests of nmt once more, on a copy with every patch of patches/nmt applied."""
+"""The tests of nmt to which the kind of normalization matters, on a copy with every patch of patches/nmt applied."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+ABOUT_KINDS = re.compile(r"\bkind\b|KINDS")
 COPY = """
 from pathlib import Path
 import nmt.normalization
@@ -25,8 +27,9 @@ def test_the_tests_of_nmt_pass_on_a_patched_copy(tmp_path):
     apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(tmp_path)]
     subprocess.run(apply, check=True, capture_output=True)
     (tmp_path / "tests" / "nmt" / "test_copy.py").write_text(COPY)
+    tests = [path for path in (tmp_path / "tests" / "nmt").glob("test_*.py") if ABOUT_KINDS.search(path.read_text())]
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-n", "2", "tests/nmt"],
+        [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-n", "2", *tests],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},  # rmsnorm_tf; nmt is found in the copy first
         capture_output=True,
