@@ -26,11 +26,23 @@ def interruptible() -> Iterator[None]:
     heeded = [each for each in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(each) is not signal.SIG_IGN]
     before = {number: signal.signal(number, ask) for number in heeded}
     try:
-        yield
+        with unmasked():
+            yield
     finally:
         _asked = None
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def unmasked() -> Iterator[None]:
+    """Raises `Interrupted` also where a library caught it and raised something else."""
+    try:
+        yield
+    except Exception:
+        if _asked:
+            raise Interrupted(_asked) from None
+        raise
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from .config import Config
 from .data import Batch, TrainingData, ValidationData
 from .errors import UserError
 from .files import write_aside
-from .interruption import Interrupted, whole
+from .interruption import Interrupted, unmasked, whole
 from .metrics import bleu
 from .progress import Progress, Validation
 from .update import Update
@@ -87,15 +87,17 @@ class Trainer:
             self._keep(self.progress)  # as it was interrupted before all was written
         with self._summaries() as writer, tqdm(initial=self.progress.update, total=last, unit=" updates") as bar:
             try:
-                while self.progress.bad_validations < self._config.patience:
-                    if self._validation_is_due(last):
-                        validation = self._validate(valid, translate, self.progress.update / data.batches_per_epoch)
-                        self._keep(self.progress.after_validation(validation))
-                        _log(validation, writer)
-                    elif self.progress.update < last:
-                        self._train_on(batches, bar)
-                    else:
-                        break
+                with unmasked():
+                    while self.progress.bad_validations < self._config.patience:
+                        if self._validation_is_due(last):
+                            epoch = self.progress.update / data.batches_per_epoch
+                            validation = self._validate(valid, translate, epoch)
+                            self._keep(self.progress.after_validation(validation))
+                            _log(validation, writer)
+                        elif self.progress.update < last:
+                            self._train_on(batches, bar)
+                        else:
+                            break
             except Interrupted:
                 if not self.progress.skipped_in_a_row:  # or the last good checkpoint is the better one to go on from
                     with whole():

@@ -168,3 +168,14 @@ def test_an_interruption_waits_for_what_must_be_whole():
         done.append("more")
     assert done == ["whole"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interruption_that_a_library_turned_into_an_error_is_one_again():
+    """TensorFlow does so in places while it traces a function."""
+    with pytest.raises(Interrupted), interruptible():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except BaseException:
+            raise AttributeError("no such thing") from None
+    with pytest.raises(AttributeError), interruptible():
+        raise AttributeError("no such thing")
