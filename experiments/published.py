@@ -1,0 +1,28 @@
+"""Published figures: Zhang & Sennrich (2019), arXiv:1910.07467, with the number of the table."""
+
+# Table 1, after Ba et al. (2016), arXiv:1607.06450, table 1: what leaves the output as it is.
+_TRANSFORMATIONS = (
+    "weight matrix re-scaling",
+    "weight matrix re-centring",
+    "weight vector re-scaling",
+    "dataset re-scaling",
+    "dataset re-centring",
+    "single case re-scaling",
+)
+INVARIANCES: dict[str, dict[str, bool]] = {
+    norm: dict(zip(_TRANSFORMATIONS, invariant, strict=True))
+    for norm, invariant in {
+        "BatchNorm": (True, False, True, True, True, False),
+        "WeightNorm": (True, False, True, False, False, False),
+        "LayerNorm": (True, True, False, True, False, True),
+        "RMSNorm": (True, False, False, True, False, True),
+        "pRMSNorm": (True, False, False, True, False, True),
+    }.items()
+}
+
+# Table 5, of the decoder's GRU on newstest2013, at the positions 1, 2, 3, 4 and all.
+ACTIVATIONS: dict[str, dict[str, tuple[float, ...]]] = {
+    "none": {"mean": (-2.60, -1.19, -1.43, -1.53, -1.60), "std": (7.35, 2.33, 2.61, 2.73, 3.04)},
+    "layernorm": {"mean": (-0.43, -0.48, -0.50, -0.50, -0.51), "std": (1.19, 1.51, 1.51, 1.51, 1.51)},
+    "rmsnorm": {"mean": (-0.40, -0.60, -0.69, -0.74, -0.73), "std": (1.27, 1.51, 1.50, 1.49, 1.50)},
+}
