@@ -3,20 +3,37 @@
     python benchmarks/training.py
     python benchmarks/training.py --embedding_size 64 --state_size 128 --batch_size 32
     python benchmarks/training.py --dtypes float32 mixed_bfloat16
+    python benchmarks/training.py --config FILE.json --batches 10 --rounds 10 --json TIMES.json
     NEMATUS=/path/to/v0.3 NEMATUS_PYTHON=/path/to/its/python python benchmarks/training.py
 
 All kinds, of a patched copy of the baseline, and where it is given the real Nematus, update in turn on the same padded
-batches of sentences of 10 to 45 words, so that whatever else the machine does falls on all alike. Columns: the median
-of seconds per update; the median, over the updates, of the ratio to none in the same dtype, and of that to Nematus of
-the same kind, or to its none where it has no such kind; GFLOP/s, counted from the model's matrix products on the padded
-batches; their share of the rate of one large float32 product in the same run; the most seconds that the first update
-on a width takes, compilation included; and, with --memory, the peak memory in MiB of a process that makes these updates
-alone.
+batches, so that whatever else the machine does falls on all alike. These are made up, of sentences of 10 to 45 words;
+or, with --config, which takes what `nmt train --config` takes, they are batches of that training, each of which stands
+for as many updates as any other. A round is one update with each batch. Columns: seconds per update, the median over
+the rounds, and half of what lies between their quartiles; the ratio to none in the same dtype, likewise; the ratio to
+Nematus of the same kind, or to its none where it has no such kind; GFLOP/s, counted from the model's matrix products on
+the padded batches; their share of the rate of one large float32 product in the same run; the most seconds that the
+first update with a batch takes, compilation included; and, with --memory, the peak memory in MiB of a process that
+makes these updates alone.
+
+--json writes the same figures, and what they are of:
+
+    versions    of tensorflow, keras and numpy
+    cores       of the machine
+    gflops      GFLOP/s of the one large product
+    options     of the training, less the kind of normalization
+    widths      padded length of each batch; mean_width is that of all batches that they were taken from
+    updates     by dtype and kind:
+        rounds          seconds per update of each round; the i-th of two kinds were interleaved
+        seconds         their median, and seconds_quartiles
+        ratio           the median of the rounds' ratios to none, and ratio_quartiles; or null
+        ratio_nematus   likewise to Nematus, without quartiles
+        gflops, share, first, mib       as in the table; mib is null without --memory
 """
 
 import argparse
 import collections
-import itertools
+import json
 import os
 import statistics
 import subprocess
@@ -30,55 +47,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
+from updates import ROOT, made_up_work, matmul_flops, new_update, patch_baseline, real_work, width
 
-ROOT = Path(__file__).resolve().parents[1]
-KINDS = ["none", "layernorm", "rmsnorm", "prmsnorm"]
+KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]
 NEMATUS, NEMATUS_KINDS = "Nematus v0.3", ("none", "layernorm")
-SIZES = {"embedding_size": 256, "state_size": 512, "vocabulary": 8000, "batch_size": 80, "batches": 6}
-
-
-def patch_baseline(folder):
-    """Puts a patched copy of the baseline into a folder, from where it is imported."""
-    subprocess.run(["cp", "-r", str(ROOT / "nmt"), folder], check=True)
-    subprocess.run(
-        [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", folder], check=True, stdout=subprocess.DEVNULL
-    )
-    sys.path[:0] = [folder, str(ROOT)]
-
-
-def make_batches(count, batch_size, vocabulary):
-    """Returns batches of sentence pairs of 10 to 45 words, sorted by length and padded to the widths of training."""
-    from nmt.data import Batch, bucket_widths
-
-    generator = np.random.default_rng(0)
-    widths = np.array([width for width in bucket_widths(46) if width > 10])
-    batches = []
-    for longest in np.linspace(10, 45, count + 1).astype(int)[1:]:
-        width = widths[widths > longest].min()
-        sides = []
-        for _ in range(2):
-            lengths = generator.integers(max(10, longest - 4), longest + 1, batch_size)
-            mask = np.arange(width) <= lengths[:, np.newaxis]  # the end counted
-            ids = generator.integers(2, vocabulary, (batch_size, width)) * (np.arange(width) < lengths[:, np.newaxis])
-            sides += [ids.astype(np.int32), mask.astype(np.float32)]
-        batches.append(Batch(*sides))
-    return batches
-
-
-def our_update(kind, dtype, options):
-    """Returns a function that makes one update of a new model with a batch, and the model."""
-    from nmt.config import make_config
-    from nmt.rnnsearch import Rates, RNNSearch
-    from nmt.update import Update
-
-    sizes = {"embedding_size": options.embedding_size, "state_size": options.state_size}
-    sides = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
-    files = {**dict.fromkeys(sides, "-"), "dictionaries": ["-", "-"]}
-    config = make_config({**files, **sizes, "layer_normalization_type": kind, "dtype": dtype})
-    keras.utils.set_random_seed(1)
-    model = RNNSearch(options.vocabulary, options.vocabulary, **sizes, normalization=kind, rates=Rates())
-    update, number = Update(model, config), itertools.count(1)
-    return lambda batch: update(batch, next(number)), model
+SIZES = {"embedding_size": 256, "state_size": 512, "vocabulary": 8000, "batch_size": 80}
 
 
 def nematus_worker(batches, options, kind, folder):
@@ -107,22 +80,8 @@ def nematus_worker(batches, options, kind, folder):
     return ask
 
 
-def matmul_flops(model, batch):
-    """Returns the floating point operations of the matrix products of one update: forward, and twice that backward."""
-    rows, source_time = batch.source.shape
-    target_time = batch.target.shape[1]
-    times = {"context_to_hidden": source_time, "hidden_to_score": source_time * target_time}
-    total = source_time * target_time * 2 * model.decoder.units  # the weighted mean of the context
-    for variable in model.trainable_variables:
-        layers, name = variable.path.split("/")[1:-1], variable.path.split("/")[-1]
-        if len(variable.shape) == 2 and name != "embeddings":
-            usual = 1 if "initial_state" in layers else source_time if "encoder" in layers else target_time
-            total += int(np.prod(variable.shape)) * times.get(name, usual)
-    return 3 * 2 * rows * total
-
-
 def measure(turns, batches, rounds):
-    """Returns the seconds of every update by name, in the same order of batches; of the first; and the matmul rate."""
+    """Returns the seconds by name, `[rounds, batches]`; of the first update with each batch; and the matmul rate."""
     square = tf.random.normal([2048, 2048])
     multiply = tf.function(lambda: tf.matmul(square, square))
     turns = {**turns, "matmul": lambda _: timed(lambda: multiply().numpy())}
@@ -133,7 +92,7 @@ def measure(turns, batches, rounds):
         for name in order[shift:] + order[:shift]:
             seconds[name].append(turns[name](number % batches))
     rate = 2 * 2048**3 / statistics.median(seconds.pop("matmul"))
-    return {name: seconds[name] for name in order[:-1]}, first, rate
+    return {name: np.reshape(seconds[name], [rounds, batches]) for name in order[:-1]}, first, rate
 
 
 def timed(call):
@@ -144,68 +103,134 @@ def timed(call):
 
 def peak_memory(options, kind, dtype):
     """Returns the peak memory in MiB of a process that makes one update with every batch."""
-    given = [f"--{name}={value}" for name, value in vars(options).items() if name in SIZES]
+    given = [f"--{name}={value}" for name, value in vars(options).items() if name in (*SIZES, "batches")]
+    given += [f"--config={options.config}"] if options.config else []
     command = [sys.executable, __file__, *given, "--kinds", kind, "--dtypes", dtype, "--alone"]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1024
 
 
-def run_alone(options, batches):
-    update, _ = our_update(options.kinds[0], options.dtypes[0], options)
-    for batch in batches:
+def run_alone(options, work):
+    update, _ = new_update(work, options.kinds[0], options.dtypes[0])
+    for batch in work.batches:
         update(batch)
     status = Path("/proc/self/status").read_text()  # getrusage counts the parent's memory too
     print(status.split("VmHWM:")[1].split()[0])
 
 
-def compare(options, batches, folder):
-    """Measures everything and prints the table."""
-    ours = {(kind, dtype): our_update(kind, dtype, options) for dtype in options.dtypes for kind in options.kinds}
+def compare(options, work, folder):
+    """Measures everything; returns what --json writes."""
+    batches = work.batches
+    ours = {(dtype, kind): new_update(work, kind, dtype) for dtype in options.dtypes for kind in options.kinds}
     turns = {key: lambda i, update=update: timed(lambda: update(batches[i])) for key, (update, _) in ours.items()}
     theirs = [kind for kind in options.kinds if kind in NEMATUS_KINDS] if "NEMATUS" in os.environ else []
     workers = {kind: nematus_worker(batches, options, kind, folder) for kind in theirs}
-    turns |= {(kind, NEMATUS): lambda i, kind=kind: workers[kind](str(i)) for kind in theirs}
-    seconds, first, rate = measure(turns, len(batches), options.rounds)
-    print(f"tensorflow {tf.__version__}, {os.cpu_count()} cores, one large product {rate / 1e9:.0f} GFLOP/s")
-    print(f"{'':26}{'s/update':>9}{'/ none':>8}{'/ Nematus':>10}{'GFLOP/s':>8}{'share':>7}{'first s':>9}{'MiB':>7}")
+    turns |= {(NEMATUS, kind): lambda i, kind=kind: workers[kind](str(i)) for kind in theirs}
+    taken, first, rate = measure(turns, len(batches), options.rounds)
+    rounds = {key: seconds.mean(1) for key, seconds in taken.items()}
     some_model = next(iter(ours.values()))[1]
-    flops = [matmul_flops(some_model, batch) for batch in batches] * options.rounds
-    for (kind, dtype), taken in seconds.items():
-        speed = statistics.median(f / s for f, s in zip(flops, taken, strict=True))
-        columns = [f"{statistics.median(taken):9.4f}", ratio(taken, seconds.get(("none", dtype)), 8)]
-        columns += [ratio(taken, seconds.get((kind, NEMATUS), seconds.get(("none", NEMATUS))), 10)]
-        columns += [f"{speed / 1e9:8.0f}{speed / rate:7.2f}{max(first[kind, dtype]):9.1f}"]
+    flops = sum(matmul_flops(some_model, batch) for batch in batches) / len(batches)  # per update
+    updates = collections.defaultdict(dict)
+    for (dtype, kind), seconds in rounds.items():
+        entry = {"rounds": seconds.tolist()}
+        entry["seconds"], entry["seconds_quartiles"] = middle(seconds)
+        entry["ratio"], entry["ratio_quartiles"] = ratio(seconds, rounds.get((dtype, "none")))
+        entry["ratio_nematus"], _ = ratio(seconds, rounds.get((NEMATUS, kind), rounds.get((NEMATUS, "none"))))
+        entry["gflops"], entry["share"] = flops / entry["seconds"] / 1e9, flops / entry["seconds"] / rate
+        entry["first"], entry["mib"] = max(first[dtype, kind]), None
         if options.memory:
-            mib = workers[kind]("memory") / 1024 if dtype == NEMATUS else peak_memory(options, kind, dtype)
-            columns.append(f"{mib:7.0f}")
-        print(f"{kind:11}{dtype:15}{''.join(columns)}", flush=True)
+            alone = dtype != NEMATUS
+            entry["mib"] = peak_memory(options, kind, dtype) if alone else workers[kind]("memory") / 1024
+        updates[dtype][kind] = entry
+    return {
+        "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
+        "cores": os.cpu_count(),
+        "gflops": rate / 1e9,
+        "options": {name: value for name, value in work.options.items() if name != "layer_normalization_type"},
+        "widths": [width(batch) for batch in batches],
+        "mean_width": work.mean_width,
+        "updates": updates,
+    }
 
 
-def ratio(above, below, width):
-    """Returns the median of the quotients of two lists, as text."""
-    if below is None:
-        return " " * width
-    return f"{statistics.median(a / b for a, b in zip(above, below, strict=True)):{width}.3f}"
+def middle(values):
+    """Returns the median of some values and their quartiles."""
+    below, median, above = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+    return median, [below, above]
 
 
-def main():
+def ratio(above, below):
+    return (None, None) if below is None else middle(above / below)
+
+
+def show(measured):
+    """Prints the table."""
+    version, rate = measured["versions"]["tensorflow"], measured["gflops"]
+    print(f"tensorflow {version}, {measured['cores']} cores, one large product {rate:.0f} GFLOP/s")
+    heads = ["s/update", "+-", "/ none", "+-", "/ Nematus", "GFLOP/s", "share", "first s", "MiB"]
+    widths = [9, 8, 8, 7, 10, 8, 7, 9, 7]
+    print(" " * 26 + "".join(f"{head:>{w}}" for head, w in zip(heads, widths, strict=True)))
+    for dtype, kinds in measured["updates"].items():
+        for kind, entry in kinds.items():
+            cells = [f"{entry['seconds']:.4f}", half(entry["seconds_quartiles"], 4)]
+            cells += [decimals(entry["ratio"], 3), half(entry["ratio_quartiles"], 3)]
+            cells += [decimals(entry["ratio_nematus"], 3), decimals(entry["gflops"], 0), decimals(entry["share"], 2)]
+            cells += [decimals(entry["first"], 1), decimals(entry["mib"], 0)]
+            print(f"{kind:11}{dtype:15}" + "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True)))
+
+
+def decimals(value, digits):
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def half(quartiles, digits):
+    """Returns half of what lies between two quartiles, as text."""
+    return "" if quartiles is None else decimals((quartiles[1] - quartiles[0]) / 2, digits)
+
+
+def parse(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     for name, default in SIZES.items():
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=[*KINDS, "l2norm"])
+        parser.add_argument(f"--{name}", type=int, default=default, help="without --config")
+    parser.add_argument("--config", metavar="FILE", help="take sizes and batches of this training")
+    parser.add_argument("--batches", type=int, default=6, help="batches in a round")
+    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"])
     parser.add_argument("--rounds", type=int, default=5, help="times that each batch is used")
     parser.add_argument("--memory", action="store_true", help="measure memory too, each alone")
+    parser.add_argument("--json", metavar="FILE", help="write the figures here")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    if options.config and "NEMATUS" in os.environ:
+        parser.error("--config measures with dropout and the like, which the real Nematus is not given; unset NEMATUS")
+    return options
+
+
+def main():
+    options = parse()
     with tempfile.TemporaryDirectory() as folder:
         patch_baseline(folder)
-        batches = make_batches(options.batches, options.batch_size, options.vocabulary)
-        if options.alone:
-            run_alone(options, batches)
-        else:
-            compare(options, batches, folder)
+        from nmt.config import read_options
+        from nmt.errors import UserError
+        from nmt.files import write_aside
+
+        try:
+            if options.config:
+                work = real_work(read_options(options.config), options.batches)
+            else:
+                work = made_up_work(options.batches, **{name: getattr(options, name) for name in SIZES})
+            if options.alone:
+                run_alone(options, work)
+                return
+            measured = compare(options, work, folder)
+            if options.json:
+                with write_aside(options.json) as file:
+                    file.write(json.dumps(measured, indent=2) + "\n")
+            show(measured)
+        except UserError as error:
+            print(f"training.py: {error}", file=sys.stderr)
+            sys.exit(2)
 
 
 if __name__ == "__main__":

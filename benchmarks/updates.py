@@ -1,0 +1,134 @@
+"""Updates of the translation model to measure, and the batches to make them with.
+
+All but `patch_baseline` needs a patched copy of the baseline to be importable as `nmt`.
+"""
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+_SIDES = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
+_MOST_BATCHES = 1000  # of an epoch, whose order is random, that are looked at
+
+
+class Work(NamedTuple):
+    """What is measured: batches, the options of a training, and how a model is built of its configuration."""
+
+    batches: list
+    options: dict[str, Any]
+    build: Callable[[Any], keras.Model]
+    mean_width: float  # of all batches that these were taken from
+
+
+def patch_baseline(folder: str) -> None:
+    """Puts a patched copy of the baseline into a folder, from where it is imported."""
+    subprocess.run(["cp", "-r", str(ROOT / "nmt"), folder], check=True)
+    subprocess.run(
+        [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", folder], check=True, stdout=subprocess.DEVNULL
+    )
+    sys.path[:0] = [folder, str(ROOT)]
+
+
+def real_work(options: dict[str, Any], count: int) -> Work:
+    """Returns `count` real batches of a training with these options, and its model.
+
+    The batches of the first epoch are put in the order of their widths and cut into `count` equal parts, of which the
+    middle ones are taken. So each stands for as many updates as any other, and a mean over them is one over the
+    training, whose rarest widths are not measured: each width is compiled anew.
+    """
+    from nmt.config import make_config
+    from nmt.data import TrainingData
+    from nmt.system import build_system
+    from nmt.text import ParallelText
+
+    def build(config):
+        return build_system(config, tuple(map(Path, config.dictionaries)))
+
+    config = make_config(options)
+    system = build(config)
+    data = TrainingData(
+        ParallelText(config.source_dataset, config.target_dataset).checked(),
+        system.source_vocabulary,
+        system.target_vocabulary,
+        batch_size=config.batch_size,
+        maxlen=config.maxlen,
+        seed=config.seed,
+    )
+    epoch = list(data.batches().take(min(data.batches_per_epoch, _MOST_BATCHES)))
+    batches = middles(sorted(epoch, key=width), count)
+    return Work(batches, options, lambda config: build(config).model, float(np.mean([width(batch) for batch in epoch])))
+
+
+def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: int, state_size: int) -> Work:
+    """Returns batches of sentence pairs of 10 to 45 words, sorted by length and padded to the widths of training."""
+    from nmt.data import Batch, bucket_widths
+    from nmt.rnnsearch import Rates, RNNSearch
+
+    generator = np.random.default_rng(0)
+    widths = np.array([width for width in bucket_widths(46) if width > 10])
+    batches = []
+    for longest in np.linspace(10, 45, count + 1).astype(int)[1:]:
+        padded = widths[widths > longest].min()
+        sides = []
+        for _ in range(2):
+            lengths = generator.integers(max(10, longest - 4), longest + 1, batch_size)
+            mask = np.arange(padded) <= lengths[:, np.newaxis]  # the end counted
+            ids = generator.integers(2, vocabulary, (batch_size, padded)) * (np.arange(padded) < lengths[:, np.newaxis])
+            sides += [ids.astype(np.int32), mask.astype(np.float32)]
+        batches.append(Batch(*sides))
+    sizes = {"embedding_size": embedding_size, "state_size": state_size}
+
+    def build(config):
+        kind = config.layer_normalization_type
+        return RNNSearch(vocabulary, vocabulary, **sizes, normalization=kind, rates=Rates())
+
+    options = {**dict.fromkeys(_SIDES, "-"), "dictionaries": ["-", "-"], "batch_size": batch_size, **sizes}
+    return Work(batches, options, build, float(np.mean([width(batch) for batch in batches])))
+
+
+def middles(items: Sequence, count: int) -> list:
+    """Returns the middle item of each of `count` equal parts.
+
+    >>> middles(range(10), 2)
+    [2, 7]
+    """
+    return [items[(2 * number + 1) * len(items) // (2 * count)] for number in range(count)]
+
+
+def width(batch) -> int:
+    """Returns the padded length of a batch."""
+    return batch.target.shape[1]
+
+
+def new_update(work: Work, kind: str, dtype: str = "float32") -> tuple[Callable, keras.Model]:
+    """Returns a function that makes one update of a new model with a batch, and the model."""
+    from nmt.config import make_config
+    from nmt.update import Update
+
+    config = make_config({**work.options, "layer_normalization_type": kind, "dtype": dtype})
+    keras.utils.set_random_seed(1)
+    model = work.build(config)
+    update, number = Update(model, config), itertools.count(1)
+    return lambda batch: update(batch, next(number)), model
+
+
+def matmul_flops(model: keras.Model, batch) -> int:
+    """Returns the floating point operations of the matrix products of one update: forward, and twice that backward."""
+    rows, source_time = batch.source.shape
+    target_time = batch.target.shape[1]
+    times = {"context_to_hidden": source_time, "hidden_to_score": source_time * target_time}
+    total = source_time * target_time * 2 * model.decoder.units  # the weighted mean of the context
+    tied = model.decoder.output_kernel is None
+    for variable in model.trainable_variables:
+        layers, name = variable.path.split("/")[1:-1], variable.path.split("/")[-1]
+        if len(variable.shape) == 2 and (name != "embeddings" or (tied and "decoder" in layers)):
+            usual = 1 if "initial_state" in layers else source_time if "encoder" in layers else target_time
+            total += int(np.prod(variable.shape)) * times.get(name, usual)
+    return 3 * 2 * rows * total
