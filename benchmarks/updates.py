@@ -127,7 +127,7 @@ def matmul_flops(model: keras.Model, batch) -> int:
     total = source_time * target_time * 2 * model.decoder.units  # the weighted mean of the context
     tied = model.decoder.output_kernel is None
     for variable in model.trainable_variables:
-        layers, name = variable.path.split("/")[1:-1], variable.path.split("/")[-1]
+        *layers, name = variable.path.split("/")
         if len(variable.shape) == 2 and (name != "embeddings" or (tied and "decoder" in layers)):
             usual = 1 if "initial_state" in layers else source_time if "encoder" in layers else target_time
             total += int(np.prod(variable.shape)) * times.get(name, usual)
