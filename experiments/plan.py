@@ -1,0 +1,41 @@
+"""What there is to train: every row of `rows/`, with every seed."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from . import rows
+from .row import Row
+
+
+class Run(NamedTuple):
+    """A row with a seed."""
+
+    row: Row
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its folder and its log."""
+        return f"{self.row.name}-{self.seed}"
+
+
+def read_rows() -> list[Row]:
+    """Returns the rows of every file in `rows/`, Table 2 first.
+
+    Raises:
+        ValueError: Two have the same name.
+    """
+    files = sorted(module.name for module in pkgutil.iter_modules(rows.__path__))
+    found = [row for name in files for row in importlib.import_module(f"{rows.__name__}.{name}").ROWS]
+    names = [row.name for row in found]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own")
+    return sorted(found, key=lambda row: row.section != "table2")
+
+
+def all_runs(found: list[Row]) -> Iterator[Run]:
+    """Yields every run: all rows with the first seed, then those that have more."""
+    for seed in range(1, max(row.seeds for row in found) + 1):
+        yield from (Run(row, seed) for row in found if row.seeds >= seed)

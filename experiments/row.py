@@ -1,0 +1,41 @@
+"""A row: one thing that is trained, as the files of `rows/` declare it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import keras
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table or one point of a figure, trained once for each seed.
+
+    Args:
+        name: Of its runs and their logs.
+        label: As the report shows it.
+        kind: What `--layer_normalization_type` is to be; with `build` it is the row's name.
+        build: Makes the normalization, where the patched baseline has no such kind: a Keras layer over the last axis
+            from a layer name.
+        seeds: How many seeds it is trained with.
+        section: The section of the report it belongs to: `table2`, `partial` or `centre`.
+        partial: The part of the entries that gives the statistic, for `partial`.
+        centre: What is added to every matrix as it is initialised.
+    """
+
+    name: str
+    label: str
+    kind: str = ""
+    build: Callable[[str], keras.layers.Layer] | None = None
+    seeds: int = 1
+    section: str = "table2"
+    partial: float | None = None
+    centre: float = 0.0
+
+    def __post_init__(self):
+        if bool(self.kind) == bool(self.build):
+            raise ValueError(f"row {self.name!r} has {self.kind=} and {self.build=}; give one of the two")
+
+    @property
+    def normalization(self) -> str:
+        """The name of its kind in the copy of the baseline."""
+        return self.kind or self.name

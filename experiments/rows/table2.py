@@ -1,0 +1,11 @@
+"""The paper's Table 2, translation by RNNSearch: the kinds of normalization against each other."""
+
+from ..row import Row
+
+ROWS = [
+    Row("baseline", "Baseline", kind="none", seeds=3),
+    Row("layernorm", "LayerNorm", kind="layernorm", seeds=3),
+    Row("l2norm", "L2-Norm", kind="l2norm"),
+    Row("rmsnorm", "RMSNorm", kind="rmsnorm", seeds=3),
+    Row("prmsnorm", "pRMSNorm", kind="prmsnorm"),
+]
