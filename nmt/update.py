@@ -1,4 +1,4 @@
-"""One update: the gradient of the mean cost of a batch, its norm clipped, and Adam's step, compiled as one graph."""
+"""One update: the gradient of the mean cost of a batch, its norm clipped, and Adam's step."""
 
 import math
 
@@ -44,14 +44,13 @@ class Update:
         Returns:
             The batch's summed loss in nats, its number of target tokens, and the norm of the gradient.
         """
-        loss, tokens, norm, gradients = self._gradients(batch, tf.constant(number))
+        loss, tokens, norm, gradients = self._gradients(batch, tf.constant([self._config.seed, number]))
         if math.isfinite(loss) and math.isfinite(norm):
             self._apply(gradients)
         return float(loss), float(tokens), float(norm)
 
-    def _differentiate(self, batch: Batch, number: tf.Tensor) -> tuple:
+    def _differentiate(self, batch: Batch, seed: tf.Tensor) -> tuple:
         """Returns what a call returns, and the gradients with their norm clipped."""
-        seed = tf.stack([self._config.seed, number])
         with tf.GradientTape() as tape:
             costs = self._model.costs(
                 *batch, label_smoothing=self._config.label_smoothing, dropout_seed=seed, product=self._product
