@@ -25,6 +25,10 @@ from rmsnorm_tf.equation import Equation
 
 _HEADROOM = 4.0
 
+# Where squares overflow, the input is multiplied by this first: the squares of the largest numbers then have room for
+# as many as a tensor holds, and every sum that overflowed is still far above the smallest normal number.
+_SHRINK = {tf.float32: 2.0**-80, tf.float64: 2.0**-640}
+
 Forward = Callable[..., tuple[tf.Tensor, tf.Tensor]]
 Backward = Callable[..., list[tf.Tensor]]
 RowSum = ColumnSum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
@@ -139,19 +143,23 @@ def differentiable(equation: Equation, forward: Forward, backward: Backward) -> 
 
 
 def _inverse_rms(equation, wide, row_sum):
-    total = row_sum(tf.square(_head(equation, wide)), equation.axes)
-    fold = 1 / _HEADROOM**2
-    u = tf.math.rsqrt(total * (fold / _count(equation, wide)) + fold * equation.epsilon)
-    no_overflow = tf.reduce_max(total) <= total.dtype.max
-    return tf.cond(no_overflow, lambda: u, lambda: _inverse_rms_of_huge(equation, wide))
-
-
-def _inverse_rms_of_huge(equation, wide):
-    """The same where squares overflow: every row is divided by its largest entry first."""
     head = _head(equation, wide)
-    largest = tf.maximum(tf.reduce_max(tf.abs(head), equation.axes, keepdims=True), 1)
-    mean_square = tf.reduce_mean(tf.square(head / largest), equation.axes, keepdims=True)
-    return _HEADROOM / (largest * tf.sqrt(mean_square + equation.epsilon / largest / largest))
+    total = row_sum(tf.square(head), equation.axes)
+    fits = total <= total.dtype.max
+    u = _inverse_root(equation, wide, total)
+
+    def rescued():
+        shrink = _SHRINK[wide.dtype]
+        shrunk = row_sum(tf.square(head * shrink), equation.axes)
+        return tf.where(fits, u, shrink * _inverse_root(equation, wide, shrunk, shrink))
+
+    return tf.cond(tf.reduce_all(fits), lambda: u, rescued)
+
+
+def _inverse_root(equation, wide, total, shrink=1.0):
+    """Returns u over `shrink`, from the sum of the squares of what was multiplied by `shrink`."""
+    fold = 1 / _HEADROOM**2
+    return tf.math.rsqrt(total * (fold / _count(equation, wide)) + fold * equation.epsilon * shrink * shrink)
 
 
 def _head(equation, t):

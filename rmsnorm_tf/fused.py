@@ -97,21 +97,21 @@ def check_dtype(name: str, dtype: tf.DType | str) -> None:
 def _weights(equation, x, scale, offset):
     """Returns scale and offset in the wide dtype, as few as have to be there."""
     wide = functional.wide_dtype(x.dtype)
-    shape = tf.TensorShape(equation.scale_shape(x.shape))
+    shape = equation.scale_shape(x.shape)
     weights = []
     for name, weight in (("scale", scale), ("offset", offset)):
         if weight is None:
             continue
         weight = tf.convert_to_tensor(weight, dtype_hint=wide)
         check_dtype(name, weight.dtype)
-        if not weight.shape.is_compatible_with(shape):
-            raise ValueError(
-                f"{name} has shape {weight.shape}, but x of shape {x.shape} needs {shape}: its sizes at "
-                f"{equation.scale_axes}. Reshape {name}, or choose another scale_axis."
-            )
-        if not weight.shape.is_fully_defined():
+        if weight.shape != shape:
+            if not weight.shape.is_compatible_with(shape):
+                raise ValueError(
+                    f"{name} has shape {weight.shape}, but x of shape {x.shape} needs {tf.TensorShape(shape)}: its "
+                    f"sizes at {equation.scale_axes}. Reshape {name}, or choose another scale_axis."
+                )
             weight = tf.ensure_shape(weight, shape)
-        weights.append(tf.cast(weight, wide))
+        weights.append(weight if weight.dtype == wide else tf.cast(weight, wide))
     if scale is None and offset is not None:
         weights.insert(0, tf.ones_like(weights[0]))
     return weights

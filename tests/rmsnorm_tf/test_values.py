@@ -89,6 +89,13 @@ def test_epsilon_is_inside_the_root():
 
 
 @pytest.mark.parametrize("fused", PATHS)
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 1.5e19), ("float64", 1e154)])
+def test_epsilon_is_inside_the_root_also_where_squares_overflow(dtype, size, fused):
+    y = rms_norm(tf.constant([[size, size]], dtype), epsilon=size**2, fused=fused)
+    assert_close(y, np.sqrt([[0.5, 0.5]]), dtype)
+
+
+@pytest.mark.parametrize("fused", PATHS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 def test_squares_that_overflow(dtype, fused):
     top = float(tf.as_dtype(dtype).max)
