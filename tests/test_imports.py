@@ -34,6 +34,9 @@ NMT = {
     "system": {"checkpoints", "config", "errors", "export", "files", "rnnsearch", "vocab"},
 }
 
+# What runs in the patched copy of the baseline; the rest of the experiments knows nmt as commands only.
+IN_THE_COPY = {"activations", "recentre"}
+
 
 def imports(path):
     """Yields (level, module, names) of every import of a file; level 0 is absolute."""
@@ -74,7 +77,21 @@ def test_rmsnorm_tf(path):
         assert siblings(path) <= set(LAYER[: LAYER.index(path.stem)])
 
 
-@pytest.mark.parametrize("folder", ["nmt", "rmsnorm_tf", "patches"])
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.py")), ids=lambda path: path.stem)
+def test_experiments(path):
+    absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
+    assert ("nmt" in absolute) == (path.stem in IN_THE_COPY)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments" / "sections").glob("*.py")), ids=lambda path: path.stem)
+def test_sections(path):
+    """They are made of what was measured, and measure nothing; plots are drawn without pyplot's global state."""
+    modules = [module for level, module, _ in imports(path) if level == 0]
+    assert not {module.partition(".")[0] for module in modules} & {"nmt", "rmsnorm_tf", "keras", "tensorflow"}
+    assert "matplotlib.pyplot" not in modules
+
+
+@pytest.mark.parametrize("folder", ["nmt", "rmsnorm_tf", "patches", "experiments"])
 def test_nothing_private_of_tensorflow_or_keras(folder):
     for path in (ROOT / folder).rglob("*.py"):
         modules = [module for level, module, _ in imports(path) if level == 0]
