@@ -77,7 +77,7 @@ def _plot(figure: Figure, measured: dict[str, Any]) -> None:
     transformations = list(next(iter(changes.values())))
     # A change of exactly 0 has no logarithm; it is shown as the smallest relative one of float64.
     logs = [[math.log10(max(change, 1e-16)) for change in row.values()] for row in changes.values()]
-    figure.set_size_inches(9, 4.6)
+    figure.set(size_inches=(9, 4.6), layout_engine="constrained")
     axes = figure.add_subplot()
     image = axes.imshow(logs, cmap=matplotlib.colormaps["RdYlBu_r"], vmin=-16, vmax=1, aspect="auto")
     for y, (norm, row) in enumerate(changes.items()):
@@ -91,10 +91,9 @@ def _plot(figure: Figure, measured: dict[str, Any]) -> None:
     axes.set_yticks(range(len(changes)), list(changes))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, pad=0.09, label="largest relative change, as a power of ten")
+    bar = figure.colorbar(image, pad=0.07, label="largest relative change, as a power of ten")
     bar.ax.axhline(math.log10(measured["bound"]), color="black")
     bar.ax.text(-0.2, math.log10(measured["bound"]), "bound", ha="right", va="center", fontsize=9)
-    figure.tight_layout()
 
 
 def _in_two_lines(name: str) -> str:
