@@ -3,22 +3,21 @@
 import argparse
 import signal
 import sys
-from pathlib import Path
 
-from .baseline import ROOT, make_baseline
+from .baseline import make_baseline
 from .corpus import prepare, read_corpus
 from .errors import UserError
+from .place import Place
 from .plan import all_runs, read_rows
-from .runs import Place
 from .training import train_all
 
 
 def reproduce(data: str) -> None:
     """Trains every row on a corpus, and writes the report."""
     corpus = read_corpus(data)
-    place = Place(ROOT / "build" / "reproduce" / corpus.name, Path(__file__).parent / "logs" / corpus.name)
-    make_baseline(place.baseline)
-    prepare(corpus, place.work, place.baseline)
+    place = Place.of(corpus.name)
+    make_baseline(place)
+    prepare(corpus, place)
     runs = list(all_runs(read_rows()))
     train_all(runs, corpus, place)
 

@@ -1,12 +1,21 @@
-"""A patched copy of the baseline, in which every row can be trained."""
+"""A patched copy of the baseline, in which every row can be trained, and processes that run there.
+
+The copy has the layer package too, so that a training that goes on for hours does not meet a change of either.
+"""
 
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from .errors import UserError
+from .place import ROOT, Place
+
+_COPIED = ("nmt", "rmsnorm_tf")
+_COMMIT = "commit"
+_SECONDS = 2  # between two looks at how far a process is
 
 # What the rows build themselves, added at the end of the copy's nmt/normalization.py.
 _ROWS = """
@@ -18,25 +27,61 @@ KINDS = tuple(_BUILDERS)
 """
 
 
-def make_baseline(folder: Path) -> None:
-    """Makes a folder with a patched copy of the baseline; one that is there is replaced."""
-    aside = folder.with_name(f"{folder.name}.part")
+def make_baseline(place: Place) -> None:
+    """Makes a patched copy of the baseline; one that is there is replaced."""
+    aside = place.baseline.with_name("baseline.part")
     shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    shutil.copytree(ROOT / "nmt", aside / "nmt", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in _COPIED:
+        shutil.copytree(ROOT / name, aside / name, ignore=shutil.ignore_patterns("__pycache__"))
     apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(aside)]
     subprocess.run(apply, check=True, stdout=subprocess.DEVNULL)
     with (aside / "nmt" / "normalization.py").open("a", encoding="utf-8") as file:
         file.write(_ROWS)
-    shutil.rmtree(folder, ignore_errors=True)
-    aside.rename(folder)
+    (aside / _COMMIT).write_text(_commit())
+    shutil.rmtree(place.baseline, ignore_errors=True)
+    aside.rename(place.baseline)
 
 
-def environment(compiled: Path) -> dict[str, str]:
-    """Returns the environment of a process that runs in the copy, with this project beside it.
+def commit_of(place: Place) -> str:
+    """Returns the commit that the copy was made of, with a plus where it was changed."""
+    return (place.baseline / _COMMIT).read_text()
+
+
+def execute(
+    place: Place, *arguments: str, output: Path | None = None, watch: Callable[[], None] = lambda: None
+) -> None:
+    """Runs a module of Python in the copy.
 
     Args:
-        compiled: Folder of what XLA has compiled, which the trainings share.
+        place: Where the copy is.
+        arguments: The module's name, and its arguments.
+        output: A file to which what it prints is appended.
+        watch: Is called every two seconds.
+
+    Raises:
+        UserError: The process failed.
     """
-    flags = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_persistent_cache_directory={compiled}"
-    return {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", "TF_XLA_FLAGS": flags.strip()}
+    flags = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_persistent_cache_directory={place.compiled}".strip()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", "TF_XLA_FLAGS": flags}
+    with open(output or os.devnull, "a", encoding="utf-8") as file:
+        printed = {"stdout": file, "stderr": file} if output else {}
+        process = subprocess.Popen([sys.executable, "-m", *arguments], cwd=place.baseline, env=environment, **printed)
+        try:
+            while process.poll() is None:
+                try:
+                    process.wait(_SECONDS)
+                except subprocess.TimeoutExpired:
+                    watch()
+        finally:  # a training that is asked to end saves what it has done
+            process.terminate()
+            process.wait()
+    if process.returncode:
+        where = f"{output} says why" if output else "see above"
+        raise UserError(f"python -m {' '.join(arguments[:2])} ended with status {process.returncode}; {where}")
+
+
+def _commit() -> str:
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+    changed = subprocess.run([*git, "status", "--porcelain", "--", *_COPIED, "patches"], capture_output=True).stdout
+    return f"{head or 'unknown'}{'+' if changed else ''}"

@@ -3,14 +3,13 @@
 import gzip
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .baseline import environment
+from .baseline import execute
 from .errors import UserError
+from .place import Place
 
 FOLDER = Path(__file__).parent / "corpora"
 LOCAL = "wmt14"  # whose declaration holds for a folder of the user's
@@ -76,45 +75,35 @@ def read_corpus(data: str) -> Corpus:
     return Corpus(name=name, origin=origin, **{**found, "languages": tuple(found["languages"])})
 
 
-def prepare(corpus: Corpus, folder: Path, baseline: Path) -> None:
-    """Puts text and vocabularies into a folder, where they are not there yet.
+def prepare(corpus: Corpus, place: Place) -> None:
+    """Puts text and vocabularies into place, where they are not there yet.
 
     Raises:
         UserError: A file of the user's is missing.
     """
-    if not (folder / "text" / "done").exists():
+    text, vocabularies = place.work / "text", place.work / "vocab"
+    if not (text / "done").exists():
         if corpus.origin:
-            _copy(corpus, folder)
+            _copy(corpus, text)
         else:
-            _nmt(baseline, "corpus", corpus.corpus, "--to", str(folder / "text"))
-        (folder / "text" / "done").touch()
-    if not (folder / "vocab" / "target.model").exists():
-        source, target = corpus.files(corpus.train, folder)
-        size = str(corpus.vocabulary_size)
-        text = ["--source_dataset", source, "--target_dataset", target]
-        _nmt(baseline, "vocab", *text, "--size", size, "--to", str(folder / "vocab"))
+            execute(place, "nmt", "corpus", corpus.corpus, "--to", str(text))
+        (text / "done").touch()
+    if not (vocabularies / "target.model").exists():
+        source, target = corpus.files(corpus.train, place.work)
+        given = ["--source_dataset", source, "--target_dataset", target, "--size", str(corpus.vocabulary_size)]
+        execute(place, "nmt", "vocab", *given, "--to", str(vocabularies))
 
 
-def _copy(corpus: Corpus, folder: Path) -> None:
+def _copy(corpus: Corpus, text: Path) -> None:
     """Copies the files of a corpus from where they are, compressed or not."""
-    names = [
-        f"{part}.{language}"
-        for part in (corpus.train, corpus.valid, *corpus.tests.values())
-        for language in corpus.languages
-    ]
+    parts = (corpus.train, corpus.valid, *corpus.tests.values())
+    names = [f"{part}.{language}" for part in parts for language in corpus.languages]
     missing = [name for name in names if not any((corpus.origin / f"{name}{end}").is_file() for end in ("", ".gz"))]
     if missing:
         raise UserError(f"{corpus.origin} lacks {', '.join(missing)}, as they are or with .gz; put them there")
-    (folder / "text").mkdir(parents=True, exist_ok=True)
+    text.mkdir(parents=True, exist_ok=True)
     for name in names:
         plain = corpus.origin / name
-        with plain.open("rb") if plain.is_file() else gzip.open(f"{plain}.gz") as text:
-            with (folder / "text" / name).open("wb") as copy:
-                shutil.copyfileobj(text, copy)
-
-
-def _nmt(baseline: Path, *arguments: str) -> None:
-    command = [sys.executable, "-m", "nmt", *arguments]
-    process = subprocess.run(command, cwd=baseline, env=environment(baseline.parent / "compiled"))
-    if process.returncode:
-        raise UserError(f"python -m nmt {arguments[0]} ended with status {process.returncode}; see above")
+        opener, path = (open, plain) if plain.is_file() else (gzip.open, f"{plain}.gz")
+        with opener(path, "rb") as origin, (text / name).open("wb") as copy:
+            shutil.copyfileobj(origin, copy)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import keras
+
 from nmt.checkpoints import LAST, save_checkpoint
 from nmt.config import make_config, read_options
 from nmt.progress import Progress
