@@ -30,3 +30,6 @@ ACTIVATIONS: dict[str, dict[str, tuple]] = {
         "rmsnorm": ((-0.40, -0.60, -0.69, -0.74, -0.73), (1.27, 1.51, 1.50, 1.49, 1.50)),
     }.items()
 }
+
+# Table 2, of TensorFlow Nematus on a TITAN X: seconds per 1,000 updates.
+SECONDS: dict[str, float] = {"none": 399, "layernorm": 665, "l2norm": 482, "rmsnorm": 501, "prmsnorm": 493}
