@@ -19,7 +19,7 @@ makes these updates alone.
 --json writes the same figures, and what they are of:
 
     versions    of tensorflow, keras and numpy
-    cores       of the machine
+    cores       of the machine, and threads, as TF_NUM_INTRAOP_THREADS has it, or one for each
     gflops      GFLOP/s of the one large product
     options     of the training, less the kind of normalization
     widths      padded length of each batch; mean_width is that of all batches that they were taken from
@@ -47,7 +47,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
-from updates import ROOT, made_up_work, matmul_flops, new_update, patch_baseline, real_work, width
+from updates import ROOT, made_up_work, matmul_flops, new_update, patch_baseline, real_work, threads, width
 
 KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]
 NEMATUS, NEMATUS_KINDS = "Nematus v0.3", ("none", "layernorm")
@@ -144,6 +144,7 @@ def compare(options, work, folder):
     return {
         "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
         "cores": os.cpu_count(),
+        "threads": threads(),
         "gflops": rate / 1e9,
         "options": {name: value for name, value in work.options.items() if name != "layer_normalization_type"},
         "widths": [width(batch) for batch in batches],
@@ -164,8 +165,10 @@ def ratio(above, below):
 
 def show(measured):
     """Prints the table."""
-    version, rate = measured["versions"]["tensorflow"], measured["gflops"]
-    print(f"tensorflow {version}, {measured['cores']} cores, one large product {rate:.0f} GFLOP/s")
+    cores = f"{measured['threads']} of {measured['cores']} cores"
+    print(
+        f"tensorflow {measured['versions']['tensorflow']}, {cores}, one large product {measured['gflops']:.0f} GFLOP/s"
+    )
     heads = ["s/update", "+-", "/ none", "+-", "/ Nematus", "GFLOP/s", "share", "first s", "MiB"]
     widths = [9, 8, 8, 7, 10, 8, 7, 9, 7]
     print(" " * 26 + "".join(f"{head:>{w}}" for head, w in zip(heads, widths, strict=True)))

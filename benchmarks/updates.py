@@ -4,6 +4,7 @@ All but `patch_baseline` needs a patched copy of the baseline to be importable a
 """
 
 import itertools
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -100,6 +101,11 @@ def middles(items: Sequence, count: int) -> list:
     [2, 7]
     """
     return [items[(2 * number + 1) * len(items) // (2 * count)] for number in range(count)]
+
+
+def threads() -> int:
+    """Returns on how many threads an operation runs."""
+    return int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0)) or os.cpu_count()
 
 
 def width(batch) -> int:

@@ -11,14 +11,13 @@ the profiles of further updates, of the time that an update takes unobserved. Th
 import argparse
 import functools
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.interleaved import seconds_of
-from benchmarks.updates import Work, new_update, real_work, width
+from benchmarks.updates import Work, new_update, real_work, threads, width
 
 from .files import write_aside
 from .xla_profile import PROFILED, shares
@@ -36,7 +35,7 @@ def measure(work: Work, rounds: int) -> dict[str, Any]:
     Returns:
         `kinds`: the seconds of `norm`, `matmul`, `softmax`, `rest` and `total` of one update by kind, the mean over the
         batches of the median over the rounds; `norm_quartiles` by kind, those of the norms' seconds over the rounds;
-        `cores`; and the padded `widths` of the batches.
+        `threads`, on which an operation runs; and the padded `widths` of the batches.
     """
     updates = {kind: new_update(work, kind)[0] for kind in KINDS}
     seconds, profiles = [], []  # by batch
@@ -57,7 +56,7 @@ def measure(work: Work, rounds: int) -> dict[str, Any]:
     return {
         "kinds": kinds,
         "norm_quartiles": quartiles,
-        "cores": os.cpu_count(),
+        "threads": threads(),
         "widths": [width(batch) for batch in work.batches],
     }
 

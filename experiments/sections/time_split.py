@@ -19,8 +19,8 @@ def section(measured: dict[str, Any]) -> Section:
     widths = measured["widths"]
     text = [
         f"One update on batches of the training text ({len(widths)}, padded to {min(widths)} to {max(widths)} tokens), "
-        f"on {measured['cores']} processor cores. What the norms take is the difference between this update and that "
-        "of the Baseline, in turn on the same batches: compiled by XLA, a norm shares its loops with what stands "
+        f"on {_threads(measured['threads'])} of the processor. What the norms take is what it takes "
+        "longer than that of the Baseline, in turn on the same batches: compiled by XLA, a norm shares its loops with what stands "
         "beside it, and no profile can divide these. So it holds all that a norm brings with it, loops that it keeps "
         "apart and memory that its gradient reads again.",
         "Matrix products and softmax are their share in the profiles of further updates, each operation's time counted "
@@ -40,6 +40,10 @@ def section(measured: dict[str, Any]) -> Section:
         data=measured,
         plot=lambda figure: _plot(figure, kinds),
     )
+
+
+def _threads(count: int) -> str:
+    return "one thread" if count == 1 else f"{count} threads"
 
 
 def _norms(measured: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ def measured():
             "rmsnorm": {"norm": 0.02, **base, "matmul": 0.104, "rest": 0.086, "total": 0.22},
         },
         "norm_quartiles": {"none": [0, 0], "layernorm": [0.049, 0.052], "rmsnorm": [0.019, 0.021]},
-        "cores": 2,
+        "threads": 2,
         "widths": [12, 16, 28],
     }
 
