@@ -82,7 +82,7 @@ def forward(
         row_sum: How to sum over the statistic's axes.
     """
     wide = tf.cast(x, wide_dtype(x.dtype))
-    u = _inverse_rms(equation, wide, row_sum)
+    u = _inverse_rms(equation, x, wide, row_sum)
     y = wide * u * _folded_scale(equation, wide, weights)
     if len(weights) > 1:
         y += _broadcast(equation, weights[1], x.shape.rank)
@@ -142,15 +142,15 @@ def differentiable(equation: Equation, forward: Forward, backward: Backward) -> 
     return normalize
 
 
-def _inverse_rms(equation, wide, row_sum):
-    head = _head(equation, wide)
-    total = row_sum(tf.square(head), equation.axes)
+def _inverse_rms(equation, x, wide, row_sum):
+    total = row_sum(tf.square(_head(equation, wide)), equation.axes)
     fits = total <= total.dtype.max
     u = _inverse_root(equation, wide, total)
 
     def rescued():
+        # Cast x once more: if `wide` went into a branch, XLA would write all of it to memory in every case.
         shrink = _SHRINK[wide.dtype]
-        shrunk = row_sum(tf.square(head * shrink), equation.axes)
+        shrunk = row_sum(tf.square(tf.cast(_head(equation, x), wide.dtype) * shrink), equation.axes)
         return tf.where(fits, u, shrink * _inverse_root(equation, wide, shrunk, shrink))
 
     return tf.cond(tf.reduce_all(fits), lambda: u, rescued)
