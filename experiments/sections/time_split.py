@@ -19,10 +19,10 @@ def section(measured: dict[str, Any]) -> Section:
     widths = measured["widths"]
     text = [
         f"One update on batches of the training text ({len(widths)}, padded to {min(widths)} to {max(widths)} tokens), "
-        f"on {_threads(measured['threads'])} of the processor. What the norms take is what it takes "
-        "longer than that of the Baseline, in turn on the same batches: compiled by XLA, a norm shares its loops with what stands "
-        "beside it, and no profile can divide these. So it holds all that a norm brings with it, loops that it keeps "
-        "apart and memory that its gradient reads again.",
+        f"on {_threads(measured['threads'])} of the processor. The norms' time is what it takes longer than that of "
+        "the Baseline, in turn on the same batches: compiled by XLA, a norm shares its loops with what stands beside "
+        "it, and no profile can divide these. So it holds all that a norm brings with it, loops that it keeps apart "
+        "and memory that its gradient reads again.",
         "Matrix products and softmax are their share in the profiles of further updates, each operation's time counted "
         "where it ran: products with the few operations that are fused with them, but without sums along rows that are "
         "written as products with a vector; the softmax over the words of the target, that of the attention, and "
