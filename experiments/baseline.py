@@ -50,11 +50,11 @@ def commit_of(place: Place) -> str:
 def execute(
     place: Place, *arguments: str, output: Path | None = None, watch: Callable[[], None] = lambda: None
 ) -> None:
-    """Runs a module of Python in the copy.
+    """Runs Python in the copy.
 
     Args:
         place: Where the copy is.
-        arguments: The module's name, and its arguments.
+        arguments: Of the interpreter.
         output: A file to which what it prints is appended.
         watch: Is called every two seconds.
 
@@ -65,7 +65,7 @@ def execute(
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", "TF_XLA_FLAGS": flags}
     with open(output or os.devnull, "a", encoding="utf-8") as file:
         printed = {"stdout": file, "stderr": file} if output else {}
-        process = subprocess.Popen([sys.executable, "-m", *arguments], cwd=place.baseline, env=environment, **printed)
+        process = subprocess.Popen([sys.executable, *arguments], cwd=place.baseline, env=environment, **printed)
         try:
             while process.poll() is None:
                 try:
@@ -77,7 +77,7 @@ def execute(
             process.wait()
     if process.returncode:
         where = f"{output} says why" if output else "see above"
-        raise UserError(f"python -m {' '.join(arguments[:2])} ended with status {process.returncode}; {where}")
+        raise UserError(f"python {' '.join(arguments[:3])} ended with status {process.returncode}; {where}")
 
 
 def _commit() -> str:

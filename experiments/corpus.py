@@ -86,12 +86,12 @@ def prepare(corpus: Corpus, place: Place) -> None:
         if corpus.origin:
             _copy(corpus, text)
         else:
-            execute(place, "nmt", "corpus", corpus.corpus, "--to", str(text))
+            execute(place, "-m", "nmt", "corpus", corpus.corpus, "--to", str(text))
         (text / "done").touch()
     if not (vocabularies / "target.model").exists():
         source, target = corpus.files(corpus.train, place.work)
         given = ["--source_dataset", source, "--target_dataset", target, "--size", str(corpus.vocabulary_size)]
-        execute(place, "nmt", "vocab", *given, "--to", str(vocabularies))
+        execute(place, "-m", "nmt", "vocab", *given, "--to", str(vocabularies))
 
 
 def _copy(corpus: Corpus, text: Path) -> None:

@@ -24,7 +24,7 @@ def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
     """
     if not place.log(run).exists():
         return False
-    done, wanted = read_log(run, place)["options"], _portable(_options(run, corpus, place))
+    done, wanted = read_log(run, place)["options"], _portable(options_of(run, corpus, place))
     if changed := sorted(name for name in done.keys() | wanted.keys() if done.get(name) != wanted.get(name)):
         raise UserError(
             f"{place.log(run)} is of a run with another {', another '.join(changed)}; "
@@ -54,10 +54,10 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
     place.logs.mkdir(parents=True, exist_ok=True)
     config, model = place.run(run) / "options.json", place.model(run)
     with write_aside(config) as file:
-        json.dump(_options(run, corpus, place), file, indent=2)
+        json.dump(options_of(run, corpus, place), file, indent=2)
 
     def call(*arguments: str) -> None:
-        execute(place, *arguments, output=place.run(run) / "output.txt", watch=watch)
+        execute(place, "-m", *arguments, output=place.run(run) / "output.txt", watch=watch)
 
     training = ["--model", str(model), "--config", str(config)]
     if run.row.centre and not (model / "last.npz").exists():
@@ -85,7 +85,7 @@ def read_lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
-def _options(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
+def options_of(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
     """Returns the options of `nmt train` for a run."""
     return {**corpus.training(place.work), "layer_normalization_type": run.row.normalization, "seed": run.seed}
 
@@ -99,7 +99,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
         "row": run.row.name,
         "label": run.row.label,
         "seed": run.seed,
-        "options": _portable(_options(run, corpus, place)),
+        "options": _portable(options_of(run, corpus, place)),
         "validations": progress["validations"],
         "skipped": progress["skipped"],
         "versions": versions,
