@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow test-nematus check format bench patches clean
+.PHONY: demo test test-slow test-nematus check format bench reproduce patches clean
 
 .venv/installed: setup.cfg pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -71,6 +71,13 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/layer.py --png build/layer.png
 	$(BIN)/python benchmarks/recurrent.py
 	$(BIN)/python benchmarks/convert.py
+
+# The paper's translation experiments: on demo, multi30k, or the files in a folder. It goes on where it was ended.
+DATA ?= demo
+
+reproduce: .venv/installed
+	$(BIN)/pip install --quiet --editable '.[nmt,bench]'
+	$(BIN)/python -m experiments $(DATA)
 
 # The insertions into Nematus too when there is a clone of it: NEMATUS=/path/to/clone make patches
 patches: .venv/installed

@@ -30,7 +30,7 @@ def reproduce(data: str, so_far: bool) -> None:
     """Trains every row on a corpus, measures, and writes the report."""
     corpus = read_corpus(data)
     place = Place.of(corpus.name)
-    runs = list(all_runs(read_rows()))
+    runs = list(all_runs(read_rows(), corpus.seeds))
     if not so_far:
         make_baseline(place)
         prepare(corpus, place)
@@ -74,8 +74,8 @@ def _describe(corpus: Corpus, results: Sequence[Result], count: int) -> tuple[li
     versions, options = results[-1].log["versions"], results[-1].log["options"]
     libraries = ", ".join(f"{name} {version}" for name, version in versions.items())
     about = [
-        f"RNNSearch as in Nematus, embedding {options['embedding_size']}, state {options['state_size']}, vocabularies of "
-        f"{corpus.vocabulary_size:,}, batches of {options['batch_size']}, {options['finish_after']:,} updates of Adam "
+        f"RNNSearch as in Nematus, embedding {options['embedding_size']}, state {options['state_size']}, vocabularies "
+        f"of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, {options['finish_after']:,} updates of Adam "
         f"with step size {options['learning_rate']:g}. {len(results)} of {count} trainings are done, on "
         f"{results[-1].log['cores']} processor cores, with commit {', '.join(commits)} and {libraries}.",
     ]

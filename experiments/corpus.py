@@ -28,6 +28,7 @@ class Corpus:
         valid: Validation text.
         tests: Names of the test sets in the report, and their text.
         vocabulary_size: Units on each side.
+        seeds: The most seeds that a row is trained with.
         options: Of `nmt train`.
         origin: The folder of the files that are there.
     """
@@ -40,6 +41,7 @@ class Corpus:
     valid: str
     tests: dict[str, str]
     vocabulary_size: int
+    seeds: int
     options: dict[str, Any]
     origin: Path | None = None
 

@@ -35,7 +35,7 @@ def read_rows() -> list[Row]:
     return sorted(found, key=lambda row: row.section != "table2")
 
 
-def all_runs(found: list[Row]) -> Iterator[Run]:
-    """Yields every run: all rows with the first seed, then those that have more."""
-    for seed in range(1, max(row.seeds for row in found) + 1):
+def all_runs(found: list[Row], most_seeds: int) -> Iterator[Run]:
+    """Yields every run: all rows with the first seed, then those that have more, up to so many."""
+    for seed in range(1, most_seeds + 1):
         yield from (Run(row, seed) for row in found if row.seeds >= seed)

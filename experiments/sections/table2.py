@@ -32,8 +32,8 @@ def section(results: Sequence[Result], times: dict[str, Any]) -> Section:
         f"sacreBLEU `{log['tests'][tests[0]]['signature']}`; of several seeds the mean and the standard deviation.",
         f"Seconds per 1,000 updates come from `benchmarks/training.py` on {times['cores']} processor cores while "
         f"nothing else trains: all kinds in turn on the same {len(times['widths'])} batches of this training text, the "
-        "median of the rounds and half of what lies between their quartiles; the saving against LayerNorm is the median of "
-        "the rounds' ratios. The paper's are of one TITAN X, embedding 512 and state 1024, where ours are "
+        "median of the rounds and half of what lies between their quartiles; the saving against LayerNorm is the "
+        "median of the rounds' ratios. The paper's are of one TITAN X, embedding 512 and state 1024, where ours are "
         f"{log['options']['embedding_size']} and {log['options']['state_size']}.",
         _on_time(updates),
     ]
