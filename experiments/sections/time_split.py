@@ -4,12 +4,14 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from ..published import SECONDS
 from ..section import Section
 from .colours import COLOURS, LABELS
 
 _PARTS = {"matmul": "matrix products", "softmax": "softmax", "rest": "the rest"}
+_SHARED = ("matmul", "softmax")  # what is measured in every kind, and should be the same
 _SHADES = {"matmul": "#404040", "softmax": "#8C8C8C", "rest": "#D9D9D9"}  # of what has no kind
 
 
@@ -28,8 +30,8 @@ def section(measured: dict[str, Any]) -> Section:
         "written as products with a vector; the softmax over the words of the target, that of the attention, and "
         "the gradients of both, where most of a fusion is theirs. The rest is what is left: activations, dropout, "
         "attention energies, copies, the start of operations, Adam.",
-        f"{_norms(measured)} The same model but for its norms, the three should agree in everything else: they do to "
-        f"{_disagreement(kinds):.1%} of the Baseline's update, which is how exact the split is.",
+        f"{_norms(measured)} How exact the split is shows where the three models are the same: their matrix products "
+        f"and their softmax differ by up to {_disagreement(kinds):.1%} of the Baseline's update.",
     ]
     return Section(
         name="time_split",
@@ -64,9 +66,9 @@ def _published(kind: str) -> float:
 
 
 def _disagreement(kinds: dict[str, dict[str, float]]) -> float:
-    """Returns the most that a part differs from the Baseline's, as a share of the Baseline's update."""
+    """Returns the most that products or softmax differ from the Baseline's, as a share of the Baseline's update."""
     base = kinds["none"]
-    return max(abs(split[part] - base[part]) for split in kinds.values() for part in _PARTS) / base["total"]
+    return max(abs(split[part] - base[part]) for split in kinds.values() for part in _SHARED) / base["total"]
 
 
 def _row(kind: str, split: dict[str, float]) -> list[str]:
@@ -77,34 +79,29 @@ def _row(kind: str, split: dict[str, float]) -> list[str]:
 def _plot(figure: Figure, kinds: dict[str, dict[str, float]]) -> None:
     figure.set_size_inches(9, 3.6)
     ours, published = figure.subplots(1, 2, width_ratios=[3, 2], sharey=True)
-    left = dict.fromkeys(kinds, 0.0)
-    for part, label in _PARTS.items():
-        times = {kind: 1e3 * split[part] for kind, split in kinds.items()}
-        _bars(ours, times, left, dict.fromkeys(kinds, _SHADES[part]), label)
-    _bars(ours, {kind: 1e3 * split["norm"] for kind, split in kinds.items()}, left, COLOURS)
-    ours.set(xlabel="milliseconds per update, ours", xlim=(0, 1.12 * max(left.values())))
-    left = dict.fromkeys(kinds, 0.0)
-    _bars(published, dict.fromkeys(kinds, SECONDS["none"]), left, dict.fromkeys(kinds, "white"), "all but the norms")
-    _bars(published, {kind: SECONDS[kind] - SECONDS["none"] for kind in kinds}, left, COLOURS)
-    published.set(xlabel="seconds per 1,000 updates, published", xlim=(0, 1.18 * max(left.values())))
-    for axes, share in ((ours, lambda kind: kinds[kind]["norm"] / kinds[kind]["total"]), (published, _published)):
-        for y, kind in enumerate(kinds):
-            if kind != "none":
-                axes.text(
-                    axes.get_xlim()[1] * 0.99, y, f"{share(kind):.0%}", ha="right", va="center", color=COLOURS[kind]
-                )
-        axes.spines[["top", "right"]].set_visible(False)
+    for y, (kind, split) in enumerate(kinds.items()):
+        shades = {**_SHADES, "norm": COLOURS[kind]}
+        _bar(ours, y, {part: 1e3 * split[part] for part in shades}, shades)
+        parts = {"others": SECONDS["none"], "norm": SECONDS[kind] - SECONDS["none"]}
+        _bar(published, y, parts, {"others": "white", "norm": COLOURS[kind]})
+    ours.set(xlabel="milliseconds per update, ours", yticks=range(len(kinds)), yticklabels=map(LABELS.get, kinds))
+    published.set(xlabel="seconds per 1,000 updates, published")
     ours.invert_yaxis()
-    handles = [each for axes in (ours, published) for each in axes.get_legend_handles_labels()[0]]
+    shown = [(_PARTS[part], _SHADES[part]) for part in _PARTS]
+    shown += [(f"norm: {LABELS[kind]}", COLOURS[kind]) for kind in kinds if kind != "none"]
+    shown += [("not split", "white")]
+    handles = [Patch(facecolor=colour, edgecolor="black", label=label) for label, colour in shown]
     figure.legend(handles=handles, loc="upper center", ncols=len(handles), frameon=False)
     figure.tight_layout(rect=(0, 0, 1, 0.9))
 
 
-def _bars(axes: Axes, times: dict[str, float], left: dict[str, float], colours: dict[str, str], label="") -> None:
-    """Draws one part of every bar, from where the last one ended."""
-    labels = [LABELS[kind] for kind in times]
-    colour = [colours[kind] for kind in times]
-    axes.barh(labels, list(times.values()), left=list(left.values()), color=colour, edgecolor="black", linewidth=0.6)
-    if label:
-        axes.barh([], [], color=colour[0], edgecolor="black", linewidth=0.6, label=label)
-    left.update({kind: left[kind] + time for kind, time in times.items()})
+def _bar(axes: Axes, y: int, parts: dict[str, float], colours: dict[str, str]) -> None:
+    """Draws the parts of a kind's time, one after the other, and tells the share of the norm, if there is any."""
+    left = 0.0
+    for part, time in parts.items():
+        axes.barh(y, time, left=left, color=colours[part], edgecolor="black", linewidth=0.6)
+        left += time
+    if parts["norm"]:
+        axes.text(left, y, f" {parts['norm'] / left:.0%}", va="center")
+    axes.set_xlim(0, max(axes.get_xlim()[1], 1.15 * left))
+    axes.spines[["top", "right"]].set_visible(False)
