@@ -91,7 +91,7 @@ def _plot(figure: Figure, kinds: dict[str, dict[str, float]]) -> None:
     shown += [(f"norm: {LABELS[kind]}", COLOURS[kind]) for kind in kinds if kind != "none"]
     shown += [("not split", "white")]
     handles = [Patch(facecolor=colour, edgecolor="black", label=label) for label, colour in shown]
-    figure.legend(handles=handles, loc="upper center", ncols=len(handles), frameon=False)
+    figure.legend(handles=handles, loc="upper center", ncols=len(handles), columnspacing=1.2, frameon=False)
     figure.tight_layout(rect=(0, 0, 1, 0.9))
 
 
