@@ -75,8 +75,8 @@ def _describe(corpus: Corpus, results: Sequence[Result], count: int) -> tuple[li
     libraries = ", ".join(f"{name} {version}" for name, version in versions.items())
     about = [
         f"RNNSearch as in Nematus, embedding {options['embedding_size']}, state {options['state_size']}, vocabularies "
-        f"of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, {options['finish_after']:,} updates of Adam "
-        f"with step size {options['learning_rate']:g}. {len(results)} of {count} trainings are done, on "
+        f"of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, {options['finish_after']:,} updates of "
+        f"Adam with step size {options['learning_rate']:g}. {len(results)} of {count} trainings are done, on "
         f"{results[-1].log['cores']} processor cores, with commit {', '.join(commits)} and {libraries}.",
     ]
     facts = {"corpus": corpus.name, "options": options, "commits": commits, "versions": versions}
