@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import invariance
+from . import invariance, significance
 from .baseline import execute, make_baseline
 from .corpus import Corpus, prepare, read_corpus
 from .errors import UserError
@@ -18,9 +18,9 @@ from .plan import all_runs, read_rows
 from .report import write_report
 from .results import Result, read_results
 from .section import Section
-from .sections import activations as activations_section
-from .sections import centre, curves, partial, significance, table2, time_split
+from .sections import activations, centre, curves, partial, table2, time_split
 from .sections import invariance as invariance_section
+from .sections import significance as significance_section
 from .training import train_all
 
 _TIMED = ("--batches", "10", "--rounds", "12")
@@ -88,13 +88,11 @@ def _sections(
 ) -> Iterator[Section]:
     yield table2.section(results, times)
     if tested := significance.measure(results, references):
-        yield significance.section(tested)
+        yield significance_section.section(tested)
     yield curves.section(results, times)
     yield partial.section(results)
     yield centre.section(results)
-    yield activations_section.section(
-        {each.row.kind: each.log["activations"] for each in results if "activations" in each.log}
-    )
+    yield activations.section({each.row.kind: each.log["activations"] for each in results if "activations" in each.log})
     yield invariance_section.section(invariance.measure())
     yield time_split.section(split)
 

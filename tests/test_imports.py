@@ -87,7 +87,7 @@ def test_experiments(path):
 def test_sections(path):
     """They are made of what was measured, and measure nothing; plots are drawn without pyplot's global state."""
     modules = [module for level, module, _ in imports(path) if level == 0]
-    assert not {module.partition(".")[0] for module in modules} & {"nmt", "rmsnorm_tf", "keras", "tensorflow"}
+    assert not {module.partition(".")[0] for module in modules} & {"nmt", "keras", "tensorflow"}
     assert "matplotlib.pyplot" not in modules
 
 
