@@ -182,13 +182,13 @@ def _trace(function, *specs, jit_compile):
 
 
 # On a CPU, XLA vectorizes elementwise sums, but neither sums along a row nor long ones along a column. So these
-# first add eight slices to each other.
+# first add eight slices to each other; or four, since XLA gives even a small sum of eight to several threads.
 
 
 def _sliced_row_sum(t, axes):
     size = t.shape[-1]
     if axes == (t.shape.rank - 1,) and size is not None and size % 8 == 0 and size > 8:
-        t = tf.add_n(tf.split(t, 8, axis=-1))
+        t = tf.add_n(tf.split(t, 8 if _many_rows(t) else 4, axis=-1))
     return functional.plain_row_sum(t, axes)
 
 
