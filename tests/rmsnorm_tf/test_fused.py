@@ -92,7 +92,9 @@ def test_an_export_with_an_unknown_batch_calls_no_nested_function():
     assert compiled_calls(layer, tf.TensorSpec((None, 1024))) == 0
 
 
-@pytest.mark.parametrize("shape", [(1024, 64), (16, 64), (1032, 24), (520, 20), (16, 33, 8), (1030, 64), (8, 9, 10, 16)])
+@pytest.mark.parametrize(
+    "shape", [(1024, 64), (16, 64), (1032, 24), (520, 20), (16, 33, 8), (1030, 64), (8, 9, 10, 16)]
+)
 @pytest.mark.parametrize("gpu", [False, True])
 def test_the_sums_written_for_each_device(shape, gpu, monkeypatch):
     devices = [tf.config.LogicalDevice("GPU:0", "GPU")] if gpu else []
