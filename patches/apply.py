@@ -23,6 +23,7 @@ import argparse
 import hashlib
 import os
 import re
+import signal
 import stat
 import sys
 from pathlib import Path
@@ -121,10 +122,7 @@ def _to_lf(data: bytes) -> bytes:
 
 
 def _damaged(name: str, what: str) -> NoReturn:
-    raise Refused(
-        f"{name} is damaged: {what}; nothing was changed; get the patch again from where this "
-        "project came from (git checkout, or unpack the archive anew)"
-    )
+    raise Refused(f"{name} is damaged: {what}; get the patch again from where this project came from")
 
 
 def parse_patch(name: str, text: bytes) -> list[Change]:
@@ -182,7 +180,7 @@ def find_series(target: Path) -> Series:
     name = f"Nematus {old.get(found.get('nematus/nmt.py'), '')}".strip()
     what = "on Theano" if "nematus/theano_util.py" in found else "of a version that is not known here"
     versions = ", ".join(series.name.partition("-")[2] for series in there)
-    raise Refused(f"{target} is {name}, {what}; nothing was changed; check out one of {versions}")
+    raise Refused(f"{target} is {name}, {what}; check out one of {versions}")
 
 
 def read_file(target: Path, changes: list[Change]) -> File:
@@ -192,14 +190,11 @@ def read_file(target: Path, changes: list[Change]) -> File:
     if changes[0].old_id == ABSENT and not location.exists():
         return File(path, location, None, False, 0o644, changes)
     if not location.is_file():
-        raise Refused(f"{path} is no file in {target}; nothing was changed; restore it")
+        raise Refused(f"{path} is no file in {target}; restore it")
     data = location.read_bytes()
     text = _to_lf(data)
     if text != data != text.replace(b"\n", b"\r\n"):
-        raise Refused(
-            f"{path} has both LF and CRLF line endings; nothing was changed; "
-            "restore the file, or give all its lines the same ending"
-        )
+        raise Refused(f"{path} has both LF and CRLF line endings; restore it, or give all its lines the same ending")
     return File(path, location, text, text != data, stat.S_IMODE(location.stat().st_mode), changes)
 
 
@@ -225,7 +220,6 @@ def explain_drift(file: File, undo: bool) -> str:
     states = ["pristine"] + [f"after {change.patch}" for change in file.changes]
     known = [f"{'absent' if id_ == ABSENT else id_[:12]} ({state})" for id_, state in zip(file.ids, states)]
     said = f"{file.path} has drifted: its id is {blob_id(file.text)[:12]}, expected is one of {', '.join(known)}; "
-    said += "nothing was changed; "
     if file.ids[0] == ABSENT:
         return said + "move the file away"
     said += f"restore the file, or by hand {'take out' if undo else 'put in'} the lines of the patch"
@@ -236,7 +230,7 @@ def explain_drift(file: File, undo: bool) -> str:
 
 
 def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | None:
-    """Returns the text after the change, or before it. Places are exact: the id says what is there."""
+    """Returns the text after the change, or before it. Places are exact: the ids say what is there."""
     start, goal = (change.new_id, change.old_id) if undo else (change.old_id, change.new_id)
     if blob_id(text) != start:
         _damaged(change.patch, f"it starts from {start[:12]}, but the file is {blob_id(text)[:12]} then")
@@ -244,8 +238,6 @@ def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | N
     # In an order in which no place has moved yet, or each is back already.
     for hunk in change.hunks if undo else reversed(change.hunks):
         old, new = (hunk.new, hunk.old) if undo else (hunk.old, hunk.new)
-        if lines[hunk.place : hunk.place + len(old)] != old:
-            _damaged(change.patch, f"line {hunk.place + 1} of the file is not what its hunk says")
         lines[hunk.place : hunk.place + len(old)] = new
     result = None if goal == ABSENT and lines == [b""] else b"\n".join(lines)
     if blob_id(result) != goal:
@@ -312,7 +304,7 @@ def change_tree(command: str, files: list[File], series: Series, through: str | 
     changed = [file for file, before in zip(after, files) if file != before]
     for file in changed:  # The mode counts, because an administrator may write all.
         if file.location.exists() and not (file.mode & stat.S_IWUSR and os.access(file.location, os.W_OK)):
-            raise Refused(f"{file.path} is read-only; nothing was changed; make it writable (chmod u+w) and retry")
+            raise Refused(f"{file.path} is read-only; make it writable (chmod u+w) and retry")
     if command != "check":
         write_files(changed, files)
     print("\n".join(report or ["  nothing to do"]))
@@ -337,12 +329,16 @@ def main() -> int:
             tell_status(files, series)
         else:
             change_tree(options.command, files, series, options.through)
-    except (Refused, OSError) as error:
-        advice = "" if isinstance(error, Refused) else "; mend that and run the same command again"
-        print(f"apply.py: {error}{advice}", file=sys.stderr)
+    except Refused as error:
+        print(f"apply.py: nothing was changed: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"apply.py: {error}; mend that and run the same command again", file=sys.stderr)
         return 2
     return 0
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):  # End in silence, as other programs do, when the reader of a pipe has gone.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -135,8 +136,8 @@ REFUSED = {
         [LAST, "hunks give"],
     ),
     "patch with a changed line": (edit(PATCH, (b"+def", b"+DEF")), [LAST, "hunks give"]),
-    "patch with changed context": (edit(PATCH, (b"\n _BUIL", b"\n _buil")), [LAST, "hunk says"]),
-    "patch at another place": (edit(PATCH, (b"@@ -", b"@@ -1")), [LAST, "hunk says"]),
+    "patch with changed context": (edit(PATCH, (b"\n _BUIL", b"\n _buil")), [LAST, "hunks give"]),
+    "patch at another place": (edit(PATCH, (b"@@ -", b"@@ -1")), [LAST, "hunks give"]),
     "patch with a foreign line": (edit(PATCH, (b"\n+def", b"\n?def")), [LAST, "hunks give"]),
     "patch that starts elsewhere": (edit(PATCH, (b"\nindex 8", b"\nindex 0")), [LAST, "starts"]),
     "patch with short ids": (
@@ -154,7 +155,7 @@ def test_refuses_in_one_line_and_writes_nothing(project, name, command):
     before = project.snapshot()
     result = project.apply(command)
     assert result.returncode == 2
-    assert result.stderr.startswith("apply.py: ")
+    assert result.stderr.startswith("apply.py: nothing was changed: ")
     assert result.stderr.count("\n") == 1
     for word in words:
         assert word in result.stderr
@@ -261,6 +262,22 @@ def test_a_disk_that_is_full_leaves_everything_as_it_was(project):
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert "run the same command again" in result.stderr
     assert project.snapshot() == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs pipes that tell the writer when the reader has gone")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_ends_in_silence_when_the_reader_of_its_pipe_has_gone(project, unbuffered):
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run(
+        [sys.executable, "patches/apply.py", "status", "."],
+        cwd=project.root,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writer)
+    assert result.stderr == b""
 
 
 def test_runs_on_python_3_8_with_the_standard_library_alone():
