@@ -1,5 +1,6 @@
 """One update: the gradient of the mean cost of a batch, its norm clipped, and Adam's step."""
 
+import functools
 import math
 
 import keras
@@ -29,8 +30,9 @@ class Update:
         )
         self._optimizer.build(model.trainable_variables)
         self._product = Affine("bfloat16" if config.dtype == "mixed_bfloat16" else "float32")
-        # Compiled for each width of a batch. XLA is the faster in float32 only: it has no products in bfloat16.
+        # XLA is the faster in float32 only: it has no products in bfloat16.
         self._gradients = tf.function(self._differentiate, jit_compile=config.dtype == "float32", autograph=False)
+        self._compiled = functools.cache(self._gradients.get_concrete_function)  # for each width of a batch
         self._apply = tf.function(self._optimizer.apply, jit_compile=True, autograph=False)
 
     @property
@@ -44,7 +46,9 @@ class Update:
         Returns:
             The batch's summed loss in nats, its number of target tokens, and the norm of the gradient.
         """
-        loss, tokens, norm, gradients = self._gradients(batch, tf.constant([self._config.seed, number]))
+        seed = tf.constant([self._config.seed, number])
+        gradients_of = self._compiled(Batch(*map(tf.TensorSpec.from_tensor, batch)), tf.TensorSpec.from_tensor(seed))
+        loss, tokens, norm, gradients = gradients_of(batch, seed)
         if math.isfinite(loss) and math.isfinite(norm):
             self._apply(gradients)
         return float(loss), float(tokens), float(norm)
