@@ -261,7 +261,8 @@ def write_files(changed: list[File], files: list[File]) -> None:
             file.location.unlink()
     finally:
         for file in files:
-            file.beside.unlink(missing_ok=True)  # This run's, if it failed, and those of one that was cut off.
+            if file.beside.exists():  # This run's, if it failed, or that of one that was cut off.
+                file.beside.unlink()
 
 
 def tell_status(files: list[File], series: Series) -> None:
