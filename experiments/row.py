@@ -1,7 +1,8 @@
 """A row: one thing that is trained, as the files of `rows/` declare it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import keras
 
@@ -20,6 +21,7 @@ class Row:
         section: The section of the report it belongs to: `table2`, `partial` or `centre`.
         partial: The part of the entries that gives the statistic, for `partial`.
         centre: What is added to every matrix as it is initialised.
+        options: Of `nmt train`, where they are to differ from the corpus's.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Row:
     section: str = "table2"
     partial: float | None = None
     centre: float = 0.0
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):

@@ -87,7 +87,8 @@ def read_lines(path: Path) -> list[str]:
 
 def options_of(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
     """Returns the options of `nmt train` for a run."""
-    return {**corpus.training(place.work), "layer_normalization_type": run.row.normalization, "seed": run.seed}
+    chosen = {"layer_normalization_type": run.row.normalization, "seed": run.seed}
+    return {**corpus.training(place.work), **run.row.options, **chosen}
 
 
 def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def section(results: Sequence[Result], times: dict[str, Any]) -> Section:
         "median of the rounds' ratios. The paper's are of one TITAN X, embedding 512 and state 1024, where ours are "
         f"{log['options']['embedding_size']} and {log['options']['state_size']}.",
         _on_time(updates),
+        *(f"{row.label} is trained with {_pairs(row)}." for row in rows if row.options),
     ]
     return Section(
         name="table2",
@@ -46,6 +47,11 @@ def section(results: Sequence[Result], times: dict[str, Any]) -> Section:
         data={"bleu": {row.name: _bleu(done, tests) for row, done in rows.items()}, "times": times},
         plot=lambda figure: _plot(figure, {row: _bleu(done, tests) for row, done in rows.items()}, updates),
     )
+
+
+def _pairs(row: Row) -> str:
+    """Tells which options a row has of its own."""
+    return " and ".join(f"`{name}` {value:g}" for name, value in row.options.items())
 
 
 def _bleu(done: Sequence[Result], tests: Sequence[str]) -> dict[str, list[float]]:

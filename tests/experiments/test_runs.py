@@ -13,7 +13,8 @@ from experiments.row import Row
 from experiments.runs import is_done, make
 
 RUN = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 1)
-MOVED = Run(Row("moved", "elsewhere", kind="layernorm", centre=0.2, section="centre"), 2)
+SLOW = {"learning_rate": 0.5}
+MOVED = Run(Row("moved", "elsewhere", kind="layernorm", centre=0.2, section="centre", options=SLOW), 2)
 
 
 @pytest.fixture
@@ -94,9 +95,11 @@ def test_another_centre_is_set_once(corpus, place, ran):
 
 
 def test_options_of_nmt_are_those_of_corpus_row_and_seed(corpus, place, ran):
+    corpus.options["learning_rate"] = 0.25
     make(MOVED, corpus, place, lambda: None)
     options = json.loads((place.run(MOVED) / "options.json").read_text())
     assert (options["layer_normalization_type"], options["seed"], options["state_size"]) == ("layernorm", 2, 8)
+    assert options["learning_rate"] == 0.5
     assert options["source_dataset"] == str(place.work / "text" / "train.en")
 
 
