@@ -208,12 +208,13 @@ def test_tflite(case, batch):
 
 
 @portable_cases
+@pytest.mark.parametrize("batch", [None, 2])
 @pytest.mark.filterwarnings("ignore")
-def test_onnx(case):
+def test_onnx(case, batch):
     tf2onnx = pytest.importorskip("tf2onnx", reason="tf2onnx is not installed")
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     layer, x = case.layer(), case.input()
-    signature = [tf.TensorSpec((None, *case.shape), name="x")]
+    signature = [tf.TensorSpec((batch, *case.shape), name="x")]
     proto, _ = tf2onnx.convert.from_function(tf.function(layer, input_signature=signature), signature, opset=17)
     session = onnxruntime.InferenceSession(proto.SerializeToString())
     assert_close(session.run(None, {"x": x})[0], case.expected(x, layer))
