@@ -47,6 +47,7 @@ class Update:
             The batch's summed loss in nats, its number of target tokens, and the norm of the gradient.
         """
         seed = tf.constant([self._config.seed, number])
+        batch = Batch(*map(tf.convert_to_tensor, batch))
         gradients_of = self._compiled(Batch(*map(tf.TensorSpec.from_tensor, batch)), tf.TensorSpec.from_tensor(seed))
         loss, tokens, norm, gradients = gradients_of(batch, seed)
         if math.isfinite(loss) and math.isfinite(norm):
