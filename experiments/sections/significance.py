@@ -52,7 +52,7 @@ def _cells(each: dict[str, Any]) -> list[str]:
 
 
 def _plot(figure: Figure, measured: Sequence[dict[str, Any]]) -> None:
-    figure.set(size_inches=(9, 0.6 + 0.4 * len(measured)), layout_engine="constrained")
+    figure.set(size_inches=(9, 1 + 0.5 * len(measured)), layout_engine="constrained")
     axes = figure.subplots()
     for at, each in enumerate(measured):
         for kind, score, half, shift in zip(
@@ -61,7 +61,9 @@ def _plot(figure: Figure, measured: Sequence[dict[str, Any]]) -> None:
             axes.errorbar(score, at + shift, xerr=half, fmt="o", color=COLOURS[kind], capsize=3)
     for kind in dict.fromkeys(kind for each in measured for kind in (each["from"], each["to"])):
         axes.plot([], [], "o", color=COLOURS[kind], label=LABELS[kind])
-    axes.set_yticks(range(len(measured)), [f"{each['test']}, seed {each['seed']}" for each in measured])
+    axes.set_yticks(
+        range(len(measured)), [f"{LABELS[each['from']]}, {each['test']}, seed {each['seed']}" for each in measured]
+    )
+    axes.set_ylim(len(measured) - 0.5, -0.5)
     axes.set_xlabel("BLEU, and the interval of 95% of the samples")
-    axes.invert_yaxis()
     axes.legend(loc="best", fontsize=8)

@@ -1,7 +1,7 @@
 """Table 2: BLEU and time of every kind of normalization."""
 
 from collections.abc import Sequence
-from statistics import mean, median
+from statistics import mean, median, quantiles
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -15,6 +15,7 @@ from .colours import COLOURS
 
 _COLUMNS = ["s per 1,000 updates", "saving", "paper: BLEU 2014, 2017", "paper: s per 1,000", "paper: saving"]
 _OTHER = "#333333"  # the colour of a kind that the paper has not
+_PUBLISHED = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "linestyle": "none"}
 
 
 def section(results: Sequence[Result], times: dict[str, Any]) -> Section:
@@ -64,9 +65,8 @@ def _on_time(updates: dict[str, Any]) -> str:
     return (
         f"RMSNorm takes {ours:.2f} of LayerNorm's time here and {paper:.2f} in the paper; LayerNorm takes "
         f"{updates['layernorm']['ratio']:.2f} times the Baseline's here and "
-        f"{TABLE2['layernorm']['seconds'][0] / TABLE2['none']['seconds'][0]:.2f} times there. On a processor, and "
-        "compiled, the matrix products are the greater part of an update, and a norm is fused with its neighbours; on "
-        "the paper's GPU each of its operations was a launch of its own."
+        f"{TABLE2['layernorm']['seconds'][0] / TABLE2['none']['seconds'][0]:.2f} times there. Where the time of an "
+        "update goes stands below."
     )
 
 
@@ -98,32 +98,35 @@ def _percent(updates: dict[str, Any], kind: str) -> str:
 
 
 def _plot(figure: Figure, rows: dict[Row, dict[str, list[float]]], updates: dict[str, Any]) -> None:
-    figure.set(size_inches=(9, 3.6), layout_engine="constrained")
-    quality, speed = figure.subplots(1, 2)
-    _plot_bleu(quality, rows)
-    timed = [row for row in rows if row.kind in updates]
-    for row in timed:
-        entry = updates[row.kind]
-        low, high = (1e3 * each for each in entry["seconds_quartiles"])
-        middle = 1e3 * entry["seconds"]
-        error = [[middle - low], [high - middle]]
-        speed.barh(row.label, middle, xerr=error, color=COLOURS[row.kind], capsize=3)
-    speed.set_xlabel("seconds per 1,000 updates (bars between the quartiles)")
-    speed.invert_yaxis()
-
-
-def _plot_bleu(axes: Axes, rows: dict[Row, dict[str, list[float]]]) -> None:
-    """Draws every seed as a point: dev and the first test set."""
+    figure.set(size_inches=(9, 4.2), layout_engine="constrained")
+    quality, speed = figure.subplots(1, 2, sharey=True)
     dev, test = list(next(iter(rows.values())))[:2]
     for at, (row, bleu) in enumerate(rows.items()):
         colour = COLOURS.get(row.kind, _OTHER)
-        for name, marker, shift in ((dev, "o", -0.12), (test, "s", 0.12)):
-            values = bleu[name]
-            axes.plot(values, [at + shift] * len(values), marker, color=colour, alpha=0.6, markersize=6)
-            axes.plot([mean(values)] * 2, [at + shift - 0.1, at + shift + 0.1], color=colour)
-    for name, marker in ((dev, "o"), (test, "s")):
-        axes.plot([], [], marker, color="black", label=f"{name}, a point for each seed")
-    axes.set_yticks(range(len(rows)), [row.label for row in rows])
-    axes.set_xlabel("BLEU")
-    axes.invert_yaxis()
-    axes.legend(fontsize=8)
+        _draw_seeds(quality, at - 0.15, bleu[dev], "o", colour)
+        _draw_seeds(quality, at + 0.15, bleu[test], "s", colour)
+        if row.kind in updates:
+            _draw_time(speed, at, updates[row.kind], updates["layernorm"], colour)
+        if row.kind in TABLE2:
+            quality.plot(TABLE2[row.kind]["bleu"][0], at, **_PUBLISHED)
+            speed.plot(1 - _published_saving(row.kind), at, **_PUBLISHED)
+    quality.set_yticks(range(len(rows)), [row.label for row in rows])
+    quality.invert_yaxis()
+    quality.set_xlabel("BLEU")
+    speed.set_xlabel("time of an update over LayerNorm's")
+    for marker, label in (("o", f"{dev}, each seed"), ("s", f"{test}, each seed")):
+        quality.plot([], [], marker, color="black", label=label)
+    quality.plot([], [], label="published: newstest2014; time", **_PUBLISHED)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+
+
+def _draw_seeds(axes: Axes, at: float, values: Sequence[float], marker: str, colour: str) -> None:
+    """Draws every seed as a point, and a line at their mean."""
+    axes.plot(values, [at] * len(values), marker, color=colour, alpha=0.6)
+    axes.plot([mean(values)] * 2, [at - 0.12, at + 0.12], color=colour)
+
+
+def _draw_time(axes: Axes, at: int, entry: dict[str, Any], layernorm: dict[str, Any], colour: str) -> None:
+    """Draws a bar of the median ratio over the rounds, and a line between the quartiles."""
+    low, middle, high = quantiles((a / b for a, b in zip(entry["rounds"], layernorm["rounds"], strict=True)), n=4)
+    axes.barh(at, middle, xerr=[[middle - low], [high - middle]], color=colour, capsize=3)

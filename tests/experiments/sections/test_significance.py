@@ -64,4 +64,7 @@ def test_the_text_counts_them(translated, references):
     assert "Of the 2 differences 1 have p below 0.05; RMSNorm against Baseline (seed 1, news) is +" in made.text[1]
     figure = Figure()
     made.plot(figure)
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["news, seed 1"] * 2
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
+        "LayerNorm, news, seed 1",
+        "Baseline, news, seed 1",
+    ]

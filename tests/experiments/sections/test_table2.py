@@ -2,6 +2,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.figure import Figure
+
 from experiments.sections.table2 import section
 
 
@@ -40,3 +42,15 @@ def test_a_row_that_nobody_timed_or_published_has_bleu_alone(rows):
 def test_the_text_compares_the_costs(results, times):
     assert "RMSNorm takes 0.75 of LayerNorm's time here and 0.75 in the paper" in section(results, times).text[2]
     assert "LayerNorm takes 2.00 times the Baseline's here and 1.67 times there" in section(results, times).text[2]
+
+
+def test_the_plot_has_the_published_figures_beside_ours(results, times):
+    figure = Figure()
+    section(results, times).plot(figure)
+    quality, speed = (
+        [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D" and len(line.get_xdata())]
+        for axes in figure.axes
+    )
+    assert quality == [21.7, 22.6, 22.4, 22.6]
+    assert speed == pytest.approx([399 / 665, 1, 501 / 665, 493 / 665])
+    assert [bar.get_width() for bar in figure.axes[1].patches] == [0.5, 1.0, 0.75, 0.5]
