@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from nmt.errors import UserError
+from nmt.files import write_aside
+
 from . import invariance, significance
 from .baseline import execute, make_baseline
 from .corpus import Corpus, prepare, read_corpus
-from .errors import UserError
-from .files import write_aside
 from .place import ROOT, Place
 from .plan import all_runs, read_rows
 from .report import write_report

@@ -18,11 +18,10 @@ import numpy as np
 import tensorflow as tf
 
 from nmt.data import ValidationData
+from nmt.files import write_aside
 from nmt.layers import GRUStep
 from nmt.system import System, load_system
 from nmt.text import ParallelText
-
-from .files import write_aside
 
 POSITIONS = 4  # that are shown one by one
 BATCH_SIZE = 80

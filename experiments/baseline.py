@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from .errors import UserError
+from nmt.errors import UserError
+
 from .place import ROOT, Place
 
 _COPIED = ("nmt", "rmsnorm_tf")

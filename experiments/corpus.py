@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nmt.errors import UserError
+
 from .baseline import execute
-from .errors import UserError
 from .place import Place
 
 FOLDER = Path(__file__).parent / "corpora"

@@ -11,7 +11,8 @@ import markdown
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from .files import write_aside
+from nmt.files import write_aside
+
 from .section import Section
 
 _DOTS_PER_INCH = 120

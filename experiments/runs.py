@@ -8,10 +8,11 @@ from typing import Any
 
 import sacrebleu
 
+from nmt.errors import UserError
+from nmt.files import write_aside
+
 from .baseline import commit_of, execute
 from .corpus import Corpus
-from .errors import UserError
-from .files import write_aside
 from .place import Place
 from .plan import Run
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.interleaved import seconds_of
 from benchmarks.updates import Work, new_update, real_work, threads, width
+from nmt.files import write_aside
 
-from .files import write_aside
 from .xla_profile import PROFILED, shares
 
 KINDS = ("none", "layernorm", "rmsnorm")

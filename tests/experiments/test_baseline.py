@@ -1,8 +1,8 @@
 import pytest
 
 from experiments.baseline import commit_of, execute, make_baseline
-from experiments.errors import UserError
 from experiments.place import Place
+from nmt.errors import UserError
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from experiments.corpus import FOLDER, prepare, read_corpus
-from experiments.errors import UserError
 from experiments.place import Place
 from nmt.config import make_config
+from nmt.errors import UserError
 
 PARTS = ("train", "newstest2013", "newstest2014", "newstest2017")
 

@@ -5,12 +5,12 @@ import pytest
 
 from experiments import runs
 from experiments.corpus import Corpus
-from experiments.errors import UserError
 from experiments.place import Place
 from experiments.plan import Run
 from experiments.results import read_results, spread
 from experiments.row import Row
 from experiments.runs import is_done, make
+from nmt.errors import UserError
 
 RUN = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 1)
 SLOW = {"learning_rate": 0.5}

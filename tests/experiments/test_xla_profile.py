@@ -18,7 +18,7 @@ def test_what_does_little_else_is_found_to(part):
         part
     ]
     found = profiled(function, square)
-    assert 0.5 < found.pop(part) <= 1
+    assert 0.1 < found.pop(part) <= 1  # of the time of the call, with what else the machine does meanwhile
     assert list(found.values()) == [0]
 
 
@@ -27,7 +27,7 @@ def test_products_in_a_loop_count_once():
         return tf.while_loop(lambda i, _: i < 20, lambda i, y: (i + 1, tf.tanh(y @ x)), [0, x])[1]
 
     found = profiled(function, tf.random.normal([600, 600]))
-    assert 0.3 < found["matmul"] <= 1
+    assert 0.1 < found["matmul"] <= 1
 
 
 def test_a_product_with_a_vector_is_a_sum_and_no_matrix_product():
