@@ -1,12 +1,17 @@
 """What every test file shares."""
 
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+# A job in the background ignores Ctrl-C, and so would the commands that tests start and send it to.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
