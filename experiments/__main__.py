@@ -72,7 +72,7 @@ def _once(place: Place, name: str, *command: str) -> dict[str, Any]:
 def _describe(corpus: Corpus, results: Sequence[Result], count: int) -> tuple[list[str], dict[str, Any]]:
     """Returns what the report begins with, in words and as JSON."""
     commits = sorted({result.log["commit"] for result in results})
-    versions, options = results[-1].log["versions"], results[-1].log["options"]
+    versions, options = results[-1].log["versions"], corpus.options
     libraries = ", ".join(f"{name} {version}" for name, version in versions.items())
     about = [
         f"RNNSearch as in Nematus, embedding {options['embedding_size']}, state {options['state_size']}, vocabularies "
