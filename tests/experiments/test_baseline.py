@@ -16,13 +16,13 @@ def test_the_copy_has_the_kinds_of_the_patches_and_of_the_rows(place, tmp_path):
     script = (
         "import nmt, nmt.normalization as seam, rmsnorm_tf\n"
         "print(*seam.KINDS)\n"
-        "print(seam.build_normalization('partial-0.25', 8, 'norm').partial)\n"
+        "print(seam.build_normalization('partial-0.125', 8, 'norm').partial)\n"
         "print(nmt.__file__, rmsnorm_tf.__file__, sep='\\n')\n"
     )
     execute(place, "-c", script, output=output)
     kinds, partial, *files = output.read_text().splitlines()[-4:]
-    assert {"none", "layernorm", "rmsnorm", "prmsnorm", "l2norm", "partial-0.25"} <= set(kinds.split())
-    assert partial == "0.25"
+    assert {"none", "layernorm", "rmsnorm", "prmsnorm", "l2norm", "partial-0.125"} <= set(kinds.split())
+    assert partial == "0.125"
     assert all(file.startswith(str(place.baseline)) for file in files)
 
 

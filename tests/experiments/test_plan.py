@@ -27,9 +27,9 @@ def test_a_row_has_a_kind_or_builds_one():
 
 
 def test_what_a_row_builds_is_what_it_says():
-    row = next(row for row in read_rows() if row.partial == 0.25)
+    row = next(row for row in read_rows() if row.partial == 0.125)
     layer = row.build("norm")
-    assert (layer.partial, layer.epsilon, layer.name) == (0.25, 1e-5, "norm")
+    assert (layer.partial, layer.epsilon, layer.name) == (0.125, 1e-5, "norm")
 
 
 def test_names_are_not_given_twice(monkeypatch):
