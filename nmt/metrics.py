@@ -4,11 +4,14 @@
 """
 
 import argparse
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import sacrebleu
+
+from .errors import UserError
+from .text import TextFile, require_utf8
 
 
 class Bleu(NamedTuple):
@@ -21,8 +24,15 @@ class Bleu(NamedTuple):
 def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
     """Returns sacreBLEU of detokenised text against one reference each.
 
+    Raises:
+        UserError: There are more of the ones than of the others, of which sacreBLEU would say nothing, or none at all.
+
     Reference: Post (2018), arXiv:1804.08771.
     """
+    if not len(translations) == len(references) > 0:
+        raise UserError(
+            f"there are {len(translations)} translations and {len(references)} references; give one reference for each"
+        )
     metric = sacrebleu.BLEU()
     score = metric.corpus_score(list(translations), [list(references)]).score
     return Bleu(score, str(metric.get_signature()))
@@ -34,21 +44,26 @@ def exact_match(translations: Sequence[str], references: Sequence[str]) -> float
     return 100.0 * sum(translation == reference for translation, reference in pairs) / len(pairs)
 
 
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except (OSError, UnicodeError) as error:
-        raise argparse.ArgumentTypeError(f"{path} cannot be read: {error}") from None
+def read_lines(path: str | os.PathLike) -> list[str]:
+    """Returns the lines of a text, as training and translation know them: only a line feed ends one.
+
+    Raises:
+        UserError: There is no such file, or it is not UTF-8.
+    """
+    text = TextFile(path)
+    require_utf8(path)
+    return [line.decode() for line in text]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m nmt.metrics", description="Compares translations with references.")
-    parser.add_argument("translations", type=_lines, help="text file, one sentence a line")
-    parser.add_argument("references", type=_lines, help="text file, as many lines")
-    translations, references = vars(parser.parse_args()).values()
-    if len(translations) != len(references):
-        parser.error(f"there are {len(translations)} translations and {len(references)} references")
-    found = bleu(translations, references)
+    parser.add_argument("translations", help="text file, one sentence a line")
+    parser.add_argument("references", help="text file, as many lines")
+    try:
+        translations, references = map(read_lines, vars(parser.parse_args()).values())
+        found = bleu(translations, references)
+    except UserError as error:
+        parser.error(str(error))
     print(f"BLEU {found.score:.2f} ({found.signature})")
     print(f"exact match {exact_match(translations, references):.1f}%")
 

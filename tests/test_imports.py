@@ -16,7 +16,7 @@ NMT = {
     "text": {"errors"},
     "normalization": set(),
     "search": set(),
-    "metrics": set(),
+    "metrics": {"errors", "text"},
     "corpora": {"errors", "files"},
     "vocab": {"errors", "files", "text"},
     "checkpoints": {"errors", "files"},
@@ -35,9 +35,9 @@ NMT = {
 }
 
 # What runs in the patched copy of the baseline; the rest of the experiments knows nmt as commands, and shares with it
-# what has to do with files and users.
+# what has to do with files and users, and how translations are compared.
 IN_THE_COPY = {"activations", "recentre"}
-SHARED = {"nmt.errors", "nmt.files"}
+SHARED = {"nmt.errors", "nmt.files", "nmt.metrics", "nmt.text"}
 
 
 def imports(path):

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from nmt.metrics import bleu, exact_match, main
+from nmt.errors import UserError
+from nmt.metrics import bleu, exact_match, main, read_lines
 
 
 def test_bleu_of_the_reference_is_100_and_of_other_words_0():
@@ -21,21 +22,37 @@ def test_bleu_is_cased_and_says_how_it_was_made():
     assert "tok:13a" in signature
 
 
+@pytest.mark.parametrize(("translations", "references"), [(2, 3), (3, 2), (0, 0)])
+def test_bleu_takes_one_reference_for_each(translations, references):
+    with pytest.raises(UserError, match=f"{translations} translations and {references} references; give one reference"):
+        bleu(["a b c d"] * translations, ["a b c d"] * references)
+
+
+def test_only_a_line_feed_ends_a_line(tmp_path):
+    """U+2028 and a carriage return within a line separate lines for Python, but not in a text file."""
+    (tmp_path / "text").write_bytes("\ufeffa\u2028b\rc\r\n\nd".encode())
+    assert read_lines(tmp_path / "text") == ["a\u2028b\rc", "", "d"]
+
+
 def test_as_a_command(tmp_path, capsys, monkeypatch):
-    """U+2028 separates lines for Python, but not in a text file."""
-    (tmp_path / "text").write_text("a\u2028b c d\ne f g h\n", encoding="utf-8")
+    (tmp_path / "text").write_text("a b c d\ne f g h\n")
     monkeypatch.setattr(sys, "argv", ["metrics", str(tmp_path / "text"), str(tmp_path / "text")])
     main()
     assert "exact match 100.0%" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("references", "said"), [("one\n", "there are 2 translations and 1 references"), (None, "cannot be read")]
+    ("references", "said"),
+    [
+        (b"one\n", "there are 2 translations and 1 references"),
+        (None, "there is no text file"),
+        (b"a\n\xff\n", "references, line 2 is not UTF-8"),
+    ],
 )
 def test_a_mistake_has_status_2(tmp_path, capsys, monkeypatch, references, said):
     (tmp_path / "text").write_text("a\nb\n")
     if references:
-        (tmp_path / "references").write_text(references)
+        (tmp_path / "references").write_bytes(references)
     monkeypatch.setattr(sys, "argv", ["metrics", str(tmp_path / "text"), str(tmp_path / "references")])
     with pytest.raises(SystemExit, match="2"):
         main()
