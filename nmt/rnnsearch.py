@@ -264,11 +264,13 @@ class RNNSearch(keras.Model):
         all words.
         """
         logits = self(source, source_mask, target, dropout_seed=dropout_seed, product=product)
-        costs = tf.nn.sparse_softmax_cross_entropy_with_logits(target, logits)
         if label_smoothing:
-            # The uniform distribution's cross entropy: log of the partition function less the mean logit.
-            uniform = tf.reduce_logsumexp(logits, -1) - tf.reduce_mean(logits, -1)
-            costs = (1.0 - label_smoothing) * costs + label_smoothing * uniform
+            words = logits.shape[-1]
+            share = label_smoothing / words
+            wanted = tf.one_hot(target, words, 1.0 - label_smoothing + share, share)
+            costs = tf.nn.softmax_cross_entropy_with_logits(wanted, logits)
+        else:
+            costs = tf.nn.sparse_softmax_cross_entropy_with_logits(target, logits)
         return tf.reduce_sum(costs * target_mask, -1)
 
     def encode(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
