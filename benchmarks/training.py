@@ -4,25 +4,28 @@
     python benchmarks/training.py --embedding_size 64 --state_size 128 --batch_size 32
     python benchmarks/training.py --dtypes float32 mixed_bfloat16
     python benchmarks/training.py --config FILE.json --batches 10 --rounds 10 --json TIMES.json
+    python benchmarks/training.py --baseline FOLDER --kinds none mine
     NEMATUS=/path/to/v0.3 NEMATUS_PYTHON=/path/to/its/python python benchmarks/training.py
 
 All kinds, of a patched copy of the baseline, and where it is given the real Nematus, update in turn on the same padded
-batches, so that whatever else the machine does falls on all alike. These are made up, of sentences of 10 to 45 words;
-or, with --config, which takes what `nmt train --config` takes, they are batches of that training, each of which stands
-for as many updates as any other. A round is one update with each batch. Columns: seconds per update, the median over
-the rounds, and half of what lies between their quartiles; the ratio to none in the same dtype, likewise; the ratio to
-Nematus of the same kind, or to its none where it has no such kind; GFLOP/s, counted from the model's matrix products on
-the padded batches; their share of the rate of one large float32 product in the same run; the most seconds that the
-first update with a batch takes, compilation included; and, with --memory, the peak memory in MiB of a process that
-makes these updates alone.
+batches, each time in another order, so that whatever else the machine does falls on all alike. The copy is made for
+this, unless --baseline names one. The batches are made up, of sentences of 10 to 45 words; or, with --config, which
+takes what `nmt train --config` takes, they are batches of that training, each of which stands for as many updates as
+any other. A round is one update with each batch.
+
+Columns: seconds per update, the median over the rounds, and half of what lies between their quartiles; the ratio to
+none in the same dtype, likewise; the ratio to Nematus of the same kind, or to its none where it has no such kind;
+GFLOP/s, counted from the model's matrix products on the padded batches; their share of the rate of one large float32
+product in the same run; the most seconds that the first update with a batch takes, compilation included; and, with
+--memory, the peak memory in MiB of a process that makes these updates alone.
 
 --json writes the same figures, and what they are of:
 
     versions    of tensorflow, keras and numpy
     cores       of the machine, and threads, as TF_NUM_INTRAOP_THREADS has it, or one for each
     gflops      GFLOP/s of the one large product
-    options     of the training, less the kind of normalization
-    widths      padded length of each batch; mean_width is that of all batches that they were taken from
+    options     of the training, less its files and the kind of normalization
+    widths      padded length of each batch
     updates     by dtype and kind:
         rounds          seconds per update of each round; the i-th of two kinds were interleaved
         seconds         their median, and seconds_quartiles
@@ -33,6 +36,7 @@ makes these updates alone.
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import statistics
@@ -47,7 +51,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
-from updates import ROOT, made_up_work, matmul_flops, new_update, patch_baseline, real_work, threads, width
+from interleaved import orders
+from updates import ROOT, made_up_work, matmul_flops, new_update, patched_baseline, real_work, threads, width
 
 KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]
 NEMATUS, NEMATUS_KINDS = "Nematus v0.3", ("none", "layernorm")
@@ -86,13 +91,12 @@ def measure(turns, batches, rounds):
     multiply = tf.function(lambda: tf.matmul(square, square))
     turns = {**turns, "matmul": lambda _: timed(lambda: multiply().numpy())}
     first = {name: [turn(i) for i in range(batches)] for name, turn in turns.items()}
-    seconds, order = collections.defaultdict(list), list(turns)
-    for number in range(rounds * batches):
-        shift = number % len(order)
-        for name in order[shift:] + order[:shift]:
+    seconds = {name: [] for name in turns}
+    for number, order in enumerate(itertools.islice(orders(turns), rounds * batches)):
+        for name in order:
             seconds[name].append(turns[name](number % batches))
     rate = 2 * 2048**3 / statistics.median(seconds.pop("matmul"))
-    return {name: np.reshape(seconds[name], [rounds, batches]) for name in order[:-1]}, first, rate
+    return {name: np.reshape(each, [rounds, batches]) for name, each in seconds.items()}, first, rate
 
 
 def timed(call):
@@ -104,7 +108,7 @@ def timed(call):
 def peak_memory(options, kind, dtype):
     """Returns the peak memory in MiB of a process that makes one update with every batch."""
     given = [f"--{name}={value}" for name, value in vars(options).items() if name in (*SIZES, "batches")]
-    given += [f"--config={options.config}"] if options.config else []
+    given += [f"--{name}={value}" for name in ("config", "baseline") if (value := vars(options)[name])]
     command = [sys.executable, __file__, *given, "--kinds", kind, "--dtypes", dtype, "--alone"]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1024
 
@@ -119,6 +123,8 @@ def run_alone(options, work):
 
 def compare(options, work, folder):
     """Measures everything; returns what --json writes."""
+    from nmt.config import FILES
+
     batches = work.batches
     ours = {(dtype, kind): new_update(work, kind, dtype) for dtype in options.dtypes for kind in options.kinds}
     turns = {key: lambda i, update=update: timed(lambda: update(batches[i])) for key, (update, _) in ours.items()}
@@ -146,9 +152,8 @@ def compare(options, work, folder):
         "cores": os.cpu_count(),
         "threads": threads(),
         "gflops": rate / 1e9,
-        "options": {name: value for name, value in work.options.items() if name != "layer_normalization_type"},
+        "options": {key: work.options[key] for key in work.options if key not in (*FILES, "layer_normalization_type")},
         "widths": [width(batch) for batch in batches],
-        "mean_width": work.mean_width,
         "updates": updates,
     }
 
@@ -198,13 +203,16 @@ def parse(arguments=None):
         parser.add_argument(f"--{name}", type=int, default=default, help="without --config")
     parser.add_argument("--config", metavar="FILE", help="take sizes and batches of this training")
     parser.add_argument("--batches", type=int, default=6, help="batches in a round")
-    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
+    parser.add_argument("--baseline", metavar="FOLDER", help="a patched copy to measure, in the place of a new one")
+    parser.add_argument("--kinds", nargs="+", default=KINDS, help="any that the copy knows")
     parser.add_argument("--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"])
     parser.add_argument("--rounds", type=int, default=5, help="times that each batch is used")
     parser.add_argument("--memory", action="store_true", help="measure memory too, each alone")
     parser.add_argument("--json", metavar="FILE", help="write the figures here")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    if options.baseline and not Path(options.baseline, "nmt").is_dir():
+        parser.error(f"--baseline {options.baseline} holds no nmt; give a folder that patches/apply.py was applied to")
     if options.config and "NEMATUS" in os.environ:
         parser.error("--config measures with dropout and the like, which the real Nematus is not given; unset NEMATUS")
     return options
@@ -213,7 +221,7 @@ def parse(arguments=None):
 def main():
     options = parse()
     with tempfile.TemporaryDirectory() as folder:
-        patch_baseline(folder)
+        sys.path[:0] = [os.path.abspath(options.baseline or patched_baseline(folder)), str(ROOT)]
         from nmt.config import read_options
         from nmt.errors import UserError
         from nmt.files import write_aside

@@ -1,6 +1,6 @@
 """Updates of the translation model to measure, and the batches to make them with.
 
-All but `patch_baseline` needs a patched copy of the baseline to be importable as `nmt`.
+All but `patched_baseline` needs a patched copy of the baseline to be importable as `nmt`.
 """
 
 import itertools
@@ -25,16 +25,15 @@ class Work(NamedTuple):
     batches: list
     options: dict[str, Any]
     build: Callable[[Any], keras.Model]
-    mean_width: float  # of all batches that these were taken from
 
 
-def patch_baseline(folder: str) -> None:
-    """Puts a patched copy of the baseline into a folder, from where it is imported."""
+def patched_baseline(folder: str) -> str:
+    """Puts a patched copy of the baseline into a folder, and returns that."""
     subprocess.run(["cp", "-r", str(ROOT / "nmt"), folder], check=True)
     subprocess.run(
         [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", folder], check=True, stdout=subprocess.DEVNULL
     )
-    sys.path[:0] = [folder, str(ROOT)]
+    return folder
 
 
 def real_work(options: dict[str, Any], count: int) -> Work:
@@ -63,8 +62,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
         seed=config.seed,
     )
     epoch = list(data.batches().take(min(data.batches_per_epoch, _MOST_BATCHES)))
-    batches = middles(sorted(epoch, key=width), count)
-    return Work(batches, options, lambda config: build(config).model, float(np.mean([width(batch) for batch in epoch])))
+    return Work(middles(sorted(epoch, key=width), count), options, lambda config: build(config).model)
 
 
 def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: int, state_size: int) -> Work:
@@ -91,7 +89,7 @@ def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: i
         return RNNSearch(vocabulary, vocabulary, **sizes, normalization=kind, rates=Rates())
 
     options = {**dict.fromkeys(_SIDES, "-"), "dictionaries": ["-", "-"], "batch_size": batch_size, **sizes}
-    return Work(batches, options, build, float(np.mean([width(batch) for batch in batches])))
+    return Work(batches, options, build)
 
 
 def middles(items: Sequence, count: int) -> list:

@@ -1,69 +1,53 @@
-"""Splits the time of an update into norms, matrix products, softmax and the rest; runs in the patched copy.
+"""Finds what matrix products and softmax take of the time of an update; runs in the patched copy of the baseline.
 
     python -m experiments.time_split --config FILE.json --to FILE.json
 
-XLA compiles an update into loops that mix the norms with what stands beside them, so a profile cannot tell how long a
-norm takes. Therefore the norms' time is what the update takes longer than that of the same model without them, in turn
-on the same batches. Matrix products are operations of their own, the softmax nearly so: their time is their share in
-the profiles of further updates, of the time that an update takes unobserved. The rest is what is left.
+Matrix products are operations of their own in a profile, the softmax nearly so. The norms are not: XLA compiles an
+update into loops that mix them with what stands beside them. Their time is what the update takes longer than without
+them, which `benchmarks/training.py` measures.
 """
 
 import argparse
-import functools
 import json
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import numpy as np
-
-from benchmarks.interleaved import seconds_of
 from benchmarks.updates import Work, new_update, real_work, threads, width
 from nmt.files import write_aside
 
-from .xla_profile import PROFILED, shares
+from .xla_profile import PROFILED, profile
 
 KINDS = ("none", "layernorm", "rmsnorm")
 
 
 def measure(work: Work, rounds: int) -> dict[str, Any]:
-    """Returns how the time of one update splits.
+    """Returns the shares of the parts in the time of updates.
 
     Args:
         work: The batches, each of which stands for as many updates as any other.
-        rounds: How often each batch is timed, and profiled.
+        rounds: How often an update with each batch is profiled.
 
     Returns:
-        `kinds`: the seconds of `norm`, `matmul`, `softmax`, `rest` and `total` of one update by kind, the mean over the
-        batches of the median over the rounds; `norm_quartiles` by kind, those of the norms' seconds over the rounds;
-        `threads`, on which an operation runs; and the padded `widths` of the batches.
+        `shares`, by kind, of `matmul` and `softmax` in the time of a round, the median over the rounds; `threads`, on
+        which an operation runs; and the padded `widths` of the batches.
     """
-    updates = {kind: new_update(work, kind)[0] for kind in KINDS}
-    seconds, profiles = [], []  # by batch
-    for batch in work.batches:
-        calls = {kind: functools.partial(update, batch) for kind, update in updates.items()}
-        seconds.append(seconds_of(calls, rounds))
-        profiles.append([{kind: shares(call) for kind, call in calls.items()} for _ in range(rounds)])
-    totals = {kind: np.array([each[kind] for each in seconds]) for kind in KINDS}  # [batches, rounds]
-    kinds, quartiles = {}, {}
-    for kind, total in totals.items():
-        norm = total - totals["none"]
-        split = {"norm": _typical(norm)}
-        for part in PROFILED:
-            share = np.median([[each[kind][part] for each in runs] for runs in profiles], 1)  # [batches]
-            split[part] = _typical(total * share[:, np.newaxis])
-        kinds[kind] = {**split, "rest": _typical(total) - sum(split.values()), "total": _typical(total)}
-        quartiles[kind] = np.quantile(norm.mean(0), [0.25, 0.75]).tolist()
     return {
-        "kinds": kinds,
-        "norm_quartiles": quartiles,
+        "shares": {kind: _shares(new_update(work, kind)[0], work.batches, rounds) for kind in KINDS},
         "threads": threads(),
         "widths": [width(batch) for batch in work.batches],
     }
 
 
-def _typical(seconds: np.ndarray) -> float:
-    """Returns the mean over the batches of the median over the rounds, of `[batches, rounds]`."""
-    return float(np.median(seconds, 1).mean())
+def _shares(update, batches: list, rounds: int) -> dict[str, float]:
+    for batch in batches:
+        update(batch)  # is compiled
+    found = []
+    for _ in range(rounds):
+        profiles = [profile(lambda batch=batch: update(batch)) for batch in batches]
+        total = sum(seconds for seconds, _ in profiles)
+        found.append({part: sum(spent[part] for _, spent in profiles) / total for part in PROFILED})
+    return {part: median(each[part] for each in found) for part in PROFILED}
 
 
 def main() -> None:

@@ -2,6 +2,9 @@
 
 The profile holds when each operation of a compiled program ran, and the programs themselves. An operation is one
 instruction of such a program: a matrix product, or a fusion of many small operations into one loop.
+
+TensorFlow writes a profile, but has no public function that reads one. What reads it here are the protocol buffers that
+it is written with, which come with TensorFlow in `tensorflow.compiler` and `tensorflow.tsl`.
 """
 
 import math
@@ -30,22 +33,22 @@ class Operation(NamedTuple):
     part: str
 
 
-def shares(call: Callable[[], object]) -> dict[str, float]:
-    """Returns the share of a call's time that goes to matrix products, and to the softmax."""
+def profile(call: Callable[[], object]) -> tuple[float, dict[str, float]]:
+    """Returns the seconds that a call takes, and how many of them matrix products take, and the softmax."""
     with tempfile.TemporaryDirectory() as folder:
         with tf.profiler.experimental.Profile(folder):
             start = time.perf_counter()
             call()
             seconds = time.perf_counter() - start
         (path,) = Path(folder).rglob("*.xplane.pb")
-        profile = xplane_pb2.XSpace.FromString(path.read_bytes())
-    spent = seconds_by_part(operations(profile))
-    return {part: spent.get(part, 0.0) / seconds for part in PROFILED}
+        space = xplane_pb2.XSpace.FromString(path.read_bytes())
+    spent = seconds_by_part(operations(space))
+    return seconds, {part: spent.get(part, 0.0) for part in PROFILED}
 
 
-def operations(profile: xplane_pb2.XSpace) -> Iterator[Operation]:
-    """Yields every operation that ran."""
-    planes = {plane.name: plane for plane in profile.planes}
+def operations(space: xplane_pb2.XSpace) -> Iterator[Operation]:
+    """Yields every operation of a profile that ran."""
+    planes = {plane.name: plane for plane in space.planes}
     parts = {}
     for program in planes[_PROGRAMS].event_metadata.values():
         module = hlo_pb2.HloProto.FromString(program.stats[0].bytes_value).hlo_module

@@ -1,30 +1,11 @@
-import json
-
 import pytest
 
 from benchmarks.updates import matmul_flops, middles, new_update, real_work, width
-
-WORDS = [f"w{number}" for number in range(20)]
-OPTIONS = {"maxlen": 30, "batch_size": 2, "embedding_size": 4, "state_size": 3}
-
-
-@pytest.fixture
-def options(tmp_path):
-    """Of a training on 60 sentences of 2 words, 30 of 9 and 10 of 20, on both sides."""
-    text = "".join(
-        f"{' '.join(WORDS[:length])}\n" for length, count in [(2, 60), (9, 30), (20, 10)] for _ in range(count)
-    )
-    (tmp_path / "text").write_text(text)
-    (tmp_path / "words.json").write_text(json.dumps({word: i for i, word in enumerate(["<EOS>", "<UNK>", *WORDS])}))
-    sides = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
-    dictionaries = [str(tmp_path / "words.json")] * 2
-    return {**dict.fromkeys(sides, str(tmp_path / "text")), "dictionaries": dictionaries, **OPTIONS}
 
 
 def test_each_real_batch_stands_for_as_many_updates(options):
     work = real_work(options, 10)
     assert [width(batch) for batch in work.batches] == [8] * 6 + [12] * 3 + [24]
-    assert work.mean_width == pytest.approx((60 * 8 + 30 * 12 + 10 * 24) / 100)
     assert all(batch.source.shape == (2, width(batch)) for batch in work.batches)
 
 

@@ -6,43 +6,40 @@ from benchmarks.updates import Work
 from experiments import time_split
 from experiments.time_split import KINDS, measure
 
-# Milliseconds of three rounds, by width of the batch and kind; the last round is disturbed.
-TIMES = {
-    8: {"none": [100, 102, 300], "layernorm": [120, 122, 330], "rmsnorm": [110, 112, 305]},
-    16: {"none": [200, 202, 204], "layernorm": [260, 262, 274], "rmsnorm": [230, 232, 234]},
-}
+SECONDS = {8: 0.1, 16: 0.3}  # of an update, by the width of its batch
+PRODUCTS = {8: 0.05, 16: 0.21}  # of it, in matrix products
 
 
 @pytest.fixture
-def measured(monkeypatch):
-    """What is measured when updates take these times, half of which is matrix products, and a tenth softmax."""
-    batches = [SimpleNamespace(target=SimpleNamespace(shape=(80, width))) for width in TIMES]
+def made(monkeypatch):
+    """The updates that are made, by kind and width, with those that are profiled; the last of them are disturbed."""
+    calls = []
 
-    def seconds_of(calls, rounds):
-        width = next(iter(calls.values()))()
-        return {kind: [each / 1e3 for each in TIMES[width][kind][:rounds]] for kind in calls}
+    def profile(call):
+        kind, width = call()
+        number = calls.count((kind, width)) - 1  # without the first, which is not profiled
+        return SECONDS[width] * (3 if number == 3 else 1), {"matmul": PRODUCTS[width], "softmax": 0.1 * SECONDS[width]}
 
-    monkeypatch.setattr(time_split, "new_update", lambda work, kind: (lambda batch: batch.target.shape[1], None))
-    monkeypatch.setattr(time_split, "seconds_of", seconds_of)
-    monkeypatch.setattr(time_split, "shares", lambda call: {"matmul": 0.5, "softmax": 0.1})
-    return measure(Work(batches, {}, None, 12.0), rounds=3)
+    def new_update(work, kind):
+        return lambda batch: calls.append((kind, batch.target.shape[1])) or calls[-1], None
 
-
-def test_norms_take_what_the_update_takes_longer(measured):
-    norm = {kind: measured["kinds"][kind]["norm"] for kind in KINDS}
-    assert norm == pytest.approx({"none": 0, "layernorm": (20 + 60) / 2e3, "rmsnorm": (10 + 30) / 2e3})
+    monkeypatch.setattr(time_split, "new_update", new_update)
+    monkeypatch.setattr(time_split, "profile", profile)
+    return calls
 
 
-def test_the_parts_make_up_the_update(measured):
-    for split in measured["kinds"].values():
-        assert sum(split[part] for part in ("norm", "matmul", "softmax", "rest")) == pytest.approx(split["total"])
-    total = measured["kinds"]["layernorm"]["total"]
-    assert total == pytest.approx((122 + 262) / 2e3)
-    assert measured["kinds"]["layernorm"]["matmul"] == pytest.approx(0.5 * total)
-    assert measured["kinds"]["layernorm"]["softmax"] == pytest.approx(0.1 * total)
+@pytest.fixture
+def measured(made):
+    batches = [SimpleNamespace(target=SimpleNamespace(shape=(80, width))) for width in SECONDS]
+    return measure(Work(batches, {}, None), rounds=3)
 
 
-def test_quartiles_are_over_the_rounds(measured):
-    # the differences of the rounds, averaged over the batches, are 40, 40 and 50 ms
-    assert measured["norm_quartiles"]["layernorm"] == pytest.approx([0.040, 0.045])
+def test_shares_are_those_of_a_whole_round_without_what_disturbs_one(measured):
+    assert list(measured["shares"]) == list(KINDS)
+    for shares in measured["shares"].values():
+        assert shares == pytest.approx({"matmul": (0.05 + 0.21) / (0.1 + 0.3), "softmax": 0.1})
     assert measured["widths"] == [8, 16]
+
+
+def test_every_update_is_compiled_before_it_is_profiled(measured, made):
+    assert all(made.count((kind, width)) == 1 + 3 for kind in KINDS for width in SECONDS)

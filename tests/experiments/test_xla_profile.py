@@ -1,14 +1,15 @@
 import pytest
 import tensorflow as tf
 
-from experiments.xla_profile import Operation, seconds_by_part, shares
+from experiments.xla_profile import Operation, profile, seconds_by_part
 
 
 def profiled(function, *inputs):
-    """Returns the shares of the second call of a function that XLA compiles."""
+    """Returns the shares of the parts in the second call of a function that XLA compiles."""
     compiled = tf.function(function, jit_compile=True)
     compiled(*inputs)
-    return shares(lambda: compiled(*inputs).numpy())
+    seconds, spent = profile(lambda: compiled(*inputs).numpy())
+    return {part: each / seconds for part, each in spent.items()}
 
 
 @pytest.mark.parametrize("part", ["matmul", "softmax"])
