@@ -1,21 +1,20 @@
 """`python -m experiments [DATA]`: trains what is not trained yet, measures, and writes the report to build/report."""
 
 import argparse
-import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from nmt.errors import UserError
-from nmt.files import write_aside
+from nmt.files import use_alone
 
-from . import invariance, significance
-from .baseline import execute, make_baseline
-from .corpus import Corpus, prepare, read_corpus
-from .place import ROOT, Place
-from .plan import all_runs, read_rows
+from . import invariance, significance, timing
+from .baseline import make_baseline
+from .corpus import Corpus, is_prepared, prepare, read_corpus
+from .place import Place
+from .plan import Run, all_runs, read_rows
 from .report import write_report
 from .results import Result, read_results
 from .section import Section
@@ -24,84 +23,91 @@ from .sections import invariance as invariance_section
 from .sections import significance as significance_section
 from .training import train_all
 
-_TIMED = ("--batches", "10", "--rounds", "12")
-
 
 def reproduce(data: str, so_far: bool) -> None:
-    """Trains every row on a corpus, measures, and writes the report."""
+    """Trains every row on a corpus, measures, and writes the report; so far: of what is done, and does nothing else.
+
+    Raises:
+        UserError: Something cannot be done, or is not done. If there is anything to report, it is reported before.
+    """
     corpus = read_corpus(data)
-    place = Place.of(corpus.name)
-    runs = list(all_runs(read_rows(), corpus.seeds))
-    if not so_far:
+    place = Place(corpus.name)
+    runs = list(all_runs(corpus.adapt(read_rows()), corpus.seeds))
+    failed = {} if so_far else _make(runs, corpus, place)
+    results = read_results(runs, corpus, place)
+    wrong = [f"{name} failed: {why}" for name, why in failed.items()]
+    if results:
+        about, facts = _describe(corpus, results, len(runs), list(failed))
+        sections = _sections(results, corpus, place)
+        write_report(place.report, f"RMSNorm in translation: {corpus.title}", about, facts, sections)
+        print(f"{place.report / 'report.html'} is written")
+    else:
+        wrong.insert(0, f"no training on {corpus.name} is done yet")
+    if wrong:
+        raise UserError("; ".join(wrong))
+
+
+def _make(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
+    """Trains and measures what is not done yet; returns what failed, and why."""
+    with use_alone(place.work):
         make_baseline(place)
         prepare(corpus, place)
-        train_all(runs, corpus, place)
-    results = read_results(runs, place)
-    if not results:
-        raise UserError(f"no training on {corpus.name} is done yet")
-    times, split = _measure(corpus, place)
-    folder = ROOT / "build" / "report"
-    about, facts = _describe(corpus, results, len(runs))
-    references = {test: Path(corpus.files(part, place.work)[1]) for test, part in corpus.tests.items()}
-    sections = list(_sections(results, times, split, references))
-    write_report(folder, f"RMSNorm in translation: {corpus.title}", about, facts, sections)
-    print(f"{folder / 'report.html'} is written")
+        failed = train_all(runs, corpus, place)
+        # What a row builds may be at fault, and then is not to be measured.
+        rows = [run.row for run in runs if run.row.section == "table2" and (run.row.kind or run.name not in failed)]
+        try:
+            timing.measure(list(dict.fromkeys(row.normalization for row in rows)), corpus, place)
+        except UserError as error:
+            failed["measuring seconds"] = str(error)
+    return failed
 
 
-def _measure(corpus: Corpus, place: Place) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the seconds of an update by kind and how they split, measured once and kept with the logs."""
-    config = str(place.work / "options.json")
-    with write_aside(Path(config)) as file:
-        json.dump(corpus.training(place.work), file, indent=2)
-    benchmark = str(ROOT / "benchmarks" / "training.py")
-    return (
-        _once(place, "times.json", benchmark, *_TIMED, "--config", config, "--json"),
-        _once(place, "time_split.json", "-m", "experiments.time_split", "--config", config, "--to"),
-    )
-
-
-def _once(place: Place, name: str, *command: str) -> dict[str, Any]:
-    """Returns what a command writes into the file that is its last argument, unless it has done so before."""
-    path = place.logs / name
-    if not path.exists():
-        print(f"measuring: {name}", file=sys.stderr)
-        execute(place, *command, str(path))
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _describe(corpus: Corpus, results: Sequence[Result], count: int) -> tuple[list[str], dict[str, Any]]:
+def _describe(
+    corpus: Corpus, results: Sequence[Result], count: int, failed: Sequence[str]
+) -> tuple[list[str], dict[str, Any]]:
     """Returns what the report begins with, in words and as JSON."""
-    commits = sorted({result.log["commit"] for result in results})
-    versions, options = results[-1].log["versions"], corpus.options
-    libraries = ", ".join(f"{name} {version}" for name, version in versions.items())
+    logs, options = [result.log for result in results], corpus.options
+    commits, cores = (sorted({log[name] for log in logs}) for name in ("commit", "cores"))
+    versions = {name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]}
+    libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
     about = [
         f"RNNSearch as in Nematus, embedding {options['embedding_size']}, state {options['state_size']}, vocabularies "
         f"of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, {options['finish_after']:,} updates of "
         f"Adam with step size {options['learning_rate']:g}. {len(results)} of {count} trainings are done, on "
-        f"{results[-1].log['cores']} processor cores, with commit {', '.join(commits)} and {libraries}.",
+        f"{' and '.join(map(str, cores))} processor cores, with commit {', '.join(commits)} and {libraries}.",
+        *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
+        *corpus.remarks,
     ]
-    facts = {"corpus": corpus.name, "options": options, "commits": commits, "versions": versions}
-    return about, {**facts, "cores": results[-1].log["cores"]}
+    facts = {"corpus": corpus.name, "options": options, "rows": corpus.rows}
+    return about, {**facts, "failed": failed, "commits": commits, "versions": versions, "cores": cores}
 
 
-def _sections(
-    results: Sequence[Result], times: dict[str, Any], split: dict[str, Any], references: dict[str, Path]
-) -> Iterator[Section]:
-    yield table2.section(results, times)
-    if tested := significance.measure(results, references):
-        yield significance_section.section(tested)
-    yield curves.section(results, times)
-    yield partial.section(results)
-    yield centre.section(results)
-    yield activations.section({each.row.kind: each.log["activations"] for each in results if "activations" in each.log})
-    yield invariance_section.section(invariance.measure())
-    yield time_split.section(split)
+def _sections(results: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
+    """Returns the sections that there is something for."""
+    times, split = (timing.read(name, place) for name in (timing.TIMES, timing.SPLIT))
+    found = [
+        table2.section(results, times),
+        significance_section.section(significance.measure(results, _references(corpus, place))),
+        curves.section(results, times),
+        partial.section(results),
+        centre.section(results),
+        activations.section({each.row: each.log["activations"] for each in results if "activations" in each.log}),
+        invariance_section.section(invariance.measure()),
+        time_split.section(split, times) if split and times else None,
+    ]
+    return [section for section in found if section]
+
+
+def _references(corpus: Corpus, place: Place) -> Mapping[str, Path]:
+    """Returns the reference translation of each test set, if the text is in place."""
+    prepared = is_prepared(corpus, place)
+    return {test: Path(corpus.files(part, place.work)[1]) for test, part in corpus.tests.items() if prepared}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.split("`: ")[1])
     parser.add_argument("data", nargs="?", default="demo", help="a corpus of experiments/corpora, or a folder of text")
-    parser.add_argument("--so-far", action="store_true", help="train nothing: report on what is done")
+    parser.add_argument("--so-far", action="store_true", help="train and measure nothing: report on what is done")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:

@@ -1,6 +1,6 @@
 """A patched copy of the baseline, in which every row can be trained, and processes that run there.
 
-The copy has the layer package too, so that a training that goes on for hours does not meet a change of either.
+The copy has all that runs there, so that a training that goes on for hours does not meet a change of it.
 """
 
 import os
@@ -14,7 +14,8 @@ from nmt.errors import UserError
 
 from .place import ROOT, Place
 
-_COPIED = ("nmt", "rmsnorm_tf")
+_COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
+_MADE = ("logs", "results")  # in experiments: what comes of it
 _COMMIT = "commit"
 _SECONDS = 2  # between two looks at how far a process is
 
@@ -33,7 +34,7 @@ def make_baseline(place: Place) -> None:
     aside = place.baseline.with_name("baseline.part")
     shutil.rmtree(aside, ignore_errors=True)
     for name in _COPIED:
-        shutil.copytree(ROOT / name, aside / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, aside / name, ignore=shutil.ignore_patterns("__pycache__", *_MADE))
     apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(aside)]
     subprocess.run(apply, check=True, stdout=subprocess.DEVNULL)
     with (aside / "nmt" / "normalization.py").open("a", encoding="utf-8") as file:
@@ -63,7 +64,7 @@ def execute(
         UserError: The process failed.
     """
     flags = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_persistent_cache_directory={place.compiled}".strip()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", "TF_XLA_FLAGS": flags}
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_XLA_FLAGS": flags}
     with open(output or os.devnull, "a", encoding="utf-8") as file:
         printed = {"stdout": file, "stderr": file} if output else {}
         process = subprocess.Popen([sys.executable, *arguments], cwd=place.baseline, env=environment, **printed)
@@ -84,5 +85,6 @@ def execute(
 def _commit() -> str:
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
-    changed = subprocess.run([*git, "status", "--porcelain", "--", *_COPIED, "patches"], capture_output=True).stdout
+    looked_at = [*_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE)]
+    changed = subprocess.run([*git, "status", "--porcelain", "--", *looked_at], capture_output=True).stdout
     return f"{head or 'unknown'}{'+' if changed else ''}"

@@ -3,17 +3,22 @@
 import gzip
 import json
 import shutil
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from nmt.errors import UserError
+from nmt.files import write_aside
+from nmt.text import ParallelText
 
 from .baseline import execute
 from .place import Place
+from .row import Row
 
 FOLDER = Path(__file__).parent / "corpora"
-LOCAL = "wmt14"  # whose declaration holds for a folder of the user's
+LOCAL = "wmt14"  # whose declaration holds for a folder of the user's that has none of its own
+_NEEDED = {"embedding_size", "state_size", "batch_size", "learning_rate", "finish_after"}  # as the report tells them
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,14 @@ class Corpus:
         vocabulary_size: Units on each side.
         seeds: The most seeds that a row is trained with.
         options: Of `nmt train`.
+        rows: Of `nmt train` too, for single rows, by name.
+        remarks: Sentences for the beginning of the report.
         origin: The folder of the files that are there.
     """
 
     name: str
     title: str
-    languages: tuple[str, str]
+    languages: Sequence[str]
     corpus: str | None
     train: str
     valid: str
@@ -44,11 +51,31 @@ class Corpus:
     vocabulary_size: int
     seeds: int
     options: dict[str, Any]
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
     origin: Path | None = None
+
+    def __post_init__(self):
+        if missing := _NEEDED - self.options.keys():
+            raise ValueError(f"options lack {', '.join(sorted(missing))}")
+
+    @property
+    def parts(self) -> list[str]:
+        """Its texts, without their endings."""
+        return list(dict.fromkeys((self.train, self.valid, *self.tests.values())))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its files."""
+        return [f"{part}.{language}" for part in self.parts for language in self.languages]
 
     def files(self, part: str, folder: Path) -> list[str]:
         """Returns the files of a part, source and target, in the folder that `prepare` fills."""
         return [str(folder / "text" / f"{part}.{language}") for language in self.languages]
+
+    def given(self, name: str) -> Path | None:
+        """Returns the file of that name in the folder of those that are there, compressed or not, if it is there."""
+        return next((path for end in ("", ".gz") if (path := self.origin / f"{name}{end}").is_file()), None)
 
     def training(self, folder: Path) -> dict[str, Any]:
         """Returns the options of a training on the text in a folder."""
@@ -57,56 +84,93 @@ class Corpus:
         dictionaries = [str(folder / "vocab" / f"{side}.model") for side in ("source", "target")]
         return {**dict(files), **dict(valid), "dictionaries": dictionaries, **self.options}
 
+    def adapt(self, rows: Sequence[Row]) -> list[Row]:
+        """Returns rows with the options that they have on this corpus.
+
+        Raises:
+            UserError: There are options for a row that there is not.
+        """
+        if unknown := self.rows.keys() - {row.name for row in rows}:
+            raise UserError(f"{self.name} has options for {', '.join(sorted(unknown))}, and rows/ has no such row")
+        return [replace(row, options={**self.rows.get(row.name, {}), **row.options}) for row in rows]
+
 
 def read_corpus(data: str) -> Corpus:
     """Returns the corpus of that name, or the one that lies in that folder.
 
     Raises:
-        UserError: There is neither.
+        UserError: There is neither, its declaration is no such thing, or a file is missing in the folder.
     """
-    declared = FOLDER / f"{data}.json"
-    origin = None
-    if not declared.is_file():
-        origin, declared = Path(data).resolve(), FOLDER / f"{LOCAL}.json"
-        if not origin.is_dir():
+    declared, origin = FOLDER / f"{data}.json", None
+    if Path(data).name != data or not declared.is_file():
+        origin = Path(data).resolve()
+        if not (data and origin.name and origin.is_dir()):
             known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != LOCAL))
             raise UserError(f"DATA={data} is no folder and none of {known}; give one of these, or a folder of text")
-    found = json.loads(declared.read_text(encoding="utf-8"))
-    if found["corpus"] is None and origin is None:
+        own = FOLDER / f"{origin.name}.json"
+        declared = own if own.is_file() else FOLDER / f"{LOCAL}.json"
+    try:
+        found = json.loads(declared.read_text(encoding="utf-8"))
+        corpus = Corpus(name=origin.name if origin else data, origin=origin, **found)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{declared} declares no corpus: {error}; see its neighbours") from None
+    if not (origin or corpus.corpus):
         raise UserError(f"the text of {data} does not come with this project; give its folder: DATA=/path/to/{data}")
-    name = origin.name if origin else data
-    return Corpus(name=name, origin=origin, **{**found, "languages": tuple(found["languages"])})
+    if origin and (missing := [name for name in corpus.names if not corpus.given(name)]):
+        raise UserError(f"{origin} lacks {', '.join(missing)}, as they are or with .gz; put them there")
+    return corpus
+
+
+def is_prepared(corpus: Corpus, place: Place) -> bool:
+    """Whether the text of a corpus is in place.
+
+    Raises:
+        UserError: What is in place is another text.
+    """
+    done = place.work / "text" / "done"
+    if not done.exists():
+        return False
+    place.require_same(done, json.loads(done.read_text(encoding="utf-8")), _text_of(corpus))
+    return True
 
 
 def prepare(corpus: Corpus, place: Place) -> None:
     """Puts text and vocabularies into place, where they are not there yet.
 
     Raises:
-        UserError: A file of the user's is missing.
+        UserError: A text cannot be used, or another one is in place.
     """
     text, vocabularies = place.work / "text", place.work / "vocab"
-    if not (text / "done").exists():
+    if not is_prepared(corpus, place):
         if corpus.origin:
-            _copy(corpus, text)
+            _copy(corpus, place)
         else:
             execute(place, "-m", "nmt", "corpus", corpus.corpus, "--to", str(text))
-        (text / "done").touch()
+        with write_aside(text / "done") as file:
+            json.dump(_text_of(corpus), file, indent=2)
     if not (vocabularies / "target.model").exists():
         source, target = corpus.files(corpus.train, place.work)
         given = ["--source_dataset", source, "--target_dataset", target, "--size", str(corpus.vocabulary_size)]
         execute(place, "-m", "nmt", "vocab", *given, "--to", str(vocabularies))
 
 
-def _copy(corpus: Corpus, text: Path) -> None:
+def _text_of(corpus: Corpus) -> dict[str, Any]:
+    """Returns what tells text and vocabularies of one corpus from those of another."""
+    origin = str(corpus.origin or corpus.corpus)
+    return {"origin": origin, "files": corpus.names, "vocabulary_size": corpus.vocabulary_size}
+
+
+def _copy(corpus: Corpus, place: Place) -> None:
     """Copies the files of a corpus from where they are, compressed or not."""
-    parts = (corpus.train, corpus.valid, *corpus.tests.values())
-    names = [f"{part}.{language}" for part in parts for language in corpus.languages]
-    missing = [name for name in names if not any((corpus.origin / f"{name}{end}").is_file() for end in ("", ".gz"))]
-    if missing:
-        raise UserError(f"{corpus.origin} lacks {', '.join(missing)}, as they are or with .gz; put them there")
+    text = place.work / "text"
     text.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        plain = corpus.origin / name
-        opener, path = (open, plain) if plain.is_file() else (gzip.open, f"{plain}.gz")
-        with opener(path, "rb") as origin, (text / name).open("wb") as copy:
-            shutil.copyfileobj(origin, copy)
+    for name in corpus.names:
+        path = corpus.given(name)
+        opener = gzip.open if path.suffix == ".gz" else open
+        try:
+            with opener(path, "rb") as origin, (text / name).open("wb") as copy:
+                shutil.copyfileobj(origin, copy)
+        except (OSError, EOFError) as error:
+            raise UserError(f"{path} cannot be copied to {text}: {error}") from None
+    for part in corpus.parts:
+        ParallelText(*corpus.files(part, place.work)).checked()

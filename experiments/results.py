@@ -4,10 +4,13 @@ from collections.abc import Iterable, Sequence
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
+from nmt.metrics import read_lines
+
+from .corpus import Corpus
 from .place import Place
 from .plan import Run
 from .row import Row
-from .runs import read_lines, read_log
+from .runs import is_done, read_log
 
 
 class Result(NamedTuple):
@@ -28,9 +31,13 @@ class Result(NamedTuple):
         return self.log["tests"][name]["bleu"]
 
 
-def read_results(runs: Iterable[Run], place: Place) -> list[Result]:
-    """Returns the results of those runs that are done."""
-    done = [(run, read_log(run, place)) for run in runs if place.log(run).exists()]
+def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Result]:
+    """Returns the results of those runs that are done.
+
+    Raises:
+        UserError: A log is of something else, or a text beside it is missing.
+    """
+    done = [(run, read_log(run, place)) for run in runs if is_done(run, corpus, place)]
     return [
         Result(run.row, run.seed, log, {test: read_lines(place.translations(run, test)) for test in log["tests"]})
         for run, log in done

@@ -18,9 +18,8 @@ class Row:
         build: Makes the normalization, where the patched baseline has no such kind: a Keras layer over the last axis
             from a layer name.
         seeds: How many seeds it is trained with.
-        section: The section of the report it belongs to: `table2`, `partial` or `centre`.
-        partial: The part of the entries that gives the statistic, for `partial`.
-        centre: What is added to every matrix as it is initialised.
+        partial: The part of the entries that gives the statistic, of a point of Figure 3.
+        centre: What is added to every matrix as it is initialised, of a curve of Figure 4.
         options: Of `nmt train`, where they are to differ from the corpus's.
     """
 
@@ -29,7 +28,6 @@ class Row:
     kind: str = ""
     build: Callable[[str], keras.layers.Layer] | None = None
     seeds: int = 1
-    section: str = "table2"
     partial: float | None = None
     centre: float = 0.0
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -37,6 +35,11 @@ class Row:
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):
             raise ValueError(f"row {self.name!r} has {self.kind=} and {self.build=}; give one of the two")
+
+    @property
+    def section(self) -> str:
+        """The section of the report that it belongs to: `partial`, `centre`, or `table2`."""
+        return "partial" if self.partial else "centre" if self.centre else "table2"
 
     @property
     def normalization(self) -> str:

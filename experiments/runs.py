@@ -6,10 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import sacrebleu
-
-from nmt.errors import UserError
 from nmt.files import write_aside
+from nmt.metrics import bleu, read_lines
 
 from .baseline import commit_of, execute
 from .corpus import Corpus
@@ -21,16 +19,13 @@ def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
     """Whether there is a log of a run.
 
     Raises:
-        UserError: The log is of a run with other options.
+        UserError: The log is of a run with other options, another centre or other test sets.
     """
     if not place.log(run).exists():
         return False
-    done, wanted = read_log(run, place)["options"], _portable(options_of(run, corpus, place))
-    if changed := sorted(name for name in done.keys() | wanted.keys() if done.get(name) != wanted.get(name)):
-        raise UserError(
-            f"{place.log(run)} is of a run with another {', another '.join(changed)}; "
-            f"move {place.logs} and {place.work} away, or put back what it was run with"
-        )
+    log, options = read_log(run, place), _portable(options_of(run, corpus, place))
+    was = {**log["options"], "centre": log["centre"], "tests": sorted(log["tests"])}
+    place.require_same(place.log(run), was, {**options, "centre": run.row.centre, "tests": sorted(corpus.tests)})
     return True
 
 
@@ -69,7 +64,8 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         source, reference = corpus.files(part, place.work)
         translations = place.translations(run, test)
         call("nmt", "translate", "-m", str(model), "-i", source, "-o", str(translations), "-n")
-        log["tests"][test] = _bleu(translations, Path(reference))
+        found = bleu(read_lines(translations), read_lines(reference))
+        log["tests"][test] = {"bleu": found.score, "signature": found.signature}
     if run.row.section == "table2" and run.seed == 1:
         (source, target), found = corpus.files(corpus.valid, place.work), place.run(run) / "activations.json"
         call(
@@ -79,11 +75,6 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
     with write_aside(place.log(run)) as file:
         json.dump(log, file, indent=2)
         file.write("\n")
-
-
-def read_lines(path: Path) -> list[str]:
-    """Returns the lines of a text."""
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def options_of(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
@@ -101,6 +92,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
         "row": run.row.name,
         "label": run.row.label,
         "seed": run.seed,
+        "centre": run.row.centre,
         "options": _portable(options_of(run, corpus, place)),
         "validations": progress["validations"],
         "skipped": progress["skipped"],
@@ -109,12 +101,6 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "tests": {},
     }
-
-
-def _bleu(translations: Path, references: Path) -> dict[str, Any]:
-    metric = sacrebleu.BLEU()
-    score = metric.corpus_score(read_lines(translations), [read_lines(references)]).score
-    return {"bleu": score, "signature": str(metric.get_signature())}
 
 
 def _portable(options: dict[str, Any]) -> dict[str, Any]:

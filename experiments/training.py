@@ -5,18 +5,24 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
+from nmt.errors import UserError
+
 from .corpus import Corpus
 from .place import Place
 from .plan import Run
 from .runs import is_done, make
 
 
-def train_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> None:
+def train_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
     """Makes every run that is not done.
 
+    Returns:
+        What went wrong, by the names of the runs that failed; the others are made all the same.
+
     Raises:
-        UserError: One failed, or was made with other options.
+        UserError: One is done, but was made of something else.
     """
+    failed: dict[str, str] = {}
     each = corpus.options["finish_after"]
     made = {run: each if is_done(run, corpus, place) else _updates(run, place) for run in runs}
     with tqdm(total=len(runs) * each, initial=sum(made.values()), unit=" updates", smoothing=0) as bar:
@@ -28,8 +34,12 @@ def train_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> None:
         for number, run in enumerate(runs, 1):
             if not is_done(run, corpus, place):
                 bar.set_description(f"training {number} of {len(runs)}, {run.name}")
-                make(run, corpus, place, lambda run=run: show(run, _updates(run, place)))
-                show(run, each)  # or it stopped early
+                try:
+                    make(run, corpus, place, lambda run=run: show(run, _updates(run, place)))
+                    show(run, each)  # or it stopped early
+                except UserError as error:
+                    failed[run.name] = str(error)
+    return failed
 
 
 def _updates(run: Run, place: Place) -> int:

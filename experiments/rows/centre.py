@@ -3,6 +3,6 @@
 from ..row import Row
 
 ROWS = [
-    Row(f"{kind}-centre", f"{label}, centre 0.2", kind=kind, centre=0.2, section="centre")
+    Row(f"{kind}-centre", f"{label}, centre 0.2", kind=kind, centre=0.2)
     for kind, label in (("layernorm", "LayerNorm"), ("rmsnorm", "RMSNorm"))
 ]

@@ -1,7 +1,15 @@
-"""Results as if trainings had left them."""
+"""Results as if trainings had left them, and commands that leave such."""
+
+import itertools
+import json
+from pathlib import Path
 
 import pytest
 
+from experiments import corpus as corpora
+from experiments import runs, timing
+from experiments.corpus import Corpus
+from experiments.place import Place
 from experiments.results import Result
 from experiments.row import Row
 
@@ -23,8 +31,8 @@ ROWS = {
     "rmsnorm": Row("rmsnorm", "RMSNorm", kind="rmsnorm"),
     "prmsnorm": Row("prmsnorm", "pRMSNorm", kind="prmsnorm"),
     "mine": Row("mine", "Mine", build=lambda name: None),
-    "half": Row("half", "a half", build=lambda name: None, section="partial", partial=0.5),
-    "moved": Row("moved", "RMSNorm, elsewhere", kind="rmsnorm", section="centre", centre=0.25),
+    "half": Row("half", "a half", build=lambda name: None, partial=0.5),
+    "moved": Row("moved", "RMSNorm, elsewhere", kind="rmsnorm", centre=0.25),
 }
 
 
@@ -53,4 +61,69 @@ def times():
         }
         for kind, found in rounds.items()
     }
-    return {"cores": 2, "widths": [8, 12], "updates": {"float32": updates}}
+    return {"cores": 2, "threads": 1, "widths": [8, 12], "updates": {"float32": updates}}
+
+
+@pytest.fixture
+def split():
+    """As experiments.time_split writes it: a share of the time of an update for each part."""
+    kinds = {kind: {"matmul": 0.5, "softmax": 0.125} for kind in ("none", "layernorm", "rmsnorm")}
+    return {"shares": kinds, "threads": 2, "widths": [8, 12]}
+
+
+SENTENCE = "a dog runs over the green grass ."
+
+
+@pytest.fixture
+def corpus():
+    options = {"finish_after": 40, "state_size": 8, "embedding_size": 4, "batch_size": 2, "learning_rate": 0.25}
+    return Corpus("tiny", "Tiny", ("en", "de"), "demo", "train", "dev", {"news": "test"}, 100, 3, options)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """The place of that corpus; there is a copy of the baseline, and it is empty."""
+    place = Place("tiny", tmp_path)
+    place.baseline.mkdir(parents=True)
+    (place.baseline / "commit").write_text("0123456789ab")
+    return place
+
+
+@pytest.fixture
+def ran(monkeypatch, times, split):
+    """The commands that are run; each leaves what the real one would."""
+    commands = []
+
+    def execute(place, *arguments, **_):
+        commands.append(arguments)
+        given = dict(itertools.pairwise(arguments))
+        if "corpus" in arguments:
+            for name in ("train", "dev", "test"):
+                for language in ("en", "de"):
+                    write(f"{given['--to']}/{name}.{language}", f"{SENTENCE}\n")
+        elif "vocab" in arguments:
+            write(f"{given['--to']}/target.model", "")
+        elif "train" in arguments:
+            progress = {"validations": [{"update": 20, "bleu": 1.5}, {"update": 40, "bleu": 0.5}], "skipped": 0}
+            write(f"{given['--model']}/progress.json", json.dumps({"update": 40, **progress}))
+            write(f"{given['--model']}/versions.json", '{"tensorflow": "2"}')
+        elif "translate" in arguments:
+            write(given["-o"], f"{SENTENCE}\n")
+        elif "experiments.activations" in arguments:
+            second = {"mean": [0.5, 0.5], "std": [1.0, 1.5]}
+            write(given["--to"], json.dumps({"positions": ["1", "all"], "tokens": [1, 8], **second, "second": second}))
+        elif "experiments.time_split" in arguments:
+            write(given["--to"], json.dumps(split))
+        elif "--json" in arguments:
+            write(given["--json"], json.dumps(times))
+
+    for module in (corpora, runs, timing):
+        monkeypatch.setattr(module, "execute", execute)
+    return commands
+
+
+def write(path, text):
+    """Writes a file, into a folder that is made for it if need be."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
