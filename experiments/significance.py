@@ -1,21 +1,34 @@
 """Tests whether translations by one kind of normalization are better than by another."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from sacrebleu import BLEU
 from sacrebleu.significance import PairedTest
 
-from .results import Result
-from .runs import read_lines
+from nmt.metrics import read_lines
 
-PAIRS = (("layernorm", "rmsnorm"), ("none", "rmsnorm"))
+from .results import Result
+
+PAIRS = (("layernorm", "rmsnorm"), ("baseline", "rmsnorm"))  # names of rows
 SAMPLES = 1000
 
 
-def measure(results: Sequence[Result], references: dict[str, Path]) -> list[dict[str, Any]]:
-    """Returns sacreBLEU's paired bootstrap test for each pair of kinds, test set and seed that both are done with.
+class Comparison(NamedTuple):
+    """Two systems on a test set, first and second in each pair of numbers."""
+
+    first: Result
+    second: Result
+    test: str
+    bleu: tuple[float, float]
+    half_width: tuple[float, float]  # of the interval that holds 95% of the samples' BLEU
+    p: float
+    signature: str  # sacreBLEU's, of the metric and the samples
+
+
+def measure(results: Sequence[Result], references: Mapping[str, Path]) -> list[Comparison]:
+    """Returns sacreBLEU's paired bootstrap test for each pair of rows, test set and seed that both are done with.
 
     Args:
         results: What is done.
@@ -23,17 +36,20 @@ def measure(results: Sequence[Result], references: dict[str, Path]) -> list[dict
 
     Reference: Koehn (2004), Statistical significance tests for machine translation evaluation.
     """
-    table = {(each.row.kind, each.seed): each for each in results if each.row.section == "table2" and each.row.kind}
+    table = {(each.row.name, each.seed): each for each in results}
     return [
-        {"from": first, "to": second, "test": test, "seed": seed, **_compare(table, first, second, seed, test, path)}
+        _compare(table[first, seed], table[second, seed], test, path)
         for first, second in PAIRS
         for test, path in references.items()
-        for seed in sorted({seed for kind, seed in table if kind == first} & {s for k, s in table if k == second})
+        for name, seed in sorted(table)
+        if name == first and (second, seed) in table
     ]
 
 
-def _compare(table, first: str, second: str, seed: int, test: str, path: Path) -> dict[str, Any]:
-    systems = [(kind, table[kind, seed].translations[test]) for kind in (first, second)]
+def _compare(first: Result, second: Result, test: str, path: Path) -> Comparison:
+    systems = [(each.row.name, each.translations[test]) for each in (first, second)]
     paired = PairedTest(systems, {"BLEU": BLEU()}, [read_lines(path)], test_type="bs", n_samples=SAMPLES)
-    base, other = paired()[1]["BLEU"]
-    return {"bleu": [base.score, other.score], "half_width": [base.ci, other.ci], "p": other.p_value}
+    signatures, scores = paired()
+    one, other = scores["BLEU"]
+    bleu, half_width = (one.score, other.score), (one.ci, other.ci)
+    return Comparison(first, second, test, bleu, half_width, other.p_value, str(signatures["BLEU"]))

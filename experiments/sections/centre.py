@@ -4,20 +4,26 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from ..results import Result, by_row
+from ..published import TABLE2
+from ..results import Result
 from ..row import Row
 from ..section import Section
+from .colours import COLOURS, OTHERS
 from .curves import Curve, curve, draw
 
 
-def section(results: Sequence[Result]) -> Section:
-    """Returns the section of the rows whose matrices are initialised elsewhere, beside those of Table 2."""
-    rows = by_row(result for result in results if result.seed == 1)
-    moved = {row: done for row, done in rows.items() if row.section == "centre"}
+def section(results: Sequence[Result]) -> Section | None:
+    """Returns the section of the rows whose matrices are initialised elsewhere, if any, beside those of Table 2."""
+    done = {result.row: result for result in results if result.seed == 1}
+    moved = [row for row in done if row.section == "centre"]
+    if not moved:
+        return None
     kinds = {row.kind for row in moved}
-    shown = {row: done for row, done in rows.items() if row.kind in kinds}
-    curves = {row: curve(done) for row, done in shown.items()}
+    usual = {row.kind: row for row in done if row.name in TABLE2 and row.kind in kinds}
+    shown = [*usual.values(), *moved]
+    curves = {row: curve([done[row]]) for row in shown}
     centres = sorted({row.centre for row in moved})
+    compared = [_compare(done[row], done[usual[row.kind]]) for row in moved if row.kind in usual]
     return Section(
         name="centre",
         title="The centre of the initialisation moved (Figure 4)",
@@ -26,33 +32,29 @@ def section(results: Sequence[Result]) -> Section:
             f"{' or '.join(map(str, centres))} added to all its entries; all else is as in Table 2, first seed. In the "
             "paper LayerNorm becomes very unstable with that, RMSNorm is more robust, and both are worse than with the "
             "ordinary initialisation; its figure has no numbers.",
-            " ".join(_compare(row, shown) for row in moved),
+            *([" ".join(compared)] if compared else []),
         ],
         columns=["", "centre", "best dev BLEU", "last dev BLEU", "updates skipped"],
-        rows=[
-            [row.label, f"{row.centre:g}", f"{done.dev:.1f}", f"{list(curves[row].values())[-1]:.1f}", _skipped(done)]
-            for row, (done,) in shown.items()
-        ],
-        data={row.name: curves[row] for row in shown},
+        rows=[_cells(done[row], curves[row]) for row in shown],
+        data={row.name: found for row, found in curves.items()},
         plot=lambda figure: _plot(figure, curves),
     )
 
 
-def _skipped(done: Result) -> str:
-    return str(done.log["skipped"])
+def _cells(result: Result, found: Curve) -> list[str]:
+    scores = [f"{result.dev:.1f}", f"{found[max(found)]:.1f}"]
+    return [result.row.label, f"{result.row.centre:g}", *scores, str(result.log["skipped"])]
 
 
-def _compare(row: Row, shown: dict[Row, list[Result]]) -> str:
-    """Tells how a row does against the one of the same kind with the ordinary initialisation."""
-    usual = next(done[0] for other, done in shown.items() if other.kind == row.kind and not other.centre)
-    return f"{row.label}: {shown[row][0].dev:.1f} on the dev set, {usual.dev:.1f} with the ordinary initialisation."
+def _compare(moved: Result, usual: Result) -> str:
+    return f"{moved.row.label}: {moved.dev:.1f} on the dev set, {usual.dev:.1f} with the ordinary initialisation."
 
 
 def _plot(figure: Figure, curves: dict[Row, Curve]) -> None:
     figure.set(size_inches=(9, 3.8), layout_engine="constrained")
     axes = figure.subplots()
-    draw(axes, ((row, each) for row, each in curves.items() if not row.centre), lambda row, update: update, marker=".")
-    moved = ((row, each) for row, each in curves.items() if row.centre)
-    draw(axes, moved, lambda row, update: update, marker=".", linestyle="--")
-    axes.set_xlabel("updates")
+    colours = {row: COLOURS.get(row.kind, OTHERS[0]) for row in curves}
+    for row, found in curves.items():
+        draw(axes, {row: found}, colours, linestyle="--" if row.centre else "-")
+    axes.set(xlabel="updates", ylabel="dev BLEU")
     axes.legend(fontsize=8)

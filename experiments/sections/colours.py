@@ -1,6 +1,12 @@
-"""The colour and the label of each kind of normalization, the same in every plot."""
+"""The colours of the plots, of the palette by Okabe and Ito, which the colour-blind can tell apart."""
 
-# Of the palette by Okabe and Ito, which the colour-blind can tell apart.
+import itertools
+from collections.abc import Iterable
+
+from ..published import TABLE2
+from ..row import Row
+
+# By kind of normalization.
 COLOURS = {
     "none": "#7F7F7F",
     "layernorm": "#0072B2",
@@ -8,11 +14,10 @@ COLOURS = {
     "prmsnorm": "#009E73",
     "l2norm": "#CC79A7",
 }
+OTHERS = ("#000000", "#56B4E9", "#E69F00")
 
-LABELS = {
-    "none": "Baseline",
-    "layernorm": "LayerNorm",
-    "rmsnorm": "RMSNorm",
-    "prmsnorm": "pRMSNorm",
-    "l2norm": "L2-Norm",
-}
+
+def colours_of(rows: Iterable[Row]) -> dict[Row, str]:
+    """Returns the colours of Table 2's rows: of the paper's that of their kind, of those that were added the others."""
+    others = itertools.cycle(OTHERS)
+    return {row: COLOURS[row.kind] if row.name in TABLE2 else next(others) for row in rows}

@@ -1,6 +1,6 @@
 """Learning curves, by updates and by time (Figures 1 and 2)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ..results import Result, by_row
 from ..row import Row
 from ..section import Section
-from .colours import COLOURS
+from .colours import colours_of
 
 Curve = dict[int, float]  # BLEU by update
 
@@ -22,54 +22,60 @@ def curve(done: Sequence[Result]) -> Curve:
     return {update: mean(each[update] for each in curves) for update in sorted(common)}
 
 
-def draw(axes: Axes, lines: Iterable[tuple[Row, Curve]], x: Callable[[Row, int], float], **style: Any) -> None:
-    """Draws curves over `x`, each with its row's colour."""
-    for row, found in lines:
-        axes.plot(
-            [x(row, update) for update in found],
-            list(found.values()),
-            label=row.label,
-            color=COLOURS.get(row.kind),
-            **style,
-        )
-    axes.set_ylabel("dev BLEU")
+def draw(
+    axes: Axes,
+    curves: Mapping[Row, Curve],
+    colours: Mapping[Row, str],
+    per_update: Callable[[Row], float] = lambda row: 1,
+    **style: Any,
+) -> None:
+    """Draws curves over the number of updates, times what a row's update is to count."""
+    for row, found in curves.items():
+        x = [update * per_update(row) for update in found]
+        axes.plot(x, list(found.values()), label=row.label, color=colours[row], marker=".", **style)
 
 
-def section(results: Sequence[Result], times: dict[str, Any]) -> Section:
-    """Returns the section of the learning curves of Table 2's rows.
+def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section | None:
+    """Returns the section of the learning curves of Table 2's rows, if there are any.
 
     Args:
         results: What is done.
-        times: What `benchmarks/training.py --json` wrote.
+        times: What `benchmarks/training.py --json` wrote, if it was run.
     """
     curves = {row: curve(done) for row, done in by_row(results).items() if row.section == "table2"}
-    seconds = {kind: entry["seconds"] for kind, entry in times["updates"]["float32"].items()}
+    if not curves:
+        return None
     updates = sorted({update for found in curves.values() for update in found})
+    text = ["BLEU on the dev set at every validation, the mean over the seeds. The paper's curves have no numbers."]
+    if times:
+        text[0] += (
+            " Time is the number of updates times the measured seconds per update of Table 2, without validations; the "
+            "trainings' own clocks are not used."
+        )
+    if rising := [row.label for row, found in curves.items() if max(found, key=found.get) == max(found)]:
+        text.append(f"The last validation is the best, and more updates might give more, for {', '.join(rising)}.")
     return Section(
         name="curves",
         title="Learning curves (Figures 1 and 2)",
-        text=[
-            "BLEU on the dev set at every validation, the mean over the seeds. Time is the number of updates times the "
-            "measured seconds per update of Table 2, without validations; the trainings' own clocks are not used. The "
-            "paper's curves are pictures without figures.",
-        ],
-        columns=["dev BLEU after", *(f"{update:,}" for update in updates)],
+        text=text,
+        columns=["dev BLEU after N updates", *(f"N = {update:,}" for update in updates)],
         rows=[
             [row.label, *(f"{found[update]:.1f}" if update in found else "" for update in updates)]
             for row, found in curves.items()
         ],
         data={row.name: found for row, found in curves.items()},
-        plot=lambda figure: _plot(figure, curves, seconds),
+        plot=lambda figure: _plot(figure, curves, times["updates"]["float32"] if times else {}),
     )
 
 
-def _plot(figure: Figure, curves: dict[Row, Curve], seconds: dict[str, float]) -> None:
+def _plot(figure: Figure, curves: dict[Row, Curve], timed: dict[str, Any]) -> None:
     figure.set(size_inches=(9, 3.8), layout_engine="constrained")
-    by_updates, by_time = figure.subplots(1, 2, sharey=True)
-    draw(by_updates, curves.items(), lambda row, update: update, marker=".")
-    timed = [(row, found) for row, found in curves.items() if row.kind in seconds]
-    draw(by_time, timed, lambda row, update: update * seconds[row.kind] / 60, marker=".")
-    by_updates.set_xlabel("updates")
-    by_time.set_xlabel("minutes of updates")
-    by_time.set_ylabel("")
+    by_updates, *by_time = figure.subplots(1, 2 if timed else 1, sharey=True, squeeze=False)[0]
+    colours = colours_of(curves)
+    draw(by_updates, curves, colours)
+    by_updates.set(xlabel="updates", ylabel="dev BLEU")
     by_updates.legend(fontsize=8)
+    for axes in by_time:
+        found = {row: each for row, each in curves.items() if row.normalization in timed}
+        draw(axes, found, colours, lambda row: timed[row.normalization]["seconds"] / 60)
+        axes.set_xlabel("minutes of updates")

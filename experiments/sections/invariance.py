@@ -22,9 +22,10 @@ def section(measured: dict[str, Any]) -> Section:
     large = [change for row in changes.values() for change in row.values() if change > bound]
     text = [
         f"A linear map and its normalization are computed in float64: {measured['cases']} cases, {measured['inputs']} "
-        f"inputs, {measured['units']} units, standard normal numbers, {measured['draws']} draws. There is no bias "
-        "before the norm, which would break the invariance to a re-scaled input; gain and offset are left out, and the "
-        f"norms' epsilon of {measured['epsilon']:.0e} vanishes in the mean squares. BatchNorm takes the statistics of "
+        f"inputs, {measured['units']} units, standard normal numbers, {measured['draws']} draws. The map has no bias: "
+        "with one, which is not re-scaled with the rest, LayerNorm, RMSNorm and pRMSNorm would be invariant to no "
+        "re-scaling; some of the translation model have one. Gain and offset are left out, and the norms' epsilon of "
+        f"{measured['epsilon']:.0e} vanishes in the mean squares. BatchNorm takes the statistics of "
         "these cases, pRMSNorm those of 6.25% of the units. Re-centring adds one random vector: to the weight vectors "
         "of all units, or to all cases. Re-scaling multiplies by one number between 2 and 10: all weights, one unit's "
         "weights, all cases or one case.",

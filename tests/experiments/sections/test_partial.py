@@ -4,6 +4,7 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
+from experiments.row import Row
 from experiments.sections.partial import section
 
 
@@ -17,8 +18,34 @@ def test_points_of_table_2_are_in_the_sweep(results):
     ]
 
 
+def test_without_a_point_of_its_own_there_is_no_sweep(results):
+    assert section([each for each in results if each.row.section == "table2"]) is None
+    (row,) = section([each for each in results if each.row.name == "half"]).rows
+    assert row[0] == "50.00%"
+
+
+def test_an_added_row_of_the_same_kind_is_no_point(results):
+    added = results[0]._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
+    assert section([*results, added]).rows == section(results).rows
+
+
 def test_the_plot_says_which_k_each_p_is(results):
+    axes = plotted(results)
+    ticks = [label.get_text() for label in axes.get_xticklabels()]
+    assert ticks == ["0.0625\n1, 2, 4", "0.5\n8, 16, 32", "1\n16, 32, 64"]
+    assert not axes.patches
+
+
+def test_the_plot_shades_where_every_norm_has_the_same_k(results):
+    tiny = results[0]._replace(row=Row("tiny", "", build=len, partial=0.001))
+    (shaded,) = plotted([*results, tiny]).patches
+    assert shaded.get_x() + shaded.get_width() == pytest.approx(1 / 64)
+    assert shaded.get_x() < 0.001
+    assert shaded.get_label() == "k = 1 in every norm"
+    assert "up to p = 1/64 every norm has k = 1" in section(results).text[0]
+
+
+def plotted(results):
     figure = Figure()
     section(results).plot(figure)
-    ticks = [label.get_text() for label in figure.axes[0].get_xticklabels()]
-    assert ticks == ["0.0625\n1, 2, 4", "0.5\n8, 16, 32", "1\n16, 32, 64"]
+    return figure.axes[0]

@@ -1,0 +1,18 @@
+"""What two trainings differ in besides their norm and seed."""
+
+from typing import Any
+
+from ..results import Result
+
+_MEANT = {"layer_normalization_type", "seed"}
+
+
+def differences(one: Result, other: Result) -> str:
+    """Tells the options of one training that are not those of the other, as a part of a sentence, or nothing."""
+    ours, theirs = one.log["options"], other.log["options"]
+    names = sorted(name for name in (ours.keys() | theirs.keys()) - _MEANT if ours.get(name) != theirs.get(name))
+    return " and ".join(f"`{name}` {_value(ours, name)} instead of {_value(theirs, name)}" for name in names)
+
+
+def _value(options: dict[str, Any], name: str) -> str:
+    return str(options.get(name, "the default"))
