@@ -1,5 +1,6 @@
 """One update: the gradient of the mean cost of a batch, its norm clipped, and Adam's step."""
 
+import contextlib
 import functools
 import math
 
@@ -9,6 +10,8 @@ import tensorflow as tf
 from .affine import Affine
 from .config import Config
 from .data import Batch
+
+_MOST_AT_ONCE = 2**31  # bytes that an update is expected to need
 
 
 class Update:
@@ -20,6 +23,7 @@ class Update:
     """
 
     def __init__(self, model: keras.Model, config: Config):
+        _make_room()
         self._model, self._config = model, config
         self._optimizer = keras.optimizers.Adam(
             config.learning_rate,
@@ -66,3 +70,13 @@ class Update:
         # Nematus's norm: in an embedding's gradient the rows of a word's occurrences are not yet summed.
         gradients, norm = tf.clip_by_global_norm(gradients, self._config.clip_c)
         return loss * sentences, tf.reduce_sum(batch.target_mask), norm, [tf.convert_to_tensor(g) for g in gradients]
+
+
+def _make_room() -> None:
+    """Has TensorFlow's allocator take one large region of memory.
+
+    It gives none back and joins none, so that a width of a batch which needs more than those before would take another.
+    What is not used of a region takes no memory, but for 3% with which the allocator keeps its books.
+    """
+    with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("CPU:0"):
+        tf.raw_ops.Empty(shape=[_MOST_AT_ONCE // tf.float32.size], dtype=tf.float32)
