@@ -76,8 +76,7 @@ bench: .venv/installed
 DATA ?= demo
 
 reproduce: .venv/installed
-	$(BIN)/pip install --quiet --editable '.[nmt,bench]'
-	$(BIN)/python -m experiments $(DATA)
+	$(BIN)/python -m experiments "$(DATA)"
 
 # The insertions into Nematus too when there is a clone of it: NEMATUS=/path/to/clone make patches
 patches: .venv/installed

@@ -115,7 +115,10 @@ def ran(monkeypatch, times, split):
         elif "experiments.time_split" in arguments:
             write(given["--to"], json.dumps(split))
         elif "--json" in arguments:
-            write(given["--json"], json.dumps(times))
+            kinds = arguments[arguments.index("--kinds") + 1 : arguments.index("--config")]
+            known = times["updates"]["float32"]
+            updates = {"float32": {kind: known.get(kind, known["none"]) for kind in kinds}}
+            write(given["--json"], json.dumps({**times, "updates": updates}))
 
     for module in (corpora, runs, timing):
         monkeypatch.setattr(module, "execute", execute)
