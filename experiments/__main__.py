@@ -1,6 +1,7 @@
 """`python -m experiments [DATA]`: trains what is not trained yet, measures, and writes the report to build/report."""
 
 import argparse
+import shutil
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ def reproduce(data: str, so_far: bool) -> None:
     if results:
         about, facts = _describe(corpus, results, len(runs), list(failed))
         sections = _sections(results, corpus, place)
+        shutil.rmtree(place.report, ignore_errors=True)  # the last one may have pictures that this one has not
         write_report(place.report, f"RMSNorm in translation: {corpus.title}", about, facts, sections)
         print(f"{place.report / 'report.html'} is written")
     else:

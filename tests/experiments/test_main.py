@@ -47,8 +47,10 @@ def made(ran):
 
 
 def test_all_is_trained_measured_and_reported_once(tiny, ran):
+    write(tiny.report / "of_the_last.png", "")
     reproduce("tiny", so_far=False)
     found, text = reported(tiny)
+    assert sorted(path.stem for path in tiny.report.glob("*.png")) == sorted(SECTIONS)
     assert list(found["sections"]) == SECTIONS
     assert text.split("\n\n")[2] == "It is tiny."
     assert f"{len(read_rows())} of {len(read_rows())} trainings are done" in text
