@@ -29,8 +29,8 @@ def section(measured: dict[Row, Figures]) -> Section | None:
         "Mean and standard deviation are over the units, at each position of each sentence, and are averaged over the "
         f"{any_row['tokens'][-1]:,} target positions of the {any_row['tokens'][0]:,} sentences of the dev set, of "
         "which a sentence's end is one and padding is none. The words before a position are those of the reference.",
-        f"Over the single positions the standard deviation is {_ranges(measured)}"
-        + (f"; in the paper it is {_ranges(published)}." if published else "."),
+        f"Over the single positions the standard deviation is {_ranges(measured)}."
+        + (f" In the paper it is {_ranges(published)}." if published else ""),
     ]
     return Section(
         name="activations",
@@ -65,7 +65,7 @@ def _cells(figures: Figures) -> list[str]:
 def _ranges(rows: dict[Row, Figures]) -> str:
     """Tells between what the standard deviations of the single positions are, for each row."""
     stds = {row.label: figures["std"][:-1] for row, figures in rows.items()}
-    return ", ".join(f"{min(each):.2f} to {max(each):.2f} for {label}" for label, each in stds.items())
+    return "; ".join(f"{min(each):.2f} to {max(each):.2f} for {label}" for label, each in stds.items())
 
 
 def _plot(figure: Figure, panels: dict[str, dict[Row, Figures]]) -> None:

@@ -51,10 +51,10 @@ def _compare(moved: Result, usual: Result) -> str:
 
 
 def _plot(figure: Figure, curves: dict[Row, Curve]) -> None:
-    figure.set(size_inches=(9, 3.8), layout_engine="constrained")
+    figure.set(size_inches=(9, 4), layout_engine="constrained")
     axes = figure.subplots()
     colours = {row: COLOURS.get(row.kind, OTHERS[0]) for row in curves}
     for row, found in curves.items():
         draw(axes, {row: found}, colours, linestyle="--" if row.centre else "-")
     axes.set(xlabel="updates", ylabel="dev BLEU")
-    axes.legend(fontsize=8)
+    figure.legend(loc="outside upper center", ncols=4, frameon=False)

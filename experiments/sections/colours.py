@@ -14,7 +14,7 @@ COLOURS = {
     "prmsnorm": "#009E73",
     "l2norm": "#CC79A7",
 }
-OTHERS = ("#000000", "#56B4E9", "#E69F00")
+OTHERS = ("#56B4E9", "#E69F00", "#000000")
 
 
 def colours_of(rows: Iterable[Row]) -> dict[Row, str]:

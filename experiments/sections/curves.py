@@ -53,7 +53,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
             "trainings' own clocks are not used."
         )
     if rising := [row.label for row, found in curves.items() if max(found, key=found.get) == max(found)]:
-        text.append(f"The last validation is the best, and more updates might give more, for {', '.join(rising)}.")
+        text.append(f"The last validation is the best, and more updates might give more, for {'; '.join(rising)}.")
     return Section(
         name="curves",
         title="Learning curves (Figures 1 and 2)",
@@ -69,12 +69,12 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
 
 
 def _plot(figure: Figure, curves: dict[Row, Curve], timed: dict[str, Any]) -> None:
-    figure.set(size_inches=(9, 3.8), layout_engine="constrained")
+    figure.set(size_inches=(9, 4.2), layout_engine="constrained")
     by_updates, *by_time = figure.subplots(1, 2 if timed else 1, sharey=True, squeeze=False)[0]
     colours = colours_of(curves)
     draw(by_updates, curves, colours)
     by_updates.set(xlabel="updates", ylabel="dev BLEU")
-    by_updates.legend(fontsize=8)
+    figure.legend(*by_updates.get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
     for axes in by_time:
         found = {row: each for row, each in curves.items() if row.normalization in timed}
         draw(axes, found, colours, lambda row: timed[row.normalization]["seconds"] / 60)

@@ -55,7 +55,7 @@ def section(results: Sequence[Result]) -> Section | None:
 
 
 def _plot(figure: Figure, points: list[dict[str, Any]], names: list[str], sizes: list[int]) -> None:
-    figure.set(size_inches=(9, 3.8), layout_engine="constrained")
+    figure.set(size_inches=(9, 4.4), layout_engine="constrained")
     axes = figure.subplots()
     x = [point["p"] for point in points]
     for name, marker, colour in zip(names, "os^v", (COLOURS["prmsnorm"], *OTHERS), strict=False):
@@ -63,18 +63,18 @@ def _plot(figure: Figure, points: list[dict[str, Any]], names: list[str], sizes:
     axes.set_xscale("log")
     axes.set_xticks(x, [_tick(p, sizes) for p in x], fontsize=8)
     axes.minorticks_off()
-    axes.set(xlabel=f"p, and k of {', '.join(map(str, sizes))} entries", ylabel="BLEU")
-    _shade(axes, 1 / sizes[-1])
-    axes.legend(fontsize=8)
+    axes.set(xlabel=f"p, and below it k of {', of '.join(map(str, sizes))} entries", ylabel="BLEU")
+    _shade(axes, sizes[-1])
+    figure.legend(loc="outside upper center", ncols=5, frameon=False)
 
 
-def _shade(axes: Axes, end: float) -> None:
-    """Shades where every norm has k = 1, if a point is there, up to the largest such p."""
+def _shade(axes: Axes, size: int) -> None:
+    """Shades where every norm has k = 1, as that of the largest size has, if a point is there."""
     start, stop = axes.get_xlim()
-    if min(axes.get_xticks()) <= end:
-        axes.axvspan(start, end, color="#E8E8E8", zorder=0, label="k = 1 in every norm")
+    if min(axes.get_xticks()) <= 1 / size:
+        axes.axvspan(start, 1 / size, color="#E8E8E8", zorder=0, label=f"p up to 1/{size}: k = 1 in every norm")
         axes.set_xlim(start, stop)
 
 
 def _tick(p: float, sizes: Sequence[int]) -> str:
-    return f"{p:.4g}\n" + ", ".join(str(prefix_size(size, p)) for size in sizes)
+    return "\n".join([f"{p:.4g}", *(str(prefix_size(size, p)) for size in sizes)])

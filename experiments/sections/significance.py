@@ -29,8 +29,7 @@ def section(measured: Sequence[Comparison]) -> Section | None:
             "did not differ. Sentences are drawn, not trainings: p holds for these two trained models. What another "
             "seed changes is the spread in Table 2.",
             f"p is below 0.05 in {len(found)} of {len(measured)} comparisons"
-            + "".join(f"; {each}" for each in found)
-            + ".",
+            + (f": {'; '.join(found)}." if found else "."),
             *dict.fromkeys(_recipes(measured)),
         ],
         columns=["", "test set", "seed", "BLEU of the other", "BLEU of RMSNorm", "difference", "p"],

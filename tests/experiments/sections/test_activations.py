@@ -41,8 +41,8 @@ def test_a_row_has_both_grus_and_what_is_published_of_it(measured):
 def test_the_text_is_of_what_was_measured(measured):
     made = section(measured)
     assert "1,234 target positions of the 3 sentences" in made.text[1]
-    assert "1.25 to 2.50 for Baseline, 1.25 to 2.50 for pRMSNorm" in made.text[2]
-    assert "; in the paper it is 2.33 to 7.35 for Baseline." in made.text[2]
+    assert "1.25 to 2.50 for Baseline; 1.25 to 2.50 for pRMSNorm" in made.text[2]
+    assert " In the paper it is 2.33 to 7.35 for Baseline." in made.text[2]
 
 
 def test_the_plot_has_ours_beside_the_published(measured):

@@ -32,7 +32,7 @@ def test_an_added_row_of_the_same_kind_is_no_point(results):
 def test_the_plot_says_which_k_each_p_is(results):
     axes = plotted(results)
     ticks = [label.get_text() for label in axes.get_xticklabels()]
-    assert ticks == ["0.0625\n1, 2, 4", "0.5\n8, 16, 32", "1\n16, 32, 64"]
+    assert ticks == ["0.0625\n1\n2\n4", "0.5\n8\n16\n32", "1\n16\n32\n64"]
     assert not axes.patches
 
 
@@ -41,7 +41,7 @@ def test_the_plot_shades_where_every_norm_has_the_same_k(results):
     (shaded,) = plotted([*results, tiny]).patches
     assert shaded.get_x() + shaded.get_width() == pytest.approx(1 / 64)
     assert shaded.get_x() < 0.001
-    assert shaded.get_label() == "k = 1 in every norm"
+    assert shaded.get_label() == "p up to 1/64: k = 1 in every norm"
     assert "up to p = 1/64 every norm has k = 1" in section(results).text[0]
 
 
