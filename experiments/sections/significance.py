@@ -17,7 +17,7 @@ def section(measured: Sequence[Comparison]) -> Section | None:
     found = [
         f"{_name(each)} (seed {each.second.seed}, {each.test}, {_gain(each):+.1f})"
         for each in measured
-        if each.p < 0.05
+        if each.p <= 0.05
     ]
     return Section(
         name="significance",
@@ -28,7 +28,7 @@ def section(measured: Sequence[Comparison]) -> Section | None:
             "that holds 95% of the resulting BLEU; p is the probability of a difference at least so large if the two "
             "did not differ. Sentences are drawn, not trainings: p holds for these two trained models. What another "
             "seed changes is the spread in Table 2.",
-            f"p is below 0.05 in {len(found)} of {len(measured)} comparisons"
+            f"p is at most 0.05 in {len(found)} of {len(measured)} comparisons"
             + (f": {'; '.join(found)}." if found else "."),
             *dict.fromkeys(_recipes(measured)),
         ],

@@ -73,7 +73,7 @@ def test_an_added_row_of_the_same_kind_is_not_compared(translated, references):
 def test_the_text_counts_them_and_names_the_test(translated, references):
     made = section(measure(translated, references))
     assert "|bs:1000|seed:12345|" in made.text[0]
-    assert made.text[1].startswith("p is below 0.05 in 1 of 2 comparisons: RMSNorm against Baseline (seed 1, news, +")
+    assert made.text[1].startswith("p is at most 0.05 in 1 of 2 comparisons: RMSNorm against Baseline (seed 1, news, +")
     assert len(made.text) == 2
     assert made.columns[3:5] == ["BLEU of the other", "BLEU of RMSNorm"]
     assert [each["from"] for each in made.data] == ["layernorm", "baseline"]
