@@ -21,16 +21,30 @@ def test_rows_of_the_paper_are_there():
     }
 
 
+@pytest.fixture
+def add(monkeypatch):
+    """Adds a file to rows/, one before all others in the alphabet, with a row of that name."""
+
+    def add(name):
+        files = [SimpleNamespace(name=each) for each in ("a_file", "table2")]
+        monkeypatch.setattr(plan.pkgutil, "iter_modules", lambda path: files)
+        rows = SimpleNamespace(ROWS=[Row(name, "", build=lambda name: None)])
+        monkeypatch.setitem(sys.modules, "experiments.rows.a_file", rows)
+
+    return add
+
+
+def test_rows_that_are_added_follow_those_of_table_2(add):
+    add("mine")
+    assert [row.name for row in read_rows()] == ["baseline", "layernorm", "l2norm", "rmsnorm", "prmsnorm", "mine"]
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("rmsnorm", "more than one row is named rmsnorm"), ("none", "none is a kind that other rows have")],
 )
-def test_names_are_those_of_one_row_and_of_no_kind(name, said, monkeypatch):
-    mine = SimpleNamespace(ROWS=[Row(name, "", build=lambda name: None)])
-    monkeypatch.setattr(
-        plan.pkgutil, "iter_modules", lambda path: [SimpleNamespace(name=n) for n in ("table2", "mine")]
-    )
-    monkeypatch.setitem(sys.modules, "experiments.rows.mine", mine)
+def test_names_are_those_of_one_row_and_of_no_kind(name, said, add):
+    add(name)
     with pytest.raises(ValueError, match=said):
         read_rows()
 
