@@ -40,8 +40,11 @@ def reproduce(data: str, so_far: bool) -> None:
     if results:
         about, facts = _describe(corpus, results, len(runs), list(failed))
         sections = _sections(results, corpus, place)
-        shutil.rmtree(place.report, ignore_errors=True)  # the last one may have pictures that this one has not
-        write_report(place.report, f"RMSNorm in translation: {corpus.title}", about, facts, sections)
+        aside = place.report.with_name("report.part")
+        shutil.rmtree(aside, ignore_errors=True)
+        write_report(aside, f"RMSNorm in translation: {corpus.title}", about, facts, sections)
+        shutil.rmtree(place.report, ignore_errors=True)
+        aside.rename(place.report)
         print(f"{place.report / 'report.html'} is written")
     else:
         wrong.insert(0, f"no training on {corpus.name} is done yet")
