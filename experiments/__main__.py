@@ -92,7 +92,7 @@ def _sections(results: Sequence[Result], corpus: Corpus, place: Place) -> list[S
     times, split = (timing.read(name, place) for name in (timing.TIMES, timing.SPLIT))
     found = [
         table2.section(results, times),
-        significance_section.section(significance.measure(results, _references(corpus, place))),
+        significance_section.section(significance.measure(results, _references(corpus, place), place), results),
         curves.section(results, times),
         partial.section(results),
         centre.section(results),

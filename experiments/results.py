@@ -1,10 +1,9 @@
 """What is left of the runs that are done: the logs, with the rows that they are of."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
-
-from nmt.metrics import read_lines
 
 from .corpus import Corpus
 from .place import Place
@@ -19,7 +18,7 @@ class Result(NamedTuple):
     row: Row
     seed: int
     log: dict[str, Any]  # as `runs.make` writes it
-    translations: dict[str, list[str]]  # by test set
+    translations: dict[str, Path]  # by test set
 
     @property
     def dev(self) -> float:
@@ -35,11 +34,11 @@ def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Resu
     """Returns the results of those runs that are done.
 
     Raises:
-        UserError: A log is of something else, or a text beside it is missing.
+        UserError: A log is of something else.
     """
     done = [(run, read_log(run, place)) for run in runs if is_done(run, corpus, place)]
     return [
-        Result(run.row, run.seed, log, {test: read_lines(place.translations(run, test)) for test in log["tests"]})
+        Result(run.row, run.seed, log, {test: place.translations(run, test) for test in log["tests"]})
         for run, log in done
     ]
 

@@ -5,6 +5,7 @@ from experiments.plan import Run
 from experiments.results import by_row, read_results, spread
 from experiments.runs import make
 from nmt.errors import UserError
+from nmt.metrics import read_lines
 from tests.experiments.conftest import ROWS, SENTENCE, make_result
 
 RUN = Run(ROWS["rmsnorm"], 1)
@@ -16,7 +17,7 @@ def test_results_are_those_of_the_runs_that_are_done(corpus, place, ran):
     (result,) = read_results([Run(ROWS["half"], 1), RUN], corpus, place)
     assert (result.row, result.seed, result.dev) == (RUN.row, 1, 1.5)
     assert result.test("news") == pytest.approx(100)
-    assert result.translations == {"news": [SENTENCE]}
+    assert read_lines(result.translations["news"]) == [SENTENCE]
     corpus.options["state_size"] = 16
     with pytest.raises(UserError, match="state_size was 8 and is now 16"):
         read_results([RUN], corpus, place)

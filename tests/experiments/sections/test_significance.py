@@ -1,97 +1,49 @@
-import random
-
 import pytest
 
 pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
-from experiments.results import Result
-from experiments.row import Row
 from experiments.sections.significance import section
-from experiments.significance import measure
+from experiments.significance import Comparison
+
+SIGNATURE = "nrefs:1|bs:1000|seed:12345"
+MEASURED = [
+    Comparison("layernorm", "rmsnorm", 1, "news", [19.0, 19.5], [1.5, 1.25], 0.25, SIGNATURE),
+    Comparison("baseline", "rmsnorm", 1, "news", [15.0, 19.5], [1.0, 1.25], 0.05, SIGNATURE),
+]
 
 
-@pytest.fixture
-def references(tmp_path):
-    words = [
-        "ein",
-        "eine",
-        "Mann",
-        "Frau",
-        "Hund",
-        "Ball",
-        "rot",
-        "blau",
-        "geht",
-        "steht",
-        "auf",
-        "der",
-        "die",
-        "Straße",
-        "Wiese",
-    ]
-    generator = random.Random(0)
-    lines = [" ".join(generator.choices(words, k=10)) for _ in range(60)]
-    (tmp_path / "news").write_text("\n".join(lines) + "\n")
-    return {"news": tmp_path / "news"}
+def test_the_text_counts_them_and_names_the_test(results):
+    made = section(MEASURED, results)
+    assert f"`{SIGNATURE}`" in made.text[0]
+    assert made.text[1:] == ["p is at most 0.05 in 1 of 2 comparisons: RMSNorm against Baseline (seed 1, news, +4.5)."]
 
 
-@pytest.fixture
-def translated(results, references):
-    """The Baseline lacks every second word; LayerNorm and RMSNorm the last word of every second line, in turn."""
-    lines = references["news"].read_text().splitlines()
-    texts = {
-        "none": [" ".join(line.split()[::2]) for line in lines],
-        "layernorm": [line.rpartition(" ")[0] if number % 2 else line for number, line in enumerate(lines)],
-        "rmsnorm": [line if number % 2 else line.rpartition(" ")[0] for number, line in enumerate(lines)],
-    }
-    return [Result(row, seed, log, {"news": texts.get(row.kind, [])}) for row, seed, log, _ in results]
-
-
-def test_only_what_differs_is_significant(translated, references):
-    found = {each.first.row.name: each for each in measure(translated, references)}
-    assert found["baseline"].p < 0.01
-    assert found["layernorm"].p > 0.05
-    assert found["baseline"].bleu[1] - found["baseline"].bleu[0] > 50
-    assert "bs:1000|seed:12345" in found["baseline"].signature
-
-
-def test_seeds_are_paired(translated, references):
-    found = measure(translated, references)
-    assert [(each.first.row.name, each.first.seed, each.second.seed) for each in found] == [
-        ("layernorm", 1, 1),
-        ("baseline", 1, 1),
-    ]
-
-
-def test_an_added_row_of_the_same_kind_is_not_compared(translated, references):
-    added = translated[0]._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
-    assert {each.second.row.name for each in measure([*translated, added], references)} == {"rmsnorm"}
-
-
-def test_the_text_counts_them_and_names_the_test(translated, references):
-    made = section(measure(translated, references))
-    assert "|bs:1000|seed:12345|" in made.text[0]
-    assert made.text[1].startswith("p is at most 0.05 in 1 of 2 comparisons: RMSNorm against Baseline (seed 1, news, +")
-    assert len(made.text) == 2
+def test_the_table_has_both_and_their_difference(results):
+    made = section(MEASURED, results)
     assert made.columns[3:5] == ["BLEU of the other", "BLEU of RMSNorm"]
-    assert [each["from"] for each in made.data] == ["layernorm", "baseline"]
+    assert made.rows[0] == ["RMSNorm against LayerNorm", "news", "1", "19.0 ± 1.5", "19.5 ± 1.2", "+0.5", "0.250"]
+    assert [each["first"] for each in made.data] == ["layernorm", "baseline"]
+
+
+def test_the_plot_names_the_other_system(results):
     figure = Figure()
-    made.plot(figure)
+    section(MEASURED, results).plot(figure)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
         "LayerNorm, news, seed 1",
         "Baseline, news, seed 1",
     ]
 
 
-def test_recipes_are_called_recipes(translated, references):
-    translated[0].log["options"]["learning_rate"] = 0.5
-    assert section(measure(translated, references)).text[2:] == [
+def test_recipes_are_called_recipes(results):
+    (baseline,) = (each for each in results if each.row.name == "baseline" and each.seed == 1)
+    baseline.log["options"]["learning_rate"] = 0.5
+    assert section(MEASURED, results).text[2:] == [
         "RMSNorm against Baseline compares two recipes, not only two norms: Baseline has `learning_rate` 0.5 instead "
         "of the default."
     ]
 
 
-def test_without_a_pair_there_is_nothing_to_say(translated, references):
-    assert section(measure([each for each in translated if each.row.name != "rmsnorm"], references)) is None
+def test_without_a_pair_there_is_nothing_to_say(results):
+    assert section([], results) is None
