@@ -36,7 +36,7 @@ IN_DEMO := cd $(DEMO) && $(CURDIR)/$(BIN)/python
 demo: $(DEMO)/served.txt
 
 # A copy of the baseline, patched.
-$(DEMO)/patched.txt: $(wildcard nmt/*.py patches/nmt/* rmsnorm_tf/*.py patches/apply.py) experiments/demo.json | .venv/installed
+$(DEMO)/patched.txt: $(wildcard nmt/*.py patches/nmt/* rmsnorm_tf/*.py patches/apply.py) examples/demo.json | .venv/installed
 	rm -rf $(DEMO)
 	mkdir -p $(DEMO)
 	cp -r nmt $(DEMO)/nmt
@@ -48,7 +48,7 @@ $(DEMO)/vocab/target.model: $(DEMO)/patched.txt
 	$(IN_DEMO) -m nmt vocab --source_dataset corpus/train.en --target_dataset corpus/train.de --to vocab --size 300
 
 $(DEMO)/test.translated: $(DEMO)/vocab/target.model
-	$(IN_DEMO) -m nmt train --model model --config $(CURDIR)/experiments/demo.json
+	$(IN_DEMO) -m nmt train --model model --config $(CURDIR)/examples/demo.json
 	$(IN_DEMO) -m nmt translate --model model --input corpus/test.en --output test.translated -n
 
 $(DEMO)/saved_model/saved_model.pb: $(DEMO)/test.translated

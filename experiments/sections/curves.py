@@ -14,6 +14,8 @@ from .colours import colours_of
 
 Curve = dict[int, float]  # BLEU by update
 
+_MOST_COLUMNS = 10
+
 
 def curve(done: Sequence[Result]) -> Curve:
     """Returns the mean over the seeds of the validations' BLEU, as far as all of them have come."""
@@ -45,8 +47,8 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
     curves = {row: curve(done) for row, done in by_row(results).items() if row.section == "table2"}
     if not curves:
         return None
-    updates = sorted({update for found in curves.values() for update in found})
-    text = ["BLEU on the dev set at every validation, the mean over the seeds. The paper's curves have no numbers."]
+    updates = _spaced(sorted({update for found in curves.values() for update in found}))
+    text = ["BLEU on the dev set, the mean over the seeds. The paper's curves have no numbers."]
     if times:
         text[0] += (
             " Time is the number of updates times the measured seconds per update of Table 2, without validations; the "
@@ -66,6 +68,12 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
         data={row.name: found for row, found in curves.items()},
         plot=lambda figure: _plot(figure, curves, times["updates"]["float32"] if times else {}),
     )
+
+
+def _spaced(updates: Sequence[int]) -> list[int]:
+    """Returns every n-th up to the last, so many as a table has room for."""
+    step = -(-len(updates) // _MOST_COLUMNS)
+    return list(updates[::-1][::step][::-1])
 
 
 def _plot(figure: Figure, curves: dict[Row, Curve], timed: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from experiments.sections.curves import curve, section
+from tests.experiments.conftest import ROWS, make_result
 
 
 def test_a_curve_is_the_mean_of_its_seeds_as_far_as_all_have_come(results):
@@ -43,6 +44,13 @@ def test_a_row_that_stopped_early_has_no_further_cells(results, times):
     assert made.columns == ["dev BLEU after N updates", "N = 100", "N = 200", "N = 300"]
     assert rows["Baseline"] == ["12.0", "22.0", ""]
     assert rows["RMSNorm"] == ["10.0", "20.0", "15.0"]
+
+
+def test_a_long_training_has_the_columns_that_a_table_has_room_for(times):
+    made = section([make_result(ROWS["rmsnorm"], bleu=[float(number) for number in range(25)])], times)
+    assert made.columns[1:] == [f"N = {update:,}" for update in range(100, 2501, 300)]
+    assert made.rows[0][-1] == "24.0"
+    assert len(made.data["rmsnorm"]) == 25
 
 
 def test_what_was_still_rising_is_told(results, times):
