@@ -4,6 +4,7 @@ Row vectors throughout: `x W`. A block offers what depends only on known inputs 
 step, so that the former is computed for all time steps in one matrix product.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import keras
@@ -259,21 +260,26 @@ class Attention(Block):
 def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
     """Returns `tanh(projected + query) w`, `[batch, time]`, of `[batch, time, hidden]` and `[batch, hidden]`.
 
-    Its gradient computes the tanh anew: to keep it would take [batch, time, hidden] for every target word. The sums
-    over time are written as sums of slices, which XLA vectorizes on a CPU.
+    Its gradient computes the tanh anew: to keep it would take [batch, time, hidden] for every target word.
     """
+    column = tf.squeeze(to_score, -1)
 
     def gradient(d_energies):
-        hidden = tf.tanh(projected + query[:, tf.newaxis])
-        scaled = d_energies[..., tf.newaxis] * hidden  # [batch, source_time, hidden]
-        d_projected = (d_energies[..., tf.newaxis] - scaled * hidden) * tf.squeeze(to_score, -1)
-        d_to_score = tf.reduce_sum(_time_sum(scaled), 0)
-        return d_projected, _time_sum(d_projected), d_to_score[:, tf.newaxis]
+        d, hidden = d_energies[..., tf.newaxis], tf.tanh(projected + query[:, tf.newaxis])
+        d_projected = (d - d * hidden * hidden) * column
+        d_query = _time_sum(lambda d, hidden: d - d * hidden * hidden, d, hidden) * column
+        d_to_score = tf.reduce_sum(_time_sum(tf.multiply, d, hidden), 0)
+        return d_projected, d_query, d_to_score[:, tf.newaxis]
 
     energies = over_rows(lambda rows: affine(rows, to_score), tf.tanh(projected + query[:, tf.newaxis]))
     return tf.squeeze(energies, -1), gradient
 
 
-def _time_sum(x: tf.Tensor) -> tf.Tensor:
-    """Returns the sum over time of `[batch, time, units]`."""
-    return tf.reduce_sum(x, 1) if x.shape[1] is None else tf.add_n(tf.unstack(x, axis=1))
+def _time_sum(function: Callable[..., tf.Tensor], *xs: tf.Tensor) -> tf.Tensor:
+    """Returns the sum over time of what a function makes of `[batch, time, ...]`.
+
+    It is written as a sum of time steps, which XLA vectorizes on a CPU, and makes in one loop with the function.
+    """
+    if xs[0].shape[1] is None:
+        return tf.reduce_sum(function(*xs), 1)
+    return tf.add_n([function(*step) for step in zip(*(tf.unstack(x, axis=1) for x in xs), strict=True)])

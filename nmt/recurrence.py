@@ -97,7 +97,7 @@ class _Recurrence:
             return i + 1, state, _write(arrays, t, (state, product.results))
 
         kept = (list(self._start), [self._row(factor.shape[-1]) for factor in self._factors])
-        _, (self._states, self._results) = self._loop(body, list(self._start), kept=kept)
+        _, (self._states, self._results) = self._loop(body, list(self._start), kept=kept, after=self._inputs[0])
         return self._states
 
     def backwards(self, *d_states: tf.Tensor, variables=()):
@@ -118,7 +118,7 @@ class _Recurrence:
         factors = [[self._row(factor.shape[side], self._dtype) for factor in self._factors] for side in (-2, -1)]
         zeros = [[tf.zeros_like(x) for x in each] for each in (self._start, summed)]
         kept = ([x[0] for x in self._inputs], *factors)
-        d_start, d_summed, (d_inputs, xs, dzs) = self._loop(body, *zeros, kept=kept)
+        d_start, d_summed, (d_inputs, xs, dzs) = self._loop(body, *zeros, kept=kept, after=d_states[0])
         gradients = self._of_products(xs, dzs)
         gradients.update((id(x), d) for x, d in zip(summed, d_summed, strict=True))
         d_constants, d_variables = ([gradients[id(x)] for x in each] for each in (self._constants, variables))
@@ -154,9 +154,18 @@ class _Recurrence:
     def _row(self, units: int, dtype: str = "float32") -> tf.TensorSpec:
         return tf.TensorSpec([self._start[0].shape[0], units], dtype)
 
-    def _loop(self, body: Callable, *variables, kept):
-        """Returns the variables after all steps, and what was kept of each, `[batch, ...]` as given, over time."""
-        arrays = tf.nest.map_structure(lambda x: tf.TensorArray(x.dtype, self._time, element_shape=x.shape), kept)
+    def _loop(self, body: Callable, *variables, kept, after: tf.Tensor):
+        """Returns the variables after all steps, and what was kept of each, `[batch, ...]` as given, over time.
+
+        XLA makes zeros at the very beginning, and so would take memory for all loops at once: arrays begin with a
+        number of `after` instead, which is there when the loop can run.
+        """
+
+        def array(x):
+            first = tf.fill([tf.shape(after)[1], *x.shape[1:]], tf.cast(after[0, 0, 0], x.dtype))
+            return tf.TensorArray(x.dtype, self._time, element_shape=x.shape).write(0, first)
+
+        arrays = tf.nest.map_structure(array, kept)
         done = tf.while_loop(lambda i, *_: i < self._time, body, (0, *variables, arrays), parallel_iterations=1)
         time = self._inputs[0].shape[0]
         stacks = tf.nest.map_structure(lambda x: tf.ensure_shape(x.stack(), [time, *x.element_shape]), done[-1])
