@@ -35,7 +35,7 @@ class Comparison(NamedTuple):
 def measure(results: Sequence[Result], references: Mapping[str, Path], place: Place) -> list[Comparison]:
     """Returns sacreBLEU's paired bootstrap test for each pair of rows, test set and seed that both are done with.
 
-    Those that are kept with the logs hold as long as the BLEU that they were made of does.
+    Those that are kept with the logs hold as long as BLEU is what it was, and the number of samples.
 
     Args:
         results: What is done.
@@ -55,7 +55,7 @@ def measure(results: Sequence[Result], references: Mapping[str, Path], place: Pl
             pair = done[first, seed], done[second, seed]
             for test in pair[0].log["tests"]:
                 known = kept.get((first, second, seed, test))
-                if known and list(known.bleu) == [each.test(test) for each in pair]:
+                if known and _holds(known, [each.test(test) for each in pair]):
                     found.append(known)
                 elif test in references:
                     found.append(_compare(*pair, test, references[test]))
@@ -64,6 +64,10 @@ def measure(results: Sequence[Result], references: Mapping[str, Path], place: Pl
             json.dump([each._asdict() for each in found], file, indent=2)
             file.write("\n")
     return found
+
+
+def _holds(known: Comparison, bleu: Sequence[float]) -> bool:
+    return list(known.bleu) == list(bleu) and f"bs:{SAMPLES}|" in known.signature
 
 
 def _read(place: Place) -> list[Comparison]:

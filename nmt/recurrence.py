@@ -32,7 +32,7 @@ def scan(
     Args:
         step: Maps a state, one time step of `sequences`, `constants` and what stands in for `product` to the
             next state. All its matrix products go through that.
-        sequences: A structure of `[batch, time, ...]`.
+        sequences: A structure of `[batch, time, units]`.
         initial: The state before the first step, a structure of `[batch, ...]`.
         constants: What the step uses at every time step, and has a gradient; weights need not be here. Each is
             either the matrix of products or used otherwise.
@@ -157,8 +157,8 @@ class _Recurrence:
     def _loop(self, body: Callable, *variables, kept, after: tf.Tensor):
         """Returns the variables after all steps, and what was kept of each, `[batch, ...]` as given, over time.
 
-        XLA makes zeros at the very beginning, and so would take memory for all loops at once: arrays begin with a
-        number of `after` instead, which is there when the loop can run.
+        XLA makes zeros at the very beginning, and so would take memory for all loops at once. So an array begins with a
+        number of `after`, `[time, batch, units]`, which is there when the loop can run; the loop writes over it.
         """
 
         def array(x):

@@ -48,7 +48,10 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
     if not curves:
         return None
     updates = _spaced(sorted({update for found in curves.values() for update in found}))
-    text = ["BLEU on the dev set, the mean over the seeds. The paper's curves have no numbers."]
+    text = [
+        "BLEU on the dev set, the mean over the seeds after as many updates; Table 2 has the best of each. The paper's "
+        "curves have no numbers."
+    ]
     if times:
         text[0] += (
             " Time is the number of updates times the measured seconds per update of Table 2, without validations; the "

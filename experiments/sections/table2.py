@@ -69,12 +69,12 @@ def _on_time(times: dict[str, Any], options: dict[str, Any]) -> list[str]:
     """Tells how the seconds were measured, and how the cost of the norms differs from the paper's."""
     updates, layernorm, baseline = times["updates"]["float32"], TABLE2["layernorm"], TABLE2["baseline"]
     return [
-        f"Seconds per 1,000 updates come from `benchmarks/training.py` on {_threads(times['threads'])} while nothing "
-        f"else trains: all kinds with the same options, in turn on the same {len(times['widths'])} batches of this "
-        "training text, the median of the rounds and half of what lies between their quartiles. The saving against "
-        "LayerNorm is the median of the rounds' ratios. The paper's seconds are of one TITAN X, the mean and the "
-        "standard deviation of three runs, with embedding 512 and state 1024, where ours are "
-        f"{options['embedding_size']} and {options['state_size']}.",
+        f"Seconds per 1,000 updates come from `benchmarks/training.py` of commit {times['commit']} on "
+        f"{_threads(times['threads'])} while nothing else trains: all kinds with the same options, in turn on the same "
+        f"{len(times['widths'])} batches of this training text, the median of the rounds and half of what lies between "
+        "their quartiles. The saving against LayerNorm is the median of the rounds' ratios. The paper's seconds are of "
+        "one TITAN X, the mean and the standard deviation of three runs, with embedding 512 and state 1024, where ours "
+        f"are {options['embedding_size']} and {options['state_size']}.",
         f"RMSNorm takes {_over_layernorm(updates, 'rmsnorm')[1]:.2f} of LayerNorm's time here and "
         f"{TABLE2['rmsnorm'].seconds / layernorm.seconds:.2f} in the paper; LayerNorm takes "
         f"{updates['layernorm']['ratio']:.2f} times the Baseline's here and {layernorm.seconds / baseline.seconds:.2f} "

@@ -61,7 +61,7 @@ def times():
         }
         for kind, found in rounds.items()
     }
-    return {"cores": 2, "threads": 1, "widths": [8, 12], "updates": {"float32": updates}}
+    return {"cores": 2, "threads": 1, "widths": [8, 12], "commit": "0123456789ab", "updates": {"float32": updates}}
 
 
 @pytest.fixture

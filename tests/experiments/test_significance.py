@@ -2,6 +2,7 @@ import random
 
 import pytest
 
+from experiments import significance
 from experiments.results import Result
 from experiments.row import Row
 from experiments.significance import KEPT, measure
@@ -82,6 +83,13 @@ def test_what_was_measured_of_another_training_does_not_hold(translated, compare
     assert compare(translated, {}) == [baseline]
     trained.log["tests"]["news"]["bleu"] -= 1
     assert compare(translated) == [layernorm, baseline]
+
+
+def test_what_was_measured_of_fewer_samples_does_not_hold(translated, compare, monkeypatch):
+    monkeypatch.setattr(significance, "SAMPLES", 10)
+    compare(translated)
+    monkeypatch.setattr(significance, "SAMPLES", 20)
+    assert compare(translated, {}) == []
 
 
 def test_a_missing_translation_is_named(translated, compare):

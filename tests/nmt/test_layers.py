@@ -95,6 +95,33 @@ def test_attention():
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("width", [4, None])
+def test_the_gradient_of_attention_is_that_of_its_equation(width):
+    layer = Attention(6, 3, "none", "attention")
+    fill(layer)
+    to_hidden, to_score = layer.state_to_hidden.value, layer.hidden_to_score.value
+    mask = tf.constant([[1.0, 1, 1, 1], [1, 1, 0, 0]])
+    shape = tf.TensorSpec([None, width, 6])
+
+    def equation(state, context, projected):
+        energy = tf.tanh(projected + (state @ to_hidden)[:, tf.newaxis]) @ to_score
+        shares = tf.exp(energy) * mask[..., tf.newaxis]
+        return tf.reduce_sum(shares * context, 1) / tf.reduce_sum(shares, 1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), shape, shape])
+    def gradients(*given):
+        found = []
+        for attend in (equation, lambda *each: layer.step(*each, mask)):
+            with tf.GradientTape() as tape:
+                tape.watch(given)
+                cost = tf.reduce_sum(attend(*given) ** 3)
+            found.append(tape.gradient(cost, [*given, to_hidden, to_score]))
+        return found
+
+    for expected, found in zip(*gradients(normal(2, 3), normal(2, 4, 6), normal(2, 4, 6)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_projection_normalises_after_the_bias():
     layer = Projection(3, 4, "layernorm", "projection")
     weights = fill(layer)
