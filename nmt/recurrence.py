@@ -97,7 +97,7 @@ class _Recurrence:
             return i + 1, state, _write(arrays, t, (state, product.results))
 
         kept = (list(self._start), [self._row(factor.shape[-1]) for factor in self._factors])
-        _, (self._states, self._results) = self._loop(body, list(self._start), kept=kept, after=self._inputs[0])
+        _, (self._states, self._results) = self._loop(body, list(self._start), kept=kept)
         return self._states
 
     def backwards(self, *d_states: tf.Tensor, variables=()):
@@ -154,16 +154,18 @@ class _Recurrence:
     def _row(self, units: int, dtype: str = "float32") -> tf.TensorSpec:
         return tf.TensorSpec([self._start[0].shape[0], units], dtype)
 
-    def _loop(self, body: Callable, *variables, kept, after: tf.Tensor):
+    def _loop(self, body: Callable, *variables, kept, after: tf.Tensor | None = None):
         """Returns the variables after all steps, and what was kept of each, `[batch, ...]` as given, over time.
 
-        XLA makes zeros at the very beginning, and so would take memory for all loops at once. So an array begins with a
-        number of `after`, `[time, batch, units]`, which is there when the loop can run; the loop writes over it.
+        XLA makes zeros at the very beginning, and so would take memory for all loops at once. An array that is to be
+        made later begins with a number of `after`, `[time, batch, units]`; the loop writes over it.
         """
 
         def array(x):
-            first = tf.fill([tf.shape(after)[1], *x.shape[1:]], tf.cast(after[0, 0, 0], x.dtype))
-            return tf.TensorArray(x.dtype, self._time, element_shape=x.shape).write(0, first)
+            rows = tf.TensorArray(x.dtype, self._time, element_shape=x.shape)
+            if after is None:
+                return rows
+            return rows.write(0, tf.fill([tf.shape(after)[1], *x.shape[1:]], tf.cast(after[0, 0, 0], x.dtype)))
 
         arrays = tf.nest.map_structure(array, kept)
         done = tf.while_loop(lambda i, *_: i < self._time, body, (0, *variables, arrays), parallel_iterations=1)
