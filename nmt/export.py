@@ -123,8 +123,7 @@ def save_translator(translator: Translator, to: str | os.PathLike) -> None:
         raise UserError(f"{to} is there already; remove it or export to another place")
     aside = to.with_name(to.name + ".part")
     try:
-        only_forwards = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-        tf.saved_model.save(translator, str(aside), signatures=translator.serve, options=only_forwards)
+        tf.saved_model.save(translator, str(aside), signatures=translator.serve)
         aside.rename(to)
     finally:
         shutil.rmtree(aside, ignore_errors=True)

@@ -260,12 +260,10 @@ class Attention(Block):
 def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
     """Returns `tanh(projected + query) w`, `[batch, time]`, of `[batch, time, hidden]` and `[batch, hidden]`.
 
-    Its gradient computes the tanh anew: to keep it would take [batch, time, hidden] for every target word. XLA compiles
-    it, also where the update around it is not compiled.
+    Its gradient computes the tanh anew: to keep it would take [batch, time, hidden] for every target word.
     """
     column = tf.squeeze(to_score, -1)
 
-    @tf.function(jit_compile=True, autograph=False)
     def gradient(d_energies):
         d, hidden = d_energies[..., tf.newaxis], tf.tanh(projected + query[:, tf.newaxis])
         d_projected = (d - d * hidden * hidden) * column
