@@ -45,8 +45,8 @@ def section(split: dict[str, Any], times: dict[str, Any]) -> Section:
         + " How exact the split is shows where the models are the same: their matrix products and their softmax differ "
         f"by up to {_disagreement(kinds):.1%} of the Baseline's update.",
         "The paper's larger shares have a likely reason: in its Nematus a norm is several operations, and a GPU starts "
-        "them one by one at every step of the recurrences, for little work each. Centring is some of them. Here XLA "
-        "makes one or two loops of a norm and what stands beside it, and centring adds little to a loop.",
+        "them one by one at every step of the recurrences, for little work each. Centring is some of them. Here "
+        "all of these are loops of one compiled program, which start at little cost.",
     ]
     return Section(
         name="time_split",
