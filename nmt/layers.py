@@ -267,7 +267,9 @@ def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
     def gradient(d_energies):
         d, hidden = d_energies[..., tf.newaxis], tf.tanh(projected + query[:, tf.newaxis])
         d_projected = (d - d * hidden * hidden) * column
-        d_query = _time_sum(lambda d, hidden: d - d * hidden * hidden, d, hidden) * column
+        # In two halves: XLA would make a sum in one piece anew for each of its uses.
+        halves = [_time_sum(lambda d, half: d - d * half * half, d, half) for half in tf.split(hidden, 2, -1)]
+        d_query = tf.concat(halves, -1) * column
         d_to_score = tf.reduce_sum(_time_sum(tf.multiply, d, hidden), 0)
         return d_projected, d_query, d_to_score[:, tf.newaxis]
 

@@ -60,25 +60,25 @@ class Encoder(Block):
         batch, time = tf.unstack(tf.shape(source))
         words = drop(self.embedding(source), dropout.draw(self.rates.source, [batch, time, 1]))
         states = [
-            self._run(self.forward_gru, words, None, dropout, product),
-            self._run(self.backward_gru, words, mask, dropout, product),
+            self._run(self.forward_gru, words, mask, dropout, product),
+            self._run(self.backward_gru, words, mask, dropout, product, reverse=True),
         ]
         return tf.concat(states, -1)
 
-    def _run(self, gru: GRUStep, words, mask, dropout: DropoutMasks, product: Affine) -> tf.Tensor:
-        """Returns all states; with a mask, runs backwards and keeps the state zero on padding."""
+    def _run(
+        self, gru: GRUStep, words, mask, dropout: DropoutMasks, product: Affine, reverse: bool = False
+    ) -> tf.Tensor:
+        """Returns all states, zero on padding."""
         batch = tf.shape(words)[0]
         masks = gru.masks(dropout, batch, self.rates.embedding, self.rates.hidden)
         initial = tf.zeros([batch, self.units], words.dtype)
-        projected = gru.project_input(words, masks, product)
-        if mask is None:
-            return scan(lambda state, x, _, mul: gru.step(state, x, masks, mul), projected, initial, product=product)
 
         def step(state, inputs, _, mul):
             x, keep = inputs
             return gru.step(state, x, masks, mul) * keep
 
-        return scan(step, (projected, mask[..., tf.newaxis]), initial, product=product, reverse=True)
+        sequences = (gru.project_input(words, masks, product), mask[..., tf.newaxis])
+        return scan(step, sequences, initial, product=product, reverse=reverse)
 
 
 class Decoder(Block):
