@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from .affine import Affine, affine, over_rows
+from .costs import sum_in_parts, word_costs
 from .layers import (
     NO_MASKS,
     Attention,
@@ -138,7 +139,7 @@ class Decoder(Block):
     def call(
         self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, dropout: DropoutMasks, product: Affine = affine
     ) -> tf.Tensor:
-        """Returns the logits `[batch, time, words]` of the word after each of `words` `[batch, time]`."""
+        """Returns what the output layer takes for the word after each of `words` `[batch, time]`, with `units`."""
         batch, time = tf.unstack(tf.shape(words))
         embedded = self.embedding(words)
         embedded = drop(embedded, dropout.draw(self.rates.target, [batch, time, 1]))
@@ -154,14 +155,14 @@ class Decoder(Block):
 
         initial = (state, tf.zeros_like(memory.context[:, 0]))
         states, attended = scan(step, projected, initial, (memory.context, memory.projected), product=product)
-        return self._logits(embedded, states, attended, dropout, product)
+        return self._deep_output(embedded, states, attended, dropout, product)
 
     def step(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the logits `[batch, words]` of the word after `words` `[batch]`, and the next state."""
         embedded = self.embedding(words)
         projected = self.word_gru.project_input(embedded)
         state, attended = self._recur(state, projected, memory)
-        return self._logits(embedded, state, attended, DropoutMasks()), state
+        return self.logits(self._deep_output(embedded, state, attended, DropoutMasks())), state
 
     def _recur(
         self,
@@ -179,8 +180,18 @@ class Decoder(Block):
         projected_context = self.context_gru.project_input(attended, context_masks, product)
         return self.context_gru.step(state, projected_context, context_masks, product), attended
 
-    def _logits(self, embedded, states, attended, dropout: DropoutMasks, product: Affine = affine) -> tf.Tensor:
-        """The deep output, for one time step or for all of them."""
+    @property
+    def output_layer(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Its table `[words, embedding]` and its bias `[words]`."""
+        table = self.embedding.table if self.output_kernel is None else self.output_kernel
+        return table.value, self.output_bias.value
+
+    def logits(self, hidden: tf.Tensor, product: Affine = affine) -> tf.Tensor:
+        """Returns the logits `[..., words]` of what `call` returns."""
+        return over_rows(lambda rows: _logits(rows, *self.output_layer, product), hidden)
+
+    def _deep_output(self, embedded, states, attended, dropout: DropoutMasks, product: Affine = affine) -> tf.Tensor:
+        """For one time step or for all of them."""
 
         def dropped(x, rate):
             return drop(x, dropout.draw(rate, [tf.shape(x)[0], x.shape[-1]]))
@@ -190,9 +201,11 @@ class Decoder(Block):
             + self.from_state(dropped(states, self.rates.hidden), product=product)
             + self.from_context(dropped(attended, self.rates.hidden), product=product)
         )
-        hidden = dropped(hidden, self.rates.embedding)
-        table = self.embedding.table if self.output_kernel is None else self.output_kernel
-        return over_rows(lambda rows: product(rows, tf.transpose(table.value), self.output_bias), hidden)
+        return dropped(hidden, self.rates.embedding)
+
+
+def _logits(rows: tf.Tensor, table: tf.Tensor, bias: tf.Tensor, product: Affine) -> tf.Tensor:
+    return product(rows, tf.transpose(table), bias)
 
 
 class RNNSearch(keras.Model):
@@ -241,37 +254,44 @@ class RNNSearch(keras.Model):
             dropout_seed: Integer tensor `[2]`, or `None` for no dropout.
             product: Makes the matrix products.
         """
+        return self.decoder.logits(self._hidden(source, source_mask, target, dropout_seed, product), product)
+
+    def _hidden(self, source, source_mask, target, dropout_seed=None, product: Affine = affine) -> tf.Tensor:
+        """Returns what the output layer takes for every target word, `[batch, target_time, embedding]`."""
         dropout = DropoutMasks(dropout_seed)
         context = self.encoder(source, source_mask, dropout=dropout, product=product)
         state, memory = self.decoder.remember(context, source_mask, dropout, product)
         previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=NO_WORD)
         return self.decoder(previous, state, memory=memory, dropout=dropout, product=product)
 
-    def costs(
+    def costs(self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0) -> tf.Tensor:
+        """Returns the negative log-probability of each target sentence with its end, `[batch]`, in nats.
+
+        `label_smoothing` moves this share of the probability from the right word to the uniform distribution over
+        all words.
+        """
+        logits = self(source, source_mask, target)
+        return tf.reduce_sum(word_costs(logits, target, label_smoothing) * target_mask, -1)
+
+    def total_cost(
         self,
         source,
         source_mask,
         target,
         target_mask,
         *,
-        label_smoothing=0.0,
+        label_smoothing: float = 0.0,
         dropout_seed=None,
         product: Affine = affine,
     ) -> tf.Tensor:
-        """Returns the negative log-probability of each target sentence with its end, `[batch]`, in nats.
+        """Returns the sum of `costs`, for a training: with dropout, and with less memory for the gradient."""
+        hidden = self._hidden(source, source_mask, target, dropout_seed, product)
 
-        `label_smoothing` moves this share of the probability from the right word to the uniform distribution over
-        all words.
-        """
-        logits = self(source, source_mask, target, dropout_seed=dropout_seed, product=product)
-        if label_smoothing:
-            words = logits.shape[-1]
-            share = label_smoothing / words
-            wanted = tf.one_hot(target, words, 1.0 - label_smoothing + share, share)
-            costs = tf.nn.softmax_cross_entropy_with_logits(wanted, logits)
-        else:
-            costs = tf.nn.sparse_softmax_cross_entropy_with_logits(target, logits)
-        return tf.reduce_sum(costs * target_mask, -1)
+        def cost(rows, words, mask, table, bias):
+            return tf.reduce_sum(word_costs(_logits(rows, table, bias, product), words, label_smoothing) * mask)
+
+        rows = [tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask)]
+        return sum_in_parts(cost, rows, self.decoder.output_layer)
 
     def encode(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
         """Returns the decoder's first state `[batch, units]` and its memory of the source."""

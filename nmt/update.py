@@ -18,7 +18,7 @@ class Update:
     """Updates a model from a batch.
 
     Args:
-        model: Offers `costs`, as `rnnsearch.RNNSearch` does.
+        model: Offers `total_cost`, as `rnnsearch.RNNSearch` does.
         config: How to train.
     """
 
@@ -61,15 +61,14 @@ class Update:
     def _differentiate(self, batch: Batch, seed: tf.Tensor) -> tuple:
         """Returns what a call returns, and the gradients with their norm clipped."""
         with tf.GradientTape() as tape:
-            costs = self._model.costs(
+            total = self._model.total_cost(
                 *batch, label_smoothing=self._config.label_smoothing, dropout_seed=seed, product=self._product
             )
-            sentences = tf.reduce_sum(batch.target_mask[:, 0])
-            loss = tf.reduce_sum(costs) / sentences
+            loss = total / tf.reduce_sum(batch.target_mask[:, 0])
         gradients = tape.gradient(loss, self._model.trainable_variables)
         # Nematus's norm: in an embedding's gradient the rows of a word's occurrences are not yet summed.
         gradients, norm = tf.clip_by_global_norm(gradients, self._config.clip_c)
-        return loss * sentences, tf.reduce_sum(batch.target_mask), norm, [tf.convert_to_tensor(g) for g in gradients]
+        return total, tf.reduce_sum(batch.target_mask), norm, [tf.convert_to_tensor(g) for g in gradients]
 
 
 def _make_room() -> None:

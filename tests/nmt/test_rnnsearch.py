@@ -29,6 +29,12 @@ def log_softmax(x):
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
+def assert_same_gradients(tape, cost, expected, model):
+    gradients = [tape.gradient(each, model.trainable_variables) for each in (cost, expected)]
+    for weight, *both in zip(model.trainable_variables, *gradients, strict=True):
+        np.testing.assert_allclose(*map(tf.convert_to_tensor, both), rtol=1e-4, atol=1e-5, err_msg=weight.path)
+
+
 def test_costs_are_the_log_probabilities_of_words_and_end(model):
     found = log_softmax(model(SOURCE, SOURCE_MASK, TARGET).numpy())
     expected = [
@@ -44,6 +50,15 @@ def test_label_smoothing_is_cross_entropy_with_the_mixed_distribution(model, smo
     wanted = (1 - smoothing) * np.eye(6)[TARGET] + smoothing / 6
     expected = (-(wanted * found).sum(-1) * TARGET_MASK).sum(-1)
     np.testing.assert_allclose(model.costs(*PAIRS, label_smoothing=smoothing), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(model, smoothing):
+    with tf.GradientTape(persistent=True) as tape:
+        total = model.total_cost(*PAIRS, label_smoothing=smoothing)
+        expected = tf.reduce_sum(model.costs(*PAIRS, label_smoothing=smoothing))
+    np.testing.assert_allclose(total, expected, rtol=1e-6)
+    assert_same_gradients(tape, total, expected, model)
 
 
 def test_padding_changes_nothing(model):
@@ -63,9 +78,7 @@ def test_a_row_that_fills_the_batch_costs_nothing_and_gives_no_gradient(model):
     with tf.GradientTape(persistent=True) as tape:
         costs, expected = (tf.reduce_sum(model.costs(*pairs)) for pairs in (filled, PAIRS))
     np.testing.assert_allclose(costs, expected, rtol=1e-6)
-    for weight in model.trainable_variables:
-        gradients = [tf.convert_to_tensor(tape.gradient(cost, weight.value)) for cost in (costs, expected)]
-        np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-5, err_msg=weight.path)
+    assert_same_gradients(tape, costs, expected, model)
 
 
 def test_decoding_step_by_step_equals_the_whole_sentence(model):

@@ -116,13 +116,13 @@ def test_of_equal_bleu_the_lower_loss_is_better(make_trainer, tmp_path):
 
 def test_the_training_stops_when_the_loss_stays_not_finite(make_trainer, tmp_path, capsys):
     train, model = make_trainer(tmp_path / "model", finish_after=100, valid_freq=4)
-    costs = model.costs
+    total_cost = model.total_cost
 
-    def infinite_from_update_6_on(*batch, dropout_seed=None, **options):
-        factor = 1.0 if dropout_seed is None else tf.where(dropout_seed[1] >= 6, np.inf, 1.0)
-        return factor * costs(*batch, dropout_seed=dropout_seed, **options)
+    def infinite_from_update_6_on(*batch, dropout_seed, **options):
+        factor = tf.where(dropout_seed[1] >= 6, np.inf, 1.0)
+        return factor * total_cost(*batch, dropout_seed=dropout_seed, **options)
 
-    model.costs = infinite_from_update_6_on
+    model.total_cost = infinite_from_update_6_on
     with pytest.raises(UserError) as caught:
         train()
     said = "10 updates in a row were skipped; in the last, of update 15, the loss is inf, the norm of its gradient nan"

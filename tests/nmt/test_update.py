@@ -48,29 +48,29 @@ def test_bfloat16_changes_only_the_products(make_update):
     assert results["float32"][-1] < results["float32"][0]
 
 
-def infinite_gradient(costs, weight):
+def infinite_gradient(cost, weight):
     """Adds the square root of zero."""
-    return costs + tf.sqrt(tf.reduce_sum(weight) * 0.0)
+    return cost + tf.sqrt(tf.reduce_sum(weight) * 0.0)
 
 
 BROKEN = [
-    lambda costs, weight: costs * np.nan,
-    lambda costs, weight: costs * np.inf,
+    lambda cost, weight: cost * np.nan,
+    lambda cost, weight: cost * np.inf,
     infinite_gradient,
-    lambda costs, weight: costs,  # in order
+    lambda cost, weight: cost,  # in order
 ]
 
 
 def test_a_loss_or_a_gradient_that_is_not_finite_changes_nothing(make_model, vocabulary):
     """Neither a weight nor a moment nor the number of updates that Adam goes by."""
     model = make_model("none")
-    costs, weight = model.costs, model.trainable_variables[0]
+    total_cost, weight = model.total_cost, model.trainable_variables[0]
 
-    def broken_costs(*batch, dropout_seed, **options):
-        right = costs(*batch, dropout_seed=dropout_seed, **options)
+    def broken_cost(*batch, dropout_seed, **options):
+        right = total_cost(*batch, dropout_seed=dropout_seed, **options)
         return tf.switch_case(dropout_seed[1], [lambda change=change: change(right, weight) for change in BROKEN])
 
-    model.costs = broken_costs
+    model.total_cost = broken_cost
     update = Update(model, Config())
     before = [variable.numpy() for variable in update.variables]
     batch = encode_pairs([(b"a b", b"c"), (b"d", b"d a")], vocabulary, vocabulary)

@@ -1,0 +1,65 @@
+"""What words cost: their cross entropy, and its sum and gradient without the logits of a whole batch in memory."""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+_PARTS = 8
+
+
+def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:
+    """Returns the cross entropy of each word in nats, `[...]`.
+
+    Args:
+        logits: `[..., vocabulary]`.
+        words: `[...]`, the right ones.
+        label_smoothing: Share of the probability that moves from the right word to the uniform distribution over all.
+    """
+    right = tf.gather(logits, words, batch_dims=logits.shape.rank - 1)
+    costs = tf.reduce_logsumexp(logits, -1) - right
+    if label_smoothing:
+        costs += label_smoothing * (right - tf.reduce_mean(logits, -1))
+    return costs
+
+
+def sum_in_parts(
+    function: Callable[..., tf.Tensor], rows: tuple[tf.Tensor, ...], weights: tuple[tf.Tensor, ...]
+) -> tf.Tensor:
+    """Returns the sum of a function over rows, and takes its gradient along, a part of the rows at a time.
+
+    What the function makes on the way is in memory for one part only.
+
+    Args:
+        function: Maps a part of each of `rows`, and `weights`, to a scalar. A row of zeros adds nothing to it.
+        rows: Tensors `[rows, ...]` of known shapes, the first of which has a gradient.
+        weights: What all rows share, and has a gradient.
+    """
+    count = rows[0].shape[0]
+
+    @tf.custom_gradient
+    def total(x, *weights):
+        parts = [_split(each) for each in (x, *rows[1:])]
+
+        def body(i, total, d_x, d_weights):
+            part = [each[i] for each in parts]
+            sources = (part[0], *weights)
+            with tf.GradientTape() as tape:
+                tape.watch(sources)
+                value = function(*part, *weights)
+            d_part, *d_here = tape.gradient(value, sources)
+            return i + 1, total + value, d_x.write(i, d_part), [a + b for a, b in zip(d_weights, d_here, strict=True)]
+
+        d_x = tf.TensorArray(x.dtype, _PARTS, element_shape=parts[0].shape[1:])
+        start = (0, tf.zeros([], x.dtype), d_x, list(map(tf.zeros_like, weights)))
+        _, value, d_x, d_weights = tf.while_loop(lambda i, *_: i < _PARTS, body, start, parallel_iterations=1)
+        d_x = tf.reshape(d_x.stack(), [-1, *x.shape[1:]])[:count]
+        return value, lambda d: [d * each for each in (d_x, *d_weights)]
+
+    return total(rows[0], *weights)
+
+
+def _split(x: tf.Tensor) -> tf.Tensor:
+    """Returns `[rows, ...]` as `[parts, rows, ...]`, the last part filled up with zeros."""
+    missing = -x.shape[0] % _PARTS
+    filled = tf.pad(x, [[0, missing]] + [[0, 0]] * (len(x.shape) - 1))
+    return tf.reshape(filled, [_PARTS, -1, *x.shape[1:]])
