@@ -31,8 +31,7 @@ _SHRINK = {tf.float32: 2.0**-80, tf.float64: 2.0**-640}
 
 Forward = Callable[..., tuple[tf.Tensor, tf.Tensor]]
 Backward = Callable[..., list[tf.Tensor]]
-RowSum = ColumnSum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
-RowDot = Callable[[Equation, tf.Tensor, tf.Tensor], tf.Tensor]
+Sum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
 
 
 def wide_dtype(dtype: tf.DType) -> tf.DType:
@@ -40,9 +39,9 @@ def wide_dtype(dtype: tf.DType) -> tf.DType:
     return tf.float64 if dtype == tf.float64 else tf.float32
 
 
-def plain_row_sum(t: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
-    """Sums over the statistic's axes and keeps them, with size 1."""
-    return tf.reduce_sum(t, axes, keepdims=True)
+def plain_square_sum(t: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
+    """Sums the squares over the statistic's axes and keeps these, with size 1."""
+    return _row_sum(tf.square(t), axes)
 
 
 def plain_column_sum(t: tf.Tensor, scale_axes: tuple[int, ...]) -> tf.Tensor:
@@ -54,24 +53,8 @@ def plain_column_sum(t: tf.Tensor, scale_axes: tuple[int, ...]) -> tf.Tensor:
     return tf.reduce_sum(t, [a for a in range(rank) if a not in scale_axes])
 
 
-def plain_row_dot(equation: Equation, t: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
-    """Sums `t * w` over the statistic's axes and keeps them, with size 1; w is the scale or a scalar."""
-    if w.shape.rank == 0:
-        return plain_row_sum(t, equation.axes) * w
-    if equation.axes == equation.scale_axes == (t.shape.rank - 1,) and _matmul_is_exact():
-        w = tf.expand_dims(w, 1)
-        return tf.matmul(t, w) if t.shape.rank == 2 else tf.tensordot(t, w, 1)
-    return plain_row_sum(t * w, equation.axes)
-
-
-@functools.cache
-def _matmul_is_exact():
-    """A GPU may round the factors of a float32 matrix product to ten bits (TensorFloat-32)."""
-    return not tf.config.list_logical_devices("GPU")
-
-
 def forward(
-    equation: Equation, x: tf.Tensor, *weights: tf.Tensor, row_sum: RowSum = plain_row_sum
+    equation: Equation, x: tf.Tensor, *weights: tf.Tensor, square_sum: Sum = plain_square_sum
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns y in the dtype of x, and u.
 
@@ -79,10 +62,11 @@ def forward(
         equation: What to compute.
         x: `[...]`, of a floating dtype.
         *weights: Nothing, scale, or scale and offset, in the wide dtype.
-        row_sum: How to sum over the statistic's axes.
+        square_sum: How to sum the squares over the statistic's axes. A result wider than the wide dtype must not
+            overflow; that of any other is checked.
     """
     wide = tf.cast(x, wide_dtype(x.dtype))
-    u = _inverse_rms(equation, x, wide, row_sum)
+    u = _inverse_rms(equation, x, wide, square_sum)
     y = wide * u * _folded_scale(equation, wide, weights)
     if len(weights) > 1:
         y += _broadcast(equation, weights[1], x.shape.rank)
@@ -96,15 +80,14 @@ def backward(
     x: tf.Tensor,
     u: tf.Tensor,
     *scale: tf.Tensor,
-    row_dot: RowDot = plain_row_dot,
-    column_sum: ColumnSum = plain_column_sum,
+    column_sum: Sum = plain_column_sum,
 ) -> list[tf.Tensor]:
     """Returns the gradients of x and, if there is one, of scale, from those of y and u."""
     wide, dy = tf.cast(x, u.dtype), tf.cast(dy, u.dtype)
     z = wide * u
     w = _folded_scale(equation, wide, scale)
     dy_z = dy * z
-    c = (row_dot(equation, dy_z, w) + du * u) / (_HEADROOM**2 * _count(equation, wide))
+    c = (_row_dot(equation, dy_z, w) + du * u) / (_HEADROOM**2 * _count(equation, wide))
     dx = u * (dy * w - _pad(equation, _head(equation, z) * c, wide))
     gradients = [tf.cast(dx, x.dtype)]
     if scale:
@@ -142,15 +125,17 @@ def differentiable(equation: Equation, forward: Forward, backward: Backward) -> 
     return normalize
 
 
-def _inverse_rms(equation, x, wide, row_sum):
-    total = row_sum(tf.square(_head(equation, wide)), equation.axes)
-    fits = total <= total.dtype.max
+def _inverse_rms(equation, x, wide, square_sum):
+    total = square_sum(_head(equation, wide), equation.axes)
     u = _inverse_root(equation, wide, total)
+    if total.dtype != wide.dtype:
+        return tf.cast(u, wide.dtype)
+    fits = total <= total.dtype.max
 
     def rescued():
         # Cast x once more: if `wide` went into a branch, XLA would write all of it to memory in every case.
         shrink = _SHRINK[wide.dtype]
-        shrunk = row_sum(tf.square(tf.cast(_head(equation, x), wide.dtype) * shrink), equation.axes)
+        shrunk = square_sum(tf.cast(_head(equation, x), wide.dtype) * shrink, equation.axes)
         return tf.where(fits, u, shrink * _inverse_root(equation, wide, shrunk, shrink))
 
     return tf.cond(tf.reduce_all(fits), lambda: u, rescued)
@@ -160,6 +145,26 @@ def _inverse_root(equation, wide, total, shrink=1.0):
     """Returns u over `shrink`, from the sum of the squares of what was multiplied by `shrink`."""
     fold = 1 / _HEADROOM**2
     return tf.math.rsqrt(total * (fold / _count(equation, wide)) + fold * equation.epsilon * shrink * shrink)
+
+
+def _row_sum(t, axes):
+    return tf.reduce_sum(t, axes, keepdims=True)
+
+
+def _row_dot(equation, t, w):
+    """Sums `t * w` over the statistic's axes and keeps them, with size 1; w is the scale or a scalar."""
+    if w.shape.rank == 0:
+        return _row_sum(t, equation.axes) * w
+    if equation.axes == equation.scale_axes == (t.shape.rank - 1,) and _matmul_is_exact():
+        w = tf.expand_dims(w, 1)
+        return tf.matmul(t, w) if t.shape.rank == 2 else tf.tensordot(t, w, 1)
+    return _row_sum(t * w, equation.axes)
+
+
+@functools.cache
+def _matmul_is_exact():
+    """A GPU may round the factors of a float32 matrix product to ten bits (TensorFloat-32)."""
+    return not tf.config.list_logical_devices("GPU")
 
 
 def _head(equation, t):

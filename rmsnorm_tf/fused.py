@@ -152,8 +152,8 @@ def _compile(equation, x, count):
     """Compiles both passes for an input like x and `count` weights."""
     for_forward, for_backward = {}, {}
     if not tf.config.list_logical_devices("GPU"):
-        for_forward = {"row_sum": _sliced_row_sum}
-        for_backward = {"row_dot": _sliced_row_dot, "column_sum": _sliced_column_sum}
+        for_forward = {"square_sum": _matmul_square_sum}
+        for_backward = {"column_sum": _sliced_column_sum}
 
     def forward(*tensors):
         return functional.forward(equation, *tensors, **for_forward)
@@ -181,21 +181,16 @@ def _trace(function, *specs, jit_compile):
     return tf.function(function, jit_compile=jit_compile, autograph=False).get_concrete_function(*specs)
 
 
-# On a CPU, XLA vectorizes elementwise sums, but neither sums along a row nor long ones along a column. So these
-# first add eight slices to each other; or four, since XLA gives even a small sum of eight to several threads.
+# On a CPU, XLA vectorizes matrix products and elementwise sums, but neither sums along a row nor long ones along a
+# column. So the former are made as products with ones, and the latter first add eight slices to each other.
 
 
-def _sliced_row_sum(t, axes):
-    size = t.shape[-1]
-    if axes == (t.shape.rank - 1,) and size is not None and size % 8 == 0 and size > 8:
-        t = tf.add_n(tf.split(t, 8 if _many_rows(t) else 4, axis=-1))
-    return functional.plain_row_sum(t, axes)
-
-
-def _sliced_row_dot(equation, t, w):
-    if _many_rows(t):
-        return functional.plain_row_dot(equation, t, w)
-    return _sliced_row_sum(t * w, equation.axes)
+def _matmul_square_sum(t, axes):
+    if axes != (t.shape.rank - 1,) or t.shape[-1] is None:
+        return functional.plain_square_sum(t, axes)
+    if t.shape.is_fully_defined() and not _many_rows(t):
+        t = tf.cast(t, tf.float64)  # in the cache this costs less than the check for overflow
+    return tf.tensordot(tf.square(t), tf.ones([t.shape[-1], 1], t.dtype), 1)
 
 
 def _sliced_column_sum(t, scale_axes):

@@ -97,10 +97,11 @@ def test_epsilon_is_inside_the_root_also_where_squares_overflow(dtype, size, fus
 
 @pytest.mark.parametrize("fused", PATHS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-def test_squares_that_overflow(dtype, fused):
+@pytest.mark.parametrize("times", [1, 120], ids=["few rows", "many rows"])
+def test_squares_that_overflow(times, dtype, fused):
     top = float(tf.as_dtype(dtype).max)
     rows = [[top, top / 2, -top / 3, 1], [1, 2, 3, 4], [0, 0, 0, 0], [top**0.5, 1, 0, 1], [top, 0, 0, 0]]
-    x = tf.constant(rows, dtype)
+    x = tf.constant(rows * times, dtype)
     x64 = tf.cast(x, tf.float64).numpy()
     # The reference would overflow in float64 as well, so it gets the input divided, and epsilon with it.
     down = np.max(np.abs(x64), -1, keepdims=True) + 1
