@@ -267,9 +267,7 @@ def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
     def gradient(d_energies):
         d, hidden = d_energies[..., tf.newaxis], tf.tanh(projected + query[:, tf.newaxis])
         d_projected = (d - d * hidden * hidden) * column
-        # In two halves: XLA would make a sum in one piece anew for each of its uses.
-        halves = [_time_sum(lambda d, half: d - d * half * half, d, half) for half in tf.split(hidden, 2, -1)]
-        d_query = tf.concat(halves, -1) * column
+        d_query = _time_sum(lambda d, hidden: d - d * hidden * hidden, d, hidden) * column
         d_to_score = tf.reduce_sum(_time_sum(tf.multiply, d, hidden), 0)
         return d_projected, d_query, d_to_score[:, tf.newaxis]
 
@@ -277,11 +275,14 @@ def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
     return tf.squeeze(energies, -1), gradient
 
 
-def _time_sum(function: Callable[..., tf.Tensor], *xs: tf.Tensor) -> tf.Tensor:
-    """Returns the sum over time of what a function makes of `[batch, time, ...]`.
+def _time_sum(function: Callable[..., tf.Tensor], d: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
+    """Returns the sum over time of what a function makes of `[batch, time, 1]` and `[batch, time, hidden]`.
 
-    It is written as a sum of time steps, which XLA vectorizes on a CPU, and makes in one loop with the function.
+    It is written as a sum of time steps, which XLA vectorizes on a CPU, and makes in one loop with the function; and in
+    two halves, as XLA would make a sum in one piece anew for each of its uses.
     """
-    if xs[0].shape[1] is None:
-        return tf.reduce_sum(function(*xs), 1)
-    return tf.add_n([function(*step) for step in zip(*(tf.unstack(x, axis=1) for x in xs), strict=True)])
+    if hidden.shape[1] is None:
+        return tf.reduce_sum(function(d, hidden), 1)
+    ds = tf.unstack(d, axis=1)
+    halves = [tf.unstack(half, axis=1) for half in tf.split(hidden, 2, -1)]
+    return tf.concat([tf.add_n(list(map(function, ds, half))) for half in halves], -1)
