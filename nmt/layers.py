@@ -279,10 +279,11 @@ def _time_sum(function: Callable[..., tf.Tensor], d: tf.Tensor, hidden: tf.Tenso
     """Returns the sum over time of what a function makes of `[batch, time, 1]` and `[batch, time, hidden]`.
 
     It is written as a sum of time steps, which XLA vectorizes on a CPU, and makes in one loop with the function; and in
-    two halves, as XLA would make a sum in one piece anew for each of its uses.
+    two halves, as XLA would repeat a single sum in the loop of each of its uses, but not what it has to concatenate.
     """
     if hidden.shape[1] is None:
         return tf.reduce_sum(function(d, hidden), 1)
     ds = tf.unstack(d, axis=1)
-    halves = [tf.unstack(half, axis=1) for half in tf.split(hidden, 2, -1)]
+    middle = hidden.shape[-1] // 2
+    halves = [tf.unstack(half, axis=1) for half in (hidden[..., :middle], hidden[..., middle:])]
     return tf.concat([tf.add_n(list(map(function, ds, half))) for half in halves], -1)

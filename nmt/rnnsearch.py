@@ -40,13 +40,13 @@ class Rates(NamedTuple):
 class Memory(NamedTuple):
     """What the decoder knows of the source sentences."""
 
-    context: tf.Tensor  # [batch, source_time, 2 * units]
+    context: tf.Tensor  # [batch, source_time, 2 * units], zero on padding
     projected: tf.Tensor  # [batch, source_time, 2 * units], the context's side of the attention energies
     mask: tf.Tensor  # [batch, source_time]
 
 
 class Encoder(Block):
-    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, 2 * units]`."""
+    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, 2 * units]`, zero on padding."""
 
     def __init__(self, words: int, embedding: int, units: int, normalization: str, rates: Rates):
         super().__init__(name="encoder")
@@ -129,8 +129,7 @@ class Decoder(Block):
     ) -> tuple[tf.Tensor, Memory]:
         """Returns the first state `[batch, units]`, from the mean of the context, and the memory."""
         batch, width = tf.shape(context)[0], context.shape[-1]
-        weights = mask[..., tf.newaxis]
-        mean = tf.reduce_sum(context * weights, 1) / tf.reduce_sum(weights, 1)
+        mean = tf.reduce_sum(context, 1) / tf.reduce_sum(mask, 1, keepdims=True)
         mean = drop(mean, dropout.draw(self.rates.hidden, [batch, width]))
         state = tf.tanh(self.initial_state(mean, product=product))
         dropped = drop(context, dropout.draw(self.rates.hidden, [batch, width]))
@@ -139,7 +138,7 @@ class Decoder(Block):
     def call(
         self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, dropout: DropoutMasks, product: Affine = affine
     ) -> tf.Tensor:
-        """Returns what the output layer takes for the word after each of `words` `[batch, time]`, with `units`."""
+        """Returns what the output layer takes for the word after each of `words`, `[batch, time, embedding]`."""
         batch, time = tf.unstack(tf.shape(words))
         embedded = self.embedding(words)
         embedded = drop(embedded, dropout.draw(self.rates.target, [batch, time, 1]))
@@ -186,9 +185,9 @@ class Decoder(Block):
         table = self.embedding.table if self.output_kernel is None else self.output_kernel
         return table.value, self.output_bias.value
 
-    def logits(self, hidden: tf.Tensor, product: Affine = affine) -> tf.Tensor:
+    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """Returns the logits `[..., words]` of what `call` returns."""
-        return over_rows(lambda rows: _logits(rows, *self.output_layer, product), hidden)
+        return over_rows(lambda rows: _logits(rows, *self.output_layer), hidden)
 
     def _deep_output(self, embedded, states, attended, dropout: DropoutMasks, product: Affine = affine) -> tf.Tensor:
         """For one time step or for all of them."""
@@ -204,7 +203,7 @@ class Decoder(Block):
         return dropped(hidden, self.rates.embedding)
 
 
-def _logits(rows: tf.Tensor, table: tf.Tensor, bias: tf.Tensor, product: Affine) -> tf.Tensor:
+def _logits(rows: tf.Tensor, table: tf.Tensor, bias: tf.Tensor, product: Affine = affine) -> tf.Tensor:
     return product(rows, tf.transpose(table), bias)
 
 
@@ -244,19 +243,17 @@ class RNNSearch(keras.Model):
         self.decoder = Decoder(target_words, *sizes, output_activation, tie_decoder_embeddings)
         self.built = True
 
-    def call(self, source, source_mask, target, dropout_seed=None, product: Affine = affine) -> tf.Tensor:
+    def call(self, source, source_mask, target) -> tf.Tensor:
         """Returns the logits of every target word, `[batch, target_time, target_words]`.
 
         Args:
             source: `[batch, source_time]` ids.
             source_mask: `[batch, source_time]`, 1 on words and their end, 0 on padding.
             target: `[batch, target_time]` ids.
-            dropout_seed: Integer tensor `[2]`, or `None` for no dropout.
-            product: Makes the matrix products.
         """
-        return self.decoder.logits(self._hidden(source, source_mask, target, dropout_seed, product), product)
+        return self.decoder.logits(self._hidden(source, source_mask, target, None, affine))
 
-    def _hidden(self, source, source_mask, target, dropout_seed=None, product: Affine = affine) -> tf.Tensor:
+    def _hidden(self, source, source_mask, target, dropout_seed, product: Affine) -> tf.Tensor:
         """Returns what the output layer takes for every target word, `[batch, target_time, embedding]`."""
         dropout = DropoutMasks(dropout_seed)
         context = self.encoder(source, source_mask, dropout=dropout, product=product)
@@ -284,13 +281,16 @@ class RNNSearch(keras.Model):
         dropout_seed=None,
         product: Affine = affine,
     ) -> tf.Tensor:
-        """Returns the sum of `costs`, for a training: with dropout, and with less memory for the gradient."""
+        """Returns the sum of `costs`, for a training: its gradient takes less memory. Shapes have to be known.
+
+        `dropout_seed` is an integer tensor `[2]`, or `None` for no dropout; `product` makes the matrix products.
+        """
         hidden = self._hidden(source, source_mask, target, dropout_seed, product)
 
         def cost(rows, words, mask, table, bias):
             return tf.reduce_sum(word_costs(_logits(rows, table, bias, product), words, label_smoothing) * mask)
 
-        rows = [tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask)]
+        rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
         return sum_in_parts(cost, rows, self.decoder.output_layer)
 
     def encode(self, source, source_mask) -> tuple[tf.Tensor, Memory]:

@@ -35,7 +35,7 @@ Sum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
 
 
 def wide_dtype(dtype: tf.DType) -> tf.DType:
-    """Returns the dtype in which the statistic and the gain of an input of `dtype` are computed."""
+    """Returns the dtype in which an input of `dtype` is normalized; its statistic may be summed in a wider one."""
     return tf.float64 if dtype == tf.float64 else tf.float32
 
 

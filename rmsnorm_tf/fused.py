@@ -13,6 +13,10 @@ from rmsnorm_tf.equation import Equation, check_axis, check_epsilon, check_flag,
 # Where compiling pays, measured with benchmarks/layer.py on a two-core CPU: from this many entries on.
 _ENTRIES_WORTH_COMPILING = 2**14
 
+# What is in the processor's cache costs less to be summed in float64, where no square of a float32 overflows, than to
+# be checked for overflow.
+_MOST_ENTRIES_SUMMED_IN_FLOAT64 = 2**18
+
 # Compiling takes about as long as a thousand small calls. So an eager call compiles a shape when it is seen for the
 # third time, and no more shapes than this: inputs of ever new lengths are left to plain operations.
 _SIGHTINGS_BEFORE_COMPILING = 3
@@ -35,8 +39,8 @@ def rms_norm(
     """Divides `x` by its root mean square over `axis`.
 
     The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside
-    the root. The mean, the root and the products are computed in float32, or in float64 where `x` is
-    float64, and `y` is rounded to the dtype of `x` at the end. Rows whose squares overflow that dtype
+    the root. The mean, the root and the products are computed in float32 at least, in float64 where `x`
+    is float64, and `y` is rounded to the dtype of `x` at the end. Rows whose squares overflow that dtype
     are normalized like any other. The gradient keeps `x` and one number per row; second derivatives
     work. There is no mask: every row stands for itself, so padded rows disturb no other.
 
@@ -182,14 +186,14 @@ def _trace(function, *specs, jit_compile):
 
 
 # On a CPU, XLA vectorizes matrix products and elementwise sums, but neither sums along a row nor long ones along a
-# column. So the former are made as products with ones, and the latter first add eight slices to each other.
+# column. So squares are summed along rows as a product with ones, and columns by first adding eight slices.
 
 
 def _matmul_square_sum(t, axes):
     if axes != (t.shape.rank - 1,) or t.shape[-1] is None:
         return functional.plain_square_sum(t, axes)
-    if t.shape.is_fully_defined() and not _many_rows(t):
-        t = tf.cast(t, tf.float64)  # in the cache this costs less than the check for overflow
+    if t.shape.is_fully_defined() and math.prod(t.shape) <= _MOST_ENTRIES_SUMMED_IN_FLOAT64:
+        t = tf.cast(t, tf.float64)
     return tf.tensordot(tf.square(t), tf.ones([t.shape[-1], 1], t.dtype), 1)
 
 

@@ -96,12 +96,13 @@ def test_attention():
 
 
 @pytest.mark.parametrize("width", [4, None])
-def test_the_gradient_of_attention_is_that_of_its_equation(width):
-    layer = Attention(6, 3, "none", "attention")
+@pytest.mark.parametrize("units", [6, 5])
+def test_the_gradient_of_attention_is_that_of_its_equation(units, width):
+    layer = Attention(units, 3, "none", "attention")
     fill(layer)
     to_hidden, to_score = layer.state_to_hidden.value, layer.hidden_to_score.value
     mask = tf.constant([[1.0, 1, 1, 1], [1, 1, 0, 0]])
-    shape = tf.TensorSpec([None, width, 6])
+    shape = tf.TensorSpec([None, width, units])
 
     def equation(state, context, projected):
         energy = tf.tanh(projected + (state @ to_hidden)[:, tf.newaxis]) @ to_score
@@ -118,7 +119,7 @@ def test_the_gradient_of_attention_is_that_of_its_equation(width):
             found.append(tape.gradient(cost, [*given, to_hidden, to_score]))
         return found
 
-    for expected, found in zip(*gradients(normal(2, 3), normal(2, 4, 6), normal(2, 4, 6)), strict=True):
+    for expected, found in zip(*gradients(normal(2, 3), normal(2, 4, units), normal(2, 4, units)), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 

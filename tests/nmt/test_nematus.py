@@ -206,7 +206,8 @@ def test_dropout_masks(make_model):
 
     model = make_model(rates=Rates(embedding=0.1, hidden=0.2, source=0.3, target=0.4))
     with mock.patch.object(DropoutMasks, "draw", recorded):
-        model(np.ones([2, 3], int), np.ones([2, 3]), np.ones([2, 4], int), dropout_seed=tf.constant([1, 2]))
+        pairs = (np.ones([2, 3], int), np.ones([2, 3], "f4"), np.ones([2, 4], int), np.ones([2, 4], "f4"))
+        model.total_cost(*pairs, dropout_seed=tf.constant([1, 2]))
     words = {(0.3, 2, 3, 1): 1, (0.4, 2, 4, 1): 1}
     embeddings = {(0.1, 2, 5): 3 * 2 + 2}  # gates and proposal of three GRUs; the last word and the sum in the output
     states = {(0.2, 2, 7): 4 * 2 + 2}  # gates and proposal of four GRUs; in the attention; in the output

@@ -96,22 +96,23 @@ def test_an_export_with_an_unknown_batch_calls_no_nested_function():
     "shape", [(1024, 64), (16, 64), (1032, 24), (520, 20), (16, 33, 8), (1030, 64), (8, 9, 10, 16)]
 )
 @pytest.mark.parametrize("gpu", [False, True])
-def test_the_sums_written_for_each_device(shape, gpu, monkeypatch):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_sums_written_for_each_device(dtype, shape, gpu, monkeypatch):
     devices = [tf.config.LogicalDevice("GPU:0", "GPU")] if gpu else []
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: devices)
     rng = np.random.default_rng(0)
     x, dy = rng.normal(size=(2, *shape))
     scale = rng.normal(size=shape[-1])
 
-    def gradients(choice):
-        sources = [tf.constant(a) for a in (x, scale)]
+    def gradients(choice, dtype):
+        sources = [tf.constant(a, dtype) for a in (x, scale)]
         with tf.GradientTape() as tape:
             tape.watch(sources)
             y = rms_norm(*sources, fused=choice)
-        return [y, *tape.gradient(y, sources, tf.constant(dy))]
+        return [y, *tape.gradient(y, sources, tf.constant(dy, dtype))]
 
-    for actual, expected in zip(gradients(True), gradients(False), strict=True):
-        assert_close(actual, expected, "float64", factor=10)
+    for actual, expected in zip(gradients(True, dtype), gradients(False, "float64"), strict=True):
+        assert_close(actual, expected, dtype, factor=10)
 
 
 def test_inside_a_loop_of_a_graph():
