@@ -186,15 +186,21 @@ def _trace(function, *specs, jit_compile):
 
 
 # On a CPU, XLA vectorizes matrix products and elementwise sums, but neither sums along a row nor long ones along a
-# column. So squares are summed along rows as a product with ones, and columns by first adding eight slices.
+# column. So squares are summed along rows as a product with ones, where rows are long after adding slices of them; and
+# columns by first adding eight slices.
 
 
 def _matmul_square_sum(t, axes):
-    if axes != (t.shape.rank - 1,) or t.shape[-1] is None:
+    size = t.shape[-1]
+    if axes != (t.shape.rank - 1,) or size is None:
         return functional.plain_square_sum(t, axes)
     if t.shape.is_fully_defined() and math.prod(t.shape) <= _MOST_ENTRIES_SUMMED_IN_FLOAT64:
         t = tf.cast(t, tf.float64)
-    return tf.tensordot(tf.square(t), tf.ones([t.shape[-1], 1], t.dtype), 1)
+    t = tf.square(t)
+    slices = size // 2048
+    if slices > 1 and size % slices == 0:
+        t = tf.add_n(tf.split(t, slices, -1))
+    return tf.tensordot(t, tf.ones([t.shape[-1], 1], t.dtype), 1)
 
 
 def _sliced_column_sum(t, scale_axes):

@@ -93,7 +93,7 @@ def test_an_export_with_an_unknown_batch_calls_no_nested_function():
 
 
 @pytest.mark.parametrize(
-    "shape", [(1024, 64), (16, 64), (1032, 24), (520, 20), (16, 33, 8), (1030, 64), (8, 9, 10, 16)]
+    "shape", [(1024, 64), (16, 64), (1032, 24), (520, 20), (16, 33, 8), (1030, 64), (8, 9, 10, 16), (3, 6144)]
 )
 @pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
