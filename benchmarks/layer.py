@@ -177,7 +177,7 @@ def plot(table, path):
             heights = [{r[0]: r[3] for r in table[shape, dtype, mode, passed]}.get(name, np.nan) for shape in shapes]
             places = np.arange(len(shapes)) + (n - (len(names) - 1) / 2) * 0.8 / len(names)
             panel.bar(places, heights, 0.8 / len(names), label=name)
-        panel.set(title=f"{mode}, {passed}", yscale="log", xticks=range(len(shapes)))
+        panel.set(title=f"{mode}, {passed}", xticks=range(len(shapes)))
         panel.set_xticklabels(["x".join(map(str, shape)) for shape in shapes], fontsize=8)
     axes[0, 0].set_ylabel("time / memory bound")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names), fontsize=8)
