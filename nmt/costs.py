@@ -16,14 +16,10 @@ def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0
         label_smoothing: Share of the probability that moves from the right word to the uniform distribution over all.
     """
     with tf.name_scope("softmax"):  # the name it has in a profile
-        return _word_costs(logits, words, label_smoothing)
-
-
-def _word_costs(logits, words, label_smoothing):
-    right = tf.gather(logits, words, batch_dims=logits.shape.rank - 1)
-    costs = tf.reduce_logsumexp(logits, -1) - right
-    if label_smoothing:
-        costs += label_smoothing * (right - tf.reduce_mean(logits, -1))
+        right = tf.gather(logits, words, batch_dims=logits.shape.rank - 1)
+        costs = tf.reduce_logsumexp(logits, -1) - right
+        if label_smoothing:
+            costs += label_smoothing * (right - tf.reduce_mean(logits, -1))
     return costs
 
 

@@ -17,6 +17,9 @@ _ENTRIES_WORTH_COMPILING = 2**14
 # be checked for overflow.
 _MOST_ENTRIES_SUMMED_IN_FLOAT64 = 2**18
 
+# Of rows twice as long or longer, slices of this length or a little more are added before their product with ones.
+_LONGEST_PRODUCT = 2048
+
 # Compiling takes about as long as a thousand small calls. So an eager call compiles a shape when it is seen for the
 # third time, and no more shapes than this: inputs of ever new lengths are left to plain operations.
 _SIGHTINGS_BEFORE_COMPILING = 3
@@ -197,7 +200,7 @@ def _matmul_square_sum(t, axes):
     if t.shape.is_fully_defined() and math.prod(t.shape) <= _MOST_ENTRIES_SUMMED_IN_FLOAT64:
         t = tf.cast(t, tf.float64)
     t = tf.square(t)
-    slices = size // 2048
+    slices = size // _LONGEST_PRODUCT
     if slices > 1 and size % slices == 0:
         t = tf.add_n(tf.split(t, slices, -1))
     return tf.tensordot(t, tf.ones([t.shape[-1], 1], t.dtype), 1)
