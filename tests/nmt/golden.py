@@ -1,0 +1,38 @@
+"""What real Nematus wrote, in `tests/data/nematus`, and checkpoints of its form made of that."""
+
+import json
+import sys
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import tensorflow as tf
+
+from nmt.__main__ import main
+
+DATA = Path(__file__).parents[1] / "data" / "nematus"
+
+
+def run(*arguments):
+    """Runs a command."""
+    with mock.patch.object(sys, "argv", ["nmt", *map(str, arguments)]):
+        main()
+
+
+def read_arrays(name):
+    with np.load(DATA / f"{name}.npz") as file:
+        return dict(file)
+
+
+def write_checkpoint(path, arrays, options):
+    """Writes a checkpoint in the form of TensorFlow 1, with options that name dictionaries which are there."""
+    options = {**options, "dictionaries": [str(DATA / Path(name).name) for name in options["dictionaries"]]}
+    path.with_name(f"{path.name}.json").write_text(json.dumps(options), encoding="utf-8")
+    names = sorted(arrays)
+    tensors = [tf.constant(arrays[name]) for name in names]
+    tf.raw_ops.SaveV2(prefix=str(path), tensor_names=names, shape_and_slices=[""] * len(names), tensors=tensors)
+    return path
+
+
+def read_options(name):
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))

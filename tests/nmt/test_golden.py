@@ -1,0 +1,180 @@
+"""Equality with real Nematus: costs, translations and updates, from what its versions wrote.
+
+`tests/data/nematus/README.md` says how those files came to be.
+"""
+
+import collections
+import dataclasses
+import json
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.checkpoints import save_checkpoint
+from nmt.data import Batch, pad
+from nmt.layers import DropoutMasks
+from nmt.normalization import KINDS
+from nmt.rnnsearch import Rates
+from nmt.system import load_system
+from nmt.training import Trainer
+from tests.nmt.golden import DATA, read_arrays, read_options, run, write_checkpoint
+
+# Checkpoint -> kind of normalization. The first four as they were written, the others without the optimizer's part.
+COSTS = {
+    "tiny_none": "none",
+    "tiny_ln": "layernorm",
+    "tiny_rms": "rmsnorm",
+    "tiny_prms": "prmsnorm",
+    "small_ln": "layernorm",
+    "small_rms": "rmsnorm",
+    "relu": "none",
+    "prelu": "none",
+    "linear": "none",
+    "tied": "layernorm",
+    "master": "none",
+    "master_rms": "rmsnorm",
+}
+SEARCHES = {"mid": "none", "small_ln": "layernorm", "small_rms": "rmsnorm"}
+TINY = ["tiny_none", "tiny_ln", "tiny_rms", "tiny_prms"]
+
+
+def in_this_tree(names):
+    return [name for name in names if COSTS.get(name, "none") in KINDS]
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """Imports a checkpoint of the data, once, and returns the model's directory."""
+    folder = tmp_path_factory.mktemp("imported")
+
+    def get(name):
+        if not (folder / name).exists():
+            checkpoint = DATA / name
+            if not checkpoint.with_name(f"{name}.index").exists():
+                checkpoint = write_checkpoint(folder / f"{name}-60", read_arrays(name), read_options(name))
+            run("import-nematus", checkpoint, "--to", folder / name)
+        return folder / name
+
+    return get
+
+
+def text_of(name):
+    stem = "small.source" if name.startswith("small") else "tiny.score"
+    return DATA / f"{stem}.en", DATA / f"{stem}.de"
+
+
+@pytest.mark.parametrize("name", in_this_tree(COSTS))
+def test_costs(imported, tmp_path, name):
+    source, target = text_of(name)
+    expected = np.loadtxt(DATA / f"{name}.scores.txt", ndmin=2)  # the cost, and for some the cost over the length
+    for alpha, costs in enumerate(expected.T):
+        run("score", "-m", imported(name), "-s", source, "-t", target, "-n", alpha, "-o", tmp_path / "costs")
+        np.testing.assert_allclose(np.loadtxt(tmp_path / "costs"), costs, rtol=0, atol=1e-4)
+
+
+def test_costs_with_smoothed_labels(imported):
+    """Master's `score.py` gives the training's loss, which for a model trained with smoothed labels is smoothed."""
+    system = load_system(imported("smoothed"))
+    assert system.config.label_smoothing == 0.1
+    lines = [path.read_text(encoding="utf-8").splitlines() for path in text_of("smoothed")]
+    source, target = (
+        pad(vocabulary.encode(tf.constant(side)))
+        for vocabulary, side in zip((system.source_vocabulary, system.target_vocabulary), lines, strict=True)
+    )
+    costs = system.model.costs(*source, *target, label_smoothing=system.config.label_smoothing)
+    np.testing.assert_allclose(costs, np.loadtxt(DATA / "smoothed.scores.txt"), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", in_this_tree(SEARCHES))
+@pytest.mark.parametrize(("beam", "alpha"), [(1, 0), (5, 0), (5, 1)])
+def test_translations(imported, name, beam, alpha):
+    """Greedy ones are the same; of others nearly all are the same or cheaper, and all together are no dearer.
+
+    The model `mid` is half trained, so that much depends on the search; the others are all but sure.
+    """
+    system = load_system(imported(name))
+    lines = (DATA / "small.source.en").read_text(encoding="utf-8").splitlines()
+    golden = DATA / (f"mid.beam{beam}.{'norm' if alpha else 'raw'}.txt" if name == "mid" else "small.source.de")
+    theirs = golden.read_text(encoding="utf-8").splitlines()
+    ours = system.translator(beam, alpha).best(lines)
+    if beam == 1:
+        assert ours == theirs
+        return
+
+    def costs(translations):
+        source = pad(system.source_vocabulary.encode(tf.constant(lines)))
+        target, mask = pad(system.target_vocabulary.encode(tf.constant(translations)))
+        return (system.model.costs(*source, target, mask) / tf.reduce_sum(mask, -1) ** alpha).numpy()
+
+    our_costs, their_costs = costs(ours), costs(theirs)
+    good = [a == b or c <= d for a, b, c, d in zip(ours, theirs, our_costs, their_costs, strict=True)]
+    assert len(good) == 100
+    assert sum(good) >= 98
+    assert our_costs.sum() <= their_costs.sum() * (1 + 1e-6)
+
+
+def trainer_after_ten(imported, tmp_path, name):
+    """Makes a trainer that goes on from Nematus's weights and Adam's moments after ten updates, with its batches."""
+    arrays, options = read_arrays(f"{name}.step10"), read_options(name)
+    saved = {}
+    for kind, ending in {"weights": "", "momentum": "/Adam", "velocity": "/Adam_1"}.items():
+        own = {key.removesuffix(ending): value for key, value in arrays.items() if key.endswith(ending)}
+        own = {key: value for key, value in own.items() if not key.endswith(("/Adam", "/Adam_1", "_power", "time"))}
+        run("import-nematus", write_checkpoint(tmp_path / kind, own, options), "--to", tmp_path / f"{kind}10")
+        with np.load(tmp_path / f"{kind}10" / "best.npz") as file:
+            slots = {key: value for key, value in file.items() if key != "state"}
+        adam = {f"adam/{key.replace('/', '_')}_{kind}": value for key, value in slots.items()}
+        saved |= adam if ending else slots
+    rate = np.float32(options["learning_rate"])
+    saved |= {"adam/iteration": np.int64(arrays["time"]), "adam/learning_rate": rate}
+    named = [SimpleNamespace(path=path, numpy=lambda value=value: value) for path, value in saved.items()]
+    state = {"update": 10, "seconds": 0.0, "bad_validations": 0, "validations": []}
+    save_checkpoint(tmp_path / "last.npz", named, state)
+
+    system = load_system(imported(name))
+    system.model.set_weights([np.zeros_like(weight) for weight in system.model.get_weights()])  # all come from the file
+    ids = json.loads((DATA / "tiny.batches.json").read_text())
+    width = max(len(words) for batch in ids for side in batch.values() for words in side) + 1  # one shape, one trace
+    padded = [[pad(tf.ragged.constant(batch[side]), width) for side in ("source", "target")] for batch in ids]
+    batches = [Batch(*source, *target) for source, target in padded]
+    trainer = Trainer(
+        system.model,
+        dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99),
+        tmp_path,
+    )
+    data = SimpleNamespace(batches=lambda first: batches[first:], batches_per_epoch=10)
+    valid = SimpleNamespace(batches=batches[:1], sources=[b""], references=["none"])
+    return lambda: trainer.train(data, valid, lambda lines: ["none"]), system.model
+
+
+@pytest.mark.parametrize("name", in_this_tree(TINY))
+def test_ten_updates(imported, tmp_path, name):
+    train, model = trainer_after_ten(imported, tmp_path, name)
+    progress = train()
+    losses = [validation.train_loss for validation in progress.validations[1:]]  # the first is of what was read
+    np.testing.assert_allclose(losses, np.loadtxt(DATA / f"{name}.losses.txt")[10:, 1], rtol=1e-5)
+    with np.load(imported(name) / "best.npz") as expected:
+        for weight in model.weights:
+            np.testing.assert_allclose(weight, expected[weight.path], rtol=0, atol=1e-4, err_msg=weight.path)
+
+
+def test_dropout_masks(make_model):
+    """Those of Nematus, for whole words or a sequence at all times: batch 2, words 3 and 4, embedding 5, state 7."""
+    drawn, draw = collections.Counter(), DropoutMasks.draw
+
+    def recorded(self, rate, shape):
+        drawn[(rate, *map(int, shape))] += 1
+        return draw(self, rate, shape)
+
+    model = make_model(rates=Rates(embedding=0.1, hidden=0.2, source=0.3, target=0.4))
+    with mock.patch.object(DropoutMasks, "draw", recorded):
+        pairs = (np.ones([2, 3], int), np.ones([2, 3], "f4"), np.ones([2, 4], int), np.ones([2, 4], "f4"))
+        model.total_cost(*pairs, dropout_seed=tf.constant([1, 2]))
+    words = {(0.3, 2, 3, 1): 1, (0.4, 2, 4, 1): 1}
+    embeddings = {(0.1, 2, 5): 3 * 2 + 2}  # gates and proposal of three GRUs; the last word and the sum in the output
+    states = {(0.2, 2, 7): 4 * 2 + 2}  # gates and proposal of four GRUs; in the attention; in the output
+    contexts = {(0.2, 2, 14): 2 + 3}  # the last GRU's input; the first state; in the attention; in the output
+    assert drawn == {**words, **embeddings, **states, **contexts}
