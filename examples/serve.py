@@ -22,6 +22,6 @@ if present := [name for name in arguments.without if importlib.util.find_spec(na
 
 serve = tf.saved_model.load(arguments.saved_model).signatures["serving_default"]
 lines = [line.rstrip("\n") for line in sys.stdin]
-found = serve(sources=tf.constant(lines))
+found = serve(sources=tf.constant(lines, tf.string))
 for translation in found["translations"].numpy():
     print(translation.decode())

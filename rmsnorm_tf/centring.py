@@ -103,10 +103,15 @@ def maps_before(graph: Graph, layer: keras.layers.LayerNormalization) -> list[st
 def _why_not_a_norm(layer: keras.layers.LayerNormalization, shape: tuple[int | None, ...]) -> str | None:
     """Returns why a LayerNormalization has no RMSNormalization that equals it on centred inputs of `shape`."""
     axes = layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
-    if type(layer) is not keras.layers.LayerNormalization:
-        return f"{layer.name} ({type(layer).__name__}) may compute something else than LayerNormalization"
     if [axis % len(shape) for axis in axes] != [len(shape) - 1]:
         return f"{layer.name} normalizes over axis {layer.axis}, and only the last one is folded"
+    return why_no_counterpart(layer)
+
+
+def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
+    """Returns why a LayerNormalization has no RMSNormalization that differs from it by the centring alone."""
+    if type(layer) is not keras.layers.LayerNormalization:
+        return f"{layer.name} ({type(layer).__name__}) may compute something else than LayerNormalization"
     if getattr(layer, "rms_scaling", False):  # deprecated
         return f"{layer.name} has rms_scaling=True, which is neither LayerNorm nor RMSNorm"
     try:
@@ -263,7 +268,7 @@ def _output_axis(equation):
     operands, output = equation.split("->")
     inputs, kernel = operands.split(",")
     letter = output[-1]
-    return kernel.index(letter) if letter in kernel and letter not in inputs else None
+    return kernel.index(letter) if kernel.count(letter) == 1 and letter not in inputs else None
 
 
 def _histories(structure: Any) -> Iterator[Tensor]:

@@ -89,13 +89,16 @@ def replace_layer_norm(model: keras.Model) -> keras.Model:
             layers stays.
 
     Raises:
-        TypeError: The model is subclassed.
-        ValueError: The model has no input yet, or a layer with weights that its config does not tell of.
+        TypeError: The model is subclassed, or normalizes integers.
+        ValueError: The model has no input yet, a layer with weights that its config does not tell of, or a
+            LayerNormalization that has no counterpart, such as a subclass or one with an epsilon of 0.
     """
     _check_model(model)
 
     def convert(layer):
         if isinstance(layer, keras.layers.LayerNormalization):
+            if why := centring.why_no_counterpart(layer):
+                raise ValueError(f"{why}. Put a plain LayerNormalization in its place, or make the new model by hand.")
             return _as_rms_normalization(layer), layer.get_weights()
         if _is_plain(layer):
             return replace_layer_norm(layer), None
@@ -171,19 +174,25 @@ def _rebuilt(model, convert: Callable[[keras.Layer], tuple[keras.Layer, Weights 
         return made[-1][1]
 
     if isinstance(model, keras.Sequential):
-        [x] = model.inputs
-        inputs = keras.Input(batch_shape=x.shape, dtype=x.dtype, name=x.name)
-        copy = keras.Sequential([inputs, *map(clone, model.layers)], name=model.name)
+        [x] = _inputs_like(keras.Model(model.inputs, model.outputs))
+        copy = keras.Sequential([x, *map(clone, model.layers)], name=model.name)
     else:
         # Of a model that was not compiled: the copy is not either.
         plain = keras.Model(model.input, model.output, name=model.name)
-        copy = keras.models.clone_model(plain, clone_function=clone)
+        copy = keras.models.clone_model(plain, input_tensors=_inputs_like(plain), clone_function=clone)
     for original, layer, weights in made:
         if weights is not None:
             _set_weights(layer, weights)
             for own, theirs in zip(layer.weights, original.weights, strict=True):
                 own.trainable = theirs.trainable  # the config does not say what is frozen inside a layer
     return copy
+
+
+def _inputs_like(model):
+    """Returns new inputs in the structure of a functional model's, also optional or sparse where these are."""
+    inputs = [layer for layer in model.layers if isinstance(layer, keras.layers.InputLayer)]
+    made = {id(layer.output): keras.layers.InputLayer.from_config(layer.get_config()).output for layer in inputs}
+    return keras.tree.map_structure(lambda x: made[id(x)], model.input)
 
 
 def _set_weights(layer, weights):

@@ -54,7 +54,11 @@ def plain_column_sum(t: tf.Tensor, scale_axes: tuple[int, ...]) -> tf.Tensor:
 
 
 def forward(
-    equation: Equation, x: tf.Tensor, *weights: tf.Tensor, square_sum: Sum = plain_square_sum
+    equation: Equation,
+    x: tf.Tensor,
+    *weights: tf.Tensor,
+    square_sum: Sum = plain_square_sum,
+    branches: bool = True,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns y in the dtype of x, and u.
 
@@ -64,9 +68,10 @@ def forward(
         *weights: Nothing, scale, or scale and offset, in the wide dtype.
         square_sum: How to sum the squares over the statistic's axes. A result wider than the wide dtype must not
             overflow; that of any other is checked.
+        branches: Whether what overflow needs is computed in a branch, and so only where a sum has overflowed.
     """
     wide = tf.cast(x, wide_dtype(x.dtype))
-    u = _inverse_rms(equation, x, wide, square_sum)
+    u = _inverse_rms(equation, x, wide, square_sum, branches)
     y = wide * u * _folded_scale(equation, wide, weights)
     if len(weights) > 1:
         y += _broadcast(equation, weights[1], x.shape.rank)
@@ -95,24 +100,28 @@ def backward(
     return gradients
 
 
-def differentiable(equation: Equation, forward: Forward, backward: Backward) -> Callable[..., tf.Tensor]:
-    """Returns `normalize(x, *weights)`, which computes `forward` and has `backward` as its gradient.
+def differentiable(equation: Equation, make: Forward, differentiate: Backward) -> Callable[..., tf.Tensor]:
+    """Returns `normalize(x, *weights)`, which computes `make` and has `differentiate` as its gradient.
 
-    Tapes do not look into `forward`: its inputs are stopped so that an eager tape records nothing, and its outputs
-    so that a persistent tape around a graph does not differentiate what is inside.
+    These are `forward` and `backward` for the equation, or the same compiled.
+
+    Tapes do not look into `make`: its inputs are stopped so that an eager tape records nothing, and its outputs
+    so that a persistent tape around a graph does not differentiate what is inside. A forward accumulator would take
+    what is stopped for constant in a graph, and u always; it gets plain operations, which it can follow.
     """
 
     def normalize(x, *weights):
-        outer_u = None
+        outer_u, in_forward_mode = None, False
 
         @tf.custom_gradient
         def y_and_u(x, *weights):
-            y, u = map(tf.stop_gradient, forward(*map(tf.stop_gradient, (x, *weights))))
+            y, u = map(tf.stop_gradient, make(*map(tf.stop_gradient, (x, *weights))))
 
             def gradient(dy, du):
-                # To a tape only the outer u is a function of x, as second derivatives need it. A forward accumulator
-                # comes here before there is one, and does not need it.
-                gradients = backward(dy, du, x, u if outer_u is None else outer_u, *weights[:1])
+                nonlocal in_forward_mode
+                in_forward_mode = in_forward_mode or outer_u is None  # only an accumulator comes as early as that
+                # To a tape only the outer u is a function of x, as second derivatives need it.
+                gradients = differentiate(dy, du, x, u if outer_u is None else outer_u, *weights[:1])
                 if len(weights) > 1:
                     gradients.append(plain_column_sum(tf.cast(dy, u.dtype), equation.scale_axes))
                 return gradients
@@ -120,31 +129,31 @@ def differentiable(equation: Equation, forward: Forward, backward: Backward) -> 
             return (y, u), gradient
 
         y, outer_u = y_and_u(x, *weights)
-        return y
+        return forward(equation, x, *weights, branches=False)[0] if in_forward_mode else y
 
     return normalize
 
 
-def _inverse_rms(equation, x, wide, square_sum):
+def _inverse_rms(equation, x, wide, square_sum, branches):
     total = square_sum(_head(equation, wide), equation.axes)
     u = _inverse_root(equation, wide, total)
     if total.dtype != wide.dtype:
         return tf.cast(u, wide.dtype)
-    fits = total <= total.dtype.max
+    fits = tf.stop_gradient(total) <= total.dtype.max  # stopped, as nested accumulators fail at comparisons in a graph
 
     def rescued():
         # Cast x once more: if `wide` went into a branch, XLA would write all of it to memory in every case.
-        shrink = _SHRINK[wide.dtype]
-        shrunk = square_sum(tf.cast(_head(equation, x), wide.dtype) * shrink, equation.axes)
-        return tf.where(fits, u, shrink * _inverse_root(equation, wide, shrunk, shrink))
+        factor = tf.where(fits, tf.ones([], wide.dtype), _SHRINK[wide.dtype])
+        shrunk = plain_square_sum(tf.cast(_head(equation, x), wide.dtype) * factor, equation.axes)
+        return tf.where(fits, u, factor * _inverse_root(equation, wide, shrunk, factor))
 
-    return tf.cond(tf.reduce_all(fits), lambda: u, rescued)
+    return tf.cond(tf.reduce_all(fits), lambda: u, rescued) if branches else rescued()
 
 
-def _inverse_root(equation, wide, total, shrink=1.0):
-    """Returns u over `shrink`, from the sum of the squares of what was multiplied by `shrink`."""
+def _inverse_root(equation, wide, total, factor=1.0):
+    """Returns u over `factor`, from the sum of the squares of what was multiplied by `factor`."""
     fold = 1 / _HEADROOM**2
-    return tf.math.rsqrt(total * (fold / _count(equation, wide)) + fold * equation.epsilon * shrink * shrink)
+    return tf.math.rsqrt(total * (fold / _count(equation, wide)) + fold * equation.epsilon * factor * factor)
 
 
 def _row_sum(t, axes):

@@ -26,6 +26,7 @@ _SIGHTINGS_BEFORE_COMPILING = 3
 _MOST_SHAPES_COMPILED_EAGERLY = 32
 
 _compiled: dict[tuple, Callable[..., tf.Tensor]] = {}
+_chosen: set[tuple] = set()  # Of what is compiled, what eager calls compiled without being asked to.
 
 
 def rms_norm(
@@ -115,7 +116,8 @@ def _weights(equation, x, scale, offset):
             if not weight.shape.is_compatible_with(shape):
                 raise ValueError(
                     f"{name} has shape {weight.shape}, but x of shape {x.shape} needs {tf.TensorShape(shape)}: its "
-                    f"sizes at {equation.scale_axes}. Reshape {name}, or choose another scale_axis."
+                    f"sizes at {equation.scale_axes}. Reshape {name}, or choose another scale_axis. A layer takes no "
+                    "other sizes than those that it was built with."
                 )
             weight = tf.ensure_shape(weight, shape)
         weights.append(weight if weight.dtype == wide else tf.cast(weight, wide))
@@ -147,7 +149,10 @@ def _compiling_pays(key, x):
     if key in _compiled:
         return True
     seen_often = next(_sightings(key)) >= _SIGHTINGS_BEFORE_COMPILING
-    return seen_often and len(_compiled) < _MOST_SHAPES_COMPILED_EAGERLY
+    if not seen_often or len(_chosen) >= _MOST_SHAPES_COMPILED_EAGERLY:
+        return False
+    _chosen.add(key)
+    return True
 
 
 @functools.lru_cache(maxsize=1024)

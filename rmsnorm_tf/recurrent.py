@@ -95,7 +95,8 @@ class _NormalizedCell:
         return RMSNormalization(epsilon=self.epsilon, partial=self.partial, center=center, **common)
 
     def _drop_inputs(self, inputs, training):
-        """Applies this batch's mask to `[batch, inputs]` or `[time, batch, inputs]`."""
+        """Applies this batch's mask to `[batch, inputs]` or `[time, batch, inputs]`, which may be integers."""
+        inputs = tf.cast(inputs, self.compute_dtype)
         if not training or not self.dropout:
             return inputs
         return inputs * self.get_dropout_mask(inputs if inputs.shape.rank == 2 else inputs[0])

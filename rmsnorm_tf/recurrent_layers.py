@@ -65,6 +65,10 @@ class _NormalizedRNN(keras.layers.RNN):
         )
         self.input_spec = keras.layers.InputSpec(ndim=3)
 
+    @property
+    def units(self) -> int:
+        return self.cell.units
+
     def inner_loop(self, sequences: tf.Tensor, initial_state: Any, mask: tf.Tensor | None, training: bool = False):
         loop = keras.layers.RNN(
             _Steps(self.cell, training),

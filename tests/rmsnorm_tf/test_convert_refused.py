@@ -114,6 +114,10 @@ REFUSED = {
         after(layers.EinsumDense("abc,c->abc", (None, 6), name="einsum")),
         "einsum has no axis in its kernel for the last axis of its output",
     ),
+    "diagonal of the kernel": (
+        after(layers.EinsumDense("abc,cdd->abd", (None, 6), name="einsum")),
+        "einsum has no axis in its kernel for the last axis of its output",
+    ),
     "constant": (lambda x: norm("norm")(dense()(x) + 1.0), " adds a constant, or tensors of unlike sizes"),
     "broadcast": (
         lambda x: norm("norm")(dense()(x) + dense("one", units=1)(x)),

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from rmsnorm_tf import RMSNormGRU, RMSNormLSTM, replace_layer_norm
@@ -40,3 +41,29 @@ def test_replace_computes_rms_norm():
     x = np.random.default_rng(0).normal(2.0, size=(3, 6)).astype(np.float32)
     gain, offset = model.get_weights()
     assert_close(replace_layer_norm(model)(x), reference.rms_norm(x, gain, offset, epsilon=1e-4))
+
+
+class MyNorm(layers.LayerNormalization):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("layer", "said"),
+    [
+        (MyNorm(name="norm"), r"norm \(MyNorm\) may compute something else than LayerNormalization"),
+        (norm("norm", epsilon=0.0), r"norm has epsilon=0.0, which RMSNormalization does not take"),
+    ],
+)
+def test_replace_names_what_has_no_counterpart(layer, said):
+    with pytest.raises(ValueError, match=said):
+        replace_layer_norm(keras.Sequential([keras.Input((6,)), layer]))
+
+
+def test_inputs_stay_as_they_are():
+    x, y = keras.Input((6,), name="x"), keras.Input((6,), name="y", optional=True)
+    either = layers.Lambda(lambda both: both[0] if both[1] is None else both[1], output_shape=(6,))([x, y])
+    replaced = replace_layer_norm(keras.Model({"x": x, "y": y}, norm("norm")(either)))
+    assert replaced({"x": tf.ones((2, 6)), "y": None}).shape == (2, 6)
+    sparse = keras.Sequential([keras.Input((6,), sparse=True), layers.Dense(4), norm("norm")])
+    assert replace_layer_norm(sparse).inputs[0].sparse
+    assert replace_layer_norm(keras.Model(sparse.inputs, sparse.outputs)).inputs[0].sparse

@@ -16,6 +16,7 @@ SMALL = (2, 8)
 def nothing_compiled(monkeypatch):
     """Every test starts as a new process would."""
     monkeypatch.setattr(fused, "_compiled", {})
+    monkeypatch.setattr(fused, "_chosen", set())
     caches = (fused._sightings, functional._matmul_is_exact)
     for cache in caches:
         cache.cache_clear()
@@ -70,6 +71,16 @@ def test_eager_calls_compile_a_limited_number_of_shapes(monkeypatch):
             y = rms_norm(tf.fill((length, 8), 2.0))
     assert len(fused._compiled) == 3
     assert_close(y, reference.rms_norm(np.full((6, 8), 2.0)))
+
+
+def test_what_is_compiled_by_request_or_in_a_graph_does_not_count(monkeypatch):
+    monkeypatch.setattr(fused, "_MOST_SHAPES_COMPILED_EAGERLY", 1)
+    for length in range(1, 4):
+        rms_norm(tf.ones((length, 8)), fused=True)
+    tf.function(rms_norm).get_concrete_function(tf.TensorSpec(LARGE))
+    for _ in range(3):
+        rms_norm(tf.ones((9, 8)))
+    assert len(fused._compiled) == 5
 
 
 def test_variable_lengths_in_a_graph_trace_once():

@@ -1,5 +1,7 @@
 """Gradients: against differences, where the input is extreme, of second order, and what they keep."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -89,13 +91,45 @@ def test_jacobian_and_a_persistent_tape_around_a_graph(fused):
     np.testing.assert_allclose(tf.reduce_sum(jacobian, (0, 1)), tape.gradient(y, x), atol=1e-12)
 
 
+def forwards(function, tangent):
+    """Returns the function that gives the derivative of `function` along `tangent`, by forward mode."""
+
+    def derivative(x):
+        with tf.autodiff.ForwardAccumulator(x, tangent) as accumulator:
+            y = function(x)
+        return accumulator.jvp(y)
+
+    return derivative
+
+
+def backwards(function, dy):
+    """Returns the function that gives the gradient of `function`, by reverse mode."""
+    return lambda x: gradients_of(function, [x], dy)[0]
+
+
+MODES = {"eager": lambda f: f, "graph": tf.function, "XLA": lambda f: tf.function(f, jit_compile=True)}
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("fused", PATHS)
-def test_forward_mode(fused):
+def test_forward_mode(fused, mode):
     x, tangent, dy = tf.unstack(np.random.default_rng(0).normal(size=(3, 2, 8)))
-    with tf.autodiff.ForwardAccumulator(x, tangent) as accumulator:
-        y = rms_norm(x, partial=0.5, fused=fused)
-    [dx] = gradients_of(lambda x: rms_norm(x, partial=0.5, fused=fused), [x], dy)
-    np.testing.assert_allclose(tf.reduce_sum(accumulator.jvp(y) * dy), tf.reduce_sum(dx * tangent), rtol=1e-12)
+
+    def normalize(x, fused=fused):
+        return rms_norm(x, tf.cos(x[0]), partial=0.5, fused=fused)
+
+    def agrees(function, expected):
+        np.testing.assert_allclose(MODES[mode](function)(x), expected, rtol=1e-10, atol=1e-12)
+
+    plain = functools.partial(normalize, fused=False)  # of which two derivatives are compared with differences above
+    by_difference = (normalize(x + 1e-6 * tangent) - normalize(x - 1e-6 * tangent)) / 2e-6
+    first = forwards(normalize, tangent)
+    np.testing.assert_allclose(MODES[mode](first)(x), by_difference, rtol=1e-7, atol=1e-8)
+    second = backwards(backwards(plain, dy), tangent)(x)
+    agrees(forwards(backwards(normalize, dy), tangent), second)
+    if not (fused and mode == "eager"):  # TensorFlow does not differentiate the tangent of a function
+        agrees(backwards(first, dy), second)
+    agrees(lambda x: tf.reduce_sum(dy * forwards(first, tangent)(x)), tf.reduce_sum(second * tangent))
 
 
 @pytest.mark.parametrize("fused", PATHS)

@@ -42,6 +42,14 @@ def test_without_normalization_a_layer_is_that_of_keras(layer_class, keras_class
             assert_close(a, e, factor=5)
 
 
+@pytest.mark.parametrize("layer_class", [RMSNormGRU, RMSNormLSTM])
+def test_integers_are_cast(layer_class):
+    layer = layer_class(4)
+    x = np.arange(24).reshape(2, 3, 4)
+    assert layer.units == 4
+    assert_close(layer(x), layer(x.astype(np.float32)))
+
+
 def test_arguments_of_keras_that_have_nothing_to_choose():
     for use_cudnn in ("auto", False):
         assert RMSNormGRU(UNITS, use_cudnn=use_cudnn, implementation=1).cell.units == UNITS

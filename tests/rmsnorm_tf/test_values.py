@@ -127,7 +127,16 @@ def test_a_broken_row_disturbs_no_other():
     y = rms_norm(tf.constant([[np.nan, 1.0], [3.0, 4.0], [np.inf, 1.0]]), epsilon=1e-12)
     assert_close(y[1], np.array([3, 4]) / np.sqrt(12.5))
     assert np.isnan(y[0]).all()
-    assert np.isnan(y[2, 0])
+    np.testing.assert_array_equal(y[2], [np.nan, 0])
+
+
+@pytest.mark.parametrize("largest", [1.0, 1e25])
+@pytest.mark.parametrize("fused", PATHS)
+def test_vectorized_map(fused, largest):
+    x, _ = draw((3, 512, 1024), "float32")
+    x = tf.tensor_scatter_nd_update(x, [[1, 5, 7]], [largest])
+    y = tf.vectorized_map(lambda t: rms_norm(t, fused=fused), x)
+    assert_close(y, rms_norm(x, fused=False), factor=5)
 
 
 @pytest.mark.parametrize("fused", PATHS)
