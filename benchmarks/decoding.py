@@ -49,7 +49,11 @@ def run(command, source, target, folder):
     environment = {name: value for name, value in os.environ.items() if name != "TF2_BEHAVIOR"}
     environment |= {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     start = time.perf_counter()
-    subprocess.run([*command, "-i", source, "-o", target], check=True, cwd=folder, env=environment, capture_output=True)
+    command = [*command, "-i", source, "-o", target]
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if ended.returncode:
+        print(f"decoding.py: {' '.join(map(str, command))} failed:\n{ended.stderr[-1000:]}", file=sys.stderr)
+        sys.exit(2)
     return time.perf_counter() - start
 
 
@@ -99,6 +103,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lines", type=int, default=100, help="sentences for the latency")
     options = parser.parse_args()
+    if not Path(options.input).is_file():
+        parser.error(f"there is no text {options.input}")
+    if options.checkpoint and not {"NEMATUS", "NEMATUS_PYTHON"} <= set(os.environ):
+        parser.error("--checkpoint needs NEMATUS, the checkout, and NEMATUS_PYTHON, the Python to run it with")
     with tempfile.TemporaryDirectory() as folder:
         throughput(options, folder)
     latency(options)

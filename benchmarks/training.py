@@ -213,6 +213,8 @@ def parse(arguments=None):
     options = parser.parse_args(arguments)
     if options.baseline and not Path(options.baseline, "nmt").is_dir():
         parser.error(f"--baseline {options.baseline} holds no nmt; give a folder that patches/apply.py was applied to")
+    if "NEMATUS" in os.environ and "NEMATUS_PYTHON" not in os.environ:
+        parser.error("NEMATUS is set, but not NEMATUS_PYTHON, the Python to run it with; set it, or unset NEMATUS")
     if options.config and "NEMATUS" in os.environ:
         parser.error("--config measures with dropout and the like, which the real Nematus is not given; unset NEMATUS")
     return options

@@ -21,7 +21,8 @@ if present := [name for name in arguments.without if importlib.util.find_spec(na
     sys.exit(f"{', '.join(present)} can be imported here")
 
 serve = tf.saved_model.load(arguments.saved_model).signatures["serving_default"]
-lines = [line.rstrip("\n") for line in sys.stdin]
-found = serve(sources=tf.constant(lines, tf.string))
-for translation in found["translations"].numpy():
-    print(translation.decode())
+lines = [line.rstrip(b"\r\n") for line in sys.stdin.buffer]
+for first in range(0, len(lines), 80):  # a batch of all lines would take all memory
+    found = serve(sources=tf.constant(lines[first : first + 80]))
+    for translation in found["translations"].numpy():
+        print(translation.decode(), flush=True)

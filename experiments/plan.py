@@ -5,6 +5,8 @@ import pkgutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from nmt.errors import UserError
+
 from . import rows
 from .row import Row
 
@@ -25,15 +27,15 @@ def read_rows() -> list[Row]:
     """Returns the rows of every file in `rows/`, those of `table2.py` first.
 
     Raises:
-        ValueError: Two have the same name, or one would take the place of a kind that others have.
+        UserError: Two have the same name, or one would take the place of a kind that others have.
     """
     files = sorted((module.name for module in pkgutil.iter_modules(rows.__path__)), key=lambda name: name != "table2")
     found = [row for name in files for row in importlib.import_module(f"{rows.__name__}.{name}").ROWS]
     names = [row.name for row in found]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own")
+        raise UserError(f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own")
     if taken := {row.name for row in found if row.build} & {row.kind for row in found}:
-        raise ValueError(f"{', '.join(sorted(taken))} is a kind that other rows have; give the new one another name")
+        raise UserError(f"{', '.join(sorted(taken))} is a kind that other rows have; give the new one another name")
     return found
 
 

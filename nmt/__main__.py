@@ -1,15 +1,13 @@
 """The commands: `python -m nmt corpus | vocab | train | translate | score | export | import-nematus`."""
 
 import argparse
-import contextlib
 import math
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import keras
 import tensorflow as tf
@@ -25,6 +23,7 @@ from .files import use_alone, write_aside
 from .interruption import Interrupted, interruptible
 from .nematus import import_checkpoint
 from .scoring import Scorer
+from .streams import reading, writing
 from .system import build_system, load_system, open_system, save_system
 from .text import ParallelText, read_portions
 from .training import Trainer
@@ -81,6 +80,8 @@ def _train(config: Config, directory: Path) -> None:
     )
     if shared := valid_text.shared_with(text):
         _say(f"warning: {shared} of the {len(valid_text)} sentence pairs for validation are trained on too")
+    if valid.too_long:
+        _say(f"warning: the loss leaves out {valid.too_long} pairs for validation of more than {LONGEST} tokens")
     save_system(system, directory)
     best, size = system.translator(config.beam_size, config.normalization_alpha).best, config.valid_batch_size
     try:
@@ -88,9 +89,10 @@ def _train(config: Config, directory: Path) -> None:
     except Interrupted:
         _say(f"interrupted after update {trainer.progress.update}; the same command goes on from what is saved")
         raise
+    kept = "kept in" if (directory / BEST).exists() else "but there is no"
     _say(
         f"stopped after update {progress.update}, {progress.skipped} of them skipped; the best validation was BLEU "
-        f"{progress.best.bleu:.2f} after update {progress.best.update}, kept in {directory / BEST}"
+        f"{progress.best.bleu:.2f} after update {progress.best.update}, {kept} {directory / BEST}"
     )
 
 
@@ -98,7 +100,7 @@ def translate(arguments: argparse.Namespace) -> None:
     """Translates text, one sentence a line."""
     translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
     function = translator.n_best if arguments.n_best else translator.best
-    with _reading(arguments.input) as text, _writing(arguments.output) as output:
+    with reading(arguments.input) as text, writing(arguments.output) as output:
         portions = _noting_bad_bytes(read_portions(text.fileno(), _PORTION * arguments.batch_size))
         results = map_by_length(function, portions, arguments.batch_size)
         for number, found in enumerate(tqdm(results, unit=" lines")):
@@ -120,7 +122,7 @@ def score(arguments: argparse.Namespace) -> None:
     )
     portions = _noting_bad_bytes(in_portions(text, _PORTION * arguments.batch_size), b"\n".join)
     results = map_by_length(scorer.costs, portions, arguments.batch_size, pair_length)
-    with _writing(arguments.output) as output:
+    with writing(arguments.output) as output:
         for cost in tqdm(results, total=len(text), unit=" pairs"):
             output.write(f"{cost:.6f}\n")
     if scorer.too_long:
@@ -156,23 +158,6 @@ def _noting_bad_bytes(portions: Iterator[list], text: Callable[[Any], bytes] = b
         yield portion
     if bad:
         _say(f"warning: not UTF-8 are {len(bad)} of {seen} lines, first line {bad[0]}; they were read as unknown words")
-
-
-def _reading(path: Path | None) -> AbstractContextManager[IO]:
-    return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
-
-
-@contextlib.contextmanager
-def _writing(path: Path | None) -> Iterator[TextIO]:
-    """Opens the output; a file gets its name only when it is whole."""
-    if path is None:
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-        yield sys.stdout
-        return
-    if path.is_dir():
-        raise UserError(f"{path} is a directory; give a file")
-    with write_aside(path) as file:
-        yield file
 
 
 def _say(text: str) -> None:

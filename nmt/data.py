@@ -56,9 +56,7 @@ class TrainingData:
     ):
         self._text, self._vocabularies = text, (source_vocabulary, target_vocabulary)
         self._batch_size, self._seed = batch_size, seed
-        lengths = np.stack(
-            [_token_counts(text.source, source_vocabulary), _token_counts(text.target, target_vocabulary)]
-        )
+        lengths = _pair_lengths(text, source_vocabulary, target_vocabulary)
         empty, too_long = lengths.min(0) == 0, lengths.max(0) > maxlen
         self.empty, self.too_long = int(empty.sum()), int(too_long.sum())
         used = np.flatnonzero(~(empty | too_long)).astype(np.int32)
@@ -108,14 +106,26 @@ class TrainingData:
 
 
 class ValidationData:
-    """A validation corpus: batches to measure the loss on, lines to translate and their references."""
+    """A validation corpus: batches to measure the loss on, lines to translate and their references.
+
+    Attributes:
+        too_long: Number of pairs left out of the batches because a side has more than `LONGEST` tokens.
+
+    Raises:
+        UserError: No pair is left.
+    """
 
     def __init__(
         self, text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, *, batch_size: int
     ):
         self.sources, targets = text.pairs(range(len(text)))
         self.references = [target.decode() for target in targets]
-        pairs = sorted(zip(self.sources, targets, strict=True), key=pair_length)
+        too_long = _pair_lengths(text, source_vocabulary, target_vocabulary).max(0) > LONGEST
+        self.too_long = int(too_long.sum())
+        if self.too_long == len(text):
+            raise UserError(f"all pairs for validation have more than {LONGEST} tokens on a side; give shorter ones")
+        pairs = zip(self.sources, targets, too_long, strict=True)
+        pairs = sorted(((source, target) for source, target, long in pairs if not long), key=pair_length)
         starts = range(0, len(pairs), batch_size)
         self.batches = [
             encode_pairs(pairs[start : start + batch_size], source_vocabulary, target_vocabulary) for start in starts
@@ -184,6 +194,11 @@ def map_by_length(
             for number, result in zip(numbers, found, strict=True):
                 results[number] = result
         yield from results
+
+
+def _pair_lengths(text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary) -> np.ndarray:
+    """Returns the number of tokens of each line, `[2, lines]`."""
+    return np.stack([_token_counts(text.source, source_vocabulary), _token_counts(text.target, target_vocabulary)])
 
 
 def _token_counts(text: TextFile, vocabulary: Vocabulary) -> np.ndarray:

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from .data import LONGEST, pad
 from .errors import UserError
+from .files import beside
 from .search import Hypotheses, beam_search
 from .vocab import END, Vocabulary
 
@@ -121,7 +122,7 @@ def save_translator(translator: Translator, to: str | os.PathLike) -> None:
     to = Path(to)
     if to.exists():
         raise UserError(f"{to} is there already; remove it or export to another place")
-    aside = to.with_name(to.name + ".part")
+    aside = beside(to)
     try:
         tf.saved_model.save(translator, str(aside), signatures=translator.serve)
         aside.rename(to)

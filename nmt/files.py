@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -10,6 +11,7 @@ from typing import IO
 from .errors import UserError
 
 _LOCK = "lock"
+_PART = ".part"
 
 
 @contextlib.contextmanager
@@ -19,16 +21,16 @@ def write_aside(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     Raises:
         UserError: It cannot be written. Then what had the name before is as it was, and nothing is left aside.
     """
-    path = Path(path)
-    aside = path.with_name(path.name + ".part")
+    real = Path(os.path.realpath(path))  # a link stays one
+    aside = beside(real)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        with aside.open(mode, **text) as file:
+        with aside.open(mode.replace("w", "x"), **text) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
-        _sync_directory(path.parent)
+        aside.replace(real)
+        _sync_directory(real.parent)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
@@ -36,13 +38,21 @@ def write_aside(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
             aside.unlink(missing_ok=True)
 
 
+def beside(path: Path) -> Path:
+    """Returns a name in the same directory that nobody has, for what is to take the name of `path` when it is whole."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{_PART}")
+
+
 @contextlib.contextmanager
 def use_alone(directory: Path) -> Iterator[None]:
     """Makes a directory, if need be, and keeps others out of it. The kernel ends that when this process ends.
 
+    What a process that was killed had begun to write is removed.
+
     Raises:
         UserError: Another process uses it, or it cannot be written to.
     """
+    new = not directory.exists()
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / _LOCK).open("a")
@@ -55,7 +65,14 @@ def use_alone(directory: Path) -> Iterator[None]:
             raise UserError(
                 f"{directory} is in use by another training; wait for it, or give another directory"
             ) from None
-        yield
+        for left in directory.glob(f".*{_PART}"):
+            left.unlink()
+        try:
+            yield
+        finally:
+            if new and os.listdir(directory) == [_LOCK]:  # nothing came of it
+                (directory / _LOCK).unlink()
+                directory.rmdir()
 
 
 def _sync_directory(directory: Path) -> None:

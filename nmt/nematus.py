@@ -125,8 +125,11 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     options = read_options(path)
     _refuse_others(options, path)
     ours = {name: _given(options, spellings) for name, spellings in _OPTIONS.items()}
-    if isinstance(ours["source_vocab_sizes"], list):  # one for each factor
-        (ours["source_vocab_sizes"],) = ours["source_vocab_sizes"]
+    sizes = ours["source_vocab_sizes"]
+    if isinstance(sizes, list):  # one for each factor
+        if len(sizes) != 1:
+            raise UserError(f"{path}: there are {len(sizes)} source vocabulary sizes; only one is supported")
+        ours["source_vocab_sizes"] = sizes[0]
     for name in ("source_vocab_sizes", "target_vocab_size", "clip_c"):
         if isinstance(ours[name], int | float) and ours[name] <= 0:  # as large as the dictionary; no clipping
             ours[name] = None
@@ -169,10 +172,10 @@ def _kind(options: dict[str, Any]) -> str:
 
 def _named(options: dict[str, Any], path: Path) -> list[Path]:
     """Returns the dictionaries that the options name."""
-    names = [Path(name) for name in options.get("dictionaries") or ()]
-    if len(names) != 2:
-        raise UserError(f"{path} names {len(names)} dictionaries, not 2; give --dictionaries SOURCE TARGET")
-    return names
+    names = options.get("dictionaries") or ()
+    if len(names) != 2 or not all(isinstance(name, str) for name in names):
+        raise UserError(f"{path} does not name 2 dictionaries; give --dictionaries SOURCE TARGET")
+    return [Path(name) for name in names]
 
 
 def _dictionary(name: Path, path: Path) -> Path:

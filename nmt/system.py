@@ -1,12 +1,14 @@
 """A system: a model with its configuration and vocabularies, and the directory that holds one.
 
-The directory has `config.json`, `versions.json` (of the libraries it was trained with), the vocabularies as `source`
-and `target`, and the checkpoints `best.npz` and `last.npz`. It is data, which may come from anybody: nothing in it is
-run, and no name in it leads to a file elsewhere.
+The directory has `config.json`, `versions.json` (of the libraries it was trained with), `files.json` (digests of the
+files it was trained on), the vocabularies as `source` and `target`, and the checkpoints `best.npz` and `last.npz`. It
+is data, which may come from anybody: nothing in it is run, and no name in it leads to a file elsewhere.
 """
 
+import hashlib
 import importlib.metadata
 import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,25 +76,31 @@ def open_system(config: Config, directory: Path) -> System:
     """Builds the system to train in a directory, with the vocabularies of the training found there, if there is one.
 
     Raises:
-        UserError: A training found there was begun with another configuration.
+        UserError: A training found there was begun with another configuration. Where its files lie does not matter.
     """
     if not (directory / LAST).exists():
         if (directory / BEST).exists():
             raise UserError(f"{directory} holds a model but no {LAST} to go on from; train in another directory")
         return build_system(config, tuple(map(Path, config.dictionaries)))
     begun = make_config(read_options(directory / "config.json"))
-    changed = [name for name, value in vars(config).items() if value != getattr(begun, name) and name not in STOPPING]
-    if changed:
-        raise UserError(
-            f"{directory} holds a training begun with other values of {', '.join(changed)}; "
-            "give the same, or another directory"
-        )
+    given = {name: value for name, value in vars(config).items() if name not in (*STOPPING, *FILES)}
+    _refuse([name for name, value in given.items() if value != getattr(begun, name)], "values", directory)
     return build_system(config, _vocabularies(config, directory))
 
 
 def save_system(system: System, directory: Path) -> None:
-    """Writes all but the checkpoints of a system, to a directory that is there."""
-    if not (directory / LAST).exists():  # or the training has its own copies already
+    """Writes all but the checkpoints of a system, to a directory that is there.
+
+    Raises:
+        UserError: A training found there was begun with files of other content.
+    """
+    digests = _digests(system.config)
+    if (directory / LAST).exists():
+        begun = read_options(directory / "files.json")
+        _refuse([name for name in digests if digests[name] != begun.get(name)], "contents", directory)
+    else:
+        with write_aside(directory / "files.json") as file:
+            file.write(json.dumps(digests, indent=2) + "\n")
         for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
             with write_aside(copy, "wb") as file:
                 file.write(Path(path).read_bytes())
@@ -114,6 +122,29 @@ def load_system(directory: Path) -> System:
     system = build_system(config, _vocabularies(config, directory))
     load_checkpoint(directory / BEST, system.model.variables, system.made_with)
     return system
+
+
+def _digests(config: Config) -> dict[str, list[str]]:
+    """Returns the digests of the files that a configuration names, by option, if they are there."""
+    values = {name: getattr(config, name) for name in FILES}
+    paths = {name: [value] if isinstance(value, str) else value for name, value in values.items()}
+    return {name: [_digest(path) for path in found] for name, found in paths.items() if all(map(os.path.exists, found))}
+
+
+def _digest(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while portion := file.read(1 << 20):
+            digest.update(portion)
+    return digest.hexdigest()
+
+
+def _refuse(changed: list[str], what: str, directory: Path) -> None:
+    if changed:
+        raise UserError(
+            f"{directory} holds a training begun with other {what} of {', '.join(changed)}; "
+            "give the same, or another directory"
+        )
 
 
 def _vocabularies(config: Config, directory: Path) -> tuple[Path, Path]:

@@ -22,13 +22,14 @@ class TextFile:
     """The lines of a file, by number, without holding them in memory.
 
     Raises:
-        UserError: There is no such file.
+        UserError: There is no such regular file.
     """
 
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
         if not self.path.is_file():
-            raise UserError(f"there is no text file {path}")
+            what = "is no regular file, and it is read more than once" if self.path.exists() else "is not there"
+            raise UserError(f"the text {path} {what}; give a text file")
         with self.path.open("rb") as file:
             self._offsets = np.fromiter(itertools.accumulate(map(len, file), initial=0), np.int64)
             file.seek(0)

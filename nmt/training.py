@@ -7,7 +7,6 @@ functions of (seed, n), so a training that goes on equals one that was never int
 import contextlib
 import json
 import math
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -173,7 +172,8 @@ class Trainer:
     @contextlib.contextmanager
     def _summaries(self) -> Iterator[tf.summary.SummaryWriter]:
         """Begins the logs for TensorBoard anew, so that they hold each validation once."""
-        shutil.rmtree(self._directory / "logs", ignore_errors=True)
+        for old in (self._directory / "logs").glob("events.out.tfevents.*"):
+            old.unlink()
         writer = tf.summary.create_file_writer(str(self._directory / "logs"))
         for validation in self.progress.validations:
             _summarize(validation, writer)

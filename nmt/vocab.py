@@ -1,12 +1,13 @@
 """Vocabularies: strings to token ids and back, in the graph.
 
-Id 0 ends a sentence, id 1 stands for an unknown word, whichever the kind: a SentencePiece model (`.model`) or a Nematus
-dictionary (`.json`).
+Id 0 ends a sentence, whichever the kind: a SentencePiece model (`.model`), where id 1 stands for an unknown word, or a
+Nematus dictionary (`.json`), which says which one does.
 """
 
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 
 import sentencepiece
@@ -74,6 +75,8 @@ class DictionaryVocabulary(tf.Module):
         self.size = size or len(ids)
         words = sorted(ids, key=ids.get)
         unknown = ids.get("UNK", ids.get("<UNK>"))
+        if unknown >= self.size:
+            raise UserError(f"{path} has the unknown word at id {unknown}, so a size of {self.size} is without it")
         unused = [words[unknown]] * (self.size - len(words))
         words = words[: self.size]
         # The end is left out: no word of a text ends the sentence.
@@ -139,8 +142,18 @@ def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: in
                 minloglevel=2,
             )
     except RuntimeError as error:
-        reason = str(error).splitlines()[-1]
-        raise UserError(f"no vocabulary of {size} units can be made of {text}: {reason}; ask for fewer") from None
+        raise UserError(f"no vocabulary of {size} units can be made of {text}: {_reason(str(error))}") from None
+
+
+def _reason(error: str) -> str:
+    """Returns what SentencePiece's error means, and what to do."""
+    if found := re.search(r"required_chars\. \d+ vs (\d+)", error):
+        return f"its characters alone are {found[1]}; ask for more"
+    if found := re.search(r"too high .* <= (\d+)", error):
+        return f"its words have no more than {found[1]} parts; ask for so many or fewer"
+    if "sentences_.empty()" in error or "all_chars_count" in error:
+        return "it has no words; give a text that has"
+    return error.splitlines()[-1]
 
 
 def _read_dictionary(path: Path, content: bytes) -> dict[str, int]:

@@ -26,6 +26,7 @@ import re
 import signal
 import stat
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -49,6 +50,7 @@ class Hunk(NamedTuple):
     place: int
     old: list[bytes]
     new: list[bytes]
+    added: list[bytes]
 
 
 class Change(NamedTuple):
@@ -94,13 +96,21 @@ class File(NamedTuple):
         """How many of its changes it has: by its id or, if it has drifted, by the lines that are in it."""
         if not self.has_drifted:
             return self.ids.index(blob_id(self.text))
-        text = b"\n" + self.text
-        for k, change in enumerate(self.changes):
-            for hunk in change.hunks:
-                _, there, text = text.partition(b"\n" + b"\n".join(hunk.new).strip(b"\n"))
-                if not there:
-                    return k
-        return len(self.changes)
+        whole = [self._has(self.changes[: k + 1]) for k in range(len(self.changes))]
+        return [*whole, False].index(False)
+
+    @property
+    def most(self) -> int:
+        """Up to which of its changes it has something, which is more than `count` if they were edited."""
+        if not self.has_drifted:
+            return self.count
+        begun = [any(self._has([change._replace(hunks=[h])]) for h in change.hunks) for change in self.changes]
+        return max((k for k, there in enumerate(begun, 1) if there), default=0)
+
+    def _has(self, changes: list[Change]) -> bool:
+        """Whether all lines that the changes add are there, wherever, but for empty ones."""
+        added = [line for change in changes for hunk in change.hunks for line in hunk.added if line]
+        return not Counter(added) - Counter(self.text.split(b"\n"))
 
     def count_in(self, patches: list[str]) -> int:
         """Returns how many of its changes these patches make."""
@@ -138,8 +148,8 @@ def parse_patch(name: str, text: bytes) -> list[Change]:
         places = re.findall(rf"^Where: {re.escape(path)}: (.+)$", message.decode(), flags=re.M)
         hunks = []
         for line_number, body in zip(pairs[::2], pairs[1::2]):
-            old, new = (re.findall(rb"^[ %s](.*)$" % sign, body, flags=re.M) for sign in (b"-", b"+"))
-            hunks.append(Hunk(int(line_number) - bool(old), old, new))  # Without old lines, it is the line before.
+            old, new, added = (re.findall(rb"^[%s](.*)$" % signs, body, flags=re.M) for signs in (b" -", b" +", b"+"))
+            hunks.append(Hunk(int(line_number) - bool(old), old, new, added))  # Without old, it is the line before.
         changes.append(Change(name, path, old_id, new_id, hunks, places))
     return changes or _damaged(name, "it has no diff")
 
@@ -212,6 +222,8 @@ def describe(files: list[File], series: Series) -> str:
     for k in range(len(series.patches) + 1):
         if all(file.count == file.count_in(series.patches[:k]) for file in files):
             state = f"applied {k} of {len(series.patches)}" if k else "pristine"
+    if any(file.count < file.most for file in files):
+        state = "drifted: a part of the patches is there"
     return f"{series.name}: {state}"
 
 
@@ -290,7 +302,7 @@ def change_tree(command: str, files: list[File], series: Series, through: str | 
     after, report, by_hand = [], [], []
     for file in files:
         k = file.count_in(series.patches[:goal])
-        steps = file.changes[k : file.count][::-1] if undo else file.changes[file.count : k]
+        steps = file.changes[k : file.most][::-1] if undo else file.changes[file.count : k]
         if file.has_drifted:
             if steps or file.ids[k] == ABSENT:
                 by_hand.append(explain_drift(file, undo))

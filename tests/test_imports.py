@@ -30,7 +30,8 @@ NMT = {
     "scoring": {"data", "vocab"},
     "training": {"checkpoints", "config", "data", "errors", "files", "interruption", "metrics", "progress", "update"},
     "update": {"affine", "config", "data"},
-    "export": {"data", "errors", "search", "vocab"},
+    "export": {"data", "errors", "files", "search", "vocab"},
+    "streams": {"errors", "files"},
     "nematus": {"checkpoints", "config", "errors"},
     "system": {"checkpoints", "config", "errors", "export", "files", "rnnsearch", "vocab"},
 }

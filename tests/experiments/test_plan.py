@@ -6,6 +6,7 @@ import pytest
 from experiments import plan
 from experiments.plan import Run, all_runs, read_rows
 from experiments.row import Row
+from nmt.errors import UserError
 from nmt.normalization import KINDS
 
 
@@ -45,7 +46,7 @@ def test_rows_that_are_added_follow_those_of_table_2(add):
 )
 def test_names_are_those_of_one_row_and_of_no_kind(name, said, add):
     add(name)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(UserError, match=said):
         read_rows()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.data import TrainingData, ValidationData, bucket_widths, encode_pairs, in_portions, map_by_length
+from nmt.data import LONGEST, TrainingData, ValidationData, bucket_widths, encode_pairs, in_portions, map_by_length
 from nmt.errors import UserError
 from nmt.text import ParallelText
 
@@ -96,6 +96,17 @@ def test_validation_covers_all_pairs(write_lines, vocabulary):
     data = ValidationData(text, vocabulary, vocabulary, batch_size=2)
     assert data.references == lines
     assert sum(float(tf.reduce_sum(batch.target_mask)) for batch in data.batches) == 4 + 2 + 3
+
+
+def test_validation_leaves_out_what_would_take_all_memory(write_lines, vocabulary):
+    long = "a " * LONGEST
+    text = ParallelText(write_lines("a", ["a", long, f"{long}b"]), write_lines("b", [long, f"{long}b", "a"]))
+    data = ValidationData(text, vocabulary, vocabulary, batch_size=2)
+    assert (data.too_long, [batch.source.shape[0] for batch in data.batches]) == (2, [1])
+    assert len(data.sources) == len(data.references) == 3
+    text = ParallelText(write_lines("a", [f"{long}b"]), write_lines("b", ["a"]))
+    with pytest.raises(UserError, match="all pairs for validation have more than 1000 tokens"):
+        ValidationData(text, vocabulary, vocabulary, batch_size=2)
 
 
 def test_map_by_length_keeps_the_order_and_groups_by_length():

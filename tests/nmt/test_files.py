@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from nmt.errors import UserError
-from nmt.files import use_alone, write_aside
+from nmt.files import beside, use_alone, write_aside
 
 WAIT = """
 import pathlib, sys
@@ -31,6 +31,22 @@ def test_a_mistake_while_writing_leaves_what_was_there(tmp_path):
     with pytest.raises(ZeroDivisionError), write_aside(tmp_path / "text") as file:
         file.write(str(1 / 0))
     assert not list(tmp_path.iterdir())
+
+
+def test_what_others_call_part_stays(tmp_path):
+    (tmp_path / "text.part").write_text("mine")
+    with write_aside(tmp_path / "text") as one, write_aside(tmp_path / "text") as two:
+        one.write("one")
+        two.write("two")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"text": "one", "text.part": "mine"}
+
+
+def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
+    beside(tmp_path / "last.npz").write_text("half")
+    (tmp_path / "mine.part").write_text("mine")
+    with use_alone(tmp_path):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "mine.part"]
 
 
 def test_a_directory_is_used_by_one_and_free_when_that_one_is_killed(tmp_path):

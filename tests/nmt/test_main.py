@@ -1,9 +1,15 @@
 """The commands, from text to translation, and what they say to mistakes."""
 
 import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+import nmt.training
 
 LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
 
@@ -78,6 +84,64 @@ def test_a_training_goes_on_with_the_same_options_only(train):
     status, _, said = train("--learning_rate", 0.5, "--maxlen", 7)
     assert status == 2
     assert "begun with other values of maxlen, learning_rate" in said
+
+
+def test_a_training_goes_on_with_the_same_files_wherever_they_are(train, write_lines):
+    assert train()[0] == 0
+    write_lines("moved.en", LINES)
+    gone = ["--dictionaries", "gone/source.model", "gone/target.model"]  # the training has its own copies
+    status, _, said = train("--finish_after", 4, "--source_dataset", "moved.en", *gone)
+    assert (status, "stopped after update 4" in said) == (0, True)
+    write_lines("moved.en", LINES[::-1])
+    status, _, said = train("--finish_after", 6, "--source_dataset", "moved.en")
+    assert status == 2
+    assert "model holds a training begun with other contents of source_dataset; give the same" in said
+
+
+def test_a_training_without_its_best_model_says_so(train, tmp_path, monkeypatch):
+    falling = (SimpleNamespace(score=score) for score in (2.0, 1.0))
+    monkeypatch.setattr(nmt.training, "bleu", lambda *_: next(falling))
+    assert "kept in model/best.npz" in train("--finish_after", 4)[2]
+    (tmp_path / "model" / "best.npz").unlink()
+    status, _, said = train("--finish_after", 4)
+    assert (status, "after update 2, but there is no model/best.npz" in said) == (0, True)
+
+
+def test_what_is_in_logs_stays(train, tmp_path):
+    (tmp_path / "model" / "logs").mkdir(parents=True)
+    (tmp_path / "model" / "logs" / "notes").write_text("mine")
+    for _ in range(2):
+        assert train()[0] == 0
+    names = [path.name for path in (tmp_path / "model" / "logs").iterdir()]
+    assert sorted(name.split(".")[0] for name in names) == ["events", "notes"]
+
+
+def test_a_directory_of_which_nothing_came_is_not_left(train, tmp_path):
+    status, _, said = train("--valid_source_dataset", "nowhere")
+    assert status == 2
+    assert "the text nowhere is not there; give a text file" in said
+    assert not (tmp_path / "model").exists()
+
+
+def test_output_goes_into_a_pipe_and_through_a_link(run, trained, tmp_path):
+    (tmp_path / "text").write_text("a b\n")
+    assert run("translate", "-m", "model", "-i", "text", "-o", "plain")[0] == 0
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "link").symlink_to("file")
+    read = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE)
+    assert run("translate", "-m", "model", "-i", "text", "-o", "pipe")[0] == 0
+    expected = (tmp_path / "plain").read_bytes()
+    assert read.communicate(timeout=60)[0] == expected
+    assert (tmp_path / "pipe").is_fifo()
+    assert run("translate", "-m", "model", "-i", "text", "-o", "link")[0] == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == expected
+
+
+def test_standard_streams_that_are_closed(run, trained, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run("translate", "-m", "model")[::2] == (2, "nmt: standard input is closed; give --input FILE\n")
 
 
 def test_options_of_a_file_give_way_to_the_command_line(train, tmp_path):

@@ -45,7 +45,7 @@ def test_as_a_command(tmp_path, capsys, monkeypatch):
     ("references", "said"),
     [
         (b"one\n", "there are 2 translations and 1 references"),
-        (None, "there is no text file"),
+        (None, "is not there; give a text file"),
         (b"a\n\xff\n", "references, line 2 is not UTF-8"),
     ],
 )

@@ -121,6 +121,19 @@ def test_options_that_are_not_supported(tmp_path, option, value):
         read_config(write_options(tmp_path / "options.json", **{option: value}))
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"source_vocab_sizes": [50, 50]}, "there are 2 source vocabulary sizes; only one is supported"),
+        ({"source_vocab_sizes": []}, "there are 0 source vocabulary sizes"),
+        ({"dictionaries": [1, 2]}, "give --dictionaries SOURCE TARGET"),
+    ],
+)
+def test_options_of_the_wrong_shape(tmp_path, option, said):
+    with pytest.raises(UserError, match=said):
+        read_config(write_options(tmp_path / "options.json", **option))
+
+
 @pytest.mark.parametrize("kind", [name for name in ("rmsnorm", "prmsnorm", "a new one") if name not in KINDS])
 def test_kinds_that_this_tree_lacks_name_the_patch_command(tmp_path, kind):
     path = write_options(tmp_path / "options.json", use_layer_norm=True, layer_normalization_type=kind)

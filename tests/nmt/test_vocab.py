@@ -76,9 +76,18 @@ def test_size_is_for_dictionaries_only(tmp_path, write_lines):
         load_vocabulary(tmp_path / "a.model", size=5)
 
 
-def test_too_many_units_are_refused_and_nothing_is_written(tmp_path, write_lines):
-    with pytest.raises(UserError, match="ask for fewer"):
-        train_sentencepiece(write_lines("text", ["abc", "cab"]), tmp_path / "a.model", 500)
+@pytest.mark.parametrize(
+    ("lines", "size", "said"),
+    [
+        (["abc", "cab"], 500, r"have no more than \d+ parts; ask for so many or fewer"),
+        (["abcdefghij"], 5, r"its characters alone are \d+; ask for more"),
+        ([""], 5, "it has no words"),
+        (["", " "], 5, "it has no words"),
+    ],
+)
+def test_a_size_that_cannot_be_is_refused_and_nothing_is_written(tmp_path, write_lines, lines, size, said):
+    with pytest.raises(UserError, match=said):
+        train_sentencepiece(write_lines("text", lines), tmp_path / "a.model", size)
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 

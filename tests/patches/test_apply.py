@@ -162,6 +162,28 @@ def test_refuses_in_one_line_and_writes_nothing(project, name, command):
     assert project.snapshot() == before
 
 
+# What somebody edits, and the first patch that adds it, if any does.
+EDITS = {b"The kinds": 0, b"EPSILON = 1e-5": 0, b"    return layer\n": 0, b"def _rmsnorm": 1, b"PARTIAL =": 2}
+
+
+@pytest.mark.parametrize(
+    ("applied", "edited"), [(k, edited) for edited, first in EDITS.items() for k in range(first, len(NAMES) + 1)]
+)
+def test_patches_in_a_file_that_was_edited_are_neither_forgotten_nor_made_up(project, applied, edited):
+    for name in NAMES[:applied]:
+        project.apply("apply", "--through", name, check=True)
+    edit(FILE, (edited, b"# mine " + edited))(project)
+    status = project.apply("status")
+    assert status.returncode == 2
+    theirs = EDITS[edited] > 0
+    state = f"applied {applied} of {len(NAMES)}" if applied else "pristine"
+    assert ("drifted: a part of the patches is there" if theirs else f"nmt: {state}\n") in status.stdout
+    for command, complete in (("apply", applied == len(NAMES)), ("revert", applied == 0)):
+        result = project.apply(command)
+        nothing = complete and not theirs
+        assert (result.returncode, "nothing to do" in result.stdout) == ((0, True) if nothing else (2, False))
+
+
 def test_drift_names_the_file_the_id_found_and_the_ids_expected(project):
     known = [blob_id(project.file.read_bytes())[:12]]
     for name in NAMES:
