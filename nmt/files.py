@@ -70,9 +70,10 @@ def use_alone(directory: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            if new and os.listdir(directory) == [_LOCK]:  # nothing came of it
-                (directory / _LOCK).unlink()
-                directory.rmdir()
+            with contextlib.suppress(OSError):
+                if new and os.listdir(directory) == [_LOCK]:  # nothing came of it
+                    (directory / _LOCK).unlink()
+                    directory.rmdir()
 
 
 def _sync_directory(directory: Path) -> None:

@@ -64,7 +64,7 @@ class DictionaryVocabulary(tf.Module):
     Args:
         path: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0 and `UNK` (or `<UNK>`) its own.
         size: Words with an id of at least `size` count as unknown, and an id without a word decodes to the unknown
-            word; `None` is the number of words.
+            word, which must be among them; `None` is the number of words.
     """
 
     def __init__(self, path: Path, size: int | None = None):
@@ -76,7 +76,9 @@ class DictionaryVocabulary(tf.Module):
         words = sorted(ids, key=ids.get)
         unknown = ids.get("UNK", ids.get("<UNK>"))
         if unknown >= self.size:
-            raise UserError(f"{path} has the unknown word at id {unknown}, so a size of {self.size} is without it")
+            raise UserError(
+                f"{path} has its unknown word at id {unknown}, so a size of {self.size} lacks it; give a larger one"
+            )
         unused = [words[unknown]] * (self.size - len(words))
         words = words[: self.size]
         # The end is left out: no word of a text ends the sentence.

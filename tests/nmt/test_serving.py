@@ -204,3 +204,11 @@ def test_what_is_saved_is_nothing_but_tensorflow_and_the_tokenizer(vocabularies,
     assert foreign == {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
     assert not [name for name in operations if "PyFunc" in name or name in ("WriteFile", "PrintV2")]
     assert not [node.name for node in (*nodes, *functions) if node.attr["_XlaMustCompile"].b]
+
+
+@pytest.mark.parametrize("lines", [[b"Ein Haus", b"a\xff", b""] * 30, []], ids=["two batches", "nothing"])
+def test_the_example_serves_any_lines(saved_model, translator, lines):
+    command = [sys.executable, Path(__file__).parents[2] / "examples" / "serve.py", saved_model]
+    run = subprocess.run(command, input=b"".join(line + b"\n" for line in lines), capture_output=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.decode().split("\n")[:-1] == translator.best(lines)

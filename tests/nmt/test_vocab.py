@@ -70,6 +70,13 @@ def test_refused(tmp_path, name, content, said):
         load_vocabulary(tmp_path / name)
 
 
+def test_a_size_without_the_unknown_word_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text('{"eos": 0, "a": 1, "b": 2, "UNK": 3}')
+    assert load_vocabulary(tmp_path / "a.json", size=4).size == 4
+    with pytest.raises(UserError, match="its unknown word at id 3, so a size of 3 lacks it; give a larger one"):
+        load_vocabulary(tmp_path / "a.json", size=3)
+
+
 def test_size_is_for_dictionaries_only(tmp_path, write_lines):
     train_sentencepiece(write_lines("text", ["abc", "cab"]), tmp_path / "a.model", 8)
     with pytest.raises(UserError, match=r"for \.json dictionaries only"):
