@@ -276,6 +276,8 @@ def _not_negative(text: str) -> float:
 def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # and not ignored, as of a job in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # end as by Ctrl-C, so that nothing half-written is left
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     arguments = _parser().parse_args()
     run = arguments.run
     del arguments.run

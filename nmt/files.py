@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import IO
 from .errors import UserError
 
 _LOCK = "lock"
-_PART = ".part"
+_BESIDE = re.compile(r"\..+\.[0-9a-f]{8}\.part")
 
 
 @contextlib.contextmanager
@@ -26,6 +27,7 @@ def write_aside(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
         with aside.open(mode.replace("w", "x"), **text) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # as long as it is written to
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -40,19 +42,20 @@ def write_aside(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 
 def beside(path: Path) -> Path:
     """Returns a name in the same directory that nobody has, for what is to take the name of `path` when it is whole."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{_PART}")
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
 
 
 @contextlib.contextmanager
 def use_alone(directory: Path) -> Iterator[None]:
     """Makes a directory, if need be, and keeps others out of it. The kernel ends that when this process ends.
 
-    What a process that was killed had begun to write is removed.
+    Files that a process was writing there when it was killed are removed.
 
     Raises:
         UserError: Another process uses it, or it cannot be written to.
     """
     new = not directory.exists()
+    in_use = UserError(f"{directory} is in use by another training; wait for it, or give another directory")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / _LOCK).open("a")
@@ -62,11 +65,10 @@ def use_alone(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(
-                f"{directory} is in use by another training; wait for it, or give another directory"
-            ) from None
-        for left in directory.glob(f".*{_PART}"):
-            left.unlink()
+            raise in_use from None
+        if not os.fstat(lock.fileno()).st_nlink:  # another has just removed it, as nothing came of its training
+            raise in_use
+        _remove_abandoned(directory)
         try:
             yield
         finally:
@@ -74,6 +76,15 @@ def use_alone(directory: Path) -> Iterator[None]:
                 if new and os.listdir(directory) == [_LOCK]:  # nothing came of it
                     (directory / _LOCK).unlink()
                     directory.rmdir()
+
+
+def _remove_abandoned(directory: Path) -> None:
+    """Removes the files that nobody writes any more, and that have not got their names."""
+    for left in directory.iterdir():
+        if _BESIDE.fullmatch(left.name) and left.is_file():
+            with contextlib.suppress(OSError), left.open() as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
 
 
 def _sync_directory(directory: Path) -> None:

@@ -84,7 +84,10 @@ def open_system(config: Config, directory: Path) -> System:
         return build_system(config, tuple(map(Path, config.dictionaries)))
     begun = make_config(read_options(directory / "config.json"))
     given = {name: value for name, value in vars(config).items() if name not in (*STOPPING, *FILES)}
-    _refuse([name for name, value in given.items() if value != getattr(begun, name)], "values", directory)
+    changed = [name for name, value in given.items() if value != getattr(begun, name)]
+    if _vocabularies(config, directory) != _vocabularies(begun, directory):
+        changed.append("dictionaries")  # of another kind
+    _refuse(changed, "values", directory)
     return build_system(config, _vocabularies(config, directory))
 
 
@@ -94,12 +97,12 @@ def save_system(system: System, directory: Path) -> None:
     Raises:
         UserError: A training found there was begun with files of other content.
     """
-    digests = _digests(system.config)
-    if (directory / LAST).exists():
-        begun = read_options(directory / "files.json")
+    digests, path = _digests(system.config), directory / "files.json"
+    if (directory / LAST).exists() and path.exists():
+        begun = read_options(path)
         _refuse([name for name in digests if digests[name] != begun.get(name)], "contents", directory)
     else:
-        with write_aside(directory / "files.json") as file:
+        with write_aside(path) as file:
             file.write(json.dumps(digests, indent=2) + "\n")
         for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
             with write_aside(copy, "wb") as file:

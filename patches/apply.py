@@ -104,8 +104,14 @@ class File(NamedTuple):
         """Up to which of its changes it has something, which is more than `count` if they were edited."""
         if not self.has_drifted:
             return self.count
-        begun = [any(self._has([change._replace(hunks=[h])]) for h in change.hunks) for change in self.changes]
-        return max((k for k, there in enumerate(begun, 1) if there), default=0)
+        here, before, most = Counter(self.text.split(b"\n")), Counter(), 0
+        for k, change in enumerate(self.changes, 1):
+            # Every change names a norm in some lines that it adds; others of its lines may be anybody's.
+            named = Counter(line for hunk in change.hunks for line in hunk.added if b"norm" in line.lower())
+            if any(here[line] > before[line] for line in named):
+                most = k
+            before += named
+        return most
 
     def _has(self, changes: list[Change]) -> bool:
         """Whether all lines that the changes add are there, wherever, but for empty ones."""

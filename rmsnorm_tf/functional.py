@@ -141,13 +141,17 @@ def _inverse_rms(equation, x, wide, square_sum, branches):
         return tf.cast(u, wide.dtype)
     fits = tf.stop_gradient(total) <= total.dtype.max  # stopped, as nested accumulators fail at comparisons in a graph
 
-    def rescued():
+    def again():
         # Cast x once more: if `wide` went into a branch, XLA would write all of it to memory in every case.
-        factor = tf.where(fits, tf.ones([], wide.dtype), _SHRINK[wide.dtype])
-        shrunk = plain_square_sum(tf.cast(_head(equation, x), wide.dtype) * factor, equation.axes)
-        return tf.where(fits, u, factor * _inverse_root(equation, wide, shrunk, factor))
+        head, shrink = tf.cast(_head(equation, x), wide.dtype), _SHRINK[wide.dtype]
+        # Not times a factor for each row, which XLA would take out of the sum.
+        shrunk = plain_square_sum(tf.where(fits, head, head * shrink), equation.axes)
+        factor = tf.where(fits, tf.ones([], wide.dtype), shrink)
+        return factor * _inverse_root(equation, wide, shrunk, factor)
 
-    return tf.cond(tf.reduce_all(fits), lambda: u, rescued) if branches else rescued()
+    if not branches:
+        return again()  # alone, as derivatives of a u that is not taken would be infinite times zero
+    return tf.cond(tf.reduce_all(fits), lambda: u, lambda: tf.where(fits, u, again()))
 
 
 def _inverse_root(equation, wide, total, factor=1.0):

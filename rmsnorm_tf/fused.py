@@ -63,7 +63,8 @@ def rms_norm(
             only. None (default) takes all.
         epsilon: Added to the mean square. Default: 1e-6.
         fused: True compiles with XLA, once for every new shape; False never does, which TFLite and
-            ONNX need. None (default) compiles large inputs of a static shape.
+            ONNX need, and a tape around a forward accumulator in eager mode. None (default) compiles
+            large inputs of a static shape, and in eager mode shapes that come again.
 
     Returns:
         A tensor of the shape and dtype of `x`.

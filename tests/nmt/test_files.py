@@ -43,10 +43,15 @@ def test_what_others_call_part_stays(tmp_path):
 
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
     beside(tmp_path / "last.npz").write_text("half")
-    (tmp_path / "mine.part").write_text("mine")
-    with use_alone(tmp_path):
-        pass
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "mine.part"]
+    beside(tmp_path / "exported").mkdir()
+    (tmp_path / ".mine.part").write_text("mine")
+    with write_aside(tmp_path / "translations") as file:
+        with use_alone(tmp_path):
+            pass
+        file.write("of another process")
+    names = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
+    assert names == [".mine.part", "lock", "translations"]
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_a_directory_is_used_by_one_and_free_when_that_one_is_killed(tmp_path):

@@ -176,6 +176,21 @@ def test_standard_input_is_translated_as_it_comes_until_ctrl_c(start, trained, t
     assert "Traceback" not in (tmp_path / "errors").read_text()
 
 
+def test_sigterm_leaves_nothing_half_written(start, trained, tmp_path):
+    os.mkfifo(tmp_path / "input")
+    process = start(tmp_path, ["translate", "-m", "model", "-o", "translations"], ("input", os.devnull, "errors"))
+    with (tmp_path / "input").open("wb", buffering=0) as text:
+        text.write(b"a b\n")
+        while not any(path.stat().st_size for path in tmp_path.glob(".translations.*.part")):
+            time.sleep(0.05)
+            assert process.is_alive()
+        os.kill(process.pid, signal.SIGTERM)
+        process.join()
+    assert process.exitcode == 128 + signal.SIGTERM
+    assert not list(tmp_path.glob("*translations*")) + list(tmp_path.glob(".*"))
+    assert "Traceback" not in (tmp_path / "errors").read_text()
+
+
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to see what a process has loaded")
 def test_ctrl_c_is_quiet_also_while_tensorflow_is_loaded(trained, tmp_path):
     command = [sys.executable, "-m", "nmt", "translate", "-m", tmp_path / "model"]

@@ -112,24 +112,28 @@ MODES = {"eager": lambda f: f, "graph": tf.function, "XLA": lambda f: tf.functio
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("fused", PATHS)
-def test_forward_mode(fused, mode):
+@pytest.mark.parametrize("size", [1.0, 1e160])  # of which squares overflow
+def test_forward_mode(size, fused, mode):
     x, tangent, dy = tf.unstack(np.random.default_rng(0).normal(size=(3, 2, 8)))
+    scale = tf.cos(x[0])
 
     def normalize(x, fused=fused):
-        return rms_norm(x, tf.cos(x[0]), partial=0.5, fused=fused)
+        return rms_norm(x, scale, partial=0.5, epsilon=1e-30, fused=fused)
 
-    def agrees(function, expected):
-        np.testing.assert_allclose(MODES[mode](function)(x), expected, rtol=1e-10, atol=1e-12)
+    def agrees(function, expected, power):
+        """Compares with what is expected for a size of 1; of the size, the function has this power as a factor."""
+        actual = MODES[mode](function)(x * size) / size**power
+        np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
 
-    plain = functools.partial(normalize, fused=False)  # of which two derivatives are compared with differences above
-    by_difference = (normalize(x + 1e-6 * tangent) - normalize(x - 1e-6 * tangent)) / 2e-6
-    first = forwards(normalize, tangent)
-    np.testing.assert_allclose(MODES[mode](first)(x), by_difference, rtol=1e-7, atol=1e-8)
+    # Derivatives by reverse mode, which are compared with differences above.
+    plain = functools.partial(normalize, fused=False)
+    first = forwards(normalize, tangent * size)
     second = backwards(backwards(plain, dy), tangent)(x)
-    agrees(forwards(backwards(normalize, dy), tangent), second)
+    agrees(lambda x: tf.reduce_sum(dy * first(x)), tf.reduce_sum(backwards(plain, dy)(x) * tangent), 0)
+    agrees(forwards(backwards(normalize, dy), tangent * size), second, -1)
     if not (fused and mode == "eager"):  # TensorFlow does not differentiate the tangent of a function
-        agrees(backwards(first, dy), second)
-    agrees(lambda x: tf.reduce_sum(dy * forwards(first, tangent)(x)), tf.reduce_sum(second * tangent))
+        agrees(backwards(first, dy), second, -1)
+    agrees(lambda x: tf.reduce_sum(dy * forwards(first, tangent * size)(x)), tf.reduce_sum(second * tangent), 0)
 
 
 @pytest.mark.parametrize("fused", PATHS)
