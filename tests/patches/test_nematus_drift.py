@@ -57,6 +57,18 @@ def test_lines_put_in_by_hand_count_and_have_to_be_taken_out_by_hand(v03):
     assert not (v03.root / MODULE).exists()
 
 
+def test_lines_of_a_patch_that_were_edited_are_left_with_all_that_they_need(v03):
+    v03.apply("apply")
+    file = v03.root / "nematus/layers.py"
+    assert b"import rmsnorm\n" in file.read_bytes()
+    file.write_bytes(file.read_bytes().replace(b"import rmsnorm\n", b"import rmsnorm  # mine\n"))
+    before = v03.snapshot()
+    assert "drifted: a part of the patches is there" in v03.apply("status").stdout
+    refused = v03.apply("revert")
+    assert (refused.returncode, "by hand take out" in refused.stderr) == (2, True)
+    assert v03.snapshot() == before
+
+
 def test_equal_lines_for_two_places_have_to_be_there_twice(patches, tmp_path):
     tree = Tree(patches, tmp_path / "tree", "master")
     file = tree.root / "nematus/transformer_blocks.py"
