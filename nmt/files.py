@@ -81,7 +81,7 @@ def use_alone(directory: Path) -> Iterator[None]:
 def _remove_abandoned(directory: Path) -> None:
     """Removes the files that nobody writes any more, and that have not got their names."""
     for left in directory.iterdir():
-        if _BESIDE.fullmatch(left.name) and left.is_file():
+        if _BESIDE.fullmatch(left.name):
             with contextlib.suppress(OSError), left.open() as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 left.unlink()

@@ -96,6 +96,16 @@ def test_a_training_goes_on_with_the_same_files_wherever_they_are(train, write_l
     status, _, said = train("--finish_after", 6, "--source_dataset", "moved.en")
     assert status == 2
     assert "model holds a training begun with other contents of source_dataset; give the same" in said
+    other_kind = ["--dictionaries", "words.json", "words.json"]
+    assert "begun with other values of dictionaries" in train("--finish_after", 6, *other_kind)[2]
+
+
+def test_a_training_of_which_the_digests_are_gone_goes_on_and_has_them_again(train, tmp_path):
+    assert train()[0] == 0
+    digests = (tmp_path / "model" / "files.json").read_bytes()
+    (tmp_path / "model" / "files.json").unlink()
+    assert train("--finish_after", 4)[0] == 0
+    assert (tmp_path / "model" / "files.json").read_bytes() == digests
 
 
 def test_a_training_without_its_best_model_says_so(train, tmp_path, monkeypatch):
