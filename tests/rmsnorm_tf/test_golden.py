@@ -1,0 +1,39 @@
+"""Models that were saved by earlier versions load, and compute what they computed."""
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import rmsnorm_tf
+from tests.rmsnorm_tf.golden import FOLDER, LAYERS
+
+FILES = sorted(path.stem for path in FOLDER.glob("*.keras"))
+
+
+@functools.cache
+def load(name):
+    return keras.models.load_model(FOLDER / f"{name}.keras")
+
+
+def test_every_entry_has_its_files():
+    """`python -m tests.rmsnorm_tf.golden` writes what is missing."""
+    assert sorted(path.stem for path in FOLDER.glob("*.npz")) == FILES
+    assert set(LAYERS) <= set(FILES)
+
+
+def test_every_public_layer_has_a_file():
+    saved = {type(part).__name__ for name in FILES for part in tf.train.TrackableView(load(name)).descendants()}
+    public = {name for name in rmsnorm_tf.__all__ if isinstance(getattr(rmsnorm_tf, name), type)}
+    assert public <= saved
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_saved_model_computes_what_it_computed(name):
+    model, data = load(name), np.load(FOLDER / f"{name}.npz")
+    tolerance = 5e-3 if model.layers[-1].dtype_policy.name == "mixed_bfloat16" else 2e-6
+    expected = data["y"]
+    actual = tf.cast(model(data["x"]), tf.float32)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * np.max(np.abs(expected)))
