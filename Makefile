@@ -72,11 +72,13 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/recurrent.py
 	$(BIN)/python benchmarks/convert.py
 
-# The paper's translation experiments: on demo, multi30k, or the files in a folder. It goes on where it was ended.
-DATA ?= demo
+# The experiments of the papers: TASK is a folder of experiments/, DATA a name that the task knows or a folder of files.
+# An interrupted run continues.
+TASK ?= translation
+DATA ?=
 
 reproduce: .venv/installed
-	$(BIN)/python -m experiments "$(DATA)"
+	$(BIN)/python -m experiments --task "$(TASK)" "$(DATA)"
 
 # The insertions into Nematus too when there is a clone of it: NEMATUS=/path/to/clone make patches
 patches: .venv/installed

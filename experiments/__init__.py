@@ -1,6 +1,5 @@
-"""The paper's translation experiments on the patched baseline: `python -m experiments [DATA]` trains and reports.
+"""The experiments of the papers: a folder for each task, and `reporting` for what all of them share.
 
-A batch of work flows one way: `plan` reads what there is to train (`rows/`) and on what (`corpora/`), `runs` trains one
-row and leaves a log of it, `activations`, `timing`, `invariance` and `significance` measure what is no training,
-`sections/` make a table and a plot of each of these, and `report` writes them down.
+`python -m experiments --task TASK [DATA]` trains what is not trained yet, measures, and writes a report. A folder is a
+task if it has a `task.py`; see `README.md`.
 """

@@ -36,10 +36,12 @@ NMT = {
     "system": {"checkpoints", "config", "errors", "export", "files", "rnnsearch", "vocab"},
 }
 
-# What runs in the patched copy of the baseline; the rest of the experiments knows nmt as commands, and shares with it
-# what has to do with files and users, and how translations are compared.
-IN_THE_COPY = {"activations", "recentre"}
+# The experiments know nmt as commands. They share with it errors, files, and how translations are compared.
 SHARED = {"nmt.errors", "nmt.files", "nmt.metrics", "nmt.text"}
+# Runs in the patched copy of the baseline, and so may import all of it.
+INSIDE = "experiments/translation/inside"
+# Which other folders of experiments each of them may import. A new task may import `reporting`.
+EXPERIMENTS = {"reporting": set(), "invariance": {"reporting"}, "translation": {"reporting", "invariance"}}
 
 
 def imports(path):
@@ -81,19 +83,47 @@ def test_rmsnorm_tf(path):
         assert siblings(path) <= set(LAYER[: LAYER.index(path.stem)])
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.py")), ids=lambda path: path.stem)
+def files_of_experiments():
+    return sorted(path for path in (ROOT / "experiments").rglob("*.py") if "logs" not in path.parts)
+
+
+def absolute_imports(path):
+    """Returns the full names of all modules that a file imports, relative imports resolved."""
+    package = path.relative_to(ROOT).parent.parts
+    found = set()
+    for level, module, names in imports(path):
+        above = package[: len(package) - level + 1] if level else ()
+        found.add(".".join([*above, *([module] if module else names[:1])]))
+    return found
+
+
+def test_every_folder_of_experiments_is_seen():
+    folders = {path.relative_to(ROOT / "experiments").parts[0] for path in files_of_experiments()}
+    assert EXPERIMENTS.keys() <= folders
+    assert any(path.is_relative_to(ROOT / INSIDE) for path in files_of_experiments())
+
+
+@pytest.mark.parametrize("path", files_of_experiments(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_experiments(path):
-    absolute = {module for level, module, _ in imports(path) if level == 0}
-    of_nmt = {module for module in absolute if module.partition(".")[0] == "nmt"}
-    assert bool(of_nmt - SHARED) == (path.stem in IN_THE_COPY)
+    imported = absolute_imports(path)
+    of_nmt = {module for module in imported if module.partition(".")[0] == "nmt"}
+    assert of_nmt <= SHARED or path.is_relative_to(ROOT / INSIDE)
+    folder = path.relative_to(ROOT / "experiments").parts[0]
+    if not folder.endswith(".py"):
+        others = {module.split(".")[1] for module in imported if module.startswith("experiments.")} - {folder}
+        assert others <= EXPERIMENTS.get(folder, {"reporting"})
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "experiments" / "sections").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in files_of_experiments() if {"sections", "section.py", "reporting"} & set(path.parts)],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
 def test_sections(path):
-    """They are made of what was measured, and measure nothing; plots are drawn without pyplot's global state."""
-    modules = [module for level, module, _ in imports(path) if level == 0]
-    assert not {module.partition(".")[0] for module in modules} & {"nmt", "keras", "tensorflow"}
-    assert "matplotlib.pyplot" not in modules
+    """They read measurements and measure nothing. Plots are drawn without the global state of pyplot."""
+    imported = absolute_imports(path)
+    assert not {module.partition(".")[0] for module in imported} & {"nmt", "keras", "tensorflow"}
+    assert "matplotlib.pyplot" not in imported
 
 
 @pytest.mark.parametrize("folder", ["nmt", "rmsnorm_tf", "patches", "experiments"])

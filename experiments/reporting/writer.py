@@ -1,0 +1,85 @@
+"""Writes sections down: report.md, report.html, which holds its pictures, report.json, and a PNG for each section."""
+
+import base64
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import markdown
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from .section import Section
+
+_DOTS_PER_INCH = 120
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+body {{ max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 sans-serif; color: #222 }}
+table {{ display: block; overflow-x: auto; border-collapse: collapse; font-size: 0.9rem }}
+th, td {{ padding: 0.3rem 0.7rem; border-bottom: 1px solid #ccc; text-align: right }}
+th:first-child, td:first-child {{ text-align: left }}
+img {{ max-width: 100% }}
+</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def write_report(folder: Path, title: str, about: Sequence[str], facts: dict[str, Any], sections: Sequence[Section]):
+    """Writes a report; it replaces the folder when all of it is written.
+
+    Args:
+        folder: Where its files go. What was there is removed.
+        title: Of the whole.
+        about: Paragraphs before the first section, in Markdown.
+        facts: What the JSON holds besides the sections.
+        sections: What is reported, in order.
+    """
+    aside = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    for section in sections:
+        figure = Figure()
+        FigureCanvasAgg(figure)
+        section.plot(figure)
+        figure.savefig(aside / f"{section.name}.png", dpi=_DOTS_PER_INCH)
+    text = "\n\n".join([f"# {title}", *about, *map(_markdown, sections)]) + "\n"
+    found = {**facts, "sections": {section.name: _data(section) for section in sections}}
+    (aside / "report.md").write_text(text, encoding="utf-8")
+    (aside / "report.html").write_text(_html(title, text, aside), encoding="utf-8")
+    (aside / "report.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    aside.rename(folder)
+
+
+def _markdown(section: Section) -> str:
+    rows = [section.columns, ["---", *["---:"] * (len(section.columns) - 1)], *section.rows]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    picture = f"![{section.title}]({section.name}.png)"
+    return "\n\n".join([f"## {section.title}", *section.text, table, picture])
+
+
+def _data(section: Section) -> dict[str, Any]:
+    return {"title": section.title, "columns": section.columns, "rows": section.rows, "data": section.data}
+
+
+def _html(title: str, text: str, folder: Path) -> str:
+    """Returns the page of a Markdown text, with the pictures in it."""
+
+    def inline(match: re.Match) -> str:
+        return f'src="data:image/png;base64,{base64.b64encode((folder / match[1]).read_bytes()).decode()}"'
+
+    body = markdown.markdown(text, extensions=["tables"])
+    return _PAGE.format(title=title, body=re.sub(r'src="([^"]+\.png)"', inline, body))

@@ -1,0 +1,83 @@
+"""A patched copy of the baseline, in which every row can be trained, and processes that run there.
+
+The copy has all that runs there, so that a training that goes on for hours does not meet a change of it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from nmt.errors import UserError
+
+from .place import ROOT, Place
+
+_COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
+_MADE = ("logs", "results")  # in experiments: what comes of it
+_SEAM = Path(__file__).parent / "inside" / "normalization.py"
+_COMMIT = "commit"
+_SECONDS = 2  # between two looks at how far a process is
+
+
+def make_baseline(place: Place) -> None:
+    """Makes a patched copy of the baseline; one that is there is replaced."""
+    aside = place.baseline.with_name("baseline.part")
+    shutil.rmtree(aside, ignore_errors=True)
+    for name in _COPIED:
+        shutil.copytree(ROOT / name, aside / name, ignore=shutil.ignore_patterns("__pycache__", *_MADE))
+    apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(aside)]
+    subprocess.run(apply, check=True, stdout=subprocess.DEVNULL)
+    seam = aside / "nmt" / "normalization.py"
+    seam.rename(seam.with_name("patched_normalization.py"))
+    shutil.copyfile(_SEAM, seam)
+    (aside / _COMMIT).write_text(_commit())
+    shutil.rmtree(place.baseline, ignore_errors=True)
+    aside.rename(place.baseline)
+
+
+def commit_of(place: Place) -> str:
+    """Returns the commit that the copy was made of, with a plus where it was changed."""
+    return (place.baseline / _COMMIT).read_text()
+
+
+def execute(
+    place: Place, *arguments: str, output: Path | None = None, watch: Callable[[], None] = lambda: None
+) -> None:
+    """Runs Python in the copy.
+
+    Args:
+        place: Where the copy is.
+        arguments: Of the interpreter.
+        output: A file to which what it prints is appended.
+        watch: Is called every two seconds.
+
+    Raises:
+        UserError: The process failed.
+    """
+    flags = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_persistent_cache_directory={place.compiled}".strip()
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_XLA_FLAGS": flags}
+    with open(output or os.devnull, "a", encoding="utf-8") as file:
+        printed = {"stdout": file, "stderr": file} if output else {}
+        process = subprocess.Popen([sys.executable, *arguments], cwd=place.baseline, env=environment, **printed)
+        try:
+            while process.poll() is None:
+                try:
+                    process.wait(_SECONDS)
+                except subprocess.TimeoutExpired:
+                    watch()
+        finally:  # a training that is asked to end saves what it has done
+            process.terminate()
+            process.wait()
+    if process.returncode:
+        where = f"{output} says why" if output else "see above"
+        raise UserError(f"python {' '.join(arguments[:3])} ended with status {process.returncode}; {where}")
+
+
+def _commit() -> str:
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+    looked_at = [*_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE)]
+    changed = subprocess.run([*git, "status", "--porcelain", "--", *looked_at], capture_output=True).stdout
+    return f"{head or 'unknown'}{'+' if changed else ''}"

@@ -1,0 +1,108 @@
+"""Measures the state's side of the decoder's GRUs, position by position; runs in the patched copy of the baseline.
+
+    python -m experiments.translation.inside.decoder_states --model DIR --source FILE --target FILE --to FILE.json
+
+At every position the decoder is given the words before it as they are in the target. The state's side is what a GRU
+makes of its state before gates and proposal add the input's side to it: `[N(h U_g), N(h U_p)]`, with `N` the
+normalization, `[batch, 3 * units]`.
+"""
+
+import argparse
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nmt.data import ValidationData
+from nmt.files import write_aside
+from nmt.layers import GRUStep
+from nmt.system import System, load_system
+from nmt.text import ParallelText
+
+POSITIONS = 4  # that are shown one by one
+BATCH_SIZE = 80
+
+
+@contextlib.contextmanager
+def recorded(gru: GRUStep) -> Iterator[dict[str, tf.Tensor]]:
+    """Gives what the normalizations of the state's side return, of the step that is made meanwhile."""
+    side: dict[str, tf.Tensor] = {}
+    norms = {name: getattr(gru, name) for name in ("gates_state_norm", "proposal_state_norm")}
+
+    def recording(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
+        return lambda x: side.setdefault(name, norms[name](x))
+
+    for name in norms:
+        setattr(gru, name, recording(name))
+    try:
+        yield side
+    finally:
+        for name, norm in norms.items():
+            setattr(gru, name, norm)
+
+
+def measure_states(system: System, text: ParallelText) -> dict[str, Any]:
+    """Returns mean and standard deviation over the units, averaged over the sentences that reach a position.
+
+    Args:
+        system: The trained model.
+        text: The sentence pairs. The end of a target is a position too, padding is none.
+
+    Returns:
+        `positions`, of which the last is `all`; `tokens`, `mean` and `std` at each for the decoder's first GRU, which
+        has the state from the position before; and `second` with mean and std for its second GRU, after the attention.
+    """
+    model = system.model
+
+    @tf.function(reduce_retracing=True)
+    def step(words, state, memory):
+        with recorded(model.decoder.word_gru) as first, recorded(model.decoder.context_gru) as second:
+            _, state = model.decode_step(words, state, memory)
+        return state, tf.stack([_statistics(first), _statistics(second)], 1)  # [batch, 2 GRUs, 2]
+
+    data = ValidationData(text, system.source_vocabulary, system.target_vocabulary, batch_size=BATCH_SIZE)
+    found: list[list[np.ndarray]] = []  # by position
+    for batch in data.batches:
+        state, memory = model.encode(batch.source, batch.source_mask)
+        words = tf.fill([len(batch.target)], model.first_word)
+        found += [[] for _ in range(len(found), batch.target.shape[1])]
+        for at, (target, mask) in enumerate(zip(*map(tf.transpose, (batch.target, batch.target_mask)), strict=True)):
+            state, statistics = step(words, state, memory)
+            found[at].append(statistics.numpy()[mask.numpy() > 0])
+            words = target
+    return _summary([np.concatenate(each) for each in found])
+
+
+def _statistics(side: dict[str, tf.Tensor]) -> tf.Tensor:
+    """Returns mean and standard deviation over the units, `[batch, 2]`."""
+    units = tf.concat(list(side.values()), -1)  # [batch, 3 * units]
+    return tf.stack([tf.reduce_mean(units, -1), tf.math.reduce_std(units, -1)], -1)
+
+
+def _summary(found: list[np.ndarray]) -> dict[str, Any]:
+    """Returns the averages over `[tokens, 2 GRUs, 2]` of each position."""
+    chosen = {str(at + 1): each for at, each in enumerate(found[:POSITIONS])}
+    chosen["all"] = np.concatenate(found)
+    averages = np.stack([each.mean(0, dtype=np.float64) for each in chosen.values()], -1)  # [2 GRUs, 2, positions]
+    first, second = ({"mean": mean.tolist(), "std": std.tolist()} for mean, std in averages)
+    return {"positions": list(chosen), "tokens": [len(each) for each in chosen.values()], **first, "second": second}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--target", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="gets the figures, as JSON")
+    options = parser.parse_args()
+    measured = measure_states(load_system(options.model), ParallelText(options.source, options.target))
+    with write_aside(options.to) as file:
+        json.dump(measured, file, indent=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Begins a training whose matrices are initialised around another centre; runs in the patched copy of the baseline.
+
+    python -m experiments.translation.inside.recentre --model DIR --config FILE --centre 0.2
+
+leaves a checkpoint of update 0, from which `nmt train` with the same configuration goes on.
+"""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+import keras
+
+from nmt.checkpoints import LAST, save_checkpoint
+from nmt.config import make_config, read_options
+from nmt.progress import Progress
+from nmt.system import open_system, save_system
+from nmt.update import Update
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--centre", type=float, required=True)
+    options = parser.parse_args()
+    config = make_config(read_options(options.config))
+    keras.utils.set_random_seed(config.seed)
+    options.model.mkdir(parents=True, exist_ok=True)
+    system = open_system(config, options.model)
+    for variable in system.model.trainable_variables:
+        if len(variable.shape) == 2:
+            variable.assign_add(keras.ops.full(variable.shape, options.centre))
+    save_system(system, options.model)
+    variables = Update(system.model, config).variables
+    save_checkpoint(options.model / LAST, variables, asdict(Progress()), system.made_with)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Where the work on a corpus goes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nmt.errors import UserError
+
+from .row import Run
+
+ROOT = Path(__file__).parents[2]
+
+
+class Place(NamedTuple):
+    """The folders of a corpus in a checkout."""
+
+    corpus: str
+    root: Path = ROOT
+
+    @property
+    def work(self) -> Path:
+        """Text, vocabularies, the copy of the baseline, and trainings."""
+        return self.root / "build" / "reproduce" / self.corpus
+
+    @property
+    def logs(self) -> Path:
+        """What is left of the runs that are done."""
+        return self.root / "experiments" / "logs" / self.corpus
+
+    @property
+    def report(self) -> Path:
+        """The report, of whichever corpus was the last."""
+        return self.root / "build" / "report"
+
+    @property
+    def baseline(self) -> Path:
+        """The patched copy of the baseline."""
+        return self.work / "baseline"
+
+    @property
+    def compiled(self) -> Path:
+        """What XLA has compiled, which the trainings share."""
+        return self.work / "compiled"
+
+    def run(self, run: Run) -> Path:
+        """The folder of a run."""
+        return self.work / "runs" / run.name
+
+    def model(self, run: Run) -> Path:
+        """The directory of its model."""
+        return self.run(run) / "model"
+
+    def log(self, run: Run) -> Path:
+        """Its log, which is there when it is done."""
+        return self.logs / f"{run.name}.json"
+
+    def translations(self, run: Run, test: str) -> Path:
+        """Its translations of a test set, beside its log."""
+        return self.logs / f"{run.name}.{test}"
+
+    def require_same(self, path: Path, was: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        """Refuses work that was done with something else.
+
+        Args:
+            path: The file that tells with what it was done.
+            was: What that is.
+            wanted: What it is to be done with.
+
+        Raises:
+            UserError: They differ.
+        """
+        if changed := sorted(name for name in was.keys() | wanted.keys() if was.get(name) != wanted.get(name)):
+            said = ", ".join(f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in changed)
+            raise UserError(f"{path}: {said}; move {self.logs} and {self.work} away, or go back to what was")

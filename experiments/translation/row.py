@@ -1,0 +1,60 @@
+"""A row: one thing that is trained, as the files of `rows/` declare it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import keras
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table or one point of a figure, trained once for each seed.
+
+    Args:
+        name: Of its runs and their logs.
+        label: As the report shows it.
+        kind: What `--layer_normalization_type` is to be; with `build` it is the row's name.
+        build: Makes the normalization, where the patched baseline has no such kind: a Keras layer over the last axis
+            from a layer name.
+        seeds: How many seeds it is trained with.
+        partial: The part of the entries that gives the statistic, of a point of Figure 3.
+        centre: What is added to every matrix as it is initialised, of a curve of Figure 4.
+        options: Of `nmt train`, where they are to differ from the corpus's.
+    """
+
+    name: str
+    label: str
+    kind: str = ""
+    build: "Callable[[str], keras.layers.Layer] | None" = None
+    seeds: int = 1
+    partial: float | None = None
+    centre: float = 0.0
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self):
+        if bool(self.kind) == bool(self.build):
+            raise ValueError(f"row {self.name!r} has {self.kind=} and {self.build=}; give one of the two")
+
+    @property
+    def section(self) -> str:
+        """The section of the report that it belongs to: `partial`, `centre`, or `table2`."""
+        return "partial" if self.partial else "centre" if self.centre else "table2"
+
+    @property
+    def normalization(self) -> str:
+        """The name of its kind in the copy of the baseline."""
+        return self.kind or self.name
+
+
+class Run(NamedTuple):
+    """A row with a seed."""
+
+    row: Row
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Name of its folder and its log."""
+        return f"{self.row.name}-{self.seed}"

@@ -1,0 +1,123 @@
+"""Makes one run and leaves a log of it: what it was trained with, its validations, and BLEU of its test sets."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nmt.files import write_aside
+from nmt.metrics import bleu, read_lines
+
+from .baseline import commit_of, execute
+from .corpus import Corpus
+from .place import Place
+from .row import Run
+
+
+def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
+    """Whether there is a log of a run.
+
+    Raises:
+        UserError: The log is of a run with other options, another centre or other test sets.
+    """
+    if not place.log(run).exists():
+        return False
+    log, options = read_log(run, place), _portable(options_of(run, corpus, place))
+    was = {**log["options"], "centre": log["centre"], "tests": sorted(log["tests"])}
+    place.require_same(place.log(run), was, {**options, "centre": run.row.centre, "tests": sorted(corpus.tests)})
+    return True
+
+
+def read_log(run: Run, place: Place) -> dict[str, Any]:
+    """Returns the log of a run that is done."""
+    return json.loads(place.log(run).read_text(encoding="utf-8"))
+
+
+def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> None:
+    """Trains a run from where it stands, translates its test sets, and leaves its log.
+
+    Args:
+        run: What to train.
+        corpus: What to train it on.
+        place: Where its work goes.
+        watch: Is called every few seconds.
+
+    Raises:
+        UserError: A process failed.
+    """
+    place.run(run).mkdir(parents=True, exist_ok=True)
+    place.logs.mkdir(parents=True, exist_ok=True)
+    config, model = place.run(run) / "options.json", place.model(run)
+    with write_aside(config) as file:
+        json.dump(options_of(run, corpus, place), file, indent=2)
+
+    def call(*arguments: str) -> None:
+        execute(place, "-m", *arguments, output=place.run(run) / "output.txt", watch=watch)
+
+    training = ["--model", str(model), "--config", str(config)]
+    if run.row.centre and not (model / "last.npz").exists():
+        call("experiments.translation.inside.recentre", *training, "--centre", str(run.row.centre))
+    call("nmt", "train", *training)
+    log = _describe(run, corpus, place)
+    for test, part in corpus.tests.items():
+        source, reference = corpus.files(part, place.work)
+        translations = place.translations(run, test)
+        call("nmt", "translate", "-m", str(model), "-i", source, "-o", str(translations), "-n")
+        found = bleu(read_lines(translations), read_lines(reference))
+        log["tests"][test] = {"bleu": found.score, "signature": found.signature}
+    if run.row.section == "table2" and run.seed == 1:
+        (source, target), found = corpus.files(corpus.valid, place.work), place.run(run) / "activations.json"
+        call(
+            "experiments.translation.inside.decoder_states",
+            "--model",
+            str(model),
+            "--source",
+            source,
+            "--target",
+            target,
+            "--to",
+            str(found),
+        )
+        log["activations"] = json.loads(found.read_text(encoding="utf-8"))
+    with write_aside(place.log(run)) as file:
+        json.dump(log, file, indent=2)
+        file.write("\n")
+
+
+def options_of(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
+    """Returns the options of `nmt train` for a run."""
+    chosen = {"layer_normalization_type": run.row.normalization, "seed": run.seed}
+    return {**corpus.training(place.work), **run.row.options, **chosen}
+
+
+def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
+    """Returns all of a log but what is measured on the test sets."""
+    progress, versions = (
+        json.loads((place.model(run) / f"{name}.json").read_text(encoding="utf-8")) for name in ("progress", "versions")
+    )
+    return {
+        "row": run.row.name,
+        "label": run.row.label,
+        "seed": run.seed,
+        "centre": run.row.centre,
+        "options": _portable(options_of(run, corpus, place)),
+        "validations": progress["validations"],
+        "skipped": progress["skipped"],
+        "versions": versions,
+        "commit": commit_of(place),
+        "cores": os.cpu_count(),
+        "tests": {},
+    }
+
+
+def _portable(options: dict[str, Any]) -> dict[str, Any]:
+    """Leaves the folders out of the names of files, so that a log says nothing of the machine."""
+
+    def name(value: Any) -> Any:
+        return Path(value).name if isinstance(value, str) else value
+
+    return {
+        key: [name(each) for each in value] if isinstance(value, list) else name(value)
+        for key, value in options.items()
+    }

@@ -1,0 +1,108 @@
+"""Trains every row on a corpus, measures, and reports: the task `translation`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nmt.errors import UserError
+from nmt.files import use_alone
+
+from ..invariance import section as invariance
+from ..invariance.measure import measure_invariance
+from ..reporting.section import Section
+from ..reporting.writer import write_report
+from .baseline import make_baseline
+from .corpus import Corpus, is_prepared, prepare, read_corpus
+from .measure.bootstrap import compare_pairs
+from .measure.seconds import measure_seconds, read_seconds
+from .place import Place
+from .plan import all_runs, read_rows
+from .results import Result, read_results
+from .row import Run
+from .sections import activations, centre, curves, partial, significance, table2
+from .training import train_all
+
+DATA = "demo"  # unless another corpus is given
+
+
+def reproduce(data: str, so_far: bool) -> None:
+    """Trains every row on a corpus, measures, and writes the report.
+
+    Args:
+        data: Name of a corpus, or a folder of text.
+        so_far: Report on the runs that are done; train and measure nothing.
+
+    Raises:
+        UserError: Something failed, or nothing is done yet. What is done is reported first.
+    """
+    corpus = read_corpus(data)
+    place = Place(corpus.name)
+    runs = list(all_runs(corpus.adapt(read_rows()), corpus.seeds))
+    failed = {} if so_far else _make(runs, corpus, place)
+    results = read_results(runs, corpus, place)
+    wrong = [f"{name} failed: {why}" for name, why in failed.items()]
+    if results:
+        about, facts = _describe(corpus, results, len(runs), list(failed))
+        sections = _sections(results, corpus, place)
+        write_report(place.report, f"RMSNorm in translation: {corpus.title}", about, facts, sections)
+        print(f"wrote {place.report / 'report.html'}")
+    else:
+        wrong.insert(0, f"no training on {corpus.name} is done yet")
+    if wrong:
+        raise UserError("; ".join(wrong))
+
+
+def _make(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
+    """Trains and measures what is not done yet; returns the reason of each failure, by name."""
+    with use_alone(place.work):
+        make_baseline(place)
+        prepare(corpus, place)
+        failed = train_all(runs, corpus, place)
+        # A norm that a row builds may be the reason why its training failed; its updates are then not timed.
+        rows = [run.row for run in runs if run.row.section == "table2" and (run.row.kind or run.name not in failed)]
+        try:
+            measure_seconds(list(dict.fromkeys(row.normalization for row in rows)), corpus, place)
+        except UserError as error:
+            failed["measuring seconds"] = str(error)
+    return failed
+
+
+def _describe(
+    corpus: Corpus, results: Sequence[Result], count: int, failed: Sequence[str]
+) -> tuple[list[str], dict[str, Any]]:
+    """Returns the beginning of the report, in words and as JSON."""
+    logs, options = [result.log for result in results], corpus.options
+    commits, cores = (sorted({log[name] for log in logs}) for name in ("commit", "cores"))
+    versions = {name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]}
+    libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
+    about = [
+        f"RNNSearch as in Nematus, embedding {options['embedding_size']}, state {options['state_size']}, vocabularies "
+        f"of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, {options['finish_after']:,} updates of "
+        f"Adam with step size {options['learning_rate']:g}. {len(results)} of {count} trainings are done, on "
+        f"{' and '.join(map(str, cores))} processor cores, with commit {', '.join(commits)} and {libraries}.",
+        *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
+        *corpus.remarks,
+    ]
+    facts = {"corpus": corpus.name, "options": options, "rows": corpus.rows}
+    return about, {**facts, "failed": failed, "commits": commits, "versions": versions, "cores": cores}
+
+
+def _sections(results: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
+    """Returns the sections for which there are results."""
+    times = read_seconds(place)
+    found = [
+        table2.section(results, times),
+        significance.section(compare_pairs(results, _references(corpus, place), place), results),
+        curves.section(results, times),
+        partial.section(results),
+        centre.section(results),
+        activations.section({each.row: each.log["activations"] for each in results if "activations" in each.log}),
+        invariance.section(measure_invariance()),
+    ]
+    return [section for section in found if section]
+
+
+def _references(corpus: Corpus, place: Place) -> Mapping[str, Path]:
+    """Returns the reference translation of each test set, if the text is in place."""
+    prepared = is_prepared(corpus, place)
+    return {test: Path(corpus.files(part, place.work)[1]) for test, part in corpus.tests.items() if prepared}

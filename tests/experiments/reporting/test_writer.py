@@ -1,0 +1,74 @@
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from experiments.reporting.section import Section
+from experiments.reporting.writer import write_report
+
+
+def section(name):
+    return Section(
+        name=name,
+        title=f"The {name}",
+        text=["A *first* paragraph with a < b.", "A second one."],
+        columns=["", "x"],
+        rows=[["row", "1 ± 2"]],
+        data={"x": [1.5]},
+        plot=lambda figure: figure.subplots().plot([1, 2]),
+    )
+
+
+class _Reader(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.images, self.cells, self.other = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag == "img":
+            self.images.append(attributes["src"])
+        self.other += [value for name, value in attributes.items() if name in ("href", "src") and tag != "img"]
+
+    def handle_data(self, data):
+        self.cells.append(data)
+
+
+@pytest.fixture
+def report(tmp_path):
+    write_report(tmp_path / "report", "Title", ["About."], {"corpus": "tiny"}, [section("one"), section("two")])
+    return tmp_path / "report"
+
+
+def test_all_files_are_there(report):
+    assert sorted(path.name for path in report.iterdir()) == [
+        "one.png",
+        "report.html",
+        "report.json",
+        "report.md",
+        "two.png",
+    ]
+    assert (report / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_holds_its_pictures_and_needs_no_other_file(report):
+    reader = _Reader()
+    reader.feed((report / "report.html").read_text())
+    assert len(reader.images) == 2
+    assert all(image.startswith("data:image/png;base64,iVBOR") for image in reader.images)
+    assert not reader.other
+    assert {"The one", "1 ± 2", "first"} <= set(reader.cells)
+
+
+def test_markdown_has_table_and_picture(report):
+    text = (report / "report.md").read_text()
+    assert text.startswith("# Title\n\nAbout.\n\n## The one\n")
+    assert "|  | x |\n| --- | ---: |\n| row | 1 ± 2 |\n\n![The one](one.png)\n" in text
+
+
+def test_json_has_the_figures(report):
+    found = json.loads((report / "report.json").read_text())
+    assert found["corpus"] == "tiny"
+    assert found["sections"]["two"]["data"] == {"x": [1.5]}

@@ -1,0 +1,124 @@
+"""Results as if trainings had left them, and commands that leave such."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.translation import corpus as corpora
+from experiments.translation import runs
+from experiments.translation.corpus import Corpus
+from experiments.translation.measure import seconds
+from experiments.translation.place import Place
+from experiments.translation.results import Result
+from experiments.translation.row import Row
+
+TESTS = ("news", "web")
+
+
+def make_result(row, seed=1, bleu=(10.0, 20.0, 15.0), **log):
+    """Returns a result with a validation of each BLEU, and BLEU on the test sets 1 and 2 below the best."""
+    options = {"state_size": 32, "embedding_size": 16}
+    validations = [{"update": 100 * number, "bleu": value} for number, value in enumerate(bleu, 1)]
+    tests = {name: {"bleu": max(bleu) - below, "signature": "nrefs:1"} for below, name in enumerate(TESTS, 1)}
+    whole = {"options": options, "validations": validations, "tests": tests, "skipped": 0, **log}
+    return Result(row, seed, whole, {name: ["one two three"] for name in TESTS})
+
+
+ROWS = {
+    "none": Row("baseline", "Baseline", kind="none", seeds=2),
+    "layernorm": Row("layernorm", "LayerNorm", kind="layernorm"),
+    "rmsnorm": Row("rmsnorm", "RMSNorm", kind="rmsnorm"),
+    "prmsnorm": Row("prmsnorm", "pRMSNorm", kind="prmsnorm"),
+    "mine": Row("mine", "Mine", build=lambda name: None),
+    "half": Row("half", "a half", build=lambda name: None, partial=0.5),
+    "moved": Row("moved", "RMSNorm, elsewhere", kind="rmsnorm", centre=0.25),
+}
+
+
+@pytest.fixture
+def results():
+    """Every row once, the Baseline with two seeds."""
+    second = make_result(ROWS["none"], seed=2, bleu=(14.0, 24.0))
+    return [*(make_result(row) for row in ROWS.values()), second]
+
+
+@pytest.fixture
+def times():
+    """As benchmarks/training.py writes them: RMSNorm takes 0.75 of LayerNorm's time."""
+    rounds = {
+        "none": [0.5, 0.5, 0.5],
+        "layernorm": [1.0, 2.0, 0.5],
+        "rmsnorm": [0.75, 1.5, 0.25],
+        "prmsnorm": [0.5] * 3,
+    }
+    updates = {
+        kind: {
+            "rounds": found,
+            "seconds": sorted(found)[1],
+            "seconds_quartiles": [sorted(found)[1], sorted(found)[1] + 0.5],
+            "ratio": sorted(found)[1] / 0.5,
+        }
+        for kind, found in rounds.items()
+    }
+    return {"cores": 2, "threads": 1, "widths": [8, 12], "commit": "0123456789ab", "updates": {"float32": updates}}
+
+
+SENTENCE = "a dog runs over the green grass ."
+
+
+@pytest.fixture
+def corpus():
+    options = {"finish_after": 40, "state_size": 8, "embedding_size": 4, "batch_size": 2, "learning_rate": 0.25}
+    return Corpus("tiny", "Tiny", ("en", "de"), "demo", "train", "dev", {"news": "test"}, 100, 3, options)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """The place of that corpus; there is a copy of the baseline, and it is empty."""
+    place = Place("tiny", tmp_path)
+    place.baseline.mkdir(parents=True)
+    (place.baseline / "commit").write_text("0123456789ab")
+    return place
+
+
+@pytest.fixture
+def ran(monkeypatch, times):
+    """The commands that are run; each leaves what the real one would."""
+    commands = []
+
+    def execute(place, *arguments, **_):
+        commands.append(arguments)
+        given = dict(itertools.pairwise(arguments))
+        if "corpus" in arguments:
+            for name in ("train", "dev", "test"):
+                for language in ("en", "de"):
+                    write(f"{given['--to']}/{name}.{language}", f"{SENTENCE}\n")
+        elif "vocab" in arguments:
+            write(f"{given['--to']}/target.model", "")
+        elif "train" in arguments:
+            progress = {"validations": [{"update": 20, "bleu": 1.5}, {"update": 40, "bleu": 0.5}], "skipped": 0}
+            write(f"{given['--model']}/progress.json", json.dumps({"update": 40, **progress}))
+            write(f"{given['--model']}/versions.json", '{"tensorflow": "2"}')
+        elif "translate" in arguments:
+            write(given["-o"], f"{SENTENCE}\n")
+        elif "experiments.translation.inside.decoder_states" in arguments:
+            second = {"mean": [0.5, 0.5], "std": [1.0, 1.5]}
+            write(given["--to"], json.dumps({"positions": ["1", "all"], "tokens": [1, 8], **second, "second": second}))
+        elif "--json" in arguments:
+            kinds = arguments[arguments.index("--kinds") + 1 : arguments.index("--config")]
+            known = times["updates"]["float32"]
+            updates = {"float32": {kind: known.get(kind, known["none"]) for kind in kinds}}
+            write(given["--json"], json.dumps({**times, "updates": updates}))
+
+    for module in (corpora, runs, seconds):
+        monkeypatch.setattr(module, "execute", execute)
+    return commands
+
+
+def write(path, text):
+    """Writes a file, into a folder that is made for it if need be."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)

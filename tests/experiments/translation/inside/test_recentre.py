@@ -1,0 +1,33 @@
+import json
+import sys
+
+import keras
+import numpy as np
+
+from experiments.translation.inside.recentre import main
+from nmt.checkpoints import LAST, load_checkpoint
+from nmt.config import make_config
+from nmt.system import build_system, open_system
+from nmt.update import Update
+
+
+def test_every_matrix_is_moved_and_nothing_else_before_the_first_update(tmp_path, monkeypatch):
+    (tmp_path / "words.json").write_text(json.dumps({"eos": 0, "UNK": 1, "a": 2}))
+    sides = ["source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"]
+    words = {"dictionaries": [str(tmp_path / "words.json")] * 2}
+    sizes = {"embedding_size": 3, "state_size": 4, "seed": 5, "layer_normalization_type": "layernorm"}
+    config = make_config({**dict.fromkeys(sides, str(tmp_path / "text")), **words, **sizes})
+    config.save(tmp_path / "config.json")
+    model = tmp_path / "model"
+    given = ["--model", model, "--config", tmp_path / "config.json", "--centre", 0.25]
+    monkeypatch.setattr(sys, "argv", ["recentre", *map(str, given)])
+    main()
+
+    keras.utils.set_random_seed(config.seed)
+    ordinary = build_system(config, config.dictionaries).model.trainable_variables
+    system = open_system(config, model)  # as `nmt train` does, which goes on from there
+    progress = load_checkpoint(model / LAST, Update(system.model, config).variables, system.made_with)
+    assert progress["update"] == 0
+    for before, after in zip(ordinary, system.model.trainable_variables, strict=True):
+        moved = 0.25 if len(before.shape) == 2 else 0
+        np.testing.assert_allclose(after.numpy(), before.numpy() + moved, rtol=0, atol=1e-6)

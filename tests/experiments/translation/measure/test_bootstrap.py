@@ -1,0 +1,104 @@
+import random
+
+import pytest
+
+from experiments.translation.measure import bootstrap
+from experiments.translation.measure.bootstrap import KEPT, compare_pairs
+from experiments.translation.results import Result
+from experiments.translation.row import Row
+from nmt.errors import UserError
+from nmt.metrics import bleu
+
+WORDS = ["ein", "eine", "Mann", "Frau", "Hund", "Ball", "rot", "blau", "geht", "steht", "auf", "der", "Wiese"]
+
+
+@pytest.fixture
+def references(tmp_path):
+    generator = random.Random(0)
+    lines = [" ".join(generator.choices(WORDS, k=10)) for _ in range(60)]
+    return {"news": write(tmp_path / "news", lines)}
+
+
+@pytest.fixture
+def translated(results, references, tmp_path):
+    """The Baseline lacks every second word; LayerNorm and RMSNorm the last word of every second line, in turn."""
+    lines = references["news"].read_text().splitlines()
+    texts = {
+        "none": [" ".join(line.split()[::2]) for line in lines],
+        "layernorm": [line.rpartition(" ")[0] if number % 2 else line for number, line in enumerate(lines)],
+        "rmsnorm": [line if number % 2 else line.rpartition(" ")[0] for number, line in enumerate(lines)],
+    }
+    paths = {kind: write(tmp_path / kind, text) for kind, text in texts.items()}
+    scores = {kind: {"news": {"bleu": bleu(text, lines).score}} for kind, text in texts.items()}
+    return [
+        Result(row, seed, {**log, "tests": scores[row.kind]}, {"news": paths[row.kind]})
+        for row, seed, log, _ in results
+        if row.kind in texts
+    ]
+
+
+@pytest.fixture
+def compare(references, place):
+    """Compares results, with references unless none are given."""
+    place.logs.mkdir(parents=True)
+    return lambda results, references=references: compare_pairs(results, references, place)
+
+
+def write(path, lines):
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_only_what_differs_is_significant(translated, compare):
+    found = {each.first: each for each in compare(translated)}
+    assert found["baseline"].p < 0.01
+    assert found["layernorm"].p > 0.05
+    assert found["baseline"].bleu[1] - found["baseline"].bleu[0] > 50
+    assert "bs:1000|seed:12345" in found["baseline"].signature
+
+
+def test_seeds_are_paired(translated, compare):
+    assert [each[:4] for each in compare(translated)] == [
+        ("layernorm", "rmsnorm", 1, "news"),
+        ("baseline", "rmsnorm", 1, "news"),
+    ]
+
+
+def test_an_added_row_of_the_same_kind_is_not_compared(translated, compare):
+    added = translated[0]._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
+    assert {each.second for each in compare([*translated, added])} == {"rmsnorm"}
+
+
+def test_what_was_measured_holds_without_the_texts(translated, compare):
+    found = compare(translated)
+    for result in translated:
+        result.translations["news"].unlink(missing_ok=True)
+    assert compare(translated, {}) == found
+
+
+def test_what_was_measured_of_another_training_does_not_hold(translated, compare):
+    layernorm, baseline = compare(translated)
+    (trained,) = (each for each in translated if each.row.name == "layernorm")
+    trained.log["tests"]["news"]["bleu"] += 1
+    assert compare(translated, {}) == [baseline]
+    trained.log["tests"]["news"]["bleu"] -= 1
+    assert compare(translated) == [layernorm, baseline]
+
+
+def test_what_was_measured_of_fewer_samples_does_not_hold(translated, compare, monkeypatch):
+    monkeypatch.setattr(bootstrap, "SAMPLES", 10)
+    compare(translated)
+    monkeypatch.setattr(bootstrap, "SAMPLES", 20)
+    assert compare(translated, {}) == []
+
+
+def test_a_missing_translation_is_named(translated, compare):
+    path = translated[0].translations["news"]
+    path.unlink()
+    with pytest.raises(UserError, match=str(path)):
+        compare(translated)
+
+
+def test_nothing_is_kept_where_nothing_is_compared(translated, compare, place):
+    assert compare(translated, {}) == []
+    assert not (place.logs / KEPT).exists()

@@ -1,0 +1,41 @@
+import json
+
+import pytest
+
+from experiments.translation.measure import seconds
+from experiments.translation.measure.seconds import measure_seconds, read_seconds
+
+BENCHMARK = "benchmarks/training.py"
+
+
+def test_what_is_measured_is_kept_with_its_commit(corpus, place, ran, times):
+    assert read_seconds(place) is None
+    for _ in range(2):
+        measure_seconds(list(times["updates"]["float32"]), corpus, place)
+    assert read_seconds(place) == {**times, "commit": "0123456789ab"}
+    assert [command[0] for command in ran] == [BENCHMARK]
+    assert json.loads((place.work / "options.json").read_text()) == corpus.training(place.work)
+
+
+def test_all_kinds_of_the_copy_are_timed_in_turn(corpus, place, ran):
+    measure_seconds(["none", "mine"], corpus, place)
+    command = " ".join(ran[0])
+    assert f"--baseline {place.baseline} --kinds none mine --config {place.work / 'options.json'} --json" in command
+
+
+def test_a_new_kind_has_all_timed_anew(corpus, place, ran, times):
+    kinds = list(times["updates"]["float32"])
+    measure_seconds(kinds, corpus, place)
+    ran.clear()
+    measure_seconds([*kinds, "mine"], corpus, place)
+    assert [command[0] for command in ran] == [BENCHMARK]
+
+
+def test_nothing_is_kept_of_a_measurement_that_is_ended(corpus, place, ran, monkeypatch):
+    def end(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(seconds, "execute", end)
+    with pytest.raises(KeyboardInterrupt):
+        measure_seconds(["none"], corpus, place)
+    assert read_seconds(place) is None

@@ -1,0 +1,66 @@
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.figure import Figure
+
+from experiments.translation.published import ACTIVATIONS
+from experiments.translation.sections.activations import section
+
+
+def figures(shift):
+    numbers = {"mean": [shift + 0.125 * at for at in range(5)], "std": [1.25, 2.5, 1.5, 1.75, 9.0]}
+    positions = {"positions": ["1", "2", "3", "4", "all"], "tokens": [3, 3, 3, 2, 1234]}
+    return {**positions, **numbers, "second": {"mean": [-0.001] * 5, "std": [0.5] * 5}}
+
+
+@pytest.fixture
+def measured(results):
+    shifts = {"baseline": 0.0, "prmsnorm": -1.0, "mine": 1.0}
+    return {each.row: figures(shifts[each.row.name]) for each in results if each.seed == 1 and each.row.name in shifts}
+
+
+def test_a_row_has_both_grus_and_what_is_published_of_it(measured):
+    made = section(measured)
+    assert made.columns[1:] == ["position 1", "position 2", "position 3", "position 4", "all positions"]
+    assert [row[0] for row in made.rows] == [
+        "Baseline, first GRU",
+        "Baseline, second GRU",
+        "Baseline, published",
+        "pRMSNorm, first GRU",
+        "pRMSNorm, second GRU",
+        "Mine, first GRU",
+        "Mine, second GRU",
+    ]
+    assert made.rows[0][1:3] == ["0.00 (1.25)", "0.12 (2.50)"]
+    assert made.rows[1][1] == "0.00 (0.50)"
+    assert made.rows[2][1] == "-2.60 (7.35)"
+    assert made.data.keys() == {"baseline", "prmsnorm", "mine"}
+
+
+def test_the_text_is_of_what_was_measured(measured):
+    made = section(measured)
+    assert "1,234 target positions of the 3 sentences" in made.text[1]
+    assert "1.25 to 2.50 for Baseline; 1.25 to 2.50 for pRMSNorm" in made.text[2]
+    assert " In the paper it is 2.33 to 7.35 for Baseline." in made.text[2]
+
+
+def test_the_plot_has_ours_beside_the_published(measured):
+    figure = Figure()
+    section(measured).plot(figure)
+    ours, published = figure.axes
+    assert [len(axes.containers) for axes in (ours, published)] == [3, 1]
+    line = published.containers[0].lines[0]
+    assert tuple(line.get_ydata()) == ACTIVATIONS["baseline"]["mean"]
+    colours = [container.lines[0].get_color() for container in ours.containers]
+    assert colours[0] == line.get_color()
+    assert len(set(colours)) == 3
+
+
+def test_without_the_papers_rows_there_are_ours_alone(measured):
+    made = section({row: figures for row, figures in measured.items() if row.name == "mine"})
+    assert made.text[2].endswith("1.25 to 2.50 for Mine.")
+    figure = Figure()
+    made.plot(figure)
+    assert len(figure.axes) == 1
+    assert section({}) is None

@@ -1,0 +1,37 @@
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.figure import Figure
+
+from experiments.translation.row import Row
+from experiments.translation.sections.centre import section
+
+
+def test_a_moved_row_stands_beside_its_kind(results):
+    made = section(results)
+    assert made.rows == [
+        ["RMSNorm", "0", "20.0", "15.0", "0"],
+        ["RMSNorm, elsewhere", "0.25", "20.0", "15.0", "0"],
+    ]
+    assert made.text[1] == "RMSNorm, elsewhere: 20.0 on the dev set, 20.0 with the ordinary initialisation."
+
+
+def test_without_what_it_is_compared_with_it_stands_alone(results):
+    made = section([each for each in results if each.row.name == "moved"])
+    assert [row[0] for row in made.rows] == ["RMSNorm, elsewhere"]
+    assert len(made.text) == 1
+    assert section([each for each in results if each.row.name != "moved"]) is None
+
+
+def test_an_added_row_of_the_same_kind_is_not_the_papers(results):
+    moved = next(each for each in results if each.row.name == "moved")
+    added = moved._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
+    assert section([*results, added]).rows == section(results).rows
+
+
+def test_the_moved_curve_is_dashed(results):
+    figure = Figure()
+    section(results).plot(figure)
+    styles = {line.get_label(): line.get_linestyle() for line in figure.axes[0].lines}
+    assert styles == {"RMSNorm": "-", "RMSNorm, elsewhere": "--"}

@@ -1,0 +1,62 @@
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.figure import Figure
+
+from experiments.translation.sections.curves import curve, section
+from tests.experiments.translation.conftest import ROWS, make_result
+
+
+def test_a_curve_is_the_mean_of_its_seeds_as_far_as_all_have_come(results):
+    assert curve([each for each in results if each.row.kind == "none"]) == {100: 12.0, 200: 22.0}
+
+
+def test_time_is_updates_times_measured_seconds(results, times):
+    figure = Figure()
+    section(results, times).plot(figure)
+    lines = {line.get_label(): line.get_xdata() for line in figure.axes[1].lines}
+    assert list(lines["LayerNorm"]) == pytest.approx([100 / 60, 200 / 60, 300 / 60])
+    assert "Mine" not in lines
+
+
+def test_an_added_kind_has_time_and_a_colour_of_its_own(results, times):
+    times["updates"]["float32"]["mine"] = {"seconds": 0.6}
+    figure = Figure()
+    section(results, times).plot(figure)
+    by_updates, by_time = ({line.get_label(): line for line in axes.lines} for axes in figure.axes)
+    assert list(by_time["Mine"].get_xdata()) == pytest.approx([1, 2, 3])
+    assert by_time.keys() == by_updates.keys()
+    assert len({line.get_color() for line in by_updates.values()}) == len(by_updates)
+
+
+def test_without_measured_seconds_there_are_curves_by_updates(results):
+    made = section(results, None)
+    figure = Figure()
+    made.plot(figure)
+    assert [axes.get_xlabel() for axes in figure.axes] == ["updates"]
+    assert "seconds" not in " ".join(made.text)
+
+
+def test_a_row_that_stopped_early_has_no_further_cells(results, times):
+    made = section(results, times)
+    rows = {row[0]: row[1:] for row in made.rows}
+    assert made.columns == ["dev BLEU after N updates", "N = 100", "N = 200", "N = 300"]
+    assert rows["Baseline"] == ["12.0", "22.0", ""]
+    assert rows["RMSNorm"] == ["10.0", "20.0", "15.0"]
+
+
+def test_a_long_training_has_the_columns_that_a_table_has_room_for(times):
+    made = section([make_result(ROWS["rmsnorm"], bleu=[float(number) for number in range(25)])], times)
+    assert made.columns[1:] == [f"N = {update:,}" for update in range(100, 2501, 300)]
+    assert made.rows[0][-1] == "24.0"
+    assert len(made.data["rmsnorm"]) == 25
+
+
+def test_what_was_still_rising_is_told(results, times):
+    assert section(results, times).text[1].endswith("more updates might give more, for Baseline.")
+    assert len(section([each for each in results if each.row.name == "rmsnorm"], times).text) == 1
+
+
+def test_there_must_be_a_row_of_the_table(results, times):
+    assert section([each for each in results if each.row.section != "table2"], times) is None

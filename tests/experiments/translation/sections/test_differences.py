@@ -1,0 +1,13 @@
+from experiments.translation.sections.differences import differences
+
+
+def test_what_one_has_and_the_other_has_not(results):
+    one, other = results[:2]
+    one.log["options"].update(seed=1, layer_normalization_type="none", state_size=64, maxlen=40)
+    other.log["options"].update(seed=2, layer_normalization_type="rmsnorm", dtype="float32")
+    assert differences(one, other).split(" and ") == [
+        "`dtype` the default instead of float32",
+        "`maxlen` 40 instead of the default",
+        "`state_size` 64 instead of 32",
+    ]
+    assert not differences(one, one)

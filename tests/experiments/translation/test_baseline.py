@@ -1,0 +1,89 @@
+import shutil
+import subprocess
+
+import pytest
+
+from experiments.translation import baseline
+from experiments.translation.baseline import commit_of, execute, make_baseline
+from experiments.translation.place import ROOT, Place
+from nmt.errors import UserError
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """A place where nothing is yet."""
+    return Place("tiny", tmp_path)
+
+
+def test_the_copy_has_the_kinds_of_the_patches_and_of_the_rows_and_all_that_runs_there(empty, tmp_path):
+    make_baseline(empty)
+    output = tmp_path / "output.txt"
+    script = (
+        "import nmt, nmt.normalization as seam, rmsnorm_tf\n"
+        "import benchmarks.updates, experiments.translation.inside.recentre\n"
+        "print(*seam.KINDS)\n"
+        "print(seam.build_normalization('partial-0.125', 8, 'norm').partial)\n"
+        "print(nmt.__file__, rmsnorm_tf.__file__, experiments.__file__, benchmarks.updates.__file__, sep='\\n')\n"
+    )
+    execute(empty, "-c", script, output=output)
+    kinds, partial, *files = output.read_text().splitlines()[-6:]
+    assert {"none", "layernorm", "rmsnorm", "prmsnorm", "l2norm", "partial-0.125"} <= set(kinds.split())
+    assert partial == "0.125"
+    assert all(file.startswith(str(empty.baseline)) for file in files)
+    assert not (empty.baseline / "experiments" / "logs").exists()
+
+
+def test_a_copy_replaces_the_last(empty):
+    make_baseline(empty)
+    (empty.baseline / "nmt" / "left_over.py").touch()
+    make_baseline(empty)
+    assert not (empty.baseline / "nmt" / "left_over.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "plus"),
+    [("rmsnorm_tf/new.py", "+"), ("experiments/translation/rows/mine.py", "+"), ("experiments/results/report.md", "")],
+)
+def test_a_copy_says_what_it_was_made_of(empty, tmp_path, monkeypatch, changed, plus):
+    checkout = tmp_path / "checkout"
+    for name in ("nmt", "rmsnorm_tf", "experiments", "benchmarks", "patches"):
+        ignore = shutil.ignore_patterns("__pycache__", "logs", "results")
+        shutil.copytree(ROOT / name, checkout / name, ignore=ignore)
+
+    def git(*arguments):
+        command = ["git", "-C", checkout, "-c", "user.name=x", "-c", "user.email=x@y.z", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "all")
+    monkeypatch.setattr(baseline, "ROOT", checkout)
+    make_baseline(empty)
+    head = git("rev-parse", "HEAD")[:12]
+    assert commit_of(empty) == head
+    (checkout / changed).parent.mkdir(exist_ok=True)
+    (checkout / changed).touch()
+    make_baseline(empty)
+    assert commit_of(empty) == head + plus
+
+
+def test_what_fails_is_named_with_where_it_says_why(place, tmp_path):
+    output = tmp_path / "output.txt"
+    with pytest.raises(UserError, match=rf"python -c .* ended with status 3; {output} says why"):
+        execute(place, "-c", "print('because'); raise SystemExit(3)", output=output)
+    assert output.read_text() == "because\n"
+
+
+def test_a_process_is_ended_with_what_waits_for_it(place, tmp_path):
+    script = f"""
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(open({str(tmp_path / "saved")!r}, "w").close()))
+time.sleep(60)
+"""
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(place, "-c", script, watch=interrupt)
+    assert (tmp_path / "saved").exists()

@@ -1,0 +1,149 @@
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.translation import corpus as corpora
+from experiments.translation.corpus import FOLDER, is_prepared, prepare, read_corpus
+from experiments.translation.place import Place
+from experiments.translation.plan import read_rows
+from nmt.config import make_config
+from nmt.errors import UserError
+
+PARTS = ("train", "newstest2013", "newstest2014", "newstest2017")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The user's text: plain on the source side, compressed on the target side."""
+    origin = tmp_path / "wmt"
+    origin.mkdir()
+    for part in PARTS:
+        (origin / f"{part}.en").write_text(f"{part} one\n" * 40)
+        with gzip.open(origin / f"{part}.de.gz", "wt") as file:
+            file.write(f"{part} eins\n" * 40)
+    return origin
+
+
+@pytest.fixture
+def declared(tmp_path, monkeypatch):
+    """Declares a corpus, which is like multi30k's, with what is given."""
+    monkeypatch.setattr(corpora, "FOLDER", tmp_path / "corpora")
+    (tmp_path / "corpora").mkdir()
+
+    def declare(name, **given):
+        found = json.loads((FOLDER / "multi30k.json").read_text())
+        (tmp_path / "corpora" / f"{name}.json").write_text(json.dumps({**found, **given}))
+
+    return declare
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
+def test_a_declared_corpus_is_one_that_nmt_can_be_trained_on(name, tmp_path, folder):
+    corpus = read_corpus(name if name != "wmt14" else str(folder))
+    for row in corpus.adapt(read_rows()):
+        options = {**corpus.training(tmp_path), **row.options}
+        assert make_config(options).finish_after == options["finish_after"]
+    assert corpus.files(corpus.valid, tmp_path)[1] == str(tmp_path / "text" / f"{corpus.valid}.de")
+
+
+def test_the_papers_scale_is_that_of_a_folder(folder):
+    options = read_corpus(str(folder)).options
+    assert [options[name] for name in ("embedding_size", "state_size", "batch_size", "maxlen")] == [512, 1024, 80, 80]
+
+
+def test_a_folder_has_the_declaration_of_its_name(folder, declared):
+    declared("wmt", corpus=None, train="newstest2013", valid="newstest2014", tests={"web": "train"})
+    corpus = read_corpus(str(folder))
+    assert (corpus.name, corpus.origin, corpus.tests) == ("wmt", folder, {"web": "train"})
+    with pytest.raises(UserError, match="give its folder: DATA=/path/to/wmt"):
+        read_corpus("wmt")
+
+
+def test_a_row_has_the_options_that_it_has_on_a_corpus(declared):
+    declared("mine", rows={"layernorm": {"learning_rate": 0.5}})
+    adapted = {row.name: row.options for row in read_corpus("mine").adapt(read_rows())}
+    assert adapted["layernorm"] == {"learning_rate": 0.5}
+    assert adapted["baseline"] == {}
+    declared("mine", rows={"layernom": {"learning_rate": 0.5}})
+    with pytest.raises(UserError, match="mine has options for layernom, and rows/ has no such row"):
+        read_corpus("mine").adapt(read_rows())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sedes": 3}, "declares no corpus: .*sedes.*; see its neighbours"),
+        ({"options": {}}, "declares no corpus: options lack batch_size"),
+    ],
+)
+def test_what_declares_no_corpus_is_refused(declared, given, said):
+    declared("mine", **given)
+    with pytest.raises(UserError, match=rf"mine.json {said}"):
+        read_corpus("mine")
+
+
+@pytest.mark.parametrize("data", ["nothing", "./demo", "", "/"])
+def test_what_is_neither_is_refused(data, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=f"DATA={data} is no folder and none of demo, multi30k; give"):
+        read_corpus(data)
+
+
+def test_the_papers_text_does_not_come_with_its_declaration():
+    with pytest.raises(UserError, match="give its folder: DATA=/path/to/wmt14"):
+        read_corpus("wmt14")
+
+
+def test_missing_files_are_named(folder):
+    (folder / "newstest2014.en").unlink()
+    (folder / "train.de.gz").unlink()
+    with pytest.raises(UserError, match=r"lacks train.de, newstest2014.en, as they are or with .gz; put them there"):
+        read_corpus(str(folder))
+
+
+def test_files_are_taken_compressed_or_not(folder, tmp_path, ran):
+    place, corpus = Place("wmt", tmp_path), read_corpus(str(folder))
+    assert not is_prepared(corpus, place)
+    for _ in range(2):
+        prepare(corpus, place)
+        assert is_prepared(corpus, place)
+    for part in PARTS:
+        source, target = (Path(path).read_text() for path in corpus.files(part, place.work))
+        assert (source, target) == (f"{part} one\n" * 40, f"{part} eins\n" * 40)
+    assert [arguments[:3] for arguments in ran] == [("-m", "nmt", "vocab")]
+
+
+def test_sides_of_different_length_are_refused(folder, tmp_path, ran):
+    (folder / "train.en").write_text("one\n" * 39)
+    place, corpus = Place("wmt", tmp_path), read_corpus(str(folder))
+    for _ in range(2):
+        with pytest.raises(UserError, match=r"train.en has 39 lines and .*train.de has 40"):
+            prepare(corpus, place)
+    assert not is_prepared(corpus, place)
+
+
+def test_a_file_that_is_cut_off_is_refused(folder, tmp_path):
+    path = folder / "train.de.gz"
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(UserError, match=rf"{path} cannot be copied to .*: "):
+        prepare(read_corpus(str(folder)), Place("wmt", tmp_path))
+
+
+def test_another_folder_of_the_same_name_is_refused(folder, tmp_path, ran):
+    place = Place("wmt", tmp_path)
+    prepare(read_corpus(str(folder)), place)
+    other = tmp_path / "elsewhere" / "wmt"
+    other.parent.mkdir()
+    folder.rename(other)
+    with pytest.raises(UserError, match=f"origin was '{folder}' and is now '{other}'; move .* away, or go back"):
+        prepare(read_corpus(str(other)), place)
+
+
+def test_another_size_of_vocabularies_is_refused(corpus, place, ran):
+    prepare(corpus, place)
+    assert [arguments[:3] for arguments in ran] == [("-m", "nmt", "corpus"), ("-m", "nmt", "vocab")]
+    object.__setattr__(corpus, "vocabulary_size", 200)
+    with pytest.raises(UserError, match="vocabulary_size was 100 and is now 200"):
+        prepare(corpus, place)

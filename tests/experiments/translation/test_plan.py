@@ -1,0 +1,56 @@
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from experiments.translation import plan
+from experiments.translation.plan import all_runs, read_rows
+from experiments.translation.row import Row, Run
+from nmt.errors import UserError
+from nmt.normalization import KINDS
+
+
+def test_rows_of_the_paper_are_there():
+    found = {row.name: row for row in read_rows()}
+    assert [found[name].seeds for name in ("baseline", "layernorm", "rmsnorm")] == [3, 3, 3]
+    assert {"l2norm", "prmsnorm"} <= found.keys()
+    assert {row.kind for row in found.values()} - {""} == {*KINDS, "rmsnorm", "prmsnorm", "l2norm"}
+    assert len([row for row in found.values() if row.section == "partial"]) >= 4  # two more are in Table 2
+    assert {(row.kind, row.centre) for row in found.values() if row.section == "centre"} == {
+        ("layernorm", 0.2),
+        ("rmsnorm", 0.2),
+    }
+
+
+@pytest.fixture
+def add(monkeypatch):
+    """Adds a file to rows/, one before all others in the alphabet, with a row of that name."""
+
+    def add(name):
+        files = [SimpleNamespace(name=each) for each in ("a_file", "kinds")]
+        monkeypatch.setattr(plan.pkgutil, "iter_modules", lambda path: files)
+        rows = SimpleNamespace(ROWS=[Row(name, "", build=lambda name: None)])
+        monkeypatch.setitem(sys.modules, "experiments.translation.rows.a_file", rows)
+
+    return add
+
+
+def test_rows_that_are_added_follow_those_of_table_2(add):
+    add("mine")
+    assert [row.name for row in read_rows()] == ["baseline", "layernorm", "l2norm", "rmsnorm", "prmsnorm", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("rmsnorm", "more than one row is named rmsnorm"), ("none", "none is a kind that other rows have")],
+)
+def test_names_are_those_of_one_row_and_of_no_kind(name, said, add):
+    add(name)
+    with pytest.raises(UserError, match=said):
+        read_rows()
+
+
+def test_every_row_is_run_before_the_second_seed_of_any():
+    one, two = Row("one", "", kind="none"), Row("two", "", kind="none", seeds=2)
+    assert [run.name for run in all_runs([one, two], 3)] == ["one-1", "two-1", "two-2"]
+    assert list(all_runs([two], 1)) == [Run(two, 1)]

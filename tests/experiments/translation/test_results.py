@@ -1,0 +1,33 @@
+import pytest
+
+from experiments.translation.corpus import prepare
+from experiments.translation.results import by_row, read_results, spread
+from experiments.translation.row import Run
+from experiments.translation.runs import make
+from nmt.errors import UserError
+from nmt.metrics import read_lines
+from tests.experiments.translation.conftest import ROWS, SENTENCE, make_result
+
+RUN = Run(ROWS["rmsnorm"], 1)
+
+
+def test_results_are_those_of_the_runs_that_are_done(corpus, place, ran):
+    prepare(corpus, place)
+    make(RUN, corpus, place, lambda: None)
+    (result,) = read_results([Run(ROWS["half"], 1), RUN], corpus, place)
+    assert (result.row, result.seed, result.dev) == (RUN.row, 1, 1.5)
+    assert result.test("news") == pytest.approx(100)
+    assert read_lines(result.translations["news"]) == [SENTENCE]
+    corpus.options["state_size"] = 16
+    with pytest.raises(UserError, match="state_size was 8 and is now 16"):
+        read_results([RUN], corpus, place)
+
+
+def test_rows_have_their_results():
+    results = [make_result(ROWS["none"], 1), make_result(ROWS["half"]), make_result(ROWS["none"], 2)]
+    assert by_row(results) == {ROWS["none"]: [results[0], results[2]], ROWS["half"]: [results[1]]}
+
+
+@pytest.mark.parametrize(("values", "text"), [([36.25], "36.2"), ([1.0, 2.0, 3.0], "2.0 ± 1.0")])
+def test_spread_is_the_standard_deviation(values, text):
+    assert spread(values) == text

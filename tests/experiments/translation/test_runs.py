@@ -1,0 +1,70 @@
+import json
+
+import pytest
+
+from experiments.translation.corpus import prepare
+from experiments.translation.row import Row, Run
+from experiments.translation.runs import is_done, make, read_log
+from nmt.errors import UserError
+
+RUN = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 1)
+MOVED = Run(Row("moved", "elsewhere", kind="layernorm", centre=0.2, options={"learning_rate": 0.5}), 2)
+
+
+@pytest.fixture
+def commands(corpus, place, ran):
+    """The commands that are run once the text is in place."""
+    prepare(corpus, place)
+    ran.clear()
+    return ran
+
+
+def names(commands):
+    return [" ".join(each for each in command[1:3] if not each.startswith("-")) for command in commands]
+
+
+def test_a_run_is_trained_and_tested_and_leaves_a_log(corpus, place, commands):
+    assert not is_done(RUN, corpus, place)
+    make(RUN, corpus, place, lambda: None)
+    assert is_done(RUN, corpus, place)
+    assert names(commands) == ["nmt train", "nmt translate", "experiments.translation.inside.decoder_states"]
+    log = read_log(RUN, place)
+    assert log["tests"]["news"]["bleu"] == pytest.approx(100)
+    assert log["tests"]["news"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a")
+    assert (log["commit"], log["centre"]) == ("0123456789ab", 0)
+    assert log["activations"]["tokens"] == [1, 8]
+
+
+def test_a_log_says_nothing_of_where_it_was_made(corpus, place, commands, tmp_path):
+    make(RUN, corpus, place, lambda: None)
+    log = place.log(RUN).read_text()
+    assert str(tmp_path) not in log
+    assert json.loads(log)["options"]["dictionaries"] == ["source.model", "target.model"]
+
+
+def test_another_centre_is_set_once(corpus, place, commands):
+    make(MOVED, corpus, place, lambda: None)
+    assert names(commands) == ["experiments.translation.inside.recentre", "nmt train", "nmt translate"]
+    (place.model(MOVED) / "last.npz").touch()
+    commands.clear()
+    make(MOVED, corpus, place, lambda: None)
+    assert names(commands) == ["nmt train", "nmt translate"]
+
+
+def test_options_of_nmt_are_those_of_corpus_row_and_seed(corpus, place, commands):
+    make(MOVED, corpus, place, lambda: None)
+    options = json.loads((place.run(MOVED) / "options.json").read_text())
+    assert (options["layer_normalization_type"], options["seed"], options["state_size"]) == ("layernorm", 2, 8)
+    assert (corpus.options["learning_rate"], options["learning_rate"]) == (0.25, 0.5)
+    assert options["source_dataset"] == str(place.work / "text" / "train.en")
+
+
+def test_a_log_of_something_else_is_refused(corpus, place, commands):
+    make(RUN, corpus, place, lambda: None)
+    elsewhere = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm", centre=0.2), 1)
+    with pytest.raises(UserError, match=r"rmsnorm-1.json: centre was 0.0 and is now 0.2; move .* away, or go back"):
+        is_done(elsewhere, corpus, place)
+    corpus.options["state_size"] = 16
+    corpus.tests["web"] = "dev"
+    with pytest.raises(UserError, match=r"state_size was 8 and is now 16, tests was \['news'\] and is now"):
+        is_done(RUN, corpus, place)

@@ -1,0 +1,137 @@
+import functools
+import json
+import re
+import sys
+from dataclasses import asdict
+
+import pytest
+
+pytest.importorskip("markdown")
+pytest.importorskip("matplotlib")
+
+from experiments import __main__ as command
+from experiments.translation import corpus as corpora
+from experiments.translation import runs, task
+from experiments.translation.corpus import prepare, read_corpus
+from experiments.translation.place import ROOT, Place
+from experiments.translation.plan import read_rows
+from experiments.translation.row import Run
+from experiments.translation.runs import make
+from experiments.translation.task import reproduce
+from nmt.errors import UserError
+from nmt.files import use_alone
+from tests.experiments.translation.conftest import write
+
+SECTIONS = ["table2", "significance", "curves", "partial", "centre", "activations", "invariance"]
+
+
+@pytest.fixture
+def tiny(corpus, tmp_path, monkeypatch):
+    """The place of a corpus that is declared as `tiny`, with a remark; nothing is there yet."""
+    declared = {name: value for name, value in asdict(corpus).items() if name not in ("name", "origin")}
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "tiny.json").write_text(json.dumps({**declared, "remarks": ["It is tiny."], "seeds": 1}))
+    monkeypatch.setattr(corpora, "FOLDER", tmp_path / "corpora")
+    monkeypatch.setattr(task, "Place", functools.partial(Place, root=tmp_path))
+    return Place("tiny", tmp_path)
+
+
+def reported(place):
+    """Returns the report, as JSON and as text."""
+    return json.loads((place.report / "report.json").read_text()), (place.report / "report.md").read_text()
+
+
+def made(ran):
+    """Returns the names of the runs that were trained, and of what was measured."""
+    trained = [each[each.index("--model") + 1].split("/")[-2] for each in ran if "train" in each]
+    return trained, [each[0] for each in ran if "--batches" in each]
+
+
+def test_all_is_trained_measured_and_reported_once(tiny, ran):
+    write(tiny.report / "of_the_last.png", "")
+    reproduce("tiny", so_far=False)
+    found, text = reported(tiny)
+    assert sorted(path.stem for path in tiny.report.glob("*.png")) == sorted(SECTIONS)
+    assert list(found["sections"]) == SECTIONS
+    assert text.split("\n\n")[2] == "It is tiny."
+    assert f"{len(read_rows())} of {len(read_rows())} trainings are done" in text
+    trained, measured = made(ran)
+    assert trained == [f"{row.name}-1" for row in read_rows()]
+    assert len(measured) == 1
+    assert found["versions"] == {"tensorflow": ["2"]}
+    assert not found["failed"]
+    ran.clear()
+    reproduce("tiny", so_far=False)
+    assert made(ran) == ([], [])
+
+
+def test_what_fails_is_named_in_the_report_of_the_rest_and_tried_again(tiny, ran, monkeypatch, capsys):
+    execute = runs.execute
+
+    def fail(place, *arguments, **given):
+        if "train" in arguments and "l2norm-1" in arguments[4]:
+            raise UserError("it diverged")
+        execute(place, *arguments, **given)
+
+    monkeypatch.setattr(runs, "execute", fail)
+    monkeypatch.setattr(sys, "argv", ["experiments", "tiny"])
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)  # which would be that of the tests too
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    assert "experiments: l2norm-1 failed: it diverged\n" in capsys.readouterr().err
+    found, text = reported(tiny)
+    assert found["failed"] == ["l2norm-1"]
+    assert "Failed, and not reported: l2norm-1." in text
+    assert len(made(ran)[0]) == len(read_rows()) - 1
+    ran.clear()
+    monkeypatch.setattr(runs, "execute", execute)
+    command.main()
+    assert made(ran) == (["l2norm-1"], [])
+
+
+# One of each sort: the points of the sweep are alike.
+@pytest.mark.parametrize("row", {row.section + row.kind: row for row in read_rows()}.values(), ids=lambda row: row.name)
+def test_so_far_each_row_is_reported_alone_and_nothing_is_run(row, tiny, ran):
+    corpus = read_corpus("tiny")
+    write(tiny.baseline / "commit", "0123456789ab")
+    prepare(corpus, tiny)
+    make(Run(row, 1), corpus, tiny, lambda: None)
+    ran.clear()
+    reproduce("tiny", so_far=True)
+    assert not ran
+    of_table2 = ["table2", "curves", "activations"]
+    shown = of_table2 if row.section == "table2" else [row.section]
+    assert list(reported(tiny)[0]["sections"]) == [*shown, "invariance"]
+
+
+def test_so_far_nothing_is_done(tiny, ran):
+    with pytest.raises(UserError, match="no training on tiny is done yet"):
+        reproduce("tiny", so_far=True)
+    assert not tiny.work.exists()
+
+
+def test_a_row_as_the_readme_adds_it_is_one_more_of_table_2(tiny, ran, monkeypatch):
+    (source,) = re.findall(r"```python\n(.*?)```", (ROOT / "experiments" / "README.md").read_text(), re.DOTALL)
+    found = {"__name__": "experiments.translation.rows.mine", "__package__": "experiments.translation.rows"}
+    exec(source, found)
+    (row,) = found["ROWS"]
+    assert row.build("norm").name == "norm"
+    monkeypatch.setattr(task, "read_rows", lambda: [*read_rows(), row])
+    reproduce("tiny", so_far=False)
+    sections = reported(tiny)[0]["sections"]
+    for name in ("table2", "curves", "activations"):
+        assert any(row.label in cells[0] for cells in sections[name]["rows"]), name
+
+
+def test_a_folder_that_lacks_files_leaves_nothing_behind(tiny, tmp_path):
+    (tmp_path / "corpora" / "wmt14.json").write_text((tmp_path / "corpora" / "tiny.json").read_text())
+    (tmp_path / "text").mkdir()
+    with pytest.raises(UserError, match=r"lacks train\.en"):
+        reproduce(str(tmp_path / "text"), so_far=False)
+    assert not tiny.work.parent.exists()
+
+
+def test_two_at_once_do_not_disturb_each_other(tiny, ran):
+    with use_alone(tiny.work), pytest.raises(UserError, match="is in use by another"):
+        reproduce("tiny", so_far=False)
+    assert not tiny.baseline.exists()
