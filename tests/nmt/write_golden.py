@@ -1,0 +1,50 @@
+"""Writes what `tests/data/golden/models` holds, with the commands of a tree: `PYTHONPATH=TREE python write_golden.py DIR`.
+
+The files there are of the day they were made, and are never made again: they show that old models still load.
+"""
+
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+LETTERS = "abcdefgh"
+LINES = {"train": 400, "dev": 20, "test": 12}
+TRAIN = """train --source_dataset train.en --target_dataset train.de --valid_source_dataset dev.en
+    --valid_target_dataset dev.de --embedding_size 8 --state_size 12 --rnn_dropout_hidden 0.1 --learning_rate 0.02
+    --batch_size 40 --maxlen 11 --translation_maxlen 12 --valid_freq 150 --finish_after 300 --seed 1"""
+KINDS = ("none", "layernorm", "rmsnorm", "prmsnorm", "l2norm")
+
+
+def write_corpus(directory: Path) -> None:
+    """Writes words of random letters; the translation has each in upper case, every other letter twice."""
+    rng = random.Random(3)
+    for part, lines in LINES.items():
+        sources = [rng.choices(LETTERS, k=rng.randint(1, 5)) for _ in range(lines)]
+        targets = [[x.upper() * (1 + (x in LETTERS[::2])) for x in line] for line in sources]
+        for side, texts in (("en", sources), ("de", targets)):
+            (directory / f"{part}.{side}").write_text("".join(f"{''.join(text)}\n" for text in texts))
+
+
+def write_models(directory: Path) -> None:
+    """Writes a model of each kind, its costs and its translations; that of rmsnorm is exported, too."""
+
+    def nmt(words: str, *more: str) -> None:
+        subprocess.run([sys.executable, "-m", "nmt", *words.split(), *more], cwd=directory, check=True)
+
+    nmt("vocab --source_dataset train.en --target_dataset train.de --to vocabulary --size 40")
+    for kind in KINDS:
+        vocabularies = ("vocabulary/source.model", "vocabulary/target.model")
+        nmt(f"{TRAIN} -m {kind} --layer_normalization_type {kind} --dictionaries", *vocabularies)
+        nmt(f"score -m {kind} -s test.en -t test.de -o {kind}.costs")
+        nmt(f"translate -m {kind} -i test.en -o {kind}.translated -n")
+        shutil.rmtree(directory / kind / "logs")
+    nmt("export -m rmsnorm --to saved_model -n")
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    target.mkdir()
+    write_corpus(target)
+    write_models(target)
