@@ -36,7 +36,7 @@ IN_DEMO := cd $(DEMO) && $(CURDIR)/$(BIN)/python
 demo: $(DEMO)/served.txt
 
 # A copy of the baseline, patched.
-$(DEMO)/patched.txt: $(wildcard nmt/*.py patches/nmt/* rmsnorm_tf/*.py patches/apply.py) examples/demo.json | .venv/installed
+$(DEMO)/patched.txt: $(shell find nmt rmsnorm_tf patches/nmt patches/apply.py -type f -not -name '*.pyc') examples/demo.json | .venv/installed
 	rm -rf $(DEMO)
 	mkdir -p $(DEMO)
 	cp -r nmt $(DEMO)/nmt
@@ -52,7 +52,7 @@ $(DEMO)/test.translated: $(DEMO)/vocab/target.model
 	$(IN_DEMO) -m nmt translate --model model --input corpus/test.en --output test.translated -n
 
 $(DEMO)/saved_model/saved_model.pb: $(DEMO)/test.translated
-	$(IN_DEMO) -m nmt.metrics test.translated corpus/test.de
+	$(IN_DEMO) -m nmt.decoding.metrics test.translated corpus/test.de
 	rm -rf $(DEMO)/saved_model
 	$(IN_DEMO) -m nmt export --model model --to saved_model -n
 

@@ -226,7 +226,7 @@ def main():
         sys.path[:0] = [os.path.abspath(options.baseline or patched_baseline(folder)), str(ROOT)]
         from nmt.config import read_options
         from nmt.errors import UserError
-        from nmt.files import write_aside
+        from nmt.storage.files import write_aside
 
         try:
             if options.config:

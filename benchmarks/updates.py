@@ -44,9 +44,9 @@ def real_work(options: dict[str, Any], count: int) -> Work:
     training, whose rarest widths are not measured: each width is compiled anew.
     """
     from nmt.config import make_config
-    from nmt.data import TrainingData
     from nmt.system import build_system
-    from nmt.text import ParallelText
+    from nmt.text.batches import TrainingData
+    from nmt.text.lines import ParallelText
 
     def build(config):
         return build_system(config, tuple(map(Path, config.dictionaries)))
@@ -67,8 +67,8 @@ def real_work(options: dict[str, Any], count: int) -> Work:
 
 def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: int, state_size: int) -> Work:
     """Returns batches of sentence pairs of 10 to 45 words, sorted by length and padded to the widths of training."""
-    from nmt.data import Batch, bucket_widths
-    from nmt.rnnsearch import Rates, RNNSearch
+    from nmt.model.rnnsearch import Rates, RNNSearch
+    from nmt.text.batches import Batch, bucket_widths
 
     generator = np.random.default_rng(0)
     widths = np.array([width for width in bucket_widths(46) if width > 10])
@@ -114,7 +114,7 @@ def width(batch) -> int:
 def new_update(work: Work, kind: str, dtype: str = "float32") -> tuple[Callable, keras.Model]:
     """Returns a function that makes one update of a new model with a batch, and the model."""
     from nmt.config import make_config
-    from nmt.update import Update
+    from nmt.training.update import Update
 
     config = make_config({**work.options, "layer_normalization_type": kind, "dtype": dtype})
     keras.utils.set_random_seed(1)

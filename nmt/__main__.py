@@ -13,21 +13,21 @@ import keras
 import tensorflow as tf
 from tqdm import tqdm
 
-from . import corpora
-from .checkpoints import BEST
 from .config import Config, add_options, make_config, read_options
-from .data import LONGEST, TrainingData, ValidationData, in_portions, map_by_length, pair_length
+from .decoding.scoring import Scorer
+from .decoding.translator import save_translator
 from .errors import UserError
-from .export import save_translator
-from .files import use_alone, write_aside
-from .interruption import Interrupted, interruptible
 from .nematus import import_checkpoint
-from .scoring import Scorer
-from .streams import reading, writing
+from .storage.checkpoints import BEST
+from .storage.files import use_alone, write_aside
+from .storage.streams import reading, writing
 from .system import build_system, load_system, open_system, save_system
-from .text import ParallelText, read_portions
-from .training import Trainer
-from .vocab import load_vocabulary, train_sentencepiece
+from .text import corpora
+from .text.batches import LONGEST, TrainingData, ValidationData, in_portions, map_by_length, pair_length
+from .text.lines import ParallelText, read_portions
+from .text.vocabulary import load_vocabulary, train_sentencepiece
+from .training.interruption import Interrupted, interruptible
+from .training.trainer import Trainer
 
 _PORTION = 20  # batches of like length are made of so many batches of lines
 

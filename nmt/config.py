@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UserError
-from .files import write_aside
 from .normalization import KINDS
+from .storage.files import write_aside
 
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 

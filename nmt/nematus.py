@@ -16,9 +16,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from .checkpoints import BEST, save_checkpoint
 from .config import Config, make_config, read_options
 from .errors import UserError
+from .storage.checkpoints import BEST, save_checkpoint
 
 # Our options that Nematus has too, in its spellings; the dropout rates are apart.
 _OPTIONS = {

@@ -12,13 +12,13 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .checkpoints import BEST, LAST, load_checkpoint
 from .config import FILES, STOPPING, Config, make_config, read_options
+from .decoding.translator import Translator
 from .errors import UserError
-from .export import Translator
-from .files import write_aside
-from .rnnsearch import Rates, RNNSearch
-from .vocab import Vocabulary, load_vocabulary
+from .model.rnnsearch import Rates, RNNSearch
+from .storage.checkpoints import BEST, LAST, load_checkpoint
+from .storage.files import write_aside
+from .text.vocabulary import Vocabulary, load_vocabulary
 
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
 

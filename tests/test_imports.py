@@ -7,37 +7,26 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYER = ["equation", "functional", "fused", "rms_normalization", "recurrent", "recurrent_layers", "centring", "convert"]
-# `errors` holds one exception; everybody may raise it.
+# Which modules of nmt each module or folder of it may import; a folder's own are always allowed. The longest name that
+# fits a file holds. `commands`, `__main__` and the packages themselves are free.
 NMT = {
     "errors": set(),
-    "files": {"errors"},
-    "interruption": set(),
-    "progress": {"errors"},
-    "text": {"errors"},
     "normalization": set(),
-    "search": set(),
-    "metrics": {"errors", "text"},
-    "corpora": {"errors", "files"},
-    "vocab": {"errors", "files", "text"},
-    "checkpoints": {"errors", "files"},
-    "config": {"errors", "files", "normalization"},
-    "costs": set(),
-    "data": {"errors", "text", "vocab"},
-    "affine": set(),
-    "recurrence": {"affine"},
-    "layers": {"affine", "normalization"},
-    "rnnsearch": {"affine", "costs", "layers", "recurrence"},
-    "scoring": {"data", "vocab"},
-    "training": {"checkpoints", "config", "data", "errors", "files", "interruption", "metrics", "progress", "update"},
-    "update": {"affine", "config", "data"},
-    "export": {"data", "errors", "files", "search", "vocab"},
-    "streams": {"errors", "files"},
-    "nematus": {"checkpoints", "config", "errors"},
-    "system": {"checkpoints", "config", "errors", "export", "files", "rnnsearch", "vocab"},
+    "storage": {"errors"},
+    "config": {"errors", "storage.files", "normalization"},
+    "text": {"errors", "storage.files"},
+    "model": {"normalization"},
+    "training": {"config", "decoding.metrics", "errors", "model.affine", "storage", "text.batches"},
+    "training.interruption": set(),
+    "decoding": {"errors", "storage.files", "text"},
+    "decoding.search": set(),
+    "nematus": {"config", "errors", "storage.checkpoints"},
+    "system": {"config", "decoding.translator", "errors", "model.rnnsearch", "storage", "text.vocabulary"},
 }
+FREE = {"", "__main__"}
 
 # The experiments know nmt as commands. They share with it errors, files, and how translations are compared.
-SHARED = {"nmt.errors", "nmt.files", "nmt.metrics", "nmt.text"}
+SHARED = {"nmt.errors", "nmt.storage.files", "nmt.decoding.metrics", "nmt.text.lines"}
 # Runs in the patched copy of the baseline, and so may import all of it.
 INSIDE = "experiments/translation/inside"
 # Which other folders of experiments each of them may import. A new task may import `reporting`.
@@ -53,6 +42,16 @@ def imports(path):
             yield node.level, node.module or "", [alias.name for alias in node.names]
 
 
+def absolute_imports(path):
+    """Returns the full names of all modules that a file imports, relative imports resolved."""
+    package = path.relative_to(ROOT).parent.parts
+    found = set()
+    for level, module, names in imports(path):
+        above = package[: len(package) - level + 1] if level else ()
+        found.add(".".join([*above, *([module] if module else names[:1])]))
+    return found
+
+
 def siblings(path):
     """Returns the modules of its own package that a file imports, relatively or by the package's name."""
     package = path.parent.name
@@ -66,13 +65,33 @@ def siblings(path):
     return found
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "nmt").glob("*.py")), ids=lambda path: path.stem)
+def module_name(path):
+    """Returns the name of a file's module below its top package: `model.layers`, or `model` for the package itself."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts[1:]).removesuffix("__init__").rstrip(".")
+
+
+def allowed(name, rules):
+    """Returns what the longest rule that fits a module allows it, its own folder included."""
+    parents = [name.rsplit(".", depth)[0] for depth in range(name.count(".") + 1)]
+    rule = next(parent for parent in parents if parent in rules)
+    return rules[rule] | {parents[-1]}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "nmt").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
 def test_nmt(path):
     absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
+    name = module_name(path)
     assert "nmt" not in absolute
-    assert "rmsnorm_tf" not in absolute or path.stem == "normalization"
-    if path.stem not in ("__init__", "__main__"):
-        assert siblings(path) <= NMT[path.stem]
+    assert "rmsnorm_tf" not in absolute or name == "normalization"
+    if name not in FREE:
+        imported = {module.removeprefix("nmt.") for module in absolute_imports(path) if module.startswith("nmt.")}
+        wanted = allowed(name, NMT)
+        assert not [module for module in imported if not wanted & {module, *module.split(".")[:1]}]
+
+
+def test_every_rule_of_nmt_is_about_something():
+    names = {module_name(path) for path in (ROOT / "nmt").rglob("*.py")}
+    assert NMT.keys() <= names
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rmsnorm_tf").glob("*.py")), ids=lambda path: path.stem)
@@ -85,16 +104,6 @@ def test_rmsnorm_tf(path):
 
 def files_of_experiments():
     return sorted(path for path in (ROOT / "experiments").rglob("*.py") if "logs" not in path.parts)
-
-
-def absolute_imports(path):
-    """Returns the full names of all modules that a file imports, relative imports resolved."""
-    package = path.relative_to(ROOT).parent.parts
-    found = set()
-    for level, module, names in imports(path):
-        above = package[: len(package) - level + 1] if level else ()
-        found.add(".".join([*above, *([module] if module else names[:1])]))
-    return found
 
 
 def test_every_folder_of_experiments_is_seen():

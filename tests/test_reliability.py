@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_every_test_that_is_named_exists():
     tests = {}
-    for path in (ROOT / "tests" / "nmt").glob("test_*.py"):
+    for path in (ROOT / "tests" / "nmt").rglob("test_*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):
                 tests[node.name] = any("slow" in ast.unparse(decorator) for decorator in node.decorator_list)
@@ -22,7 +22,7 @@ def test_nothing_is_used_that_could_run_what_it_reads():
     """Names that run or unpickle a file; `allow_pickle` may be given as False only."""
     refused = {"pickle", "marshal", "shelve", "dill", "joblib", "eval", "exec", "__import__", "import_module"}
     refused |= {"load_model", "model_from_json", "enable_unsafe_deserialization", "py_function", "numpy_function"}
-    for path in [*(ROOT / "nmt").glob("*.py"), *(ROOT / "rmsnorm_tf").glob("*.py")]:
+    for path in [*(ROOT / "nmt").rglob("*.py"), *(ROOT / "rmsnorm_tf").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = {getattr(node, field, None) for field in ("id", "attr", "name")}
             if isinstance(node, ast.ImportFrom):

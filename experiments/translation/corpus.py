@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from nmt.errors import UserError
-from nmt.files import write_aside
-from nmt.text import ParallelText
+from nmt.storage.files import write_aside
+from nmt.text.lines import ParallelText
 
 from .baseline import execute
 from .place import Place

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nmt.files import write_aside
-from nmt.metrics import bleu, read_lines
+from nmt.decoding.metrics import bleu, read_lines
+from nmt.storage.files import write_aside
 
 from .baseline import commit_of, execute
 from .corpus import Corpus

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.errors import UserError
-from nmt.files import use_alone
+from nmt.storage.files import use_alone
 
 from ..invariance import section as invariance
 from ..invariance.measure import measure_invariance

@@ -12,9 +12,9 @@ import sys
 import pytest
 
 from nmt.__main__ import main
+from nmt.model.rnnsearch import Rates, RNNSearch
 from nmt.normalization import KINDS
-from nmt.rnnsearch import Rates, RNNSearch
-from nmt.vocab import load_vocabulary
+from nmt.text.vocabulary import load_vocabulary
 
 WORDS = ["a", "b", "c", "d"]
 

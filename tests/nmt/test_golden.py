@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.checkpoints import save_checkpoint
-from nmt.data import Batch, pad
-from nmt.layers import DropoutMasks
+from nmt.model.layers import DropoutMasks
+from nmt.model.rnnsearch import Rates
 from nmt.normalization import KINDS
-from nmt.rnnsearch import Rates
+from nmt.storage.checkpoints import save_checkpoint
 from nmt.system import load_system
-from nmt.training import Trainer
+from nmt.text.batches import Batch, pad
+from nmt.training.trainer import Trainer
 from tests.nmt.golden import DATA, read_arrays, read_options, run, write_checkpoint
 
 # Checkpoint -> kind of normalization. The first four as they were written, the others without the optimizer's part.

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import nmt.training
+import nmt.training.trainer
 
 LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
 
@@ -110,7 +110,7 @@ def test_a_training_of_which_the_digests_are_gone_goes_on_and_has_them_again(tra
 
 def test_a_training_without_its_best_model_says_so(train, tmp_path, monkeypatch):
     falling = (SimpleNamespace(score=score) for score in (2.0, 1.0))
-    monkeypatch.setattr(nmt.training, "bleu", lambda *_: next(falling))
+    monkeypatch.setattr(nmt.training.trainer, "bleu", lambda *_: next(falling))
     assert "kept in model/best.npz" in train("--finish_after", 4)[2]
     (tmp_path / "model" / "best.npz").unlink()
     status, _, said = train("--finish_after", 4)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.data import LONGEST
-from nmt.files import use_alone
-from nmt.scoring import Scorer
+from nmt.decoding.scoring import Scorer
+from nmt.storage.files import use_alone
 from nmt.system import load_system
+from nmt.text.batches import LONGEST
 
 
 def contents(directory):

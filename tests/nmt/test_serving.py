@@ -15,10 +15,10 @@ import tensorflow as tf
 import tensorflow_text
 from tensorflow.core.protobuf import saved_model_pb2
 
-from nmt.data import LONGEST
-from nmt.export import Translator, save_translator
-from nmt.rnnsearch import Rates, RNNSearch
-from nmt.vocab import load_vocabulary, train_sentencepiece
+from nmt.decoding.translator import Translator, save_translator
+from nmt.model.rnnsearch import Rates, RNNSearch
+from nmt.text.batches import LONGEST
+from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
 
 SOURCE = ["Größe, so viel wie möglich!", "Das ist ein Haus.", "Ein Haus ist das?", "viel Haus, 42 Wege", "שלום 世界"]
 TARGET = ["".join(chr(0x430 + (i * i + j) % 32) for j in range(i + 3)) + " дом жук щи" for i in range(20)]

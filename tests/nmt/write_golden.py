@@ -1,6 +1,6 @@
-"""Writes what `tests/data/golden/models` holds, with the commands of a tree: `PYTHONPATH=TREE python write_golden.py DIR`.
+"""Writes models of every kind to a new folder: `PYTHONPATH=TREE python write_golden.py DIR`, with a patched tree.
 
-The files there are of the day they were made, and are never made again: they show that old models still load.
+It wrote `tests/data/golden/models`. The files there never change: they show that old models still load.
 """
 
 import random

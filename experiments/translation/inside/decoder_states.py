@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nmt.data import ValidationData
-from nmt.files import write_aside
-from nmt.layers import GRUStep
+from nmt.model.layers import GRUStep
+from nmt.storage.files import write_aside
 from nmt.system import System, load_system
-from nmt.text import ParallelText
+from nmt.text.batches import ValidationData
+from nmt.text.lines import ParallelText
 
 POSITIONS = 4  # that are shown one by one
 BATCH_SIZE = 80

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import keras
 
-from nmt.checkpoints import LAST, save_checkpoint
 from nmt.config import make_config, read_options
-from nmt.progress import Progress
+from nmt.storage.checkpoints import LAST, save_checkpoint
 from nmt.system import open_system, save_system
-from nmt.update import Update
+from nmt.training.progress import Progress
+from nmt.training.update import Update
 
 
 def main() -> None:

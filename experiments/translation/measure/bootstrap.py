@@ -8,8 +8,8 @@ from typing import NamedTuple
 from sacrebleu import BLEU
 from sacrebleu.significance import PairedTest
 
-from nmt.files import write_aside
-from nmt.metrics import read_lines
+from nmt.decoding.metrics import read_lines
+from nmt.storage.files import write_aside
 
 from ..place import Place
 from ..results import Result

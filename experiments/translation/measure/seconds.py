@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
-from nmt.files import write_aside
+from nmt.storage.files import write_aside
 
 from ..baseline import commit_of, execute
 from ..corpus import Corpus

@@ -4,8 +4,8 @@ from experiments.translation.corpus import prepare
 from experiments.translation.results import by_row, read_results, spread
 from experiments.translation.row import Run
 from experiments.translation.runs import make
+from nmt.decoding.metrics import read_lines
 from nmt.errors import UserError
-from nmt.metrics import read_lines
 from tests.experiments.translation.conftest import ROWS, SENTENCE, make_result
 
 RUN = Run(ROWS["rmsnorm"], 1)

@@ -19,7 +19,7 @@ from experiments.translation.row import Run
 from experiments.translation.runs import make
 from experiments.translation.task import reproduce
 from nmt.errors import UserError
-from nmt.files import use_alone
+from nmt.storage.files import use_alone
 from tests.experiments.translation.conftest import write
 
 SECTIONS = ["table2", "significance", "curves", "partial", "centre", "activations", "invariance"]

@@ -6,12 +6,12 @@ import pytest
 import tensorflow as tf
 
 from experiments.translation.inside.decoder_states import main, measure_states, recorded
-from nmt.checkpoints import BEST, save_checkpoint
 from nmt.config import make_config
-from nmt.layers import GRUStep
+from nmt.model.layers import GRUStep
 from nmt.normalization import EPSILON
+from nmt.storage.checkpoints import BEST, save_checkpoint
 from nmt.system import build_system, save_system
-from nmt.text import ParallelText
+from nmt.text.lines import ParallelText
 from tests.reference import layer_norm
 
 SOURCES = ["a b c", "d", "b b b b", "c a"]

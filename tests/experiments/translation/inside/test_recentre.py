@@ -5,10 +5,10 @@ import keras
 import numpy as np
 
 from experiments.translation.inside.recentre import main
-from nmt.checkpoints import LAST, load_checkpoint
 from nmt.config import make_config
+from nmt.storage.checkpoints import LAST, load_checkpoint
 from nmt.system import build_system, open_system
-from nmt.update import Update
+from nmt.training.update import Update
 
 
 def test_every_matrix_is_moved_and_nothing_else_before_the_first_update(tmp_path, monkeypatch):

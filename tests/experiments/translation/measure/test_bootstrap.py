@@ -6,8 +6,8 @@ from experiments.translation.measure import bootstrap
 from experiments.translation.measure.bootstrap import KEPT, compare_pairs
 from experiments.translation.results import Result
 from experiments.translation.row import Row
+from nmt.decoding.metrics import bleu
 from nmt.errors import UserError
-from nmt.metrics import bleu
 
 WORDS = ["ein", "eine", "Mann", "Frau", "Hund", "Ball", "rot", "blau", "geht", "steht", "auf", "der", "Wiese"]
 

@@ -1,0 +1,1 @@
+"""What is read from and written to disk: whole files, checkpoints, streams."""

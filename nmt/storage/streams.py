@@ -1,0 +1,37 @@
+"""What the commands read and write: a file, or what stands in its place."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO, TextIO
+
+from ..errors import UserError
+from .files import write_aside
+
+
+def reading(path: Path | None) -> AbstractContextManager[IO]:
+    """Opens the input, from which the descriptor is read."""
+    if path is None and sys.stdin is None:
+        raise UserError("standard input is closed; give --input FILE")
+    return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
+
+
+@contextlib.contextmanager
+def writing(path: Path | None) -> Iterator[TextIO]:
+    """Opens the output; a file gets its name only when it is whole."""
+    if path is None and sys.stdout is None:
+        raise UserError("standard output is closed; give --output FILE")
+    if path is None:
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        yield sys.stdout
+        return
+    if path.is_dir():
+        raise UserError(f"{path} is a directory; give a file")
+    if path.exists() and not path.is_file():  # a device or a pipe
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+        return
+    with write_aside(path) as file:
+        yield file

@@ -1,0 +1,1 @@
+"""Texts: lines, vocabularies, batches of token ids, corpora."""

@@ -1,0 +1,174 @@
+"""Beam search on scripted probabilities, where the right answer is known."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.decoding.search import Hypotheses, beam_search
+
+START, END = -1, 0
+
+
+def scripted(tables):
+    """Returns a decode step for one sentence per table; table[time][last word] are next-word probabilities.
+
+    The state is the time and the sentence's number.
+    """
+    tables = np.log(np.asarray(tables, np.float32))
+
+    def step(words, state):
+        time, sentence = state
+        last = tf.maximum(words, 0)  # the table's row 0 is used for the start too
+        return tf.gather_nd(tables, tf.stack([sentence, time, last], 1)), (time + 1, sentence)
+
+    return step
+
+
+def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
+    sentences = len(tables)
+    rows = np.repeat(np.arange(sentences, dtype=np.int32), beam_size)
+
+    def run():
+        state = (tf.zeros_like(rows), tf.constant(rows))
+        return beam_search(
+            scripted(tables),
+            state,
+            batch=sentences,
+            beam_size=beam_size,
+            alpha=alpha,
+            max_length=max_length,
+            start=START,
+            end=END,
+        )
+
+    return Hypotheses(*(x.numpy() for x in (tf.function(run) if compiled else run)()))
+
+
+def random_table(rng, times, words):
+    """Probabilities after each word at each time; after the last time all sentences end."""
+    table = rng.dirichlet(np.full(words, 0.4), size=(times, words)) + 1e-6
+    table[-1] = 1e-6
+    table[-1, :, END] = 1.0
+    return table / table.sum(-1, keepdims=True)
+
+
+def exhaustive(table, max_length, alpha=0.0):
+    """Returns (score, words) of every sequence of at most `max_length` words, best first."""
+    found = []
+    words = range(1, table.shape[-1])
+    for length in range(max_length + 1):
+        for sequence in itertools.product(words, repeat=length):
+            probabilities = [
+                table[time][last][word]
+                for time, (last, word) in enumerate(zip((0, *sequence), (*sequence, END), strict=True))
+            ]
+            found.append((-np.log(np.float64(probabilities)).sum() / (length + 1) ** alpha, sequence))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_beam_of_one_stops_at_the_first_end(alpha):
+    """The end is the likeliest after the first word; going on would cost less by the word."""
+    table = np.full([4, 3, 3], 1e-9)
+    table[0] = [0.2, 0.7, 0.1]
+    table[1:3] = [0.6, 0.4, 1e-9]
+    table[2] = [1e-9, 1.0, 1e-9]
+    table[3] = [1.0, 1e-9, 1e-9]
+    np.testing.assert_array_equal(search([table], 1, 3, alpha).words[0, 0], [1, END, END])
+
+
+def test_greedy_takes_the_likeliest_word_each_time():
+    """The likeliest first word leads astray: beam 1 follows it, beam 2 does not."""
+    sure_end = [1.0 - 3e-6, 1e-6, 1e-6, 1e-6]
+    table = [
+        [[0.0001, 0.5499, 0.45, 0.0], *[sure_end] * 3],
+        [sure_end, [0.4, 0.2, 0.2, 0.2], [0.9, 0.05, 0.025, 0.025], sure_end],
+        [sure_end] * 4,
+    ]
+    table = np.maximum(table, 1e-9)
+    greedy, beam = search([table], 1, 3), search([table], 2, 3)
+    np.testing.assert_array_equal(greedy.words[0, 0], [1, END, END])
+    np.testing.assert_allclose(greedy.costs[0, 0], -np.log(0.5499 * 0.4), rtol=1e-5)
+    np.testing.assert_array_equal(beam.words[0], [[2, END, END], [1, END, END]])
+    np.testing.assert_allclose(beam.costs[0, 0], -np.log(0.45 * 0.9), rtol=1e-5)
+    np.testing.assert_array_equal(beam.lengths, [[1, 1]])
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["graph", "eager"])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
+    """Three words and the end, at most three words: 3**3 open hypotheses at most, so a beam of 40 loses none."""
+    rng = np.random.default_rng(seed)
+    tables = [random_table(rng, 4, 4) for _ in range(2)]
+    found = search(tables, 40, 3, alpha, compiled)
+    for i, table in enumerate(tables):
+        expected = exhaustive(table, 3, alpha)
+        scores, sequences = zip(*expected, strict=True)
+        assert len(expected) == 40
+        np.testing.assert_allclose(found.scores[i], scores, rtol=1e-5)
+        np.testing.assert_allclose(found.costs[i], found.scores[i] * (found.lengths[i] + 1) ** alpha, rtol=1e-5)
+        for words, length, sequence in zip(found.words[i], found.lengths[i], sequences, strict=True):
+            assert tuple(words[:length]) == sequence
+            assert not words[length:].any()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("beam_size", [1, 2])
+def test_a_sentence_is_found_the_same_in_any_batch(beam_size, alpha):
+    rng = np.random.default_rng(7)
+    tables = [random_table(rng, 6, 5) for _ in range(40)]
+    together = search(tables, beam_size, 5, alpha)
+    for i, table in enumerate(tables):
+        for one, all_ in zip(search([table], beam_size, 5, alpha, compiled=False), together, strict=True):
+            np.testing.assert_array_equal(one[0], all_[i])
+
+
+def test_stops_at_the_longest_allowed():
+    """A model that never wants to end must, and pays for it."""
+    table = np.full([9, 3, 3], 0.0)
+    table[...] = [0.01, 0.98, 0.01]
+    found = search([table], 2, 4)
+    assert found.lengths.max() <= 4
+    by_hand = -np.log(0.98**4 * 0.01)
+    everything = sorted(cost for cost, _ in exhaustive(table, 4))
+    np.testing.assert_allclose(found.costs[0], everything[:2], rtol=1e-5)
+    assert found.costs[0, 0] <= by_hand
+
+
+def test_missing_hypotheses_cost_infinitely_much():
+    """With one word of vocabulary and two words at most there are but three sequences."""
+    table = np.full([3, 2, 2], 0.5)
+    found = search([table], 5, 2)
+    np.testing.assert_array_equal(np.isinf(found.costs[0]), [False, False, False, True, True])
+    np.testing.assert_array_equal(found.lengths[0], [0, 1, 2, 0, 0])
+
+
+def test_no_sentences():
+    found = search(np.zeros([0, 3, 4, 4]), 2, 2)
+    assert found.words.shape == (0, 2, 2)
+
+
+def test_an_unlikely_end_is_not_taken_for_a_translation():
+    """Ending at once costs less in all than five sure words and their end, but two words always cost less than it."""
+    table = np.full([7, 4, 4], [0.1, 0.45, 0.45, 1e-9])
+    table[1:] = [1e-9, 0.5, 0.3, 0.2]
+    table[5:] = [1.0, 1e-9, 1e-9, 1e-9]
+    found = search([table], 2, 6)
+    np.testing.assert_array_equal(found.lengths, [[5, 5]])
+
+
+def test_alpha_prefers_longer_translations():
+    """One word and the end cost log 4, three words and the end log 2 + 2 log 5/3: more, but less by the word."""
+    table = np.full([4, 3, 3], 1e-9)
+    table[0] = [1e-9, 0.5, 0.5]
+    table[1] = [[1e-9] * 3, [0.5, 0.5, 1e-9], [1e-9, 1e-9, 1.0]]
+    table[2, :] = [1e-9, 0.6, 1e-9]
+    table[3, :] = [0.6, 1e-9, 1e-9]
+    by_cost, by_length = search([table], 3, 3), search([table], 3, 3, alpha=1.0)
+    assert by_cost.lengths[0, 0] == 1
+    np.testing.assert_allclose(by_cost.costs[0, 0], np.log(4), rtol=1e-5)
+    assert by_length.lengths[0, 0] == 3
+    np.testing.assert_allclose(by_length.scores[0, 0], -np.log(0.5 * 0.6 * 0.6) / 4, rtol=1e-5)

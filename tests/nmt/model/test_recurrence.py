@@ -1,0 +1,95 @@
+"""Recurrences against loops in Python, which TensorFlow differentiates by itself."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.model.affine import Affine, affine
+from nmt.model.recurrence import scan
+
+RNG = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_runs_over_time(reverse):
+    x, start = normal(2, 5, 3), normal(2, 3)
+    found = scan(lambda state, x, *_: 0.5 * state + x, x, start, reverse=reverse)
+    state, expected = start, np.zeros_like(x)
+    for t in reversed(range(5)) if reverse else range(5):
+        state = expected[:, t] = 0.5 * state + x[:, t]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+class Cell:
+    """Uses all that a step may: two states, two inputs, weights in a product and not, and constants of both kinds."""
+
+    def __init__(self):
+        self.weights = [keras.Variable(normal(*shape)) for shape in ((3, 3), (3,), (4, 3), (3,))]
+        self.tensors = [
+            tf.constant(normal(*shape)) for shape in ((2, 5, 3), (2, 5, 1), (2, 3), (2, 4), (2, 3, 4), (2, 3))
+        ]
+
+    def step(self, state, inputs, constants, product):
+        (h, seen), (x, gate), (matrix, shift) = state, inputs, constants
+        kernel, bias, from_seen, scale = self.weights
+        h = tf.tanh(x + product(h, kernel, bias) * scale.value + product(seen, from_seen)) * gate + shift
+        return h, product(tf.nn.softmax(h), matrix) + 0.1 * seen
+
+    def loss(self, run):
+        """Returns a number that depends on every state, and its gradients by weights and tensors."""
+        with tf.GradientTape() as tape:
+            tape.watch(self.tensors)
+            x, gate, h, seen, *constants = self.tensors
+            states = run(self.step, (x, gate), (h, seen), constants)
+            loss = sum(tf.reduce_sum(tf.sin(state) * (i + 1)) for i, state in enumerate(states))
+        return [loss, *tape.gradient(loss, [*self.tensors, *(weight.value for weight in self.weights)])]
+
+
+def loop(step, sequences, state, constants, reverse):
+    """The same in Python."""
+    times = range(5)[::-1] if reverse else range(5)
+    states = {}
+    for t in times:
+        state = states[t] = step(state, tuple(x[:, t] for x in sequences), constants, affine)
+    return [tf.stack(each, 1) for each in zip(*(states[t] for t in range(5)), strict=True)]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
+def test_gradients_equal_those_of_an_unrolled_loop(jit_compile, reverse):
+    cell = Cell()
+    found = tf.function(lambda: cell.loss(lambda *given: scan(*given, reverse=reverse)), jit_compile=jit_compile)()
+    expected = cell.loss(lambda *given: loop(*given, reverse))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_unknown_time():
+    """One trace serves sequences of every length."""
+    cell = Cell()
+    x, gate, h, seen, *constants = cell.tensors
+
+    @tf.function(input_signature=[tf.TensorSpec([2, None, 3]), tf.TensorSpec([2, None, 1])])
+    def run(x, gate):
+        return scan(cell.step, (x, gate), (h, seen), constants)
+
+    whole = run(x, gate)
+    for a, b in zip(run(x[:, :2], gate[:, :2]), whole, strict=True):
+        np.testing.assert_allclose(a, b[:, :2], rtol=1e-5, atol=1e-6)
+
+
+def test_factors_in_bfloat16():
+    """Eight bits of each factor are left, so the numbers agree to about a percent; weights' gradients are float32."""
+    cell = Cell()
+    found = cell.loss(lambda *given: scan(*given, product=Affine("bfloat16")))
+    expected = cell.loss(lambda *given: loop(*given, False))
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == tf.float32
+        error = np.linalg.norm(a - b) / np.linalg.norm(b)
+        assert error < 0.03
+    assert any((a.numpy() != b.numpy()).any() for a, b in zip(found, expected, strict=True))

@@ -1,0 +1,162 @@
+"""The model: what padding, dropout and step-by-step decoding may and may not change."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.model.layers import DropoutMasks
+from nmt.model.rnnsearch import NO_WORD, Rates
+
+SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
+SOURCE_MASK = np.array([[1, 1, 1], [1, 1, 0]], np.float32)
+TARGET = np.array([[3, 2, 5, 0], [5, 0, 0, 0]])
+TARGET_MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32)
+PAIRS = (SOURCE, SOURCE_MASK, TARGET, TARGET_MASK)
+
+
+@pytest.fixture
+def model(make_model, kind):
+    model = make_model(kind)
+    rng = np.random.default_rng(3)
+    # Far from the start, so that every weight matters; mostly of one sign, so that the few entries of a partial
+    # statistic are not near zero, where dividing by them would magnify rounding.
+    for weight in model.weights:
+        weight.assign(rng.normal(0.5, 0.4, size=weight.shape))
+    return model
+
+
+def log_softmax(x):
+    x = x - x.max(-1, keepdims=True)
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def assert_same_gradients(tape, cost, expected, model):
+    gradients = [tape.gradient(each, model.trainable_variables) for each in (cost, expected)]
+    for weight, *both in zip(model.trainable_variables, *gradients, strict=True):
+        np.testing.assert_allclose(*map(tf.convert_to_tensor, both), rtol=1e-4, atol=1e-5, err_msg=weight.path)
+
+
+def test_costs_are_the_log_probabilities_of_words_and_end(model):
+    found = log_softmax(model(SOURCE, SOURCE_MASK, TARGET).numpy())
+    expected = [
+        -sum(found[0, t, word] for t, word in enumerate([3, 2, 5, 0])),
+        -sum(found[1, t, word] for t, word in enumerate([5, 0])),
+    ]
+    np.testing.assert_allclose(model.costs(*PAIRS), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.1, 0.5])
+def test_label_smoothing_is_cross_entropy_with_the_mixed_distribution(model, smoothing):
+    found = log_softmax(model(SOURCE, SOURCE_MASK, TARGET).numpy())
+    wanted = (1 - smoothing) * np.eye(6)[TARGET] + smoothing / 6
+    expected = (-(wanted * found).sum(-1) * TARGET_MASK).sum(-1)
+    np.testing.assert_allclose(model.costs(*PAIRS, label_smoothing=smoothing), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(make_model, tied, smoothing):
+    model = make_model(tie_decoder_embeddings=tied)
+    with tf.GradientTape(persistent=True) as tape:
+        total = model.total_cost(*PAIRS, label_smoothing=smoothing)
+        expected = tf.reduce_sum(model.costs(*PAIRS, label_smoothing=smoothing))
+    np.testing.assert_allclose(total, expected, rtol=1e-6)
+    assert_same_gradients(tape, total, expected, model)
+
+
+def test_the_context_is_zero_on_padding_alone(model):
+    context = model.encoder(SOURCE, SOURCE_MASK, dropout=DropoutMasks()).numpy()
+    for direction in np.split(context, 2, -1):
+        np.testing.assert_array_equal(direction.any(-1), SOURCE_MASK == 1)
+
+
+def test_padding_changes_nothing(model):
+    wider = [np.pad(x, [(0, 0), (0, 3)]) for x in PAIRS]
+    np.testing.assert_allclose(model.costs(*wider), model.costs(*PAIRS), rtol=1e-5)
+
+
+def test_a_pair_costs_the_same_alone(model):
+    together = model.costs(*PAIRS)
+    alone = [model.costs(SOURCE[1:, :2], SOURCE_MASK[1:, :2], TARGET[1:, :2], TARGET_MASK[1:, :2])[0]]
+    np.testing.assert_allclose(alone, together[1:], rtol=1e-5)
+
+
+def test_a_row_that_fills_the_batch_costs_nothing_and_gives_no_gradient(model):
+    filled = [np.pad(x, [(0, 1), (0, 0)]) for x in PAIRS]
+    filled[1][2, 0] = 1  # nothing but its end
+    with tf.GradientTape(persistent=True) as tape:
+        costs, expected = (tf.reduce_sum(model.costs(*pairs)) for pairs in (filled, PAIRS))
+    np.testing.assert_allclose(costs, expected, rtol=1e-6)
+    assert_same_gradients(tape, costs, expected, model)
+
+
+def test_decoding_step_by_step_equals_the_whole_sentence(model):
+    expected = log_softmax(model(SOURCE, SOURCE_MASK, TARGET).numpy())
+    state, memory = model.encode(SOURCE, SOURCE_MASK)
+    for t, words in enumerate(np.vstack([[NO_WORD, NO_WORD], TARGET.T[:-1]])):
+        found, state = model.decode_step(words, state, memory)
+        np.testing.assert_allclose(found, expected[:, t], rtol=1e-4, atol=1e-5)
+
+
+def test_the_target_is_not_seen_ahead(model):
+    other = TARGET.copy()
+    other[:, 2:] = 4
+    logits = [model(SOURCE, SOURCE_MASK, target).numpy() for target in (TARGET, other)]
+    # Up to rounding: an eager call may be compiled where the one before was not.
+    np.testing.assert_allclose(logits[0][:, :3], logits[1][:, :3], rtol=1e-5, atol=1e-6)
+    assert (logits[0][:, 3] != logits[1][:, 3]).any()
+
+
+def test_every_weight_gets_a_gradient(model):
+    with tf.GradientTape() as tape:
+        cost = tf.reduce_sum(model.costs(*PAIRS))
+    gradients = tape.gradient(cost, [weight.value for weight in model.trainable_variables])
+    without = [
+        weight.path
+        for weight, gradient in zip(model.trainable_variables, gradients, strict=True)
+        if gradient is None or not np.isfinite(tf.convert_to_tensor(gradient)).all() or not tf.norm(gradient) > 0
+    ]
+    assert not without
+
+
+def test_weights_have_names_of_their_own(model):
+    paths = [weight.path for weight in model.weights]
+    assert len(set(paths)) == len(paths)
+
+
+@pytest.mark.parametrize("rate", Rates._fields)
+def test_dropout_of_every_kind_acts_and_follows_its_seed(make_model, rate):
+    """Half of something is dropped in training; without a seed nothing is."""
+    model = make_model(rates=Rates(**{rate: 0.5}))
+    seeds = [tf.constant([1, n]) for n in (1, 1, 3)]
+    one, again, other = (float(model.total_cost(*PAIRS, dropout_seed=seed)) for seed in seeds)
+    assert one == again
+    assert one != other
+    assert one != float(model.total_cost(*PAIRS))
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu", "prelu", "linear"])
+def test_output_activations(make_model, activation):
+    model = make_model(output_activation=activation)
+    functions = {
+        "tanh": np.tanh,
+        "relu": lambda x: np.maximum(x, 0),
+        "prelu": lambda x: np.where(x > 0, x, 0.3 * x),
+        "linear": lambda x: x,
+    }
+    if activation == "prelu":
+        model.decoder.activation.slope.assign(np.full(5, 0.3))
+    x = np.linspace(-2, 2, 10, dtype=np.float32).reshape(2, 5)
+    np.testing.assert_allclose(model.decoder.activation(x), functions[activation](x), rtol=1e-5)
+
+
+def test_tied_output_is_the_target_embedding(make_model):
+    tied, untied = make_model(tie_decoder_embeddings=True), make_model()
+    assert len(untied.weights) - len(tied.weights) == 1
+    before = tied(SOURCE, SOURCE_MASK, TARGET).numpy()
+    bias = tied.decoder.output_bias
+    tied.decoder.embedding.table.assign(np.zeros(tied.decoder.embedding.table.shape))
+    bias.assign(np.arange(6.0))
+    after = tied(SOURCE, SOURCE_MASK, TARGET).numpy()
+    assert (before != after).any()
+    np.testing.assert_allclose(after, np.broadcast_to(np.arange(6.0), after.shape))

@@ -1,0 +1,122 @@
+"""Vocabularies: ids and strings both ways."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from nmt.errors import UserError
+from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
+
+
+def encode(vocabulary, *lines):
+    return vocabulary.encode(tf.constant(lines)).to_list()
+
+
+def test_dictionary_encodes_words_and_unknown_ones(vocabulary):
+    assert encode(vocabulary, "b a  x", "", "d") == [[3, 2, 1], [], [5]]
+
+
+def test_the_end_is_no_word_of_a_text(vocabulary):
+    assert encode(vocabulary, "a eos b") == [[2, 1, 3]]
+
+
+def test_dictionary_decodes(vocabulary):
+    ids = tf.ragged.constant([[3, 2, 1], [], [5]], dtype=tf.int32)
+    assert [line.decode() for line in vocabulary.decode(ids).numpy()] == ["b a UNK", "", "d"]
+
+
+def test_later_dictionaries_with_their_own_names(tmp_path):
+    path = tmp_path / "later.json"
+    path.write_text(json.dumps({"<EOS>": 0, "<GO>": 1, "<UNK>": 2, "word": 3}))
+    assert encode(load_vocabulary(path), "word other") == [[3, 2]]
+
+
+def test_capped_dictionary(dictionary):
+    vocabulary = load_vocabulary(dictionary, size=4)
+    assert vocabulary.size == 4
+    assert encode(vocabulary, "a b c d") == [[2, 3, 1, 1]]
+
+
+def test_sentencepiece_gives_back_what_it_was_given(tmp_path, write_lines):
+    lines = [f"Größe {i}, so viel wie {i * i}." for i in range(100)]
+    text = write_lines("text", lines)
+    train_sentencepiece(text, tmp_path / "made.model", 60)
+    vocabulary = load_vocabulary(tmp_path / "made.model")
+    assert vocabulary.size == 60
+    ids = vocabulary.encode(tf.constant(lines))
+    assert ids.flat_values.numpy().min() > 1
+    assert [line.decode() for line in vocabulary.decode(ids).numpy()] == lines
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("none.model", None, "there is no vocabulary"),
+        ("a.txt", "", "must end in .model"),
+        ("a.model", "no model", "is not a SentencePiece model"),
+        ("a.json", "{", "is not JSON"),
+        ("a.json", '{"eos": 0, "UNK": 2}', "each once"),
+        ("a.json", '{"eos": 0, "UNK": "1"}', "each once"),
+        ("a.json", '{"eos": 0, "UNK": [1]}', "each once"),
+        ("a.json", '{"UNK": 0, "eos": 1}', "must map eos"),
+        ("a.json", '{"eos": 0, "word": 1}', "have an entry UNK"),
+    ],
+)
+def test_refused(tmp_path, name, content, said):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(UserError, match=said):
+        load_vocabulary(tmp_path / name)
+
+
+def test_a_size_without_the_unknown_word_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text('{"eos": 0, "a": 1, "b": 2, "UNK": 3}')
+    assert load_vocabulary(tmp_path / "a.json", size=4).size == 4
+    with pytest.raises(UserError, match="its unknown word at id 3, so a size of 3 lacks it; give a larger one"):
+        load_vocabulary(tmp_path / "a.json", size=3)
+
+
+def test_size_is_for_dictionaries_only(tmp_path, write_lines):
+    train_sentencepiece(write_lines("text", ["abc", "cab"]), tmp_path / "a.model", 8)
+    with pytest.raises(UserError, match=r"for \.json dictionaries only"):
+        load_vocabulary(tmp_path / "a.model", size=5)
+
+
+@pytest.mark.parametrize(
+    ("lines", "size", "said"),
+    [
+        (["abc", "cab"], 500, r"have no more than \d+ parts; ask for so many or fewer"),
+        (["abcdefghij"], 5, r"its characters alone are \d+; ask for more"),
+        ([""], 5, "it has no words"),
+        (["", " "], 5, "it has no words"),
+    ],
+)
+def test_a_size_that_cannot_be_is_refused_and_nothing_is_written(tmp_path, write_lines, lines, size, said):
+    with pytest.raises(UserError, match=said):
+        train_sentencepiece(write_lines("text", lines), tmp_path / "a.model", size)
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_a_text_with_strange_lines(tmp_path):
+    """A mark and NUL are no units; a line of a megabyte is learned from like any other."""
+    (tmp_path / "text").write_bytes(b"\xef\xbb\xbfab\r\nb\0a\n" + b"q" * 10**6 + b"\n")
+    train_sentencepiece(tmp_path / "text", tmp_path / "a.model", 7)
+    vocabulary = load_vocabulary(tmp_path / "a.model")
+    assert encode(vocabulary, "q")[0][-1] > 1
+    assert vocabulary.decode(vocabulary.encode(tf.constant(["abq"]))).numpy().tolist() == [b"abq"]
+    pieces = vocabulary.decode(tf.ragged.constant([[i] for i in range(2, 7)])).numpy().tolist()
+    assert not set(b"".join(pieces)) - set(b"abq ")
+
+
+def test_a_text_that_is_not_utf8_is_refused_by_line(tmp_path):
+    (tmp_path / "text").write_bytes(b"ab\nsch\xf6n\n")
+    with pytest.raises(UserError, match="text, line 2 is not UTF-8"):
+        train_sentencepiece(tmp_path / "text", tmp_path / "a.model", 7)
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_a_word_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text(r'{"eos": 0, "UNK": 1, "\ud800": 2}')
+    with pytest.raises(UserError, match="has a word that is no text"):
+        load_vocabulary(tmp_path / "a.json")

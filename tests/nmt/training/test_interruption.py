@@ -1,0 +1,181 @@
+"""Trainings that are killed, or asked to end, at any moment: what goes on equals what was never interrupted."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorboard.compat.proto.event_pb2 import Event
+
+from nmt.training.interruption import Interrupted, interruptible, whole
+
+# Functions after whose first call a training is killed, each of which leaves it half way through something.
+MOMENTS = {
+    "an update": "nmt.training.update.Update.__call__",
+    "a validation, before its translations": "nmt.training.trainer.Trainer._valid_loss",
+    "a validation, after its translations": "nmt.training.trainer.bleu",
+    "saving, in the middle of a file": "nmt.storage.checkpoints._write_array",
+    "saving, before the file has its name": "os.fsync",
+    "saving, between the last and the best": "nmt.training.trainer.save_checkpoint",
+    "saving, before progress.json": "nmt.training.trainer.write_aside",
+    "saving, after all of it": "nmt.training.trainer.Trainer._keep",
+    "logging": "nmt.training.trainer._log",
+}
+AFTER = """
+import signal, nmt.__main__
+owner, name = {function!r}.rsplit(".", 1)
+owner = eval(owner)
+function = getattr(owner, name)
+def and_then(*arguments, **options):
+    found = function(*arguments, **options)
+    {action}
+    return found
+setattr(owner, name, and_then)
+"""
+KILL = "os.kill(os.getpid(), signal.SIGKILL)"
+MARK = "open('begun', 'w').close()"
+
+
+def outcome(directory):
+    """All that a training leaves: weights, Adam's moments, progress and logs, without the time that it took."""
+    found = {}
+    for name in ("last", "best"):
+        with np.load(directory / "model" / f"{name}.npz") as file:
+            found |= {f"{name} {key}": file[key] for key in file.files if key != "state"}
+            found[f"{name} state"] = timeless(json.loads(str(file["state"])))
+    found["progress"] = timeless(json.loads((directory / "model" / "progress.json").read_text()))
+    (log,) = (directory / "model" / "logs").iterdir()
+    events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(log))]
+    logged = [(event.step, value.tag, value.tensor) for event in events for value in event.summary.value]
+    found["logs"] = [(step, tag, float(tf.make_ndarray(tensor))) for step, tag, tensor in logged]
+    return found
+
+
+def timeless(state):
+    without = {key: value for key, value in state.items() if key != "seconds"}
+    return {**without, "validations": [{**each, "seconds": None} for each in state["validations"]]}
+
+
+def assert_equal(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+@pytest.fixture
+def train(start, tmp_path, training):
+    """Starts the training in a model directory and returns its process."""
+
+    def train(name, first=""):
+        (tmp_path / name).mkdir(exist_ok=True)
+        files = ("/dev/null", f"{name}/output", f"{name}/errors")
+        return start(tmp_path, [*training, "--model", f"{name}/model"], files, first)
+
+    return train
+
+
+@pytest.fixture
+def finish(train, tmp_path):
+    """Trains to the end and returns the outcome."""
+
+    def finish(name):
+        process = train(name)
+        process.join()
+        assert process.exitcode == 0, (tmp_path / name / "errors").read_text()
+        return outcome(tmp_path / name)
+
+    return finish
+
+
+def wait_for(path, process):
+    while not path.exists() and process.is_alive():
+        time.sleep(0.01)
+
+
+def stop(process, number):
+    """Sends the signal, and waits for what must come of it unless the process has ended by itself."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, number)
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL if number == signal.SIGKILL else 0)
+
+
+def test_killed_then_asked_to_end_then_left_alone(train, finish, tmp_path):
+    expected = finish("uninterrupted")
+    assert len(expected["logs"]) == 3 * 6
+    process = train("model")
+    wait_for(tmp_path / "model/model/last.npz", process)
+    stop(process, signal.SIGKILL)
+    process = train("model", AFTER.format(function=MOMENTS["an update"], action=MARK))
+    wait_for(tmp_path / "begun", process)
+    asked = time.monotonic()
+    stop(process, signal.SIGTERM)
+    assert time.monotonic() - asked < 10
+    assert "interrupted after update" in (tmp_path / "model" / "errors").read_text()
+    assert_equal(finish("model"), expected)
+
+
+@pytest.mark.slow
+def test_killed_at_every_kind_of_moment(train, finish):
+    expected = finish("uninterrupted")
+    for function in MOMENTS.values():
+        process = train("model", AFTER.format(function=function, action=KILL))
+        process.join()
+        assert process.exitcode == -signal.SIGKILL, function
+    assert_equal(finish("model"), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_twenty_random_moments(train, finish, tmp_path, number):
+    """Counted from when it begins to load what there is, or from its first update, to hit both.
+
+    A training that has ended before that is compared, and another begins.
+    """
+    expected = finish("uninterrupted")
+    stopped = 0
+    while stopped < 20:
+        (tmp_path / "begun").unlink(missing_ok=True)
+        function = ("nmt.__main__.use_alone", "nmt.training.update.Update.__call__")[stopped % 2]
+        process = train("model", AFTER.format(function=function, action=MARK))
+        wait_for(tmp_path / "begun", process)
+        time.sleep(random.uniform(0, 3))
+        stop(process, number)
+        if "stopped after update 30" in (tmp_path / "model" / "errors").read_text():
+            assert_equal(outcome(tmp_path / "model"), expected)
+            shutil.rmtree(tmp_path / "model")
+        else:
+            stopped += 1
+    assert_equal(finish("model"), expected)
+
+
+def test_an_interruption_waits_for_what_must_be_whole():
+    done = []
+    with pytest.raises(Interrupted) as caught, interruptible():
+        with whole():
+            os.kill(os.getpid(), signal.SIGTERM)
+            done.append("whole")
+        done.append("more")
+    assert (done, caught.value.args) == (["whole"], (signal.SIGTERM,))
+    with pytest.raises(Interrupted), interruptible():
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append("more")
+    assert done == ["whole"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interruption_that_a_library_turned_into_an_error_is_one_again():
+    """TensorFlow does so in places while it traces a function."""
+    with pytest.raises(Interrupted), interruptible():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except BaseException:
+            raise AttributeError("no such thing") from None
+    with pytest.raises(AttributeError), interruptible():
+        raise AttributeError("no such thing")

@@ -1,0 +1,53 @@
+"""What a training carries on: which validation is best, what counts for patience, what comes back from a file."""
+
+import dataclasses
+import json
+
+import pytest
+
+from nmt.errors import UserError
+from nmt.training.progress import Progress, Validation
+
+
+def after(*scores):
+    """Progress after validations of these BLEU scores, three updates apart."""
+    progress = Progress()
+    for score in scores:
+        progress = validated(progress, score, 3)
+    return progress
+
+
+def validated(progress, score, updates, counts=True):
+    for _ in range(updates):
+        progress = progress.after_update(30.0, 10.0)
+    return progress.after_validation(Validation(progress.update, 0.5, 3.0, 2.0, score, 9.5, counts))
+
+
+def test_survives_json():
+    progress = after(10.0, 9.0).after_update(0.1 + 0.2, 7.0)
+    assert Progress.from_json(json.loads(json.dumps(dataclasses.asdict(progress)))) == progress
+    assert (progress.best.update, progress.bad_validations, progress.update, progress.loss) == (3, 1, 7, 0.1 + 0.2)
+
+
+def test_a_validation_at_the_end_of_a_run_changes_nothing_for_one_that_goes_on():
+    """Not even where it was the best: the next that counts is compared with those that count."""
+    between = validated(after(10.0), 12.0, 2, counts=False)
+    assert (between.best.update, between.loss, between.tokens, between.bad_validations) == (5, 60.0, 20.0, 0)
+    assert validated(between, 11.0, 1).bad_validations == validated(after(10.0), 11.0, 3).bad_validations == 0
+    assert validated(between, 9.0, 1).bad_validations == validated(after(10.0), 9.0, 3).bad_validations == 1
+
+
+def test_a_skipped_update_adds_nothing_and_is_counted():
+    progress = after(10.0).after_skipping().after_skipping()
+    assert (progress.update, progress.loss, progress.skipped, progress.skipped_in_a_row) == (5, 0.0, 2, 2)
+    progress = progress.after_update(1.0, 1.0)
+    assert (progress.skipped, progress.skipped_in_a_row) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [{"update": "3"}, {"epoch": 3}, {"validations": [3]}, {"validations": [{"update": 3}]}, {"validations": 3}],
+)
+def test_what_is_no_progress_is_refused(state):
+    with pytest.raises(UserError, match="progress is damaged"):
+        Progress.from_json(state)

@@ -1,0 +1,160 @@
+"""Training: it learns, it stops, and a resumed run equals an uninterrupted one."""
+
+import itertools
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.config import make_config
+from nmt.errors import UserError
+from nmt.model.rnnsearch import Rates, RNNSearch
+from nmt.text.batches import TrainingData, ValidationData
+from nmt.text.lines import ParallelText
+from nmt.training.trainer import MOST_SKIPPED, Trainer
+
+LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
+
+
+def copy(lines):
+    return [line.decode() for line in lines]
+
+
+@pytest.fixture
+def make_trainer(write_lines, vocabulary):
+    """Makes a trainer of a small model that copies; the translations of its validations can be scripted."""
+
+    def make(directory, kind="none", translate=copy, rates=None, **options):
+        directory.mkdir(exist_ok=True)
+        files = [str(write_lines("copied", LINES))] * 2
+        given = dict(zip(("source_dataset", "target_dataset"), files, strict=True))
+        given |= dict(zip(("valid_source_dataset", "valid_target_dataset"), files, strict=True))
+        defaults = {"batch_size": 16, "learning_rate": 0.01, "valid_freq": 3, "finish_after": 6, "seed": 5}
+        config = make_config({**given, "dictionaries": ("a.json", "b.json"), **defaults, **options})
+        keras.utils.set_random_seed(config.seed)
+        model = RNNSearch(6, 6, embedding_size=8, state_size=8, normalization=kind, rates=rates or Rates())
+        text = ParallelText(*files)
+        data = TrainingData(text, vocabulary, vocabulary, batch_size=config.batch_size, maxlen=9, seed=config.seed)
+        valid = ValidationData(text, vocabulary, vocabulary, batch_size=32)
+        trainer = Trainer(model, config, directory)
+        return lambda: trainer.train(data, valid, translate), model
+
+    return make
+
+
+def scripted(scores):
+    """Returns a translate that copies as many of the lines as each validation's share says."""
+    shares = iter(scores)
+
+    def translate(lines):
+        kept = round(next(shares) * len(lines))
+        return [line.decode() if i < kept else "x y z" for i, line in enumerate(lines)]
+
+    return translate
+
+
+def weights(path):
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files if name != "state"}
+
+
+def test_learns_to_copy(make_trainer, tmp_path, kind):
+    """The loss begins at a word's entropy, log 6 = 1.8 nats; 200 updates take two thirds of it away."""
+    train, _ = make_trainer(tmp_path / "model", kind, finish_after=200, valid_freq=200, learning_rate=0.03)
+    (validation,) = train().validations
+    assert validation.valid_loss < math.log(6) / 3
+
+
+@pytest.mark.parametrize("interrupted_at", [5, 6])
+def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, interrupted_at):
+    """Four updates an epoch, so the interruptions fall into an epoch's middle.
+
+    The first falls between two validations. The one it calls for is kept, and changes nothing else.
+    """
+    options = {"rates": Rates(0.1, 0.2, 0.1, 0.1), "label_smoothing": 0.1}
+    make_trainer(tmp_path / "whole", finish_after=9, **options)[0]()
+    make_trainer(tmp_path / "parts", finish_after=interrupted_at, **options)[0]()
+    make_trainer(tmp_path / "parts", finish_after=9, **options)[0]()
+    whole, parts = (weights(tmp_path / name / "last.npz") for name in ("whole", "parts"))
+    assert whole.keys() == parts.keys()
+    assert any("momentum" in name for name in whole)
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+    states = [json.loads((tmp_path / name / "progress.json").read_text()) for name in ("whole", "parts")]
+    extra = [v["update"] for v in states[1]["validations"] if not v["counts"]]
+    assert extra == ([interrupted_at] if interrupted_at % 3 else [])
+    for state in states:
+        state["validations"] = [v for v in state["validations"] if v["counts"]]
+        for record in (state, *state["validations"]):
+            del record["seconds"]
+    assert states[0] == states[1]
+
+
+def test_the_best_model_is_kept_also_by_a_training_that_goes_on(make_trainer, tmp_path):
+    make_trainer(tmp_path / "model", translate=scripted([0.2, 0.9]), finish_after=6)[0]()
+    kept = weights(tmp_path / "model" / "last.npz")
+    train, model = make_trainer(tmp_path / "model", translate=scripted([0.5]), finish_after=9)
+    progress = train()
+    assert [v.update for v in progress.validations] == [3, 6, 9]
+    assert (progress.best.update, progress.bad_validations) == (6, 1)
+    best, last = (weights(tmp_path / "model" / name) for name in ("best.npz", "last.npz"))
+    name = model.weights[0].path
+    np.testing.assert_array_equal(best[name], kept[name])
+    np.testing.assert_array_equal(last[name], model.weights[0])
+    assert (best[name] != last[name]).any()
+
+
+def test_of_equal_bleu_the_lower_loss_is_better(make_trainer, tmp_path):
+    """At first nothing is translated right, however much is learned."""
+    train, _ = make_trainer(tmp_path / "model", translate=scripted([0.0] * 4), finish_after=12, patience=2)
+    progress = train()
+    assert progress.best.update == progress.update == 12
+
+
+def test_the_training_stops_when_the_loss_stays_not_finite(make_trainer, tmp_path, capsys):
+    train, model = make_trainer(tmp_path / "model", finish_after=100, valid_freq=4)
+    total_cost = model.total_cost
+
+    def infinite_from_update_6_on(*batch, dropout_seed, **options):
+        factor = tf.where(dropout_seed[1] >= 6, np.inf, 1.0)
+        return factor * total_cost(*batch, dropout_seed=dropout_seed, **options)
+
+    model.total_cost = infinite_from_update_6_on
+    with pytest.raises(UserError) as caught:
+        train()
+    said = "10 updates in a row were skipped; in the last, of update 15, the loss is inf, the norm of its gradient nan"
+    assert str(caught.value).startswith(said)
+    assert f"the model of update 12 is kept in {tmp_path / 'model'}" in str(caught.value)
+    assert capsys.readouterr().err.count("is skipped: the loss is inf") == MOST_SKIPPED
+    last = weights(tmp_path / "model" / "last.npz")
+    assert all(np.isfinite(array).all() for array in last.values())
+    assert last["adam/iteration"] == 5
+
+
+def test_a_broken_model_is_not_saved(make_trainer, tmp_path):
+    train, model = make_trainer(tmp_path / "model")
+    model.decoder.output_bias.assign(np.full(6, np.nan))
+    with pytest.raises(
+        UserError, match=r"the loss on the validation text is nan after update 3; .*nothing is saved yet"
+    ):
+        train()
+    assert not list(tmp_path.glob("model/*.npz"))
+
+
+def test_patience_stops_and_is_not_forgotten(make_trainer, tmp_path):
+    options = {"finish_after": 100, "patience": 2}
+    train, _ = make_trainer(tmp_path / "model", translate=scripted([0.5, 0.4, 0.3]), **options)
+    assert train().update == 9
+    again, _ = make_trainer(tmp_path / "model", translate=scripted([]), **options)
+    assert again().update == 9
+
+
+@pytest.mark.parametrize(("options", "last"), [({"finish_after": 4}, 4), ({"max_epochs": 2}, 6)])
+def test_stops_after_updates_or_epochs(make_trainer, tmp_path, options, last):
+    """64 pairs in batches of 22 are three updates an epoch."""
+    train, _ = make_trainer(tmp_path / "model", **{"finish_after": 100, "batch_size": 22, **options})
+    progress = train()
+    assert progress.update == progress.validations[-1].update == last

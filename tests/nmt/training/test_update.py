@@ -1,0 +1,82 @@
+"""One update: what it changes, in which precision, and what it leaves when the loss or its gradient is not finite."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.config import Config, make_config
+from nmt.text.batches import Batch, encode_pairs
+from nmt.training.update import Update
+
+FILES = dict.fromkeys(("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"), "-")
+IDS = tf.constant([[2, 3, 4, 0], [5, 2, 0, 0]])
+MASK = tf.constant([[1.0, 1, 1, 1], [1, 1, 1, 0]])
+BATCH = Batch(IDS, MASK, IDS, MASK)
+
+
+@pytest.fixture
+def make_update(make_model):
+    """Makes the updates of a model, and returns them with the model."""
+
+    def make(kind="layernorm", **options):
+        keras.utils.set_random_seed(1)
+        model = make_model(kind)
+        return Update(model, make_config({**FILES, "dictionaries": ["-", "-"], **options})), model
+
+    return make
+
+
+def test_returns_loss_tokens_and_norm(make_update, kind):
+    update, model = make_update(kind)
+    expected = float(tf.reduce_sum(model.costs(*BATCH)))
+    loss, tokens, norm = update(BATCH, 1)
+    assert loss == pytest.approx(expected, rel=1e-5)
+    assert tokens == 7
+    assert norm > 0
+
+
+def test_bfloat16_changes_only_the_products(make_update):
+    """Eight bits of each factor are left; the weights, and what is done with them, stay float32."""
+    results = {}
+    for dtype in ("float32", "mixed_bfloat16"):
+        update, model = make_update(dtype=dtype, learning_rate=0.01)
+        results[dtype] = [update(BATCH, number)[0] for number in range(1, 6)]
+        assert all(variable.dtype == "float32" for variable in model.variables)
+    np.testing.assert_allclose(results["mixed_bfloat16"], results["float32"], rtol=0.01)
+    assert results["mixed_bfloat16"] != results["float32"]
+    assert results["float32"][-1] < results["float32"][0]
+
+
+def infinite_gradient(cost, weight):
+    """Adds the square root of zero."""
+    return cost + tf.sqrt(tf.reduce_sum(weight) * 0.0)
+
+
+BROKEN = [
+    lambda cost, weight: cost * np.nan,
+    lambda cost, weight: cost * np.inf,
+    infinite_gradient,
+    lambda cost, weight: cost,  # in order
+]
+
+
+def test_a_loss_or_a_gradient_that_is_not_finite_changes_nothing(make_model, vocabulary):
+    """Neither a weight nor a moment nor the number of updates that Adam goes by."""
+    model = make_model("none")
+    total_cost, weight = model.total_cost, model.trainable_variables[0]
+
+    def broken_cost(*batch, dropout_seed, **options):
+        right = total_cost(*batch, dropout_seed=dropout_seed, **options)
+        return tf.switch_case(dropout_seed[1], [lambda change=change: change(right, weight) for change in BROKEN])
+
+    model.total_cost = broken_cost
+    update = Update(model, Config())
+    before = [variable.numpy() for variable in update.variables]
+    batch = encode_pairs([(b"a b", b"c"), (b"d", b"d a")], vocabulary, vocabulary)
+    for number in range(len(BROKEN)):
+        loss, tokens, norm = update(batch, number)
+        in_order = number == len(BROKEN) - 1
+        assert tokens == 2 + 3
+        assert np.isfinite([loss, norm]).all() == in_order
+        assert all(map(np.array_equal, before, update.variables)) != in_order
