@@ -226,7 +226,7 @@ def main():
         sys.path[:0] = [os.path.abspath(options.baseline or patched_baseline(folder)), str(ROOT)]
         from nmt.config import read_options
         from nmt.errors import UserError
-        from nmt.storage.files import write_aside
+        from nmt.storage.files import atomic_write
 
         try:
             if options.config:
@@ -238,7 +238,7 @@ def main():
                 return
             measured = compare(options, work, folder)
             if options.json:
-                with write_aside(options.json) as file:
+                with atomic_write(options.json) as file:
                     file.write(json.dumps(measured, indent=2) + "\n")
             show(measured)
         except UserError as error:

@@ -19,7 +19,7 @@ from .decoding.translator import save_translator
 from .errors import UserError
 from .nematus import import_checkpoint
 from .storage.checkpoints import BEST
-from .storage.files import use_alone, write_aside
+from .storage.files import atomic_write, exclusive
 from .storage.streams import reading, writing
 from .system import build_system, load_system, open_system, save_system
 from .text import corpora
@@ -48,7 +48,7 @@ def vocab(arguments: argparse.Namespace) -> None:
     arguments.to.mkdir(parents=True, exist_ok=True)
     for side, path in zip(("source", "target"), given, strict=True):
         if arguments.dictionaries:
-            with write_aside(arguments.to / f"{side}{path.suffix}", "wb") as file:
+            with atomic_write(arguments.to / f"{side}{path.suffix}", "wb") as file:
                 file.write(path.read_bytes())
         else:
             train_sentencepiece(path, arguments.to / f"{side}.model", arguments.size)
@@ -62,7 +62,7 @@ def train(arguments: argparse.Namespace) -> None:
     if config.deterministic:
         tf.config.experimental.enable_op_determinism()
     keras.utils.set_random_seed(config.seed)
-    with interruptible(), use_alone(directory):
+    with interruptible(), exclusive(directory):
         _train(config, directory)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from .errors import UserError
 from .normalization import KINDS
-from .storage.files import write_aside
+from .storage.files import atomic_write
 
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
@@ -134,7 +134,7 @@ class Config:
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as JSON, in a form that `--config` takes."""
-        with write_aside(path) as file:
+        with atomic_write(path) as file:
             file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
 
 

@@ -17,7 +17,7 @@ from .decoding.translator import Translator
 from .errors import UserError
 from .model.rnnsearch import Rates, RNNSearch
 from .storage.checkpoints import BEST, LAST, load_checkpoint
-from .storage.files import write_aside
+from .storage.files import atomic_write
 from .text.vocabulary import Vocabulary, load_vocabulary
 
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
@@ -102,13 +102,13 @@ def save_system(system: System, directory: Path) -> None:
         begun = read_options(path)
         _refuse([name for name in digests if digests[name] != begun.get(name)], "contents", directory)
     else:
-        with write_aside(path) as file:
+        with atomic_write(path) as file:
             file.write(json.dumps(digests, indent=2) + "\n")
         for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
-            with write_aside(copy, "wb") as file:
+            with atomic_write(copy, "wb") as file:
                 file.write(Path(path).read_bytes())
     versions = {name: importlib.metadata.version(name) for name in _LIBRARIES}
-    with write_aside(directory / "versions.json") as file:
+    with atomic_write(directory / "versions.json") as file:
         file.write(json.dumps(versions, indent=2) + "\n")
     system.config.save(directory / "config.json")
 

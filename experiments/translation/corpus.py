@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.errors import UserError
-from nmt.storage.files import write_aside
+from nmt.storage.files import atomic_write
 from nmt.text.lines import ParallelText
 
 from .baseline import execute
@@ -146,7 +146,7 @@ def prepare(corpus: Corpus, place: Place) -> None:
             _copy(corpus, place)
         else:
             execute(place, "-m", "nmt", "corpus", corpus.corpus, "--to", str(text))
-        with write_aside(text / "done") as file:
+        with atomic_write(text / "done") as file:
             json.dump(_text_of(corpus), file, indent=2)
     if not (vocabularies / "target.model").exists():
         source, target = corpus.files(corpus.train, place.work)

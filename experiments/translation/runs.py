@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.decoding.metrics import bleu, read_lines
-from nmt.storage.files import write_aside
+from nmt.storage.files import atomic_write
 
 from .baseline import commit_of, execute
 from .corpus import Corpus
@@ -49,7 +49,7 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
     place.run(run).mkdir(parents=True, exist_ok=True)
     place.logs.mkdir(parents=True, exist_ok=True)
     config, model = place.run(run) / "options.json", place.model(run)
-    with write_aside(config) as file:
+    with atomic_write(config) as file:
         json.dump(options_of(run, corpus, place), file, indent=2)
 
     def call(*arguments: str) -> None:
@@ -80,7 +80,7 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
             str(found),
         )
         log["activations"] = json.loads(found.read_text(encoding="utf-8"))
-    with write_aside(place.log(run)) as file:
+    with atomic_write(place.log(run)) as file:
         json.dump(log, file, indent=2)
         file.write("\n")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.errors import UserError
-from nmt.storage.files import use_alone
+from nmt.storage.files import exclusive
 
 from ..invariance import section as invariance
 from ..invariance.measure import measure_invariance
@@ -54,7 +54,7 @@ def reproduce(data: str, so_far: bool) -> None:
 
 def _make(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
     """Trains and measures what is not done yet; returns the reason of each failure, by name."""
-    with use_alone(place.work):
+    with exclusive(place.work):
         make_baseline(place)
         prepare(corpus, place)
         failed = train_all(runs, corpus, place)

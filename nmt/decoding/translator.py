@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
-from ..storage.files import beside
+from ..storage.files import temporary_path
 from ..text.batches import LONGEST, pad
 from ..text.vocabulary import END, Vocabulary
 from .search import Hypotheses, beam_search
@@ -122,9 +122,9 @@ def save_translator(translator: Translator, to: str | os.PathLike) -> None:
     to = Path(to)
     if to.exists():
         raise UserError(f"{to} is there already; remove it or export to another place")
-    aside = beside(to)
+    temporary = temporary_path(to)
     try:
-        tf.saved_model.save(translator, str(aside), signatures=translator.serve)
-        aside.rename(to)
+        tf.saved_model.save(translator, str(temporary), signatures=translator.serve)
+        temporary.rename(to)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 
 from ..errors import UserError
-from .files import write_aside
+from .files import atomic_write
 
 BEST, LAST = "best.npz", "last.npz"  # of a training: after the best validation, and where it goes on from
 VERSION = 1
@@ -32,7 +32,7 @@ def save_checkpoint(
         UserError: It cannot be written; what was there before stays.
     """
     head = {"version": VERSION, "made_with": dict(made_with), **state}
-    with write_aside(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+    with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
         _write_array(archive, "state", np.array(json.dumps(head)))
         for variable in variables:
             _write_array(archive, variable.path, np.asarray(variable.numpy()))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, TextIO
 
 from ..errors import UserError
-from .files import write_aside
+from .files import atomic_write
 
 
 def reading(path: Path | None) -> AbstractContextManager[IO]:
@@ -33,5 +33,5 @@ def writing(path: Path | None) -> Iterator[TextIO]:
         with path.open("w", encoding="utf-8", newline="\n") as file:
             yield file
         return
-    with write_aside(path) as file:
+    with atomic_write(path) as file:
         yield file

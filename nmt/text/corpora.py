@@ -11,7 +11,7 @@ from pathlib import Path
 import keras
 
 from ..errors import UserError
-from ..storage.files import write_aside
+from ..storage.files import atomic_write
 
 Pair = tuple[str, str]  # English, German
 
@@ -229,7 +229,7 @@ def _download(name: str, sha256: str, to: Path) -> str:
 
 def _write(path: Path, lines: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with write_aside(path) as file:
+    with atomic_write(path) as file:
         file.writelines(lines)
 
 

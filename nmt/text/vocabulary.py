@@ -15,7 +15,7 @@ import tensorflow as tf
 import tensorflow_text
 
 from ..errors import UserError
-from ..storage.files import write_aside
+from ..storage.files import atomic_write
 from .lines import TextFile, require_utf8
 
 END = 0
@@ -129,7 +129,7 @@ def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: in
         raise UserError(f"the text {text} is empty")
     require_utf8(text)
     try:
-        with write_aside(to, "wb") as model:
+        with atomic_write(to, "wb") as model:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=(line.decode() for line in TextFile(text)),
                 model_writer=model,

@@ -23,7 +23,7 @@ from ..config import Config
 from ..decoding.metrics import bleu
 from ..errors import UserError
 from ..storage.checkpoints import BEST, LAST, load_checkpoint, save_checkpoint
-from ..storage.files import write_aside
+from ..storage.files import atomic_write
 from ..text.batches import Batch, TrainingData, ValidationData
 from .interruption import Interrupted, unmasked, whole
 from .progress import Progress, Validation
@@ -161,7 +161,7 @@ class Trainer:
             self._save(LAST, progress)
             if progress.best is progress.validations[-1]:
                 self._save(BEST, progress)
-            with write_aside(self._directory / "progress.json") as file:
+            with atomic_write(self._directory / "progress.json") as file:
                 file.write(json.dumps(asdict(progress), indent=2) + "\n")
 
     def _save(self, name: str, progress: Progress) -> None:

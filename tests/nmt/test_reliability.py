@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from nmt.decoding.scoring import Scorer
-from nmt.storage.files import use_alone
+from nmt.storage.files import exclusive
 from nmt.system import load_system
 from nmt.text.batches import LONGEST
 
@@ -48,7 +48,7 @@ def test_a_disk_that_is_full_while_exporting_leaves_nothing(run, full_disk, trai
 
 
 def test_a_directory_in_use_or_not_to_be_written_to_is_refused(run, trained, tmp_path):
-    with use_alone(tmp_path / "model"):
+    with exclusive(tmp_path / "model"):
         status, _, said = run(*trained)
     assert (status, said) == (
         2,

@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from nmt.model.layers import GRUStep
-from nmt.storage.files import write_aside
+from nmt.storage.files import atomic_write
 from nmt.system import System, load_system
 from nmt.text.batches import ValidationData
 from nmt.text.lines import ParallelText
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="gets the figures, as JSON")
     options = parser.parse_args()
     measured = measure_states(load_system(options.model), ParallelText(options.source, options.target))
-    with write_aside(options.to) as file:
+    with atomic_write(options.to) as file:
         json.dump(measured, file, indent=2)
 
 

@@ -9,7 +9,7 @@ from sacrebleu import BLEU
 from sacrebleu.significance import PairedTest
 
 from nmt.decoding.metrics import read_lines
-from nmt.storage.files import write_aside
+from nmt.storage.files import atomic_write
 
 from ..place import Place
 from ..results import Result
@@ -60,7 +60,7 @@ def compare_pairs(results: Sequence[Result], references: Mapping[str, Path], pla
                 elif test in references:
                     found.append(_compare(*pair, test, references[test]))
     if found != list(kept.values()):
-        with write_aside(place.logs / KEPT) as file:
+        with atomic_write(place.logs / KEPT) as file:
             json.dump([each._asdict() for each in found], file, indent=2)
             file.write("\n")
     return found

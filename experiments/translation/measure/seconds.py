@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
-from nmt.storage.files import write_aside
+from nmt.storage.files import atomic_write
 
 from ..baseline import commit_of, execute
 from ..corpus import Corpus
@@ -31,13 +31,13 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
         return
     print(f"measuring: {TIMES}", file=sys.stderr)
     options, found = place.work / "options.json", place.work / TIMES
-    with write_aside(options) as file:
+    with atomic_write(options) as file:
         json.dump(corpus.training(place.work), file, indent=2)
     given = ["--baseline", str(place.baseline), "--kinds", *kinds, "--config", str(options), "--json", str(found)]
     execute(place, *_BENCHMARK, *given)
     measured = {**json.loads(found.read_text(encoding="utf-8")), "commit": commit_of(place)}
     place.logs.mkdir(parents=True, exist_ok=True)
-    with write_aside(place.logs / TIMES) as file:
+    with atomic_write(place.logs / TIMES) as file:
         json.dump(measured, file, indent=2)
         file.write("\n")
 

@@ -19,7 +19,7 @@ from experiments.translation.row import Run
 from experiments.translation.runs import make
 from experiments.translation.task import reproduce
 from nmt.errors import UserError
-from nmt.storage.files import use_alone
+from nmt.storage.files import exclusive
 from tests.experiments.translation.conftest import write
 
 SECTIONS = ["table2", "significance", "curves", "partial", "centre", "activations", "invariance"]
@@ -132,6 +132,6 @@ def test_a_folder_that_lacks_files_leaves_nothing_behind(tiny, tmp_path):
 
 
 def test_two_at_once_do_not_disturb_each_other(tiny, ran):
-    with use_alone(tiny.work), pytest.raises(UserError, match="is in use by another"):
+    with exclusive(tiny.work), pytest.raises(UserError, match="is in use by another"):
         reproduce("tiny", so_far=False)
     assert not tiny.baseline.exists()

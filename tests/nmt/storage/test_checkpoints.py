@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from nmt import checkpoints
 from nmt.errors import UserError
+from nmt.storage import checkpoints
 from nmt.storage.checkpoints import load_checkpoint, save_checkpoint
 
 

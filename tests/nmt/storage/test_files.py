@@ -1,4 +1,4 @@
-"""Files are whole or not there: when the disk is full, when writing fails, when another has the directory."""
+"""Atomic writes when the disk is full or writing fails, and directories that another process has locked."""
 
 import errno
 import os
@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from nmt.errors import UserError
-from nmt.storage.files import beside, use_alone, write_aside
+from nmt.storage.files import atomic_write, exclusive, temporary_path
 
 WAIT = """
 import pathlib, sys
-from nmt.storage.files import use_alone
-with use_alone(pathlib.Path(sys.argv[1])):
+from nmt.storage.files import exclusive
+with exclusive(pathlib.Path(sys.argv[1])):
     print("here", flush=True)
     sys.stdin.read()
 """
@@ -22,31 +22,31 @@ with use_alone(pathlib.Path(sys.argv[1])):
 def test_what_cannot_be_written_whole_leaves_what_was_there(full_disk, tmp_path):
     (tmp_path / "text").write_text("before")
     said = f"text cannot be written: {os.strerror(errno.EFBIG)}"
-    with pytest.raises(UserError, match=said), full_disk(), write_aside(tmp_path / "text") as file:
+    with pytest.raises(UserError, match=said), full_disk(), atomic_write(tmp_path / "text") as file:
         file.write("after" * 10_000)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("text", "before")]
 
 
 def test_a_mistake_while_writing_leaves_what_was_there(tmp_path):
-    with pytest.raises(ZeroDivisionError), write_aside(tmp_path / "text") as file:
+    with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "text") as file:
         file.write(str(1 / 0))
     assert not list(tmp_path.iterdir())
 
 
 def test_what_others_call_part_stays(tmp_path):
     (tmp_path / "text.part").write_text("mine")
-    with write_aside(tmp_path / "text") as one, write_aside(tmp_path / "text") as two:
+    with atomic_write(tmp_path / "text") as one, atomic_write(tmp_path / "text") as two:
         one.write("one")
         two.write("two")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"text": "one", "text.part": "mine"}
 
 
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
-    beside(tmp_path / "last.npz").write_text("half")
-    beside(tmp_path / "exported").mkdir()
+    temporary_path(tmp_path / "last.npz").write_text("half")
+    temporary_path(tmp_path / "exported").mkdir()
     (tmp_path / ".mine.part").write_text("mine")
-    with write_aside(tmp_path / "translations") as file:
-        with use_alone(tmp_path):
+    with atomic_write(tmp_path / "translations") as file:
+        with exclusive(tmp_path):
             pass
         file.write("of another process")
     names = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
@@ -55,23 +55,23 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
 
 
 def test_a_directory_is_used_by_one_and_free_when_that_one_is_killed(tmp_path):
-    """The kernel drops the lock of whoever dies, however it dies."""
+    """The OS releases the lock of a process that is killed."""
     command = [sys.executable, "-c", WAIT, str(tmp_path / "model")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"here\n"
-        with pytest.raises(UserError, match="model is in use by another training"), use_alone(tmp_path / "model"):
+        with pytest.raises(UserError, match="model is in use by another training"), exclusive(tmp_path / "model"):
             pass
         other.kill()
-    with use_alone(tmp_path / "model"):
+    with exclusive(tmp_path / "model"):
         pass
 
 
-@pytest.mark.parametrize("place", ["file", "file/model", "/proc"])
+@pytest.mark.parametrize("place", ["file", "file/model", "/sys"])
 def test_a_directory_that_cannot_be_written_to(tmp_path, place):
-    """In /proc nobody can make a file, whatever the rights; other places are files."""
+    """A file in place of the directory or of its parent, and /sys, where not even root can create a file."""
     (tmp_path / "file").touch()
     with (
         pytest.raises(UserError, match=r"cannot be written to: .*; give another directory"),
-        use_alone(tmp_path / place),
+        exclusive(tmp_path / place),
     ):
         pass

@@ -3,8 +3,8 @@
 import keras
 import pytest
 
-from nmt import corpora
 from nmt.errors import UserError
+from nmt.text import corpora
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ MOMENTS = {
     "saving, in the middle of a file": "nmt.storage.checkpoints._write_array",
     "saving, before the file has its name": "os.fsync",
     "saving, between the last and the best": "nmt.training.trainer.save_checkpoint",
-    "saving, before progress.json": "nmt.training.trainer.write_aside",
+    "saving, before progress.json": "nmt.training.trainer.atomic_write",
     "saving, after all of it": "nmt.training.trainer.Trainer._keep",
     "logging": "nmt.training.trainer._log",
 }
@@ -142,7 +142,7 @@ def test_twenty_random_moments(train, finish, tmp_path, number):
     stopped = 0
     while stopped < 20:
         (tmp_path / "begun").unlink(missing_ok=True)
-        function = ("nmt.__main__.use_alone", "nmt.training.update.Update.__call__")[stopped % 2]
+        function = ("nmt.__main__.exclusive", "nmt.training.update.Update.__call__")[stopped % 2]
         process = train("model", AFTER.format(function=function, action=MARK))
         wait_for(tmp_path / "begun", process)
         time.sleep(random.uniform(0, 3))
