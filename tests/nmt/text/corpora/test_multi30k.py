@@ -1,0 +1,20 @@
+"""Multi30k without a network."""
+
+import keras
+import pytest
+
+from nmt.errors import UserError
+from nmt.text.corpora import CORPORA
+
+
+def test_a_failed_download_names_the_files_and_where_to_put_them(tmp_path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise Exception("URL fetch failure")
+
+    monkeypatch.setattr(keras.utils, "get_file", fail)
+    with pytest.raises(UserError) as caught:
+        CORPORA["multi30k"](tmp_path)
+    message = str(caught.value)
+    assert "train.en.gz cannot be downloaded (URL fetch failure); put train.en.gz, train.de.gz, val.en.gz" in message
+    assert f"test_2016_flickr.de.gz from that folder into {tmp_path / 'download'} and run the same command" in message
+    assert not list(tmp_path.iterdir())
