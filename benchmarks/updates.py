@@ -67,7 +67,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
 
 def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: int, state_size: int) -> Work:
     """Returns batches of sentence pairs of 10 to 45 words, sorted by length and padded to the widths of training."""
-    from nmt.model.rnnsearch import Rates, RNNSearch
+    from nmt.model.registry import build_model
     from nmt.text.batches import Batch, bucket_widths
 
     generator = np.random.default_rng(0)
@@ -84,12 +84,8 @@ def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: i
         batches.append(Batch(*sides))
     sizes = {"embedding_size": embedding_size, "state_size": state_size}
 
-    def build(config):
-        kind = config.layer_normalization_type
-        return RNNSearch(vocabulary, vocabulary, **sizes, normalization=kind, rates=Rates())
-
     options = {**dict.fromkeys(_SIDES, "-"), "dictionaries": ["-", "-"], "batch_size": batch_size, **sizes}
-    return Work(batches, options, build)
+    return Work(batches, options, lambda config: build_model(config, vocabulary, vocabulary))
 
 
 def middles(items: Sequence, count: int) -> list:

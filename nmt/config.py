@@ -1,11 +1,11 @@
-"""The configuration of a training: every option declared once, from which the command line is built.
+"""The configuration of a training. Every option is declared once here; the command line is built from it.
 
-Options carry Nematus's names. A configuration is validated in one pass, which names everything that is wrong, and is
-saved as JSON with the model.
+Options carry Nematus's names.
 """
 
 import argparse
 import dataclasses
+import difflib
 import json
 import math
 import os
@@ -17,25 +17,26 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UserError
+from .model.registry import MODEL_TYPES
 from .normalization import KINDS
 from .storage.files import atomic_write
 
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
-# How long to train: options that may change when a training goes on.
+# How long to train. These options may change when a training is resumed.
 STOPPING = ("finish_after", "max_epochs", "patience")
 
 
 def _option(
     default: Any, text: str, allowed: str = "", ok: Callable[[Any], bool] = lambda value: True, **argument
 ) -> Any:
-    """Declares an option: its help, what is allowed in words and as a test, and what argparse is to know besides."""
+    """Declares an option: its help, its allowed values in words and as a test, and more arguments for argparse."""
     metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument}
     return dataclasses.field(default=default, metadata=metadata)
 
 
 def _file(text: str, **argument) -> Any:
-    """Declares a file that must be given; whether it exists is seen where it is read."""
+    """Declares a required file. Whoever reads it checks that it exists."""
     return _option(None, text, metavar="FILE", **argument)
 
 
@@ -51,42 +52,41 @@ def _fraction(default: float, text: str) -> Any:
     return _option(default, text, "at least 0 and below 1", lambda value: 0 <= value < 1)
 
 
-def _cap(text: str) -> Any:
+def _limit(text: str) -> Any:
     return _option(None, text, "above 3, since end and unknown are among them", lambda value: value > 3)
 
 
-def _choice(default: str, text: str, choices: tuple[str, ...], otherwise: str = "") -> Any:
-    return _option(default, text, f"one of {', '.join(choices)}{otherwise}", lambda value: value in choices)
+def _choice(default: str, text: str, choices: tuple[str, ...], hint: str = "") -> Any:
+    metavar = f"{{{','.join(choices)}}}"
+    return _option(default, text, f"one of {', '.join(choices)}{hint}", lambda value: value in choices, metavar=metavar)
 
 
 @dataclass(frozen=True)
 class Config:
-    """All that determines a training. `None` is an option not given."""
+    """Everything that determines a training. `None` is an option not given."""
 
-    # Data
     source_dataset: str = _file("training text, source side, one sentence a line")
     target_dataset: str = _file("training text, target side")
     dictionaries: tuple[str, str] = _file(
         "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
     )
-    source_vocab_sizes: int | None = _cap("take only so many words of a .json source dictionary")
-    target_vocab_size: int | None = _cap("take only so many words of a .json target dictionary")
+    source_vocab_sizes: int | None = _limit("use only this many words of a .json source dictionary")
+    target_vocab_size: int | None = _limit("use only this many words of a .json target dictionary")
     valid_source_dataset: str = _file("text for validation, source side")
     valid_target_dataset: str = _file("text for validation, target side")
     maxlen: int = _positive(100, "leave out training pairs with more tokens than this on either side")
 
-    # Model
+    model_type: str = _choice("rnn", "architecture", MODEL_TYPES)
     embedding_size: int = _positive(512, "size of the word embeddings")
     state_size: int = _positive(1000, "size of each GRU")
     layer_normalization_type: str = _choice(
-        "none", "the normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
+        "none", "normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
     )
     tie_decoder_embeddings: bool = _option(False, "use the target embedding as the output matrix")
     output_hidden_activation: str = _choice(
         "tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear")
     )
 
-    # Training
     rnn_dropout_embedding: float = _fraction(0.0, "dropout of embedding units")
     rnn_dropout_hidden: float = _fraction(0.0, "dropout of hidden units")
     rnn_dropout_source: float = _fraction(0.0, "dropout of whole source words")
@@ -97,25 +97,22 @@ class Config:
     adam_beta1: float = _fraction(0.9, "decay of Adam's first moment")
     adam_beta2: float = _fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = _positive(1e-8, "constant in Adam's denominator")
-    dtype: str = _choice(
-        "float32", "mixed_bfloat16 makes the matrix products in bfloat16", ("float32", "mixed_bfloat16")
-    )
     clip_c: float = _positive(1.0, "clip the gradient to this global norm")
-    deterministic: bool = _option(
-        False,
-        "make the same run of the same seed on a GPU too, with its slower deterministic operations; "
-        "a CPU is as fast with it",
+    dtype: str = _choice(
+        "float32", "mixed_bfloat16 computes the matrix products in bfloat16", ("float32", "mixed_bfloat16")
     )
-    finish_after: int = _positive(10_000_000, "stop after this many updates")
-    max_epochs: int = _positive(5000, "stop after this many passes over the training text")
+    deterministic: bool = _option(
+        False, "use deterministic operations, so that a seed gives the same run on a GPU too (slower there)"
+    )
     seed: int = _option(
         1234, "seed of initialisation, order and dropout", "from 0 to 2147483647", lambda value: 0 <= value < 2**31
     )
 
-    # Validation
-    valid_freq: int = _positive(10_000, "validate and save every so many updates")
-    valid_batch_size: int = _positive(80, "sentences in a batch of validation")
+    finish_after: int = _positive(10_000_000, "stop after this many updates")
+    max_epochs: int = _positive(5000, "stop after this many passes over the training text")
     patience: int = _positive(10, "stop after this many validations in a row without a better BLEU")
+    valid_freq: int = _positive(10_000, "validate and save after every this many updates")
+    valid_batch_size: int = _positive(80, "sentences in a batch of validation")
     beam_size: int = _positive(5, "beam of the validation's translations")
     normalization_alpha: float = _not_negative(1.0, "rank translations by cost over length to this power")
     translation_maxlen: int = _positive(200, "longest translation, in tokens")
@@ -124,7 +121,7 @@ class Config:
         """Checks every option.
 
         Raises:
-            UserError: Names all that is wrong, one option a line.
+            UserError: Names everything that is wrong, one option a line.
         """
         wrong = [
             message for field in dataclasses.fields(self) if (message := _mistake(field, getattr(self, field.name)))
@@ -133,24 +130,31 @@ class Config:
             raise UserError("\n".join(wrong))
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the configuration as JSON, in a form that `--config` takes."""
+        """Writes the configuration as JSON that `--config` reads."""
         with atomic_write(path) as file:
             file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
 
 
+# Where each group of options begins, for --help.
+_GROUPS = {
+    "source_dataset": "texts",
+    "model_type": "model",
+    "rnn_dropout_embedding": "optimization",
+    "finish_after": "stopping and validation",
+}
 FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metadata["argument"].get("metavar") == "FILE")
 
 
 def make_config(options: dict[str, Any]) -> Config:
-    """Returns the validated configuration with these options; those not given keep their default.
+    """Returns the validated configuration with these options, and defaults for the others.
 
     Raises:
         UserError: An option is unknown or wrong.
     """
     known = [field.name for field in dataclasses.fields(Config)]
     if unknown := sorted(set(options) - set(known)):
-        raise UserError(f"unknown options {', '.join(unknown)}; known are {', '.join(known)}")
-    if isinstance(options.get("dictionaries"), list):  # JSON and argparse have lists only
+        raise UserError("\n".join(_unknown(name, known) for name in unknown))
+    if isinstance(options.get("dictionaries"), list):  # JSON and argparse know lists only
         options = {**options, "dictionaries": tuple(options["dictionaries"])}
     config = Config(**options)
     config.validate()
@@ -175,24 +179,36 @@ def read_options(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds every option of `Config` to a command; those not given are absent from the parsed arguments."""
+    """Adds every option of `Config` to a command, in groups. Options not given are absent from the parsed arguments."""
     for field in dataclasses.fields(Config):
-        spellings = dict.fromkeys([field.name, field.name.replace("normalization", "normalisation")])
-        kind = _type(field)
-        if kind is bool:
-            described = {"action": argparse.BooleanOptionalAction}
-        elif kind is tuple:
-            described = {}
-        else:
-            described = {"type": kind, "metavar": kind.__name__.upper()}
-        default = "" if field.default is None else f" (default: {field.default})"
-        parser.add_argument(
-            *(f"--{name}" for name in spellings),
+        if field.name in _GROUPS:
+            group = parser.add_argument_group(_GROUPS[field.name])
+        group.add_argument(
+            *dict.fromkeys([f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]),
             dest=field.name,
             default=argparse.SUPPRESS,
-            help=f"{field.metadata['help']}{default}",
-            **{**described, **field.metadata["argument"]},
+            help=f"{field.metadata['help']} ({_remark(field)})",
+            **_argument(field),
         )
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {close[0]}?" if close else "`python -m nmt train --help` lists the options"
+    return f"unknown option {name}; {hint}"
+
+
+def _remark(field: dataclasses.Field) -> str:
+    if field.default is not None:
+        return f"default: {field.default}"
+    return "optional" if isinstance(field.type, types.UnionType) else "required"
+
+
+def _argument(field: dataclasses.Field) -> dict[str, Any]:
+    kind, given = _type(field), field.metadata["argument"]
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction}
+    return given if kind is tuple else {"type": kind, "metavar": kind.__name__.upper(), **given}
 
 
 def _mistake(field: dataclasses.Field, value: Any) -> str | None:

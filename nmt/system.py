@@ -1,8 +1,8 @@
 """A system: a model with its configuration and vocabularies, and the directory that holds one.
 
-The directory has `config.json`, `versions.json` (of the libraries it was trained with), `files.json` (digests of the
-files it was trained on), the vocabularies as `source` and `target`, and the checkpoints `best.npz` and `last.npz`. It
-is data, which may come from anybody: nothing in it is run, and no name in it leads to a file elsewhere.
+The directory holds `config.json`, `versions.json` (versions of the libraries that trained it), `files.json` (digests of
+the files it was trained on), the vocabularies as `source` and `target`, and the checkpoints `best.npz` and `last.npz`.
+A directory may come from anybody: loading it runs nothing in it, and reads no file outside of it.
 """
 
 import hashlib
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from .config import FILES, STOPPING, Config, make_config, read_options
 from .decoding.translator import Translator
 from .errors import UserError
-from .model.rnnsearch import Rates, RNNSearch
+from .model.contract import TranslationModel
+from .model.registry import build_model
 from .storage.checkpoints import BEST, LAST, load_checkpoint
 from .storage.files import atomic_write
 from .text.vocabulary import Vocabulary, load_vocabulary
@@ -24,16 +25,16 @@ _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "ten
 
 
 class System(NamedTuple):
-    """A model with what it was made from."""
+    """A model with its configuration and vocabularies."""
 
     config: Config
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary
-    model: RNNSearch
+    model: TranslationModel
 
     @property
     def made_with(self) -> dict[str, Any]:
-        """What must be the same, by name, for a checkpoint of this system to be loaded."""
+        """Values a checkpoint must share with this system to be loaded, by name."""
         options = {name: value for name, value in vars(self.config).items() if name not in (*STOPPING, *FILES)}
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
         return {**{f"{side} vocabulary": each.digest for side, each in vocabularies.items()}, **options}
@@ -54,33 +55,18 @@ def build_system(config: Config, vocabularies: tuple[Path, Path]) -> System:
     """Builds the model of a configuration for two vocabulary files, with weights as they are initialised."""
     source = load_vocabulary(vocabularies[0], config.source_vocab_sizes)
     target = load_vocabulary(vocabularies[1], config.target_vocab_size)
-    model = RNNSearch(
-        source.size,
-        target.size,
-        embedding_size=config.embedding_size,
-        state_size=config.state_size,
-        normalization=config.layer_normalization_type,
-        rates=Rates(
-            config.rnn_dropout_embedding,
-            config.rnn_dropout_hidden,
-            config.rnn_dropout_source,
-            config.rnn_dropout_target,
-        ),
-        output_activation=config.output_hidden_activation,
-        tie_decoder_embeddings=config.tie_decoder_embeddings,
-    )
-    return System(config, source, target, model)
+    return System(config, source, target, build_model(config, source.size, target.size))
 
 
 def open_system(config: Config, directory: Path) -> System:
-    """Builds the system to train in a directory, with the vocabularies of the training found there, if there is one.
+    """Builds the system to train in a directory. A training found there is resumed with its own vocabularies.
 
     Raises:
-        UserError: A training found there was begun with another configuration. Where its files lie does not matter.
+        UserError: A training found there has another configuration. The paths of its files may differ.
     """
     if not (directory / LAST).exists():
         if (directory / BEST).exists():
-            raise UserError(f"{directory} holds a model but no {LAST} to go on from; train in another directory")
+            raise UserError(f"{directory} holds a model but no {LAST} to resume from; train in another directory")
         return build_system(config, tuple(map(Path, config.dictionaries)))
     begun = make_config(read_options(directory / "config.json"))
     given = {name: value for name, value in vars(config).items() if name not in (*STOPPING, *FILES)}
@@ -92,10 +78,10 @@ def open_system(config: Config, directory: Path) -> System:
 
 
 def save_system(system: System, directory: Path) -> None:
-    """Writes all but the checkpoints of a system, to a directory that is there.
+    """Writes a system without its checkpoints to an existing directory.
 
     Raises:
-        UserError: A training found there was begun with files of other content.
+        UserError: A training found there was begun with other files.
     """
     digests, path = _digests(system.config), directory / "files.json"
     if (directory / LAST).exists() and path.exists():
@@ -114,10 +100,10 @@ def save_system(system: System, directory: Path) -> None:
 
 
 def load_system(directory: Path) -> System:
-    """Loads the system of a training with its best model.
+    """Loads a trained system with its best model.
 
     Raises:
-        UserError: The directory holds none, or a file in it is damaged.
+        UserError: The directory holds no model, or a file in it is damaged.
     """
     if not (directory / "config.json").exists():
         raise UserError(f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one")
@@ -128,7 +114,7 @@ def load_system(directory: Path) -> System:
 
 
 def _digests(config: Config) -> dict[str, list[str]]:
-    """Returns the digests of the files that a configuration names, by option, if they are there."""
+    """Returns the digests of the files that a configuration names, by option, where all files of an option exist."""
     values = {name: getattr(config, name) for name in FILES}
     paths = {name: [value] if isinstance(value, str) else value for name, value in values.items()}
     return {name: [_digest(path) for path in found] for name, found in paths.items() if all(map(os.path.exists, found))}
@@ -145,12 +131,12 @@ def _digest(path: str) -> str:
 def _refuse(changed: list[str], what: str, directory: Path) -> None:
     if changed:
         raise UserError(
-            f"{directory} holds a training begun with other {what} of {', '.join(changed)}; "
+            f"{directory} holds a training with other {what} of {', '.join(changed)}; "
             "give the same, or another directory"
         )
 
 
 def _vocabularies(config: Config, directory: Path) -> tuple[Path, Path]:
-    """Returns where a directory has its own copies of the vocabularies."""
+    """Returns the paths of a directory's own copies of the vocabularies."""
     source, target = (Path(name).suffix for name in config.dictionaries)
     return directory / f"source{source}", directory / f"target{target}"

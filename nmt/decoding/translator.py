@@ -99,7 +99,7 @@ class Translator(tf.Module):
         return [beam[0][0] for beam in self.n_best(lines)]
 
     def _search(self, ids: tf.RaggedTensor) -> Hypotheses:
-        state, memory = self._encode(*pad(ids))
+        state, memory = self._encode(*pad(ids), self._max_length)
         state, memory = tf.nest.map_structure(lambda x: tf.repeat(x, self._beam_size, axis=0), (state, memory))
         return beam_search(
             lambda words, state: self._decode_step(words, state, memory),

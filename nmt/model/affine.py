@@ -1,51 +1,69 @@
-"""Matrix products, `x W + b`: where nearly all of the time goes, and so where the precision is chosen."""
+"""Affine maps `x W + b` of rows. Most of the time goes into these products, so their precision is chosen here."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 
 import keras
 import tensorflow as tf
 
-Tensor = tf.Tensor | keras.Variable
+Weight = tf.Tensor | keras.Variable
 
 
-class Affine:
-    """Computes `x W + b`.
-
-    Weights and results are float32 whatever the dtype of the factors: processors that have products in bfloat16 make
-    them about twice as fast, and sum them up in float32.
+class Products:
+    """Computes `x W + b` with factors rounded to one dtype; sums, biases and results stay float32.
 
     Args:
-        dtype: What the factors of the product are rounded to, `float32` or `bfloat16`.
+        dtype: `float32` or `bfloat16`.
     """
 
     def __init__(self, dtype: str = "float32"):
         self.dtype = dtype
 
-    def __call__(self, x: tf.Tensor, matrix: Tensor, bias: Tensor | None = None) -> tf.Tensor:
-        """Returns `x W + b` in float32.
-
-        Args:
-            x: `[rows, inputs]`.
-            matrix: `[inputs, units]`, or one for each row, `[rows, inputs, units]`.
-            bias: `[units]`, or `None` for none.
-        """
-        matrix = tf.convert_to_tensor(matrix)
-        z = multiply(tf.cast(x, self.dtype), tf.cast(matrix, self.dtype))
+    def __call__(self, x: tf.Tensor, matrix: Weight, bias: Weight | None) -> tf.Tensor:
+        z = multiply(tf.cast(x, self.dtype), tf.cast(tf.convert_to_tensor(matrix), self.dtype))
         return z if bias is None else _add_bias(z, tf.convert_to_tensor(bias))
 
 
-affine = Affine()
+_products: ContextVar[Callable] = ContextVar("products")
+_float32 = Products()
+
+
+def affine(x: tf.Tensor, matrix: Weight, bias: Weight | None = None) -> tf.Tensor:
+    """Returns `x W + b` in float32, `[rows, units]`.
+
+    Args:
+        x: `[rows, inputs]`.
+        matrix: `[inputs, units]`, or one matrix for each row, `[rows, inputs, units]`.
+        bias: `[units]`, or `None` for none.
+    """
+    return _products.get(_float32)(x, matrix, bias)
+
+
+@contextlib.contextmanager
+def computing_with(products: Callable[[tf.Tensor, Weight, Weight | None], tf.Tensor]) -> Iterator[None]:
+    """Within this context, `affine` calls `products`."""
+    token = _products.set(products)
+    try:
+        yield
+    finally:
+        _products.reset(token)
+
+
+def product_dtype() -> str:
+    """Returns the dtype to which `affine` rounds its factors."""
+    return _products.get(_float32).dtype
 
 
 def over_rows(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
-    """Applies a function of `[rows, inputs]` to all of `[..., inputs]` at once."""
+    """Applies a function of `[rows, inputs]` to all rows of `[..., inputs]` at once."""
     y = function(tf.reshape(x, [-1, x.shape[-1]]))
     sizes = [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(x.shape[:-1])]
     return tf.reshape(y, [*sizes, y.shape[-1]])
 
 
 def multiply(x: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
-    """Returns `x W` in float32, of `[rows, inputs]` and one matrix or one for each row."""
+    """Returns `x W` in float32 for `[rows, inputs]` and one matrix, or one matrix for each row."""
     product = tf.matmul(x, matrix) if len(matrix.shape) == 2 else tf.squeeze(tf.matmul(x[:, tf.newaxis], matrix), 1)
     return tf.cast(product, tf.float32)
 

@@ -1,10 +1,10 @@
-"""What words cost: their cross entropy, and its sum and gradient without the logits of a whole batch in memory."""
+"""The cross entropy of words, and its sum and gradient without the logits of a whole batch in memory."""
 
 from collections.abc import Callable
 
 import tensorflow as tf
 
-_PARTS = 8  # of 2 to 16, the fastest for 8,000 words; a part still fills a processor
+_PARTS = 8  # the fastest of 2 to 16 for 8,000 words: a part still fills a processor
 
 
 def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:
@@ -12,10 +12,10 @@ def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0
 
     Args:
         logits: `[..., vocabulary]`.
-        words: `[...]`, the right ones.
+        words: `[...]`, the right words.
         label_smoothing: Share of the probability that moves from the right word to the uniform distribution over all.
     """
-    with tf.name_scope("softmax"):  # the name it has in a profile
+    with tf.name_scope("softmax"):  # its name in a profile
         right = tf.gather(logits, words, batch_dims=logits.shape.rank - 1)
         costs = tf.reduce_logsumexp(logits, -1) - right
         if label_smoothing:
@@ -26,15 +26,15 @@ def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0
 def sum_in_parts(
     function: Callable[..., tf.Tensor], rows: tuple[tf.Tensor, ...], weights: tuple[tf.Tensor, ...]
 ) -> tf.Tensor:
-    """Returns the sum of a function over rows, and takes its gradient along, a part of the rows at a time.
+    """Returns the sum of a function over rows, computed together with its gradient one part of the rows at a time.
 
-    What the function makes on the way is in memory for one part only.
+    Memory holds the intermediate results of one part only.
 
     Args:
         function: Maps a part of each of `rows`, and `weights`, to a scalar that depends on every weight. A row of
             zeros adds nothing to it.
-        rows: Tensors `[rows, ...]` of known shapes. Only the first one gets a gradient.
-        weights: What all rows share. Each gets a gradient, in the whole.
+        rows: Tensors `[rows, ...]` of static shapes. Only the first has a gradient.
+        weights: Tensors that all rows share. Each has a gradient.
     """
     count = rows[0].shape[0]
 
@@ -62,7 +62,7 @@ def sum_in_parts(
 
 
 def _split(x: tf.Tensor) -> tf.Tensor:
-    """Returns `[rows, ...]` as `[parts, rows, ...]`, the last part filled up with zeros."""
+    """Returns `[rows, ...]` as `[parts, rows, ...]`, with the last part padded with zeros."""
     missing = -x.shape[0] % _PARTS
     filled = tf.pad(x, [[0, missing]] + [[0, 0]] * (len(x.shape) - 1))
     return tf.reshape(filled, [_PARTS, -1, *x.shape[1:]])

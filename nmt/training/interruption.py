@@ -1,58 +1,42 @@
-"""SIGTERM and Ctrl-C, which end a training between two updates and not within one."""
+"""SIGTERM and Ctrl-C during a training: noted when they come, obeyed between two updates."""
 
 import contextlib
 import signal
-from collections.abc import Iterator
-
-_asked: signal.Signals | None = None
-_held = False
+from collections.abc import Callable, Iterator
 
 
 class Interrupted(BaseException):
-    """The process was asked to end; its argument is the signal, SIGTERM or SIGINT."""
+    """The process was asked to end; the argument is the signal, SIGTERM or SIGINT."""
 
 
 @contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """Makes SIGTERM and Ctrl-C, unless they are ignored, raise `Interrupted` at any moment but within `whole`."""
-    global _asked
+def noting_signals() -> Iterator[Callable[[], None]]:
+    """Notes the first SIGTERM or Ctrl-C; the second acts as it did outside of this context.
 
-    def ask(number: int, frame) -> None:
-        global _asked
-        _asked = signal.Signals(number)
-        if not _held:
-            raise Interrupted(_asked)
+    Ignored signals stay ignored.
 
-    heeded = [each for each in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(each) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, ask) for number in heeded}
-    try:
-        with unmasked():
-            yield
-    finally:
-        _asked = None
-        for number, handler in before.items():
+    Yields:
+        A function to call where the process may end: it raises `Interrupted` if a signal came.
+    """
+    noted: list[signal.Signals] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    heeded = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+
+    def restore() -> None:
+        for number, handler in heeded.items():
             signal.signal(number, handler)
 
+    def note(number: int, frame) -> None:
+        noted.append(signal.Signals(number))
+        restore()
 
-@contextlib.contextmanager
-def unmasked() -> Iterator[None]:
-    """Raises `Interrupted` also where a library caught it and raised something else."""
+    def poll() -> None:
+        if noted:
+            raise Interrupted(noted[0])
+
+    for number in heeded:
+        signal.signal(number, note)
     try:
-        yield
-    except Exception:
-        if _asked:
-            raise Interrupted(_asked) from None
-        raise
-
-
-@contextlib.contextmanager
-def whole() -> Iterator[None]:
-    """Keeps back an interruption until what is within is done."""
-    global _held
-    _held = True
-    try:
-        yield
+        yield poll
     finally:
-        _held = False
-    if _asked:
-        raise Interrupted(_asked)
+        restore()

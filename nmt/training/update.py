@@ -1,81 +1,108 @@
-"""One update: the gradient of the mean cost of a batch, its norm clipped, and Adam's step."""
+"""One update in parts: gradient sums over a batch, their mean and its clipping, the optimizer's step."""
 
 import contextlib
 import functools
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
 from ..config import Config
-from ..model.affine import Affine
+from ..model.contract import TranslationModel
 from ..text.batches import Batch
 
-_MOST_AT_ONCE = 2**31  # bytes that an update is expected to need
+_RESERVED_BYTES = 2**31  # more than most updates need
+
+Gradient = tf.Tensor | tf.IndexedSlices
+
+
+class Sums(NamedTuple):
+    """Sums over the sentences of a batch. The sums of several batches, or of several replicas, add up."""
+
+    cost: tf.Tensor  # of the target words and ends, in nats
+    words: tf.Tensor  # target words and ends
+    sentences: tf.Tensor
+    gradients: list[Gradient]  # of the cost, by variable; of an embedding one row per occurrence of a word
+
+
+def sum_gradients(model: TranslationModel, batch: Batch, label_smoothing: float, dropout_seed: tf.Tensor) -> Sums:
+    """Returns the summed cost of a batch and its gradients."""
+    with tf.GradientTape() as tape:
+        cost = model.total_cost(*batch, label_smoothing=label_smoothing, dropout_seed=dropout_seed)
+    gradients = tape.gradient(cost, model.trainable_variables)
+    return Sums(cost, tf.reduce_sum(batch.target_mask), tf.reduce_sum(batch.target_mask[:, 0]), gradients)
+
+
+def clip_mean(sums: Sums, limit: float) -> tuple[list[Gradient], tf.Tensor]:
+    """Returns the gradients of the mean cost of a sentence, scaled to a global norm of at most `limit`, and their norm.
+
+    The norm is that of Nematus: in the gradient of an embedding the rows of one word are not yet added up.
+    """
+    return tf.clip_by_global_norm([_divide(gradient, sums.sentences) for gradient in sums.gradients], limit)
 
 
 class Update:
     """Updates a model from a batch.
 
     Args:
-        model: Offers `total_cost`, as `rnnsearch.RNNSearch` does.
+        model: The model.
         config: How to train.
     """
 
-    def __init__(self, model: keras.Model, config: Config):
-        _make_room()
+    def __init__(self, model: TranslationModel, config: Config):
+        _reserve_memory()
         self._model, self._config = model, config
         self._optimizer = keras.optimizers.Adam(
             config.learning_rate,
             beta_1=config.adam_beta1,
             beta_2=config.adam_beta2,
             epsilon=config.adam_epsilon,
-            name="adam",  # or Keras counts, and the names in a checkpoint with it
+            name="adam",  # Keras would number the names, and a checkpoint holds them
         )
         self._optimizer.build(model.trainable_variables)
-        self._product = Affine("bfloat16" if config.dtype == "mixed_bfloat16" else "float32")
-        # XLA is the faster in float32 only: it has no products in bfloat16.
-        self._gradients = tf.function(self._differentiate, jit_compile=config.dtype == "float32", autograph=False)
-        self._compiled = functools.cache(self._gradients.get_concrete_function)  # for each width of a batch
-        self._apply = tf.function(self._optimizer.apply, jit_compile=True, autograph=False)
+        # On a CPU, XLA's products in bfloat16 are slower than TensorFlow's.
+        gradients = tf.function(self._gradients, jit_compile=config.dtype == "float32", autograph=False)
+        self._compiled = functools.cache(gradients.get_concrete_function)  # by the width of the batch
+        self._step = tf.function(self._optimizer.apply, jit_compile=True, autograph=False)
 
     @property
     def variables(self) -> list[keras.Variable]:
-        """All that updates change: the model's variables and the optimizer's."""
+        """Everything that updates change: the variables of the model and of the optimizer."""
         return [*self._model.variables, *self._optimizer.variables]
 
     def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:
-        """Makes update `number`, unless the loss or its gradient is not finite; then nothing changes.
+        """Makes update `number`. If the loss or its gradient is not finite, nothing changes.
 
         Returns:
-            The batch's summed loss in nats, its number of target tokens, and the norm of the gradient.
+            The summed cost of the batch in nats, its number of target words and ends, and the norm of the gradient.
         """
         seed = tf.constant([self._config.seed, number])
         batch = Batch(*map(tf.convert_to_tensor, batch))
-        gradients_of = self._compiled(Batch(*map(tf.TensorSpec.from_tensor, batch)), tf.TensorSpec.from_tensor(seed))
-        loss, tokens, norm, gradients = gradients_of(batch, seed)
-        if math.isfinite(loss) and math.isfinite(norm):
-            self._apply(gradients)
-        return float(loss), float(tokens), float(norm)
+        gradients = self._compiled(Batch(*map(tf.TensorSpec.from_tensor, batch)), tf.TensorSpec.from_tensor(seed))
+        cost, words, norm, clipped = gradients(batch, seed)
+        if math.isfinite(cost) and math.isfinite(norm):
+            self._step(clipped)
+        return float(cost), float(words), float(norm)
 
-    def _differentiate(self, batch: Batch, seed: tf.Tensor) -> tuple:
-        """Returns what a call returns, and the gradients with their norm clipped."""
-        with tf.GradientTape() as tape:
-            total = self._model.total_cost(
-                *batch, label_smoothing=self._config.label_smoothing, dropout_seed=seed, product=self._product
-            )
-            loss = total / tf.reduce_sum(batch.target_mask[:, 0])
-        gradients = tape.gradient(loss, self._model.trainable_variables)
-        # Nematus's norm: in an embedding's gradient the rows of a word's occurrences are not yet summed.
-        gradients, norm = tf.clip_by_global_norm(gradients, self._config.clip_c)
-        return total, tf.reduce_sum(batch.target_mask), norm, [tf.convert_to_tensor(g) for g in gradients]
+    def _gradients(self, batch: Batch, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, Sequence[tf.Tensor]]:
+        sums = sum_gradients(self._model, batch, self._config.label_smoothing, seed)
+        clipped, norm = clip_mean(sums, self._config.clip_c)
+        return sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped]
 
 
-def _make_room() -> None:
-    """Has TensorFlow's allocator take one large region of memory.
+def _divide(gradient: Gradient, number: tf.Tensor) -> Gradient:
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(gradient.values / number, gradient.indices, gradient.dense_shape)
+    return gradient / number
 
-    It gives none back and joins none, so that a width of a batch which needs more than those before would take another.
-    What is not used of a region takes no memory, but for 3% with which the allocator keeps its books.
+
+def _reserve_memory() -> None:
+    """Makes TensorFlow's CPU allocator reserve one large region.
+
+    The allocator never returns or merges regions, so each wider batch would take a new one. Unused parts of the
+    region cost no memory except the 3% that the allocator writes to.
     """
     with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("CPU:0"):
-        tf.raw_ops.Empty(shape=[_MOST_AT_ONCE // tf.float32.size], dtype=tf.float32)
+        tf.raw_ops.Empty(shape=[_RESERVED_BYTES // tf.float32.size], dtype=tf.float32)

@@ -82,7 +82,7 @@ def start():
     `files` are its standard input, output and error; `first` is what it runs before the command.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["nmt.__main__"])
+    context.set_forkserver_preload(["nmt.__main__", "nmt.commands"])
     started = []
 
     def start(directory, words, files=(os.devnull, "output", "errors"), first=""):

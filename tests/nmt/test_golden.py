@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.layers import DropoutMasks
+from nmt.model.dropout import DropoutMasks
 from nmt.model.rnnsearch import Rates
 from nmt.normalization import KINDS
 from nmt.storage.checkpoints import save_checkpoint
 from nmt.system import load_system
 from nmt.text.batches import Batch, pad
 from nmt.training.trainer import Trainer
+from nmt.training.update import Update
 from tests.nmt.golden import DATA, read_arrays, read_options, run, write_checkpoint
 
 # Checkpoint -> kind of normalization. The first four as they were written, the others without the optimizer's part.
@@ -140,11 +141,8 @@ def trainer_after_ten(imported, tmp_path, name):
     width = max(len(words) for batch in ids for side in batch.values() for words in side) + 1  # one shape, one trace
     padded = [[pad(tf.ragged.constant(batch[side]), width) for side in ("source", "target")] for batch in ids]
     batches = [Batch(*source, *target) for source, target in padded]
-    trainer = Trainer(
-        system.model,
-        dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99),
-        tmp_path,
-    )
+    config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
+    trainer = Trainer(system.model, Update(system.model, config), config, tmp_path)
     data = SimpleNamespace(batches=lambda first: batches[first:], batches_per_epoch=10)
     valid = SimpleNamespace(batches=batches[:1], sources=[b""], references=["none"])
     return lambda: trainer.train(data, valid, lambda lines: ["none"]), system.model

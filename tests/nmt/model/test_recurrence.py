@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.affine import Affine, affine
-from nmt.model.recurrence import scan
+from nmt.model.affine import Products, affine, computing_with
+from nmt.model.recurrence import Matrix, scan
 
 RNG = np.random.default_rng(0)
 
@@ -26,7 +26,7 @@ def test_runs_over_time(reverse):
 
 
 class Cell:
-    """Uses all that a step may: two states, two inputs, weights in a product and not, and constants of both kinds."""
+    """Uses all that a step may: two states, two inputs, weights inside and outside of products, constants."""
 
     def __init__(self):
         self.weights = [keras.Variable(normal(*shape)) for shape in ((3, 3), (3,), (4, 3), (3,))]
@@ -34,28 +34,32 @@ class Cell:
             tf.constant(normal(*shape)) for shape in ((2, 5, 3), (2, 5, 1), (2, 3), (2, 4), (2, 3, 4), (2, 3))
         ]
 
-    def step(self, state, inputs, constants, product):
-        (h, seen), (x, gate), (matrix, shift) = state, inputs, constants
+    def matrices(self):
+        kernel, bias, from_seen, _ = self.weights
+        return [Matrix(kernel, bias), Matrix(from_seen), Matrix(self.tensors[4])]
+
+    def step(self, state, inputs, constants):
+        (h, seen), (x, gate), (shift,) = state, inputs, constants
         kernel, bias, from_seen, scale = self.weights
-        h = tf.tanh(x + product(h, kernel, bias) * scale.value + product(seen, from_seen)) * gate + shift
-        return h, product(tf.nn.softmax(h), matrix) + 0.1 * seen
+        h = tf.tanh(x + affine(h, kernel, bias) * scale.value + affine(seen, from_seen)) * gate + shift
+        return h, affine(tf.nn.softmax(h), self.tensors[4]) + 0.1 * seen
 
     def loss(self, run):
         """Returns a number that depends on every state, and its gradients by weights and tensors."""
         with tf.GradientTape() as tape:
             tape.watch(self.tensors)
-            x, gate, h, seen, *constants = self.tensors
-            states = run(self.step, (x, gate), (h, seen), constants)
+            x, gate, h, seen, _, shift = self.tensors
+            states = run(self.step, (x, gate), (h, seen), self.matrices(), [shift])
             loss = sum(tf.reduce_sum(tf.sin(state) * (i + 1)) for i, state in enumerate(states))
         return [loss, *tape.gradient(loss, [*self.tensors, *(weight.value for weight in self.weights)])]
 
 
-def loop(step, sequences, state, constants, reverse):
+def loop(step, sequences, state, _, constants, reverse):
     """The same in Python."""
     times = range(5)[::-1] if reverse else range(5)
     states = {}
     for t in times:
-        state = states[t] = step(state, tuple(x[:, t] for x in sequences), constants, affine)
+        state = states[t] = step(state, tuple(x[:, t] for x in sequences), constants)
     return [tf.stack(each, 1) for each in zip(*(states[t] for t in range(5)), strict=True)]
 
 
@@ -72,11 +76,11 @@ def test_gradients_equal_those_of_an_unrolled_loop(jit_compile, reverse):
 def test_unknown_time():
     """One trace serves sequences of every length."""
     cell = Cell()
-    x, gate, h, seen, *constants = cell.tensors
+    x, gate, h, seen, _, shift = cell.tensors
 
     @tf.function(input_signature=[tf.TensorSpec([2, None, 3]), tf.TensorSpec([2, None, 1])])
     def run(x, gate):
-        return scan(cell.step, (x, gate), (h, seen), constants)
+        return scan(cell.step, (x, gate), (h, seen), cell.matrices(), [shift])
 
     whole = run(x, gate)
     for a, b in zip(run(x[:, :2], gate[:, :2]), whole, strict=True):
@@ -86,10 +90,23 @@ def test_unknown_time():
 def test_factors_in_bfloat16():
     """Eight bits of each factor are left, so the numbers agree to about a percent; weights' gradients are float32."""
     cell = Cell()
-    found = cell.loss(lambda *given: scan(*given, product=Affine("bfloat16")))
+    with computing_with(Products("bfloat16")):
+        found = cell.loss(scan)
     expected = cell.loss(lambda *given: loop(*given, False))
     for a, b in zip(found, expected, strict=True):
         assert a.dtype == tf.float32
         error = np.linalg.norm(a - b) / np.linalg.norm(b)
         assert error < 0.03
     assert any((a.numpy() != b.numpy()).any() for a, b in zip(found, expected, strict=True))
+
+
+def test_products_must_come_as_declared():
+    x, start = normal(2, 5, 3), normal(2, 3)
+    one, other = (keras.Variable(normal(3, 3)) for _ in range(2))
+
+    def step(state, x, _):
+        return affine(state, one) + x
+
+    for matrices in ([], [Matrix(other)], [Matrix(one, other)]):
+        with pytest.raises(ValueError, match="call 0 of the step is not what `matrices` declares"):
+            scan(step, x, start, matrices)

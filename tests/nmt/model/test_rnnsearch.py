@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.layers import DropoutMasks
+from nmt.model.dropout import DropoutMasks
 from nmt.model.rnnsearch import NO_WORD, Rates
 
 SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
@@ -92,7 +92,7 @@ def test_a_row_that_fills_the_batch_costs_nothing_and_gives_no_gradient(model):
 
 def test_decoding_step_by_step_equals_the_whole_sentence(model):
     expected = log_softmax(model(SOURCE, SOURCE_MASK, TARGET).numpy())
-    state, memory = model.encode(SOURCE, SOURCE_MASK)
+    state, memory = model.encode(SOURCE, SOURCE_MASK, 4)
     for t, words in enumerate(np.vstack([[NO_WORD, NO_WORD], TARGET.T[:-1]])):
         found, state = model.decode_step(words, state, memory)
         np.testing.assert_allclose(found, expected[:, t], rtol=1e-4, atol=1e-5)

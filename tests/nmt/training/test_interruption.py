@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
-from nmt.training.interruption import Interrupted, interruptible, whole
+from nmt.training.interruption import Interrupted, noting_signals
 
 # Functions after whose first call a training is killed, each of which leaves it half way through something.
 MOMENTS = {
@@ -28,7 +28,7 @@ MOMENTS = {
     "logging": "nmt.training.trainer._log",
 }
 AFTER = """
-import signal, nmt.__main__
+import signal, nmt.commands
 owner, name = {function!r}.rsplit(".", 1)
 owner = eval(owner)
 function = getattr(owner, name)
@@ -142,7 +142,7 @@ def test_twenty_random_moments(train, finish, tmp_path, number):
     stopped = 0
     while stopped < 20:
         (tmp_path / "begun").unlink(missing_ok=True)
-        function = ("nmt.__main__.exclusive", "nmt.training.update.Update.__call__")[stopped % 2]
+        function = ("nmt.commands.train.exclusive", "nmt.training.update.Update.__call__")[stopped % 2]
         process = train("model", AFTER.format(function=function, action=MARK))
         wait_for(tmp_path / "begun", process)
         time.sleep(random.uniform(0, 3))
@@ -155,27 +155,30 @@ def test_twenty_random_moments(train, finish, tmp_path, number):
     assert_equal(finish("model"), expected)
 
 
-def test_an_interruption_waits_for_what_must_be_whole():
+def test_a_signal_is_obeyed_where_the_training_polls():
     done = []
-    with pytest.raises(Interrupted) as caught, interruptible():
-        with whole():
-            os.kill(os.getpid(), signal.SIGTERM)
-            done.append("whole")
+    with pytest.raises(Interrupted) as caught, noting_signals() as poll:
+        poll()
+        os.kill(os.getpid(), signal.SIGTERM)
+        done.append("whole")
+        poll()
         done.append("more")
     assert (done, caught.value.args) == (["whole"], (signal.SIGTERM,))
-    with pytest.raises(Interrupted), interruptible():
-        os.kill(os.getpid(), signal.SIGINT)
-        done.append("more")
-    assert done == ["whole"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_an_interruption_that_a_library_turned_into_an_error_is_one_again():
-    """TensorFlow does so in places while it traces a function."""
-    with pytest.raises(Interrupted), interruptible():
-        try:
-            os.kill(os.getpid(), signal.SIGTERM)
-        except BaseException:
-            raise AttributeError("no such thing") from None
-    with pytest.raises(AttributeError), interruptible():
-        raise AttributeError("no such thing")
+def test_the_second_signal_does_not_wait():
+    with pytest.raises(KeyboardInterrupt), noting_signals():
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_ignored_signal_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with noting_signals() as poll:
+            os.kill(os.getpid(), signal.SIGINT)
+            poll()
+    finally:
+        signal.signal(signal.SIGINT, before)

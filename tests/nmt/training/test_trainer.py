@@ -15,6 +15,7 @@ from nmt.model.rnnsearch import Rates, RNNSearch
 from nmt.text.batches import TrainingData, ValidationData
 from nmt.text.lines import ParallelText
 from nmt.training.trainer import MOST_SKIPPED, Trainer
+from nmt.training.update import Update
 
 LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
 
@@ -39,7 +40,7 @@ def make_trainer(write_lines, vocabulary):
         text = ParallelText(*files)
         data = TrainingData(text, vocabulary, vocabulary, batch_size=config.batch_size, maxlen=9, seed=config.seed)
         valid = ValidationData(text, vocabulary, vocabulary, batch_size=32)
-        trainer = Trainer(model, config, directory)
+        trainer = Trainer(model, Update(model, config), config, directory)
         return lambda: trainer.train(data, valid, translate), model
 
     return make
@@ -127,7 +128,7 @@ def test_the_training_stops_when_the_loss_stays_not_finite(make_trainer, tmp_pat
         train()
     said = "10 updates in a row were skipped; in the last, of update 15, the loss is inf, the norm of its gradient nan"
     assert str(caught.value).startswith(said)
-    assert f"the model of update 12 is kept in {tmp_path / 'model'}" in str(caught.value)
+    assert f"{tmp_path / 'model'} keeps the model of update 12" in str(caught.value)
     assert capsys.readouterr().err.count("is skipped: the loss is inf") == MOST_SKIPPED
     last = weights(tmp_path / "model" / "last.npz")
     assert all(np.isfinite(array).all() for array in last.values())

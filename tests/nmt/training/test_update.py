@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from nmt.config import Config, make_config
+from nmt.model.registry import build_model
 from nmt.text.batches import Batch, encode_pairs
 from nmt.training.update import Update
 
@@ -16,13 +17,15 @@ BATCH = Batch(IDS, MASK, IDS, MASK)
 
 
 @pytest.fixture
-def make_update(make_model):
-    """Makes the updates of a model, and returns them with the model."""
+def make_update():
+    """Makes a small model of 6 words a side with these options; returns its update and itself."""
 
     def make(kind="layernorm", **options):
         keras.utils.set_random_seed(1)
-        model = make_model(kind)
-        return Update(model, make_config({**FILES, "dictionaries": ["-", "-"], **options})), model
+        sizes = {"embedding_size": 5, "state_size": 7, "layer_normalization_type": kind}
+        config = make_config({**FILES, "dictionaries": ["-", "-"], **sizes, **options})
+        model = build_model(config, 6, 6)
+        return Update(model, config), model
 
     return make
 
@@ -37,7 +40,7 @@ def test_returns_loss_tokens_and_norm(make_update, kind):
 
 
 def test_bfloat16_changes_only_the_products(make_update):
-    """Eight bits of each factor are left; the weights, and what is done with them, stay float32."""
+    """Factors keep eight bits; weights stay float32."""
     results = {}
     for dtype in ("float32", "mixed_bfloat16"):
         update, model = make_update(dtype=dtype, learning_rate=0.01)

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from experiments.translation.inside.decoder_states import main, measure_states, recorded
 from nmt.config import make_config
-from nmt.model.layers import GRUStep
+from nmt.model.gru import GRUStep
 from nmt.normalization import EPSILON
 from nmt.storage.checkpoints import BEST, save_checkpoint
 from nmt.system import build_system, save_system
@@ -68,7 +68,7 @@ def test_the_first_position_has_the_first_state(system, measured):
     for source in SOURCES:
         ids = tf.constant(system.source_vocabulary.encode([source.encode()]).to_tensor())
         ids = tf.pad(ids, [[0, 0], [0, 1]])
-        state, _ = system.model.encode(ids, tf.ones(ids.shape))
+        state, _ = system.model.encode(ids, tf.ones(ids.shape), 1)
         side = np.concatenate(state_side(system.model.decoder.word_gru, state.numpy()), -1)
         means.append(side.mean())
         stds.append(side.std())

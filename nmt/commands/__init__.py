@@ -1,0 +1,35 @@
+"""The commands of `python -m nmt`, a module each.
+
+A module has `add_arguments`, which adds its options to a parser, and `run`, which takes the parsed arguments. The first
+line of the docstring of `run` is the help of the command.
+"""
+
+import argparse
+
+from . import corpus, evaluate, export, import_nematus, score, train, translate, vocab
+
+_COMMANDS = (corpus, vocab, train, translate, evaluate, score, export, import_nematus)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a mistake in one line and exits with status 2."""
+
+    def error(self, message: str):
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Parses the command line; the result has the function to call as `run`."""
+    parser = _Parser(prog="python -m nmt", description="Neural machine translation, Nematus style.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for module in _COMMANDS:
+        name = module.__name__.rpartition(".")[2].replace("_", "-")
+        text = module.run.__doc__
+        added = commands.add_parser(name, help=text.rstrip("."), description=text)
+        module.add_arguments(added)
+        added.set_defaults(run=module.run, fail=added.error)
+    arguments, unknown = parser.parse_known_args()
+    if unknown:  # left to argparse, the error would name the help of all commands
+        arguments.fail(f"unrecognized arguments: {' '.join(unknown)}")
+    del arguments.fail
+    return arguments

@@ -1,0 +1,21 @@
+"""`python -m nmt export`."""
+
+import argparse
+from pathlib import Path
+
+from ..decoding.translator import save_translator
+from ..system import load_system
+from .options import add_model, add_search, say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the SavedModel goes (required)")
+    add_search(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Exports a model to serve: a SavedModel from strings to strings."""
+    translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
+    save_translator(translator, arguments.to)
+    say(f"{arguments.to} holds the SavedModel")

@@ -1,0 +1,34 @@
+"""`python -m nmt import-nematus`."""
+
+import argparse
+from pathlib import Path
+
+from ..config import Config
+from ..nematus import import_checkpoint
+from ..system import build_system
+from .options import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "checkpoint", type=Path, metavar="CHECKPOINT", help="its name without ending: .../model-20 (required)"
+    )
+    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the model goes (required)")
+    parser.add_argument(
+        "--dictionaries",
+        type=Path,
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="its .json dictionaries (default: those its options name)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Converts a Nematus checkpoint to a model."""
+
+    def build(config: Config):
+        system = build_system(config, config.dictionaries)
+        return system.model.variables, system.made_with
+
+    import_checkpoint(arguments.checkpoint, arguments.to, arguments.dictionaries, build)
+    say(f"{arguments.to} holds the model of {arguments.checkpoint}")

@@ -1,0 +1,57 @@
+"""Options that several commands share, and how the commands talk to the user."""
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-m", "--model", type=Path, required=True, metavar="DIR", help="directory of a trained model (required)"
+    )
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-k", "--beam_size", type=positive, default=5, help="hypotheses kept (default: 5)")
+    add_alpha(parser)
+
+
+def add_alpha(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-n",
+        "--normalization_alpha",
+        type=not_negative,
+        nargs="?",
+        default=0.0,
+        const=1.0,
+        metavar="ALPHA",
+        help="divide costs by length to this power (default: 0; bare -n: 1)",
+    )
+
+
+def add_batch_size(parser: argparse.ArgumentParser, items: str) -> None:
+    parser.add_argument("-b", "--batch_size", type=positive, default=80, help=f"{items} in a batch (default: 80)")
+
+
+def positive(text: str) -> int:
+    """Parses a whole number above 0."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def not_negative(text: str) -> float:
+    """Parses a number of at least 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return number
+
+
+def say(text: str) -> None:
+    """Prints a line on standard error."""
+    print(text, file=sys.stderr, flush=True)

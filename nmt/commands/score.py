@@ -1,0 +1,40 @@
+"""`python -m nmt score`."""
+
+import argparse
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ..decoding.scoring import Scorer
+from ..storage.streams import writing
+from ..system import load_system
+from ..text.batches import LONGEST, in_portions, map_by_length, pair_length
+from ..text.lines import ParallelText
+from .options import add_alpha, add_batch_size, add_model, say
+from .portions import BATCHES, counting_bad_bytes
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("-s", "--source", type=Path, required=True, metavar="FILE", help="text (required)")
+    parser.add_argument("-t", "--target", type=Path, required=True, metavar="FILE", help="its translation (required)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="costs (default: standard output)")
+    add_alpha(parser)
+    add_batch_size(parser, "pairs")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Writes the cost of given translations: the negative log-probability of each target with its end."""
+    system = load_system(arguments.model)
+    text = ParallelText(arguments.source, arguments.target)
+    scorer = Scorer(
+        system.source_vocabulary, system.target_vocabulary, system.model, alpha=arguments.normalization_alpha
+    )
+    portions = counting_bad_bytes(in_portions(text, BATCHES * arguments.batch_size), b"\n".join)
+    results = map_by_length(scorer.costs, portions, arguments.batch_size, pair_length)
+    with writing(arguments.output) as output:
+        for cost in tqdm(results, total=len(text), unit=" pairs"):
+            output.write(f"{cost:.6f}\n")
+    if count := scorer.too_long:
+        pairs = "1 pair has" if count == 1 else f"{count} pairs have"
+        say(f"warning: {pairs} more than {LONGEST} tokens on a side; their cost is written as inf")

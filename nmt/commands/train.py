@@ -1,0 +1,75 @@
+"""`python -m nmt train`."""
+
+import argparse
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from ..config import Config, add_options, make_config, read_options
+from ..storage.checkpoints import BEST
+from ..storage.files import exclusive
+from ..system import System, open_system, save_system
+from ..text.batches import LONGEST, TrainingData, ValidationData
+from ..text.lines import ParallelText
+from ..training.interruption import Interrupted
+from ..training.trainer import Trainer
+from ..training.update import Update
+from .options import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s -m DIR [--config FILE] [options]"
+    parser.add_argument(
+        "-m", "--model", type=Path, required=True, metavar="DIR", help="where the model goes (required)"
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="JSON from option to value; options given win")
+    add_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Trains a model, or resumes the training found in its directory."""
+    options = vars(arguments)
+    directory, path = options.pop("model"), options.pop("config")
+    config = make_config({**(read_options(path) if path else {}), **options})
+    if config.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    keras.utils.set_random_seed(config.seed)
+    with exclusive(directory):
+        _train(config, directory)
+
+
+def _train(config: Config, directory: Path) -> None:
+    system = open_system(config, directory)
+    trainer = Trainer(system.model, Update(system.model, config), config, directory, system.made_with)
+    data, valid = _read_texts(config, system)
+    save_system(system, directory)
+    translate = system.translator(config.beam_size, config.normalization_alpha).best
+    try:
+        progress = trainer.train(data, valid, translate)
+    except Interrupted:
+        say(f"interrupted after update {trainer.progress.update}; the same command resumes the training")
+        raise
+    kept = f"{directory / BEST} keeps it" if (directory / BEST).exists() else f"there is no {directory / BEST}"
+    say(
+        f"stopped after update {progress.update}, {progress.skipped} of them skipped; the best validation was BLEU "
+        f"{progress.best.bleu:.2f} after update {progress.best.update}; {kept}"
+    )
+
+
+def _read_texts(config: Config, system: System) -> tuple[TrainingData, ValidationData]:
+    """Reads both corpora, and says what it leaves out."""
+    vocabularies = (system.source_vocabulary, system.target_vocabulary)
+    text = ParallelText(config.source_dataset, config.target_dataset).checked()
+    valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset).checked()
+    data = TrainingData(text, *vocabularies, batch_size=config.batch_size, maxlen=config.maxlen, seed=config.seed)
+    valid = ValidationData(valid_text, *vocabularies, batch_size=config.valid_batch_size)
+    say(
+        f"{data.used} of {len(text)} sentence pairs are used; {data.empty} have an empty side, "
+        f"{data.too_long} have more than {config.maxlen} tokens on a side"
+    )
+    if shared := valid_text.shared_with(text):
+        say(f"warning: {shared} of the {len(valid_text)} validation pairs are also training pairs")
+    if valid.too_long:
+        say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
+    return data, valid

@@ -1,0 +1,40 @@
+"""`python -m nmt translate`."""
+
+import argparse
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ..storage.streams import reading, writing
+from ..system import load_system
+from ..text.batches import LONGEST, map_by_length
+from ..text.lines import read_portions
+from .options import add_batch_size, add_model, add_search, say
+from .portions import BATCHES, counting_bad_bytes
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("-i", "--input", type=Path, metavar="FILE", help="text (default: standard input)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="translations (default: standard output)")
+    add_search(parser)
+    add_batch_size(parser, "sentences")
+    parser.add_argument("--n_best", action="store_true", help="write the whole beam: line ||| translation ||| cost")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Translates text, one sentence a line."""
+    translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
+    function = translator.n_best if arguments.n_best else translator.best
+    with reading(arguments.input) as text, writing(arguments.output) as output:
+        portions = counting_bad_bytes(read_portions(text.fileno(), BATCHES * arguments.batch_size))
+        results = map_by_length(function, portions, arguments.batch_size)
+        for number, found in enumerate(tqdm(results, unit=" lines")):
+            if arguments.n_best:
+                output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in found)
+            else:
+                output.write(f"{found}\n")
+            output.flush()
+    if cut := translator.cut:
+        lines = "1 line is" if cut == 1 else f"{cut} lines are"
+        say(f"warning: {lines} longer than {LONGEST} tokens; only the first {LONGEST} were translated")

@@ -1,0 +1,40 @@
+"""`python -m nmt vocab`."""
+
+import argparse
+from pathlib import Path
+
+from ..errors import UserError
+from ..storage.files import atomic_write
+from ..text.vocabulary import load_vocabulary, train_sentencepiece
+from .options import positive, say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--source_dataset", type=Path, metavar="FILE", help="training text, source side")
+    parser.add_argument("--target_dataset", type=Path, metavar="FILE", help="training text, target side")
+    parser.add_argument(
+        "--dictionaries", type=Path, nargs=2, metavar="FILE", help="copy a pair of Nematus .json dictionaries instead"
+    )
+    parser.add_argument(
+        "--to", type=Path, required=True, metavar="DIR", help="gets source.model and target.model, or .json (required)"
+    )
+    parser.add_argument("--size", type=positive, default=8000, help="subword units on each side (default: 8000)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Trains a SentencePiece vocabulary for each side, or copies a pair of Nematus dictionaries."""
+    given = arguments.dictionaries or (arguments.source_dataset, arguments.target_dataset)
+    if None in given:
+        raise UserError("give --source_dataset and --target_dataset, or --dictionaries")
+    if arguments.dictionaries:
+        for path in given:
+            load_vocabulary(path)  # refuses anything else
+    arguments.to.mkdir(parents=True, exist_ok=True)
+    for side, path in zip(("source", "target"), given, strict=True):
+        to = arguments.to / f"{side}{path.suffix if arguments.dictionaries else '.model'}"
+        if arguments.dictionaries:
+            with atomic_write(to, "wb") as file:
+                file.write(path.read_bytes())
+        else:
+            train_sentencepiece(path, to, arguments.size)
+        say(f"{to}: {load_vocabulary(to).size} units of {path}")

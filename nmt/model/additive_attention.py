@@ -1,0 +1,89 @@
+"""Additive attention, with a gradient that stores no `[batch, time, hidden]` per target word."""
+
+from collections.abc import Callable
+
+import keras
+import tensorflow as tf
+
+from ..normalization import build_normalization
+from .affine import affine, multiply, over_rows
+from .layers import Block
+from .recurrence import Matrix
+
+
+class AdditiveAttention(Block):
+    """Attention with energies `tanh(N(h_i W_c + b) + N(s W_s)) w` and a softmax over the unmasked positions.
+
+    Reference: Bahdanau et al. (2015), arXiv:1409.0473, appendix A.1.2.
+    """
+
+    def __init__(self, context_units: int, state_units: int, normalization: str, name: str):
+        super().__init__(name=name)
+        hidden = context_units
+        self.context_to_hidden = self._matrix("context_to_hidden", context_units, hidden)
+        self.state_to_hidden = self._matrix("state_to_hidden", state_units, hidden)
+        self.hidden_bias = self._vector("hidden_bias", hidden)
+        self.hidden_to_score = self._matrix("hidden_to_score", hidden, 1)
+        with keras.name_scope(name):
+            self.context_norm = build_normalization(normalization, hidden, "hidden_context_norm")
+            self.state_norm = build_normalization(normalization, hidden, "hidden_state_norm")
+
+    def matrices(self, context: tf.Tensor) -> list[Matrix]:
+        """Returns what `step` multiplies by, for `scan`."""
+        return [Matrix(self.state_to_hidden), Matrix(context)]
+
+    def project_context(self, context: tf.Tensor) -> tf.Tensor:
+        """Returns the side of the context in the energies, `[batch, source_time, hidden]`."""
+        return over_rows(
+            lambda rows: self.context_norm(affine(rows, self.context_to_hidden, self.hidden_bias)), context
+        )
+
+    def step(self, state: tf.Tensor, context: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
+        """Attends to the context from a state.
+
+        Args:
+            state: `[batch, state_units]`.
+            context: `[batch, source_time, context_units]`.
+            projected: `project_context(context)`.
+            source_mask: `[batch, source_time]`, 1 on words and their end, 0 on padding.
+
+        Returns:
+            The weighted mean of the context, `[batch, context_units]`.
+        """
+        query = self.state_norm(affine(state, self.state_to_hidden))
+        energy = _energies(projected, query, self.hidden_to_score.value)
+        weights = tf.nn.softmax(tf.where(source_mask > 0, energy, energy.dtype.min))
+        return affine(weights, context)
+
+
+@tf.custom_gradient
+def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
+    """Returns `tanh(projected + query) w`, `[batch, time]`, of `[batch, time, hidden]` and `[batch, hidden]`.
+
+    Its gradient computes the tanh again: storing it would take `[batch, time, hidden]` for every target word.
+    """
+    column = tf.squeeze(to_score, -1)
+
+    def gradient(d_energies):
+        d, hidden = d_energies[..., tf.newaxis], tf.tanh(projected + query[:, tf.newaxis])
+        d_projected = (d - d * hidden * hidden) * column
+        d_query = _time_sum(lambda d, hidden: d - d * hidden * hidden, d, hidden) * column
+        d_to_score = tf.reduce_sum(_time_sum(tf.multiply, d, hidden), 0)
+        return d_projected, d_query, d_to_score[:, tf.newaxis]
+
+    energies = over_rows(lambda rows: multiply(rows, to_score), tf.tanh(projected + query[:, tf.newaxis]))
+    return tf.squeeze(energies, -1), gradient
+
+
+def _time_sum(function: Callable[..., tf.Tensor], d: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
+    """Returns the sum over time of a function of `[batch, time, 1]` and `[batch, time, hidden]`.
+
+    XLA vectorizes a sum of separate time steps on a CPU and fuses it with the function. It would repeat a single sum
+    in the loop of each use, but not what it has to concatenate; hence the two halves.
+    """
+    if hidden.shape[1] is None:
+        return tf.reduce_sum(function(d, hidden), 1)
+    ds = tf.unstack(d, axis=1)
+    middle = hidden.shape[-1] // 2
+    halves = [tf.unstack(half, axis=1) for half in (hidden[..., :middle], hidden[..., middle:])]
+    return tf.concat([tf.add_n(list(map(function, ds, half))) for half in halves], -1)

@@ -1,0 +1,66 @@
+"""What training, search, scoring, export and import may ask of a translation model.
+
+Nothing outside this folder knows more of a model than this page. `registry.py` builds one from a configuration.
+"""
+
+from typing import Any, Protocol
+
+import keras
+import tensorflow as tf
+
+State = Any  # a structure of tensors [rows, ...]: what search selects and reorders with the hypotheses
+Memory = Any  # a structure of tensors [rows, ...]: what stays the same for all words of a translation
+
+
+class TranslationModel(Protocol):
+    """A model of the probability of a target sentence given a source sentence.
+
+    Sentences are rows of token ids, `[batch, source_time]` and `[batch, target_time]`. Id 0 ends a sentence and pads
+    it. A mask has the shape of its ids: 1.0 on words and on the one end after them, 0.0 elsewhere. All costs are
+    negative log-probabilities in nats, in float32.
+
+    Attributes:
+        first_word: The id that `decode_step` takes in the place of a word before the first.
+        variables: All weights, each under a `path` of its own: what a checkpoint holds.
+        trainable_variables: The weights that have a gradient.
+    """
+
+    first_word: int
+    variables: list[keras.Variable]
+    trainable_variables: list[keras.Variable]
+
+    def total_cost(
+        self,
+        source: tf.Tensor,
+        source_mask: tf.Tensor,
+        target: tf.Tensor,
+        target_mask: tf.Tensor,
+        *,
+        label_smoothing: float,
+        dropout_seed: tf.Tensor | None,
+    ) -> tf.Tensor:
+        """Returns the summed cost of a batch, a scalar, to be differentiated. All shapes must be static.
+
+        Args:
+            source: `[batch, source_time]` ids.
+            source_mask: `[batch, source_time]`.
+            target: `[batch, target_time]` ids.
+            target_mask: `[batch, target_time]`; all zero in a row that only fills the batch.
+            label_smoothing: Share of the probability that moves from the right word to the uniform distribution.
+            dropout_seed: `[2]` integers that decide all dropout, or `None` for no dropout.
+        """
+
+    def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
+        """Returns the cost of each target sentence, its end included, `[batch]`. Shapes may be dynamic."""
+
+    def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
+        """Returns the state before the first word and the memory of the source sentences.
+
+        Args:
+            source: `[batch, source_time]` ids.
+            source_mask: `[batch, source_time]`.
+            max_length: Longest translation in words, its end not counted, for caches of fixed size.
+        """
+
+    def decode_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
+        """Returns log-probabilities `[rows, target_words]` of the word after `words` `[rows]`, and the next state."""

@@ -1,0 +1,109 @@
+"""The gated recurrent unit of Nematus, with a normalization on each side of gates and proposal."""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from ..normalization import build_normalization
+from .affine import affine, over_rows
+from .dropout import DropoutMasks, drop
+from .layers import Block, normal_or_orthogonal
+from .recurrence import Matrix
+
+
+class GRUMasks(NamedTuple):
+    """Dropout masks of one GRU for one batch: `[batch, inputs]` twice, `[batch, units]` twice, or None."""
+
+    input_to_gates: tf.Tensor | None = None
+    input_to_proposal: tf.Tensor | None = None
+    state_to_gates: tf.Tensor | None = None
+    state_to_proposal: tf.Tensor | None = None
+
+
+NO_MASKS = GRUMasks()
+
+
+class GRUStep(Block):
+    """One step of a GRU. With `N` the normalization:
+
+        r, u  = split(sigmoid(N(x W_g + b_g) + N(h U_g)))
+        h~    = tanh(N(x W_p + b_p) + r * N(h U_p))
+        h'    = u * h + (1 - u) * h~
+
+    What depends on x alone is computed by `project_input`, for all time steps in one matrix product.
+
+    Args:
+        inputs: Size of x.
+        units: Size of h.
+        normalization: Kind of `N`, one of `normalization.KINDS`.
+        bias_on_state: Adds the biases on the side of the state, `N(h U + b)`, as Nematus does in the second GRU of
+            the decoder. The reset gate then multiplies the bias of the proposal too.
+        name: Name of the layer.
+
+    Reference: Cho et al. (2014), arXiv:1406.1078; Sennrich et al. (2017), arXiv:1703.04357.
+    """
+
+    def __init__(self, inputs: int, units: int, normalization: str, *, bias_on_state: bool = False, name: str):
+        super().__init__(name=name)
+        self.inputs, self.units = inputs, units
+        self.input_to_gates = self._matrix("input_to_gates", inputs, 2 * units, _two_blocks)
+        self.input_to_proposal = self._matrix("input_to_proposal", inputs, units)
+        self.state_to_gates = self._matrix("state_to_gates", units, 2 * units, _two_blocks)
+        self.state_to_proposal = self._matrix("state_to_proposal", units, units)
+        self.gates_bias = self._vector("gates_bias", 2 * units)
+        self.proposal_bias = self._vector("proposal_bias", units)
+        with keras.name_scope(name):
+            self.gates_x_norm, self.gates_state_norm = (
+                build_normalization(normalization, 2 * units, norm) for norm in ("gates_x_norm", "gates_state_norm")
+            )
+            self.proposal_x_norm, self.proposal_state_norm = (
+                build_normalization(normalization, units, norm) for norm in ("proposal_x_norm", "proposal_state_norm")
+            )
+        biases, none = (self.gates_bias, self.proposal_bias), (None, None)
+        self._input_biases, self._state_biases = (none, biases) if bias_on_state else (biases, none)
+
+    @property
+    def input_matrices(self) -> list[Matrix]:
+        """What `project_input` multiplies by, for `scan`."""
+        return list(map(Matrix, (self.input_to_gates, self.input_to_proposal), self._input_biases))
+
+    @property
+    def state_matrices(self) -> list[Matrix]:
+        """What `step` multiplies by, for `scan`."""
+        return list(map(Matrix, (self.state_to_gates, self.state_to_proposal), self._state_biases))
+
+    def masks(self, dropout: DropoutMasks, batch: tf.Tensor, input_rate: float, state_rate: float) -> GRUMasks:
+        """Draws the four masks of one batch."""
+        return GRUMasks(
+            dropout.draw(input_rate, [batch, self.inputs]),
+            dropout.draw(input_rate, [batch, self.inputs]),
+            dropout.draw(state_rate, [batch, self.units]),
+            dropout.draw(state_rate, [batch, self.units]),
+        )
+
+    def project_input(self, x: tf.Tensor, masks: GRUMasks = NO_MASKS) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the side of the input in gates `[..., 2 * units]` and proposal `[..., units]`."""
+        gates, proposal = self.input_matrices
+        return (
+            over_rows(lambda rows: self.gates_x_norm(affine(rows, *gates)), drop(x, masks.input_to_gates)),
+            over_rows(lambda rows: self.proposal_x_norm(affine(rows, *proposal)), drop(x, masks.input_to_proposal)),
+        )
+
+    def step(self, state: tf.Tensor, projected: tuple[tf.Tensor, tf.Tensor], masks: GRUMasks = NO_MASKS) -> tf.Tensor:
+        """Returns the next state `[batch, units]` from this one and the result of `project_input`."""
+        gates_x, proposal_x = projected
+        to_gates, to_proposal = self.state_matrices
+        gates = affine(drop(state, masks.state_to_gates), *to_gates)
+        proposal = affine(drop(state, masks.state_to_proposal), *to_proposal)
+        gates = tf.sigmoid(gates_x + self.gates_state_norm(gates))
+        reset, update = tf.split(gates, 2, axis=-1)
+        candidate = tf.tanh(proposal_x + reset * self.proposal_state_norm(proposal))
+        return candidate + update * (state - candidate)
+
+
+def _two_blocks(shape, dtype=None):
+    """Initialises reset and update gate as two independent `[rows, units]` blocks side by side."""
+    rows, columns = shape[0], shape[1] // 2
+    blocks = [normal_or_orthogonal(rows, columns)((rows, columns), dtype) for _ in range(2)]
+    return keras.ops.concatenate(blocks, axis=1)

@@ -1,0 +1,34 @@
+"""Dropout masks."""
+
+import numpy as np
+import tensorflow as tf
+
+from nmt.model.dropout import DropoutMasks, drop
+
+SEED = tf.constant([1, 2])
+
+
+class TestDropout:
+    def test_mask_keeps_the_mean(self):
+        mask = DropoutMasks(SEED).draw(0.25, [200, 200]).numpy()
+        np.testing.assert_allclose(np.unique(mask), [0, 1 / 0.75])
+        # Four standard deviations of the share kept, over 40,000 draws.
+        np.testing.assert_allclose((mask > 0).mean(), 0.75, atol=4 * np.sqrt(0.75 * 0.25 / 40_000))
+
+    def test_same_seed_same_masks_and_each_its_own(self):
+        one, other = DropoutMasks(SEED), DropoutMasks(SEED)
+        first, second = one.draw(0.5, [8, 8]), one.draw(0.5, [8, 8])
+        np.testing.assert_array_equal(first, other.draw(0.5, [8, 8]))
+        assert (first != second).numpy().any()
+        assert (first != DropoutMasks(tf.constant([1, 3])).draw(0.5, [8, 8])).numpy().any()
+
+    def test_off(self):
+        assert DropoutMasks(None).draw(0.5, [8, 8]) is None
+        assert DropoutMasks(SEED).draw(0.0, [8, 8]) is None
+        x = tf.ones([2, 3])
+        assert drop(x, None) is x
+
+    def test_one_mask_serves_all_time_steps(self):
+        mask = tf.constant([[0.0, 2.0], [2.0, 0.0]])
+        dropped = drop(tf.ones([2, 3, 2]), mask)
+        np.testing.assert_array_equal(dropped, np.repeat(mask.numpy()[:, None], 3, 1))
