@@ -1,7 +1,6 @@
-"""The kinds of normalization the model can be built with, and the one function that builds one.
+"""The kinds of normalization, and the function that builds one.
 
-Every normalization in the model is made here, so this file is all that changes when a kind is added; `patches/nmt`
-holds such changes. A kind maps to what builds it from a layer name: a Keras layer over the last axis.
+The models build every normalization here, so a new kind changes this file alone. The patches in `patches/nmt` do that.
 """
 
 import keras
@@ -18,6 +17,7 @@ def _layernorm(name: str) -> keras.layers.Layer:
     return keras.layers.LayerNormalization(epsilon=EPSILON, name=name)
 
 
+# From a layer's name to a Keras layer over the last axis.
 _BUILDERS = {
     "none": _none,
     "layernorm": _layernorm,
@@ -32,7 +32,7 @@ def build_normalization(kind: str, units: int, name: str) -> keras.layers.Layer:
     Args:
         kind: One of `KINDS`.
         units: Size of the last axis, over which the statistic runs.
-        name: Name of the layer, and so of its weights.
+        name: Name of the layer; it is part of the paths of its weights.
 
     Returns:
         A built layer that maps `[..., units]` to `[..., units]`.
