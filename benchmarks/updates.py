@@ -45,7 +45,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
     """
     from nmt.config import make_config
     from nmt.system import build_system
-    from nmt.text.batches import TrainingData
+    from nmt.text.datasets import TrainingData
     from nmt.text.lines import ParallelText
 
     def build(config):
@@ -68,7 +68,8 @@ def real_work(options: dict[str, Any], count: int) -> Work:
 def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: int, state_size: int) -> Work:
     """Returns batches of sentence pairs of 10 to 45 words, sorted by length and padded to the widths of training."""
     from nmt.model.registry import build_model
-    from nmt.text.batches import Batch, bucket_widths
+    from nmt.text.batches import Batch
+    from nmt.text.datasets import bucket_widths
 
     generator = np.random.default_rng(0)
     widths = np.array([width for width in bucket_widths(46) if width > 10])

@@ -16,7 +16,7 @@ NMT = {
     "config": {"errors", "model.registry", "normalization", "storage.files"},
     "text": {"errors", "storage.files"},
     "model": {"normalization"},
-    "training": {"config", "decoding.metrics", "errors", "model.contract", "storage", "text.batches"},
+    "training": {"config", "decoding.metrics", "errors", "model.contract", "storage", "text"},
     "training.interruption": set(),
     "decoding": {"errors", "model.contract", "storage.files", "text"},
     "decoding.search": set(),

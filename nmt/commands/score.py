@@ -8,7 +8,8 @@ from tqdm import tqdm
 from ..decoding.scoring import Scorer
 from ..storage.streams import writing
 from ..system import load_system
-from ..text.batches import LONGEST, in_portions, map_by_length, pair_length
+from ..text.batches import LONGEST
+from ..text.by_length import chunked, map_by_length, pair_length
 from ..text.lines import ParallelText
 from .options import add_alpha, add_batch_size, add_model, say
 from .portions import BATCHES, counting_bad_bytes
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
     scorer = Scorer(
         system.source_vocabulary, system.target_vocabulary, system.model, alpha=arguments.normalization_alpha
     )
-    portions = counting_bad_bytes(in_portions(text, BATCHES * arguments.batch_size), b"\n".join)
+    portions = counting_bad_bytes(chunked(text, BATCHES * arguments.batch_size), b"\n".join)
     results = map_by_length(scorer.costs, portions, arguments.batch_size, pair_length)
     with writing(arguments.output) as output:
         for cost in tqdm(results, total=len(text), unit=" pairs"):

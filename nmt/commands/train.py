@@ -10,7 +10,8 @@ from ..config import Config, add_options, make_config, read_options
 from ..storage.checkpoints import BEST
 from ..storage.files import exclusive
 from ..system import System, open_system, save_system
-from ..text.batches import LONGEST, TrainingData, ValidationData
+from ..text.batches import LONGEST
+from ..text.datasets import TrainingData, ValidationData
 from ..text.lines import ParallelText
 from ..training.interruption import Interrupted
 from ..training.trainer import Trainer

@@ -1,6 +1,7 @@
-"""Lines of text: UTF-8, one sentence each, ended by a line feed; a carriage return before it is dropped.
+"""Lines of text: one sentence each, in UTF-8.
 
-A byte order mark at the beginning of a text is dropped. Every other character, NUL included, belongs to its line.
+Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of the text are dropped.
+Every other character, NUL included, belongs to its line.
 """
 
 import itertools
@@ -15,11 +16,11 @@ import numpy as np
 from ..errors import UserError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_PAUSE = 0.1  # seconds without a new line after which those there are worked on
+_PAUSE = 0.1  # seconds
 
 
 class TextFile:
-    """The lines of a file, by number, without holding them in memory.
+    """The lines of a file by number. Memory holds only their offsets.
 
     Raises:
         UserError: There is no such regular file.
@@ -28,7 +29,7 @@ class TextFile:
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
         if not self.path.is_file():
-            what = "is no regular file, and it is read more than once" if self.path.exists() else "is not there"
+            what = "is not a regular file and cannot be read twice" if self.path.exists() else "does not exist"
             raise UserError(f"the text {path} {what}; give a text file")
         with self.path.open("rb") as file:
             self._offsets = np.fromiter(itertools.accumulate(map(len, file), initial=0), np.int64)
@@ -45,11 +46,11 @@ class TextFile:
         start, end = int(self._offsets[line]), int(self._offsets[line + 1])
         found = os.pread(self._descriptor, end - start, start)
         if len(found) < end - start:
-            raise UserError(f"{self.path} became shorter while it was in use; begin again with a file that stays")
+            raise UserError(f"{self.path} became shorter while it was being read; start again and leave the file alone")
         return found.rstrip(b"\r\n")
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yields the lines in order, as is faster than by number."""
+        """Yields the lines in order, faster than by number."""
         with self.path.open("rb") as file:
             for number, line in enumerate(file):
                 yield _sentence(line, number)
@@ -77,12 +78,12 @@ class ParallelText:
         return zip(self.source, self.target, strict=True)
 
     def pairs(self, numbers: Iterable[int]) -> tuple[list[bytes], list[bytes]]:
-        """Returns the source and the target lines of these numbers."""
+        """Returns the source lines and the target lines with these numbers."""
         numbers = list(numbers)
         return [self.source[i] for i in numbers], [self.target[i] for i in numbers]
 
     def checked(self) -> "ParallelText":
-        """Returns itself if one can train on it or validate with it.
+        """Returns itself if it can be trained on or validated with.
 
         Raises:
             UserError: It is empty, or not UTF-8.
@@ -94,7 +95,7 @@ class ParallelText:
         return self
 
     def shared_with(self, training: "ParallelText") -> int:
-        """Returns how many pairs of this text are in another, longer one."""
+        """Returns how many pairs of this text are also in the training text. Memory holds only this text."""
         own = list(self)
         sources = {source for source, _ in own}
         found = {(source, training.target[i]) for i, source in enumerate(training.source) if source in sources}
@@ -102,7 +103,7 @@ class ParallelText:
 
 
 def require_utf8(path: str | os.PathLike) -> None:
-    """Reads a file.
+    """Checks that a file is UTF-8.
 
     Raises:
         UserError: A line is not UTF-8.
@@ -115,29 +116,37 @@ def require_utf8(path: str | os.PathLike) -> None:
                 raise UserError(f"{path}, line {number} is not UTF-8: {error}; convert the file first") from None
 
 
-def read_portions(descriptor: int, most: int) -> Iterator[list[bytes]]:
-    """Yields the lines of a stream in lists of at most `most`, each without waiting long for more.
+def read_chunks(descriptor: int, size: int) -> Iterator[list[bytes]]:
+    """Yields the lines of a stream in lists of `size`. Yields a shorter list at the end and when the stream pauses."""
+    chunk = []
+    for line in _lines_and_pauses(descriptor):
+        if line is not None:
+            chunk.append(line)
+        if len(chunk) == size or (line is None and chunk):
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
-    Those of a file are all of `most` lines but the last.
-    """
-    numbers, lines, rest = itertools.count(), [], bytearray()
+
+def _lines_and_pauses(descriptor: int) -> Iterator[bytes | None]:
+    """Yields every line of a stream, and `None` when no data has come for `_PAUSE` seconds."""
+    numbers, rest = itertools.count(), bytearray()
     while True:
-        arriving = not lines or select.select([descriptor], [], [], _PAUSE)[0]
-        data = os.read(descriptor, 1 << 16) if arriving else b""
+        if not select.select([descriptor], [], [], _PAUSE)[0]:
+            yield None
+        data = os.read(descriptor, 1 << 16)
+        if not data:
+            break
         rest += data
-        if b"\n" in data:
-            *whole, rest = rest.split(b"\n")
-            lines += [_sentence(bytes(line), number) for line, number in zip(whole, numbers, strict=False)]
-        ended = arriving and not data
-        if ended and rest:
-            lines.append(_sentence(bytes(rest), next(numbers)))
-        while len(lines) >= most or (lines and (ended or not arriving)):
-            yield lines[:most]
-            del lines[:most]
-        if ended:
-            return
+        if b"\n" in data:  # splitting after every read would copy a long line again and again
+            *lines, rest = rest.split(b"\n")
+            for line, number in zip(lines, numbers, strict=False):
+                yield _sentence(bytes(line), number)
+    if rest:
+        yield _sentence(bytes(rest), next(numbers))
 
 
 def _sentence(line: bytes, number: int) -> bytes:
-    """Returns what a line says, given its bytes and its number from 0."""
+    """Returns the sentence in a line; `number` counts from 0."""
     return (line.removeprefix(_BYTE_ORDER_MARK) if number == 0 else line).rstrip(b"\r\n")

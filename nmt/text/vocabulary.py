@@ -1,7 +1,7 @@
 """Vocabularies: strings to token ids and back, in the graph.
 
-Id 0 ends a sentence, whichever the kind: a SentencePiece model (`.model`), where id 1 stands for an unknown word, or a
-Nematus dictionary (`.json`), which says which one does.
+There are two kinds: SentencePiece models (`.model`) and Nematus dictionaries (`.json`). In both, id 0 ends a sentence.
+The unknown word has id 1 in a SentencePiece model, and any other id in a dictionary.
 """
 
 import hashlib
@@ -23,11 +23,20 @@ UNKNOWN = 1
 
 
 class SentencePieceVocabulary(tf.Module):
-    """Subword units of raw text (Kudo & Richardson 2018, arXiv:1808.06226).
+    """Subword units of raw text.
 
     Args:
-        path: A model with end of sentence at id 0, unknown at id 1 and no other special symbol, as
-            `train_sentencepiece` writes it.
+        path: A model as `train_sentencepiece` writes it: end of sentence at id 0, unknown word at id 1, no other
+            special symbol.
+
+    Attributes:
+        digest: SHA-256 of the file.
+        size: Number of ids.
+
+    Raises:
+        UserError: The file is not such a model.
+
+    Reference: Kudo & Richardson (2018), arXiv:1808.06226.
     """
 
     def __init__(self, path: Path):
@@ -42,10 +51,10 @@ class SentencePieceVocabulary(tf.Module):
         if (processor.eos_id(), processor.unk_id()) != (END, UNKNOWN):
             raise UserError(
                 f"{path} has end of sentence at id {processor.eos_id()} and unknown at id {processor.unk_id()}; "
-                f"they must be {END} and {UNKNOWN}: train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
+                f"they must be {END} and {UNKNOWN}; train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
             )
         self.size = processor.GetPieceSize()
-        # In a SavedModel tokenizers of one name are one: the name must tell models apart.
+        # A SavedModel shares one tokenizer among all of the same name, so the name identifies the model.
         name = f"sentencepiece_{self.digest}"
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, name=name)
 
@@ -62,9 +71,16 @@ class DictionaryVocabulary(tf.Module):
     """Words separated by spaces, looked up in a Nematus JSON dictionary.
 
     Args:
-        path: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0 and `UNK` (or `<UNK>`) its own.
-        size: Words with an id of at least `size` count as unknown, and an id without a word decodes to the unknown
-            word, which must be among them; `None` is the number of words.
+        path: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`) may have any other.
+        size: Number of ids; `None` is the number of words. In a smaller vocabulary the words with higher ids are
+            unknown. In a larger one the ids without a word decode to the unknown word.
+
+    Attributes:
+        digest: SHA-256 of the file.
+        size: Number of ids.
+
+    Raises:
+        UserError: The file is not such a dictionary, or the unknown word's id is not below `size`.
     """
 
     def __init__(self, path: Path, size: int | None = None):
@@ -77,11 +93,12 @@ class DictionaryVocabulary(tf.Module):
         unknown = ids.get("UNK", ids.get("<UNK>"))
         if unknown >= self.size:
             raise UserError(
-                f"{path} has its unknown word at id {unknown}, so a size of {self.size} lacks it; give a larger one"
+                f"{path} has its unknown word at id {unknown}, outside a vocabulary of size {self.size}; "
+                "give a larger size"
             )
         unused = [words[unknown]] * (self.size - len(words))
         words = words[: self.size]
-        # The end is left out: no word of a text ends the sentence.
+        # Skip id 0, or the word `eos` in a text would end the sentence.
         initializer = tf.lookup.KeyValueTensorInitializer(words[1:], tf.range(1, len(words)))
         self._ids = tf.lookup.StaticHashTable(initializer, default_value=unknown)
         self._words = tf.constant(words + unused)
@@ -99,10 +116,14 @@ Vocabulary = SentencePieceVocabulary | DictionaryVocabulary
 
 
 def load_vocabulary(path: str | os.PathLike, size: int | None = None) -> Vocabulary:
-    """Loads a vocabulary of either kind, told apart by the file's ending.
+    """Loads a SentencePiece model (`.model`) or a Nematus dictionary (`.json`).
+
+    Args:
+        path: The file.
+        size: Number of ids, for dictionaries only.
 
     Raises:
-        UserError: The file is missing, damaged or of neither kind.
+        UserError: The file is missing or damaged, or has another extension.
     """
     path = Path(path)
     if not path.is_file():
@@ -111,13 +132,13 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None) -> Vocabul
         return DictionaryVocabulary(path, size)
     if path.suffix == ".model":
         if size is not None:
-            raise UserError(f"the size of {path} is fixed: a vocabulary size can be given for .json dictionaries only")
+            raise UserError(f"the size of {path} is fixed; give a vocabulary size for .json dictionaries only")
         return SentencePieceVocabulary(path)
-    raise UserError(f"{path} must end in .model (SentencePiece) or .json (Nematus dictionary)")
+    raise UserError(f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus dictionary)")
 
 
 def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: int) -> None:
-    """Trains a byte-pair encoding of `size` units on a text, one sentence a line, and writes the model.
+    """Trains a byte-pair encoding with `size` units on a text, one sentence a line, and writes the model.
 
     Raises:
         UserError: The text is missing, not UTF-8, or too small for the size.
@@ -136,7 +157,7 @@ def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: in
                 vocab_size=size,
                 model_type="bpe",
                 character_coverage=1.0,
-                max_sentence_length=2**30,  # or it leaves out lines of more than 4192 bytes
+                max_sentence_length=2**30,  # by default it skips lines of more than 4192 bytes
                 eos_id=END,
                 unk_id=UNKNOWN,
                 bos_id=-1,
@@ -144,17 +165,17 @@ def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: in
                 minloglevel=2,
             )
     except RuntimeError as error:
-        raise UserError(f"no vocabulary of {size} units can be made of {text}: {_reason(str(error))}") from None
+        raise UserError(f"cannot make a vocabulary of {size} units from {text}: {_explain(str(error))}") from None
 
 
-def _reason(error: str) -> str:
-    """Returns what SentencePiece's error means, and what to do."""
+def _explain(error: str) -> str:
+    """Returns the cause of a SentencePiece error, and what to do."""
     if found := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        return f"its characters alone are {found[1]}; ask for more"
+        return f"its characters alone need {found[1]}; ask for at least {found[1]}"
     if found := re.search(r"too high .* <= (\d+)", error):
-        return f"its words have no more than {found[1]} parts; ask for so many or fewer"
+        return f"its words yield only {found[1]}; ask for at most {found[1]}"
     if "sentences_.empty()" in error or "all_chars_count" in error:
-        return "it has no words; give a text that has"
+        return "it has no words; give a text with words"
     return error.splitlines()[-1]
 
 
@@ -164,11 +185,11 @@ def _read_dictionary(path: Path, content: bytes) -> dict[str, int]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}") from None
     if not isinstance(ids, dict) or sorted(i for i in ids.values() if type(i) is int) != list(range(len(ids))):
-        raise UserError(f"{path} must map words to the ids 0, 1, 2, ..., each once")
+        raise UserError(f"{path} must map words to the ids 0, 1, 2, ..., each once; give a Nematus dictionary")
     if ids.get("eos", ids.get("<EOS>")) != END or not {"UNK", "<UNK>"} & set(ids):
         raise UserError(f"{path} must map eos (or <EOS>) to {END} and have an entry UNK (or <UNK>)")
     try:
         "".join(ids).encode()
-    except UnicodeEncodeError as error:  # JSON can spell halves of characters
-        raise UserError(f"{path} has a word that is no text: {error}") from None
+    except UnicodeEncodeError as error:  # JSON can escape a lone surrogate
+        raise UserError(f"{path} has a word that is not valid Unicode: {error}") from None
     return ids

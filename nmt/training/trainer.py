@@ -24,7 +24,9 @@ from ..errors import UserError
 from ..model.contract import TranslationModel
 from ..storage.checkpoints import BEST, LAST, load_checkpoint, save_checkpoint
 from ..storage.files import atomic_write
-from ..text.batches import Batch, TrainingData, ValidationData, map_by_length
+from ..text.batches import Batch
+from ..text.by_length import map_by_length
+from ..text.datasets import TrainingData, ValidationData
 from .interruption import Interrupted, noting_signals
 from .progress import Progress, Validation
 from .update import Update

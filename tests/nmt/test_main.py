@@ -129,7 +129,7 @@ def test_what_is_in_logs_stays(train, tmp_path):
 def test_a_directory_of_which_nothing_came_is_not_left(train, tmp_path):
     status, _, said = train("--valid_source_dataset", "nowhere")
     assert status == 2
-    assert "the text nowhere is not there; give a text file" in said
+    assert "the text nowhere does not exist; give a text file" in said
     assert not (tmp_path / "model").exists()
 
 

@@ -69,7 +69,10 @@ def test_a_directory_in_use_or_not_to_be_written_to_is_refused(run, trained, tmp
         ({"dev.en": b"", "dev.de": b""}, "dev.en and dev.de are empty"),
         ({"train.de": b"a\n" * 63 + b"\xff\n"}, "train.de, line 64 is not UTF-8"),
         ({"dev.en": b"a\n" * 8 + b"\xff\n" + b"a\n" * 55}, "dev.en, line 9 is not UTF-8"),
-        ({"train.en": b"a b c d a b c d\n" * 64}, "of 64 sentence pairs none has 1 to 7 tokens on both sides"),
+        (
+            {"train.en": b"a b c d a b c d\n" * 64},
+            "none of the 64 sentence pairs has 1 to 7 tokens on both sides;",
+        ),
     ],
 )
 def test_texts_that_cannot_be_used_are_refused(run, training, tmp_path, texts, said):

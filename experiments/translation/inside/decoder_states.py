@@ -20,7 +20,7 @@ import tensorflow as tf
 from nmt.model.gru import GRUStep
 from nmt.storage.files import atomic_write
 from nmt.system import System, load_system
-from nmt.text.batches import ValidationData
+from nmt.text.datasets import ValidationData
 from nmt.text.lines import ParallelText
 
 POSITIONS = 4  # that are shown one by one

@@ -1,4 +1,4 @@
-"""Lines of text: what is in them, what is refused, and when a stream gives them."""
+"""Lines of files and streams, and texts that are refused."""
 
 import os
 import threading
@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from nmt.errors import UserError
-from nmt.text.lines import ParallelText, TextFile, read_portions
+from nmt.text.lines import ParallelText, TextFile, read_chunks
 
 
 @pytest.fixture
@@ -31,29 +31,29 @@ def write(tmp_path):
         ("a\u2028b\x0bc\x0cd\x85e\rf\n".encode(), ["a\u2028b\x0bc\x0cd\x85e\rf".encode()]),
         (b"x" * 10**6 + b"\ny\n", [b"x" * 10**6, b"y"]),
     ],
-    ids=["empty", "endings", "mark", "only mark", "nul", "other separators", "megabyte"],
+    ids=["empty", "line ends", "mark", "only a mark", "NUL", "other separators", "megabyte"],
 )
 def test_lines_are_the_same_however_they_are_read(write, content, lines):
     path = write("text", content)
     text = TextFile(path)
     assert list(text) == [text[i] for i in range(len(text))] == lines
     with path.open("rb") as file:
-        portions = list(read_portions(file.fileno(), 2))
-    assert [line for portion in portions for line in portion] == lines
-    assert [len(portion) for portion in portions] == [2] * (len(lines) // 2) + [1] * (len(lines) % 2)
+        chunks = list(read_chunks(file.fileno(), 2))
+    assert [line for chunk in chunks for line in chunk] == lines
+    assert [len(chunk) for chunk in chunks] == [2] * (len(lines) // 2) + [1] * (len(lines) % 2)
 
 
 def test_a_stream_gives_what_is_there_before_it_ends():
     reading, writing = os.pipe()
-    portions = read_portions(reading, 100)
+    chunks = read_chunks(reading, 100)
     os.write(writing, b"one\ntwo\nthr")
-    assert next(portions) == [b"one", b"two"]
+    assert next(chunks) == [b"one", b"two"]
     os.write(writing, b"ee")
-    threading.Timer(0.3, os.write, (writing, b"\n")).start()  # longer than it waits for more of a portion
-    assert next(portions) == [b"three"]
+    threading.Timer(0.3, os.write, (writing, b"\n")).start()  # longer than the pause that ends a chunk
+    assert next(chunks) == [b"three"]
     os.write(writing, b"four")
     os.close(writing)
-    assert list(portions) == [[b"four"]]
+    assert list(chunks) == [[b"four"]]
     os.close(reading)
 
 
@@ -71,19 +71,19 @@ def test_texts_that_cannot_be_trained_on_are_refused(write, source, target, said
 
 
 def test_a_missing_text_is_refused(tmp_path):
-    with pytest.raises(UserError, match="is not there; give a text file"):
+    with pytest.raises(UserError, match="does not exist; give a text file"):
         ParallelText(tmp_path / "none", tmp_path / "none")
 
 
 def test_a_text_that_becomes_shorter_is_noticed(write):
     text = TextFile(write("text", b"one\ntwo\n"))
     write("text", b"one\n")
-    with pytest.raises(UserError, match="became shorter while it was in use"):
+    with pytest.raises(UserError, match="became shorter while it was being read"):
         text[1]
 
 
 def test_pairs_of_another_text_are_counted(write):
-    """A pair is shared when both sides are; each line of this text counts, however often it is in the other."""
+    """Both sides must be equal. Each line of this text counts once, however often the other text has it."""
     training = ParallelText(write("source", b"a\nb\nb\nc\n"), write("target", b"1\n2\n2\n3\n"))
     dev = ParallelText(write("dev source", b"b\nb\na\nd\n"), write("dev target", b"2\n2\n3\n1\n"))
     assert dev.shared_with(training) == 2

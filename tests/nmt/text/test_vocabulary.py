@@ -1,4 +1,4 @@
-"""Vocabularies: ids and strings both ways."""
+"""Vocabularies: strings to ids and back, and files that are refused."""
 
 import json
 
@@ -17,7 +17,7 @@ def test_dictionary_encodes_words_and_unknown_ones(vocabulary):
     assert encode(vocabulary, "b a  x", "", "d") == [[3, 2, 1], [], [5]]
 
 
-def test_the_end_is_no_word_of_a_text(vocabulary):
+def test_the_word_eos_in_a_text_is_unknown(vocabulary):
     assert encode(vocabulary, "a eos b") == [[2, 1, 3]]
 
 
@@ -26,7 +26,7 @@ def test_dictionary_decodes(vocabulary):
     assert [line.decode() for line in vocabulary.decode(ids).numpy()] == ["b a UNK", "", "d"]
 
 
-def test_later_dictionaries_with_their_own_names(tmp_path):
+def test_dictionaries_of_later_nematus_versions(tmp_path):
     path = tmp_path / "later.json"
     path.write_text(json.dumps({"<EOS>": 0, "<GO>": 1, "<UNK>": 2, "word": 3}))
     assert encode(load_vocabulary(path), "word other") == [[3, 2]]
@@ -38,7 +38,7 @@ def test_capped_dictionary(dictionary):
     assert encode(vocabulary, "a b c d") == [[2, 3, 1, 1]]
 
 
-def test_sentencepiece_gives_back_what_it_was_given(tmp_path, write_lines):
+def test_sentencepiece_round_trip(tmp_path, write_lines):
     lines = [f"Größe {i}, so viel wie {i * i}." for i in range(100)]
     text = write_lines("text", lines)
     train_sentencepiece(text, tmp_path / "made.model", 60)
@@ -73,7 +73,7 @@ def test_refused(tmp_path, name, content, said):
 def test_a_size_without_the_unknown_word_is_refused(tmp_path):
     (tmp_path / "a.json").write_text('{"eos": 0, "a": 1, "b": 2, "UNK": 3}')
     assert load_vocabulary(tmp_path / "a.json", size=4).size == 4
-    with pytest.raises(UserError, match="its unknown word at id 3, so a size of 3 lacks it; give a larger one"):
+    with pytest.raises(UserError, match="its unknown word at id 3, outside a vocabulary of size 3; give a larger size"):
         load_vocabulary(tmp_path / "a.json", size=3)
 
 
@@ -86,20 +86,20 @@ def test_size_is_for_dictionaries_only(tmp_path, write_lines):
 @pytest.mark.parametrize(
     ("lines", "size", "said"),
     [
-        (["abc", "cab"], 500, r"have no more than \d+ parts; ask for so many or fewer"),
-        (["abcdefghij"], 5, r"its characters alone are \d+; ask for more"),
+        (["abc", "cab"], 500, r"its words yield only (\d+); ask for at most \1$"),
+        (["abcdefghij"], 5, r"its characters alone need 13; ask for at least 13$"),
         ([""], 5, "it has no words"),
         (["", " "], 5, "it has no words"),
     ],
 )
-def test_a_size_that_cannot_be_is_refused_and_nothing_is_written(tmp_path, write_lines, lines, size, said):
+def test_an_impossible_size_is_refused_and_nothing_is_written(tmp_path, write_lines, lines, size, said):
     with pytest.raises(UserError, match=said):
         train_sentencepiece(write_lines("text", lines), tmp_path / "a.model", size)
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
 def test_a_text_with_strange_lines(tmp_path):
-    """A mark and NUL are no units; a line of a megabyte is learned from like any other."""
+    """A byte order mark and NUL give no units; a line of a megabyte counts like any other."""
     (tmp_path / "text").write_bytes(b"\xef\xbb\xbfab\r\nb\0a\n" + b"q" * 10**6 + b"\n")
     train_sentencepiece(tmp_path / "text", tmp_path / "a.model", 7)
     vocabulary = load_vocabulary(tmp_path / "a.model")
@@ -116,7 +116,7 @@ def test_a_text_that_is_not_utf8_is_refused_by_line(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
-def test_a_word_that_is_no_text_is_refused(tmp_path):
+def test_a_word_that_is_not_unicode_is_refused(tmp_path):
     (tmp_path / "a.json").write_text(r'{"eos": 0, "UNK": 1, "\ud800": 2}')
-    with pytest.raises(UserError, match="has a word that is no text"):
+    with pytest.raises(UserError, match="has a word that is not valid Unicode"):
         load_vocabulary(tmp_path / "a.json")

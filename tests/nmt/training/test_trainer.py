@@ -12,7 +12,7 @@ import tensorflow as tf
 from nmt.config import make_config
 from nmt.errors import UserError
 from nmt.model.rnnsearch import Rates, RNNSearch
-from nmt.text.batches import TrainingData, ValidationData
+from nmt.text.datasets import TrainingData, ValidationData
 from nmt.text.lines import ParallelText
 from nmt.training.trainer import MOST_SKIPPED, Trainer
 from nmt.training.update import Update

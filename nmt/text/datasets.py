@@ -1,0 +1,166 @@
+"""The training and validation sets: text files to batches.
+
+Training batches come from an endless tf.data pipeline in which batch n depends on the corpus, the seed and n alone, so
+a training resumed at batch n sees the batches of an uninterrupted one. Memory holds only the offsets and lengths of the
+training lines; a batch's lines are read and tokenized when the batch is made.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from ..errors import UserError
+from .batches import LONGEST, Batch, encode_pairs, pad
+from .by_length import chunked, pair_length
+from .lines import ParallelText, TextFile
+from .vocabulary import Vocabulary
+
+
+class TrainingData:
+    """The training set, in batches of pairs of similar length.
+
+    Attributes:
+        used: Number of pairs that are trained on.
+        empty: Number of pairs left out because a side is empty.
+        too_long: Number of pairs left out because a side has more than `maxlen` tokens.
+        batches_per_epoch: Number of batches that hold every used pair once.
+
+    Raises:
+        UserError: No pair is left.
+    """
+
+    def __init__(
+        self,
+        text: ParallelText,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        *,
+        batch_size: int,
+        maxlen: int,
+        seed: int,
+    ):
+        self._text, self._vocabularies = text, (source_vocabulary, target_vocabulary)
+        self._batch_size, self._seed = batch_size, seed
+        lengths = _token_counts(text, source_vocabulary, target_vocabulary)
+        empty, too_long = lengths.min(0) == 0, lengths.max(0) > maxlen
+        self.empty, self.too_long = int(empty.sum()), int(too_long.sum())
+        used = np.flatnonzero(~(empty | too_long)).astype(np.int32)
+        self.used = len(used)
+        if not self.used:
+            raise UserError(
+                f"none of the {len(text)} sentence pairs has 1 to {maxlen} tokens on both sides; "
+                "give other texts or a larger --maxlen"
+            )
+        widths = bucket_widths(maxlen)
+        bucket_of = np.searchsorted(widths, lengths.max(0)[used] + 1)
+        self._buckets = [(width, used[bucket_of == i]) for i, width in enumerate(widths)]
+        self.batches_per_epoch = sum(-(-len(members) // batch_size) for _, members in self._buckets)
+
+    def batches(self, first: int = 0) -> tf.data.Dataset:
+        """Returns batches `first`, `first + 1`, ... without end."""
+        signature = (
+            tf.TensorSpec([self._batch_size], tf.string),
+            tf.TensorSpec([self._batch_size], tf.string),
+            tf.TensorSpec([], tf.int32),
+            tf.TensorSpec([], tf.int32),
+        )
+        lines = tf.data.Dataset.from_generator(lambda: self._lines(first), output_signature=signature)
+        return lines.map(self._tokenize, num_parallel_calls=2, deterministic=True).prefetch(8)
+
+    def _lines(self, first: int) -> Iterator[tuple[list[bytes], list[bytes], int, int]]:
+        """Yields source lines, target lines, number of real pairs and width, from batch `first` on."""
+        for epoch in itertools.count(first // self.batches_per_epoch):
+            skip = max(0, first - epoch * self.batches_per_epoch)
+            for width, members in self._epoch(epoch)[skip:]:
+                sources, targets = self._text.pairs(members)
+                fill = [b""] * (self._batch_size - len(members))
+                yield sources + fill, targets + fill, len(members), width
+
+    def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
+        """Returns the shuffled batches of an epoch: width and line numbers of each."""
+        generator = np.random.default_rng([self._seed, epoch])
+        batches = []
+        for width, members in self._buckets:
+            shuffled = generator.permutation(members)
+            starts = range(0, len(shuffled), self._batch_size)
+            batches += [(width, shuffled[start : start + self._batch_size]) for start in starts]
+        return [batches[i] for i in generator.permutation(len(batches))]
+
+    def _tokenize(self, sources, targets, real, width) -> Batch:
+        source, source_mask = pad(self._vocabularies[0].encode(sources), width)
+        target, target_mask = pad(self._vocabularies[1].encode(targets), width)
+        is_real = tf.sequence_mask(real, self._batch_size, tf.float32)
+        return Batch(source, source_mask, target, target_mask * is_real[:, tf.newaxis])
+
+
+class ValidationData:
+    """The validation set: batches for the loss, and lines to translate with their references.
+
+    Attributes:
+        sources: All source lines.
+        references: All target lines, as strings.
+        batches: The pairs in batches of similar length, without those that are too long.
+        too_long: Number of pairs left out of the batches because a side has more than `LONGEST` tokens.
+
+    Raises:
+        UserError: No pair is left.
+    """
+
+    def __init__(
+        self, text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, *, batch_size: int
+    ):
+        self.sources, targets = text.pairs(range(len(text)))
+        self.references = [target.decode() for target in targets]
+        too_long = _token_counts(text, source_vocabulary, target_vocabulary).max(0) > LONGEST
+        self.too_long = int(too_long.sum())
+        if self.too_long == len(text):
+            raise UserError(f"all validation pairs have more than {LONGEST} tokens on a side; give shorter ones")
+        pairs = zip(self.sources, targets, too_long, strict=True)
+        by_length = sorted(((source, target) for source, target, long in pairs if not long), key=pair_length)
+        self.batches = [
+            encode_pairs(batch, source_vocabulary, target_vocabulary) for batch in chunked(by_length, batch_size)
+        ]
+
+
+def bucket_widths(maxlen: int) -> list[int]:
+    """Returns the padded lengths of the buckets: each about a sixth and at least 4 longer, the last with room for an
+    end after `maxlen` tokens.
+    """
+    widths = [8]
+    while widths[-1] < maxlen + 1:
+        widths.append(max(widths[-1] + 4, widths[-1] * 7 // 6 // 4 * 4))
+    return widths
+
+
+def _token_counts(text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary) -> np.ndarray:
+    """Returns the number of tokens of each line, without the end, `[2, lines]`."""
+    sides = ((text.source, source_vocabulary), (text.target, target_vocabulary))
+    return np.stack([_count_tokens(side, vocabulary) for side, vocabulary in sides])
+
+
+def _count_tokens(text: TextFile, vocabulary: Vocabulary) -> np.ndarray:
+    count = tf.function(
+        lambda lines: vocabulary.encode(lines).row_lengths(),
+        input_signature=[tf.TensorSpec([None], tf.string)],
+    )
+    counts = np.empty(len(text), np.int32)
+    done = 0
+    for lines in _chunked_by_bytes(text, 1 << 20):
+        counts[done : done + len(lines)] = count(tf.constant(lines))
+        done += len(lines)
+    return counts
+
+
+def _chunked_by_bytes(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+    """Yields lines in lists of at least `size` bytes, line ends counted; the last may be smaller."""
+    chunk, held = [], 0
+    for line in lines:
+        chunk.append(line)
+        held += len(line) + 1
+        if held >= size:
+            yield chunk
+            chunk, held = [], 0
+    if chunk:
+        yield chunk

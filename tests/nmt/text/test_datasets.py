@@ -1,0 +1,102 @@
+"""The training and validation sets: which pairs are in them, in which batches and order."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.errors import UserError
+from nmt.text.batches import LONGEST
+from nmt.text.datasets import TrainingData, ValidationData, bucket_widths
+from nmt.text.lines import ParallelText
+
+
+@pytest.fixture
+def make_data(write_lines, vocabulary):
+    """Makes training data of source and target lines; the targets default to the sources."""
+
+    def make(sources, targets=None, batch_size=2, maxlen=30, seed=1):
+        text = ParallelText(write_lines("source", sources), write_lines("target", targets or sources))
+        return TrainingData(text, vocabulary, vocabulary, batch_size=batch_size, maxlen=maxlen, seed=seed)
+
+    return make
+
+
+def take(data, count, first=0):
+    return [[x.numpy() for x in batch] for batch in itertools.islice(data.batches(first), count)]
+
+
+def test_training_batches_have_static_widths_and_filled_rows(make_data):
+    (batch,) = take(make_data(["a b", "c", "d"], ["b a", "c", "d d d"], batch_size=4), 1)
+    source, source_mask, target, target_mask = batch
+    assert source.shape == target.shape == (4, 8)
+    order = source[:, 0].argsort()  # the filler row, then those that begin with a, c and d
+    np.testing.assert_array_equal(source[order, :3], [[0, 0, 0], [2, 3, 0], [4, 0, 0], [5, 0, 0]])
+    np.testing.assert_array_equal(source_mask[order].sum(1), [1, 3, 2, 2])
+    np.testing.assert_array_equal(target[order, :4], [[0, 0, 0, 0], [3, 2, 0, 0], [4, 0, 0, 0], [5, 5, 5, 0]])
+    np.testing.assert_array_equal(target_mask[order].sum(1), [0, 3, 2, 4])
+
+
+def test_an_epoch_has_every_pair_once_and_its_own_order(make_data):
+    """Twenty lines in two buckets."""
+    lines = [" ".join(words) for words in itertools.product("abcd", repeat=2)] + [" ".join("abcd" * 3)] * 4
+    data = make_data(lines, batch_size=3)
+    assert (data.used, data.batches_per_epoch) == (20, 6 + 2)
+
+    def rows(batches):
+        return [tuple(row) for batch in batches for row, kept in zip(batch[0], batch[3], strict=True) if kept.any()]
+
+    batches = take(data, 16)
+    first, second = rows(batches[:8]), rows(batches[8:])
+    assert len(first) == 20
+    assert sorted(first) == sorted(second)
+    assert first != second
+
+
+@pytest.mark.parametrize("first", [1, 3, 5, 9])
+def test_batch_n_is_a_function_of_seed_and_n(make_data, first):
+    lines = ["a", "b c", "c", "d a", "b", "a a a"]
+    whole, part = take(make_data(lines), 12), take(make_data(lines), 12 - first, first)
+    for expected, found in zip(whole[first:], part, strict=True):
+        for x, y in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(x, y)
+    other = take(make_data(lines, seed=2), 12)
+    assert any((x[0] != y[0]).any() for x, y in zip(whole, other, strict=True))
+
+
+def test_long_and_empty_pairs_are_counted(make_data):
+    data = make_data(["a", "a a a", "", "b", "c"], ["a", "a", "b", "b b b b", " "], maxlen=2)
+    assert (data.used, data.too_long, data.empty) == (1, 2, 2)
+
+
+def test_nothing_left_is_refused(make_data):
+    with pytest.raises(UserError, match="none of the 2 sentence pairs has 1 to 1 tokens"):
+        make_data(["a a", ""], maxlen=1)
+
+
+@pytest.mark.parametrize("maxlen", [1, 7, 50, 200])
+def test_widths_are_few_and_have_room(maxlen):
+    widths = bucket_widths(maxlen)
+    assert widths[-1] >= maxlen + 1
+    assert widths == sorted(set(widths))
+    assert len(widths) <= 24
+
+
+def test_validation_covers_all_pairs(write_lines, vocabulary):
+    lines = ["a b c", "d", "a a"]
+    text = ParallelText(write_lines("source", lines), write_lines("target", lines))
+    data = ValidationData(text, vocabulary, vocabulary, batch_size=2)
+    assert data.references == lines
+    assert sum(float(tf.reduce_sum(batch.target_mask)) for batch in data.batches) == 4 + 2 + 3
+
+
+def test_validation_leaves_out_what_would_take_all_memory(write_lines, vocabulary):
+    long = "a " * LONGEST
+    text = ParallelText(write_lines("a", ["a", long, f"{long}b"]), write_lines("b", [long, f"{long}b", "a"]))
+    data = ValidationData(text, vocabulary, vocabulary, batch_size=2)
+    assert (data.too_long, [batch.source.shape[0] for batch in data.batches]) == (2, [1])
+    assert len(data.sources) == len(data.references) == 3
+    text = ParallelText(write_lines("a", [f"{long}b"]), write_lines("b", ["a"]))
+    with pytest.raises(UserError, match="all validation pairs have more than 1000 tokens"):
+        ValidationData(text, vocabulary, vocabulary, batch_size=2)
