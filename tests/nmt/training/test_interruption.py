@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import time
@@ -114,10 +115,9 @@ def test_killed_then_asked_to_end_then_left_alone(train, finish, tmp_path):
     stop(process, signal.SIGKILL)
     process = train("model", AFTER.format(function=MOMENTS["an update"], action=MARK))
     wait_for(tmp_path / "begun", process)
-    asked = time.monotonic()
     stop(process, signal.SIGTERM)
-    assert time.monotonic() - asked < 10
-    assert "interrupted after update" in (tmp_path / "model" / "errors").read_text()
+    said = (tmp_path / "model" / "errors").read_text()
+    assert int(re.search(r"interrupted after update (\d+)", said)[1]) < 30
     assert_equal(finish("model"), expected)
 
 
