@@ -1,8 +1,9 @@
-"""apply.py: exact both ways for every prefix, equal to git, and refusing all that is not as known."""
+"""apply.py: apply and revert are exact for every prefix and equal to git; unknown states are refused."""
 
 import ast
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -123,23 +124,28 @@ FILE, PATCH = "nmt/normalization.py", f"patches/nmt/{LAST}"
 REFUSED = {
     # What is done to the project, and words of the one line that is said.
     "drifted": (edit(FILE, (b"1e-5", b"1e-6")), ["has drifted", "pristine", LAST, "restore"]),
-    "mixed endings": (edit(FILE, (b"\n", b"\r\n")), ["both LF and CRLF", "same ending"]),
+    "mixed endings": (edit(FILE, (b"\n", b"\r\n")), ["mixes LF and CRLF", "convert all lines"]),
     "read-only": (lambda p: p.file.chmod(0o444), ["read-only", "chmod u+w"]),
-    "file missing": (remove(FILE), ["is no file", "restore"]),
-    "nmt missing": (remove("nmt"), ["contains no nmt/", "give the folder"]),
-    "patch missing": (remove(PATCH), ["damaged", LAST, "get the patch again"]),
+    "file missing": (remove(FILE), ["has no file", "restore"]),
+    "nmt missing": (remove("nmt"), ["contains neither nmt/", "give the folder"]),
+    "patch missing": (remove(PATCH), ["damaged", LAST, "get it again"]),
     "series missing": (remove("patches/nmt/series"), ["damaged", "series"]),
     "series empty": (lambda p: (p.series / "series").write_text(""), ["damaged", "no patch"]),
     "patch empty": (lambda p: (p.series / LAST).write_text(""), [LAST, "damaged", "no diff"]),
     "patch cut": (
         lambda p: (p.series / LAST).write_bytes((p.series / LAST).read_bytes()[:-40]),
-        [LAST, "hunks give"],
+        [LAST, "hunks produce"],
     ),
-    "patch with a changed line": (edit(PATCH, (b"+def", b"+DEF")), [LAST, "hunks give"]),
-    "patch with changed context": (edit(PATCH, (b"\n _BUIL", b"\n _buil")), [LAST, "hunks give"]),
-    "patch at another place": (edit(PATCH, (b"@@ -", b"@@ -1")), [LAST, "hunks give"]),
-    "patch with a foreign line": (edit(PATCH, (b"\n+def", b"\n?def")), [LAST, "hunks give"]),
-    "patch that starts elsewhere": (edit(PATCH, (b"\nindex 8", b"\nindex 0")), [LAST, "starts"]),
+    "patch with a changed line": (edit(PATCH, (b"+def", b"+DEF")), [LAST, "hunks produce"]),
+    "patch with changed context": (edit(PATCH, (b"\n _BUIL", b"\n _buil")), [LAST, "hunks produce"]),
+    "patch at another place": (edit(PATCH, (b"@@ -", b"@@ -1")), [LAST, "hunks produce"]),
+    "patch with a foreign line": (edit(PATCH, (b"\n+def", b"\n?def")), [LAST, "hunks produce"]),
+    "patch that starts elsewhere": (
+        lambda p: (p.series / LAST).write_bytes(
+            re.sub(rb"(?m)^index (\w+)", lambda id_: b"index " + id_[1][::-1], (p.series / LAST).read_bytes())
+        ),
+        [LAST, "starts"],
+    ),
     "patch with short ids": (
         lambda p: (p.series / LAST).write_bytes((p.series / LAST).read_bytes().replace(b"..", b"..\n", 1)),
         [LAST, "full ids"],
@@ -162,48 +168,46 @@ def test_refuses_in_one_line_and_writes_nothing(project, name, command):
     assert project.snapshot() == before
 
 
-# What somebody edits, and the first patch that adds it, if any does.
-EDITS = {b"The kinds": 0, b"EPSILON = 1e-5": 0, b"    return layer\n": 0}
-EDITS |= {b"def _rmsnorm": 1, b"PARTIAL =": 2, b"class _L2": 3, b"super().call": 3}
+EDITED = [b"EPSILON = 1e-5", b"def _rmsnorm", b"PARTIAL =", b"super().call"]  # lines of the file and of each patch
 
 
-@pytest.mark.parametrize(
-    ("applied", "edited"), [(k, edited) for edited, first in EDITS.items() for k in range(first, len(NAMES) + 1)]
-)
-def test_patches_in_a_file_that_was_edited_are_neither_forgotten_nor_made_up(project, applied, edited):
-    for name in NAMES[:applied]:
-        project.apply("apply", "--through", name, check=True)
+@pytest.mark.parametrize(("applied", "edited"), [(k, text) for k in range(4) for text in EDITED[: k + 1]])
+def test_an_edited_file_is_refused_by_every_command(project, applied, edited):
+    if applied:
+        project.apply("apply", "--through", NAMES[applied - 1], check=True)
+    known = blob_id(project.file.read_bytes())
     edit(FILE, (edited, b"# mine " + edited))(project)
-    status = project.apply("status")
-    assert status.returncode == 2
-    theirs = EDITS[edited] > 0
-    state = f"applied {applied} of {len(NAMES)}" if applied else "pristine"
-    assert ("drifted: a part of the patches is there" if theirs else f"nmt: {state}\n") in status.stdout
-    for command, complete in (("apply", applied == len(NAMES)), ("revert", applied == 0)):
+    before = project.snapshot()
+    for command in ("status", "apply", "revert", "check"):
         result = project.apply(command)
-        nothing = complete and not theirs
-        assert (result.returncode, "nothing to do" in result.stdout) == ((0, True) if nothing else (2, False))
+        assert result.returncode == 2
+        assert result.stdout.startswith(f"nmt: drifted: {FILE}\n")
+        assert "pristine" not in result.stdout and "applied" not in result.stdout
+        assert "restore the file" in result.stderr
+        for id_ in (known, blob_id(project.file.read_bytes())):
+            assert id_[:12] in result.stderr
+        assert project.snapshot() == before
 
 
-def test_drift_names_the_file_the_id_found_and_the_ids_expected(project):
+def test_drift_names_the_ids_of_all_known_states(project):
     known = [blob_id(project.file.read_bytes())[:12]]
     for name in NAMES:
         project.apply("apply", "--through", name, check=True)
         known.append(blob_id(project.file.read_bytes())[:12])
     project.file.write_bytes(project.file.read_bytes() + b"# mine\n")
     message = project.apply("status").stderr
-    assert FILE in message
-    assert blob_id(project.file.read_bytes())[:12] in message
     assert all(id_ in message for id_ in known)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["apply", "absent"], ["absent is no folder", "give the folder"]),
-        (["apply", "nmt"], ["nmt contains no nmt/"]),
+        (["apply", "absent"], ["absent is not a folder", "give the folder"]),
+        (["apply", "nmt"], ["nmt contains neither nmt/"]),
         (["apply", ".", "--through", "add-batchnorm"], ["add-batchnorm.patch", *NAMES]),
         (["status", ".", "--through", LAST], ["status takes no --through"]),
+        (["apply", ".", "--skip", "nmt/other.py"], ["cannot skip nmt/other.py", FILE]),
+        (["apply", ".", "--skip", FILE], ["cannot skip", "not all"]),
         (["undo", "."], ["undo", "revert"]),
         (["apply"], ["DIR"]),
     ],
@@ -265,6 +269,15 @@ def test_looks_at_every_file_before_it_writes_one(two_files, spoil):
     result = two_files.apply("apply")
     assert (result.returncode, spoil in result.stderr) == (2, True)
     assert two_files.snapshot() == before
+
+
+def test_a_skipped_file_is_left_alone_and_the_others_change(two_files):
+    (two_files.root / "nmt/two").write_text("mine\n")
+    for command, state in [("apply", "applied 2 of 2"), ("revert", "pristine")]:
+        assert two_files.apply(command).returncode == 2
+        result = two_files.apply(command, "--skip", "nmt/two")
+        assert (result.returncode, result.stdout.splitlines()[-1]) == (0, f"nmt: {state}")
+        assert contents(two_files) == [ONE[command == "apply"], b"mine\n"]
 
 
 @pytest.mark.parametrize(("command", "state"), [("apply", "applied 2 of 2"), ("revert", "pristine")])

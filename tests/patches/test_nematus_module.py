@@ -100,7 +100,9 @@ def test_models_of_several_kinds_are_built_one_after_the_other(rmsnorm):
 
 
 def test_refuses_a_kind_that_is_not_there(rmsnorm):
-    with pytest.raises(ValueError, match="layer_normalization_type is 'batchnorm', not layernorm or one of prmsnorm"):
+    with pytest.raises(
+        ValueError, match="is 'batchnorm'; it must be one of layernorm, prmsnorm, rmsnorm, rmsnorm_fast"
+    ):
         rmsnorm.select(config(layer_normalization_type="batchnorm"))
 
 
