@@ -1,4 +1,4 @@
-"""A copy of what the patches are for, and ways to run commands on it."""
+"""Copies of the trees that the patches are for, and methods that run commands on them."""
 
 import os
 import shutil
@@ -8,26 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.patches.trees import VERSIONS, Tree, copy_patches
+from tests.patches.trees import VERSIONS, Tree, copy_patches, load, run_in_process
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class Project:
-    """A folder with the project's nmt/, pristine, and its patches/, in no git repository."""
+    """A folder with a pristine nmt/ and patches/, outside any git repository."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.series = root / "patches" / "nmt"
         self.file = root / "nmt" / "normalization.py"
-        ignored = shutil.ignore_patterns("__pycache__")
-        for name in ("nmt", "patches"):
-            shutil.copytree(ROOT / name, root / name, ignore=ignored)
-        # The project itself may have patches applied, in place.
-        self.apply("revert", check=True)
+        self.program = load(root / "patches" / "apply.py")
 
     def run(self, *command: str, check: bool = False) -> subprocess.CompletedProcess:
-        """Runs a command here; a repository further up is out of sight, and so are settings."""
+        """Runs a command in the folder. Git sees no repository above it and no settings."""
         hidden = {"GIT_CEILING_DIRECTORIES": str(self.root.parent), "HOME": str(self.root.parent)}
         return subprocess.run(
             command,
@@ -38,17 +34,19 @@ class Project:
             text=True,
         )
 
-    def apply(self, command: str, *options: str, **kwargs) -> subprocess.CompletedProcess:
-        """Runs apply.py, without any installed package, on this folder."""
-        return self.run(sys.executable, "-IS", "patches/apply.py", command, ".", *options, **kwargs)
+    def apply(self, command: str, *options: str, check: bool = False) -> subprocess.CompletedProcess:
+        """Runs apply.py on the folder."""
+        result = run_in_process(self.program, command, str(self.root), *options)
+        assert result.returncode == 0 or not check, result.stderr
+        return result
 
     def git(self, *arguments: str) -> str:
-        """Runs git as somebody; it must succeed."""
+        """Runs git with an author; it must succeed."""
         someone = ["-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"]
         return self.run("git", *someone, *arguments, check=True).stdout
 
     def commit_all(self) -> None:
-        """Makes the folder a repository of its own."""
+        """Makes the folder a git repository."""
         self.git("init", "--quiet")
         self.git("add", ".")
         self.git("commit", "--quiet", "--message", "all")
@@ -59,20 +57,30 @@ class Project:
         return {f.name: (f.stat().st_mode, f.read_bytes()) for f in files if f.is_file()}
 
 
+@pytest.fixture(scope="session")
+def pristine_project(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("project")
+    for name in ("nmt", "patches"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    # Patches may be applied in the working tree. This also shows that the script needs no installed package.
+    subprocess.run([sys.executable, "-IS", root / "patches/apply.py", "revert", root], check=True, capture_output=True)
+    return root
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
+def project(pristine_project, tmp_path: Path) -> Project:
+    return Project(shutil.copytree(pristine_project, tmp_path / "project"))
 
 
 @pytest.fixture
 def git() -> None:
     if shutil.which("git") is None:
-        pytest.skip("git is not installed, and it says what is right here")
+        pytest.skip("needs git, with which apply.py is compared")
 
 
 @pytest.fixture(scope="session")
 def patches(tmp_path_factory):
-    return copy_patches(tmp_path_factory.mktemp("project"))
+    return copy_patches(tmp_path_factory.mktemp("patches"))
 
 
 @pytest.fixture(params=VERSIONS)

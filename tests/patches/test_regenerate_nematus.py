@@ -1,4 +1,4 @@
-"""regenerate_nematus.py, on a repository of our own making that stands for a clone of Nematus."""
+"""regenerate_nematus.py, on a repository that stands for a clone of Nematus."""
 
 import os
 import re
@@ -19,10 +19,12 @@ def texts(folder):
 
 
 class Copy:
-    """A copy of patches/, whose series name the commits of a repository with other files of the same names."""
+    """A copy of patches/ and a repository with stand-ins for the versions of Nematus, one commit each."""
 
     def __init__(self, root: Path) -> None:
         self.patches, self.clone = root / "patches", root / "clone"
+
+    def write(self) -> None:
         shutil.copytree(PATCHES, self.patches, ignore=shutil.ignore_patterns("__pycache__"))
         (self.clone / "nematus").mkdir(parents=True)
         self.git("init", "--quiet")
@@ -51,12 +53,19 @@ class Copy:
         return subprocess.run(command, capture_output=True, text=True)
 
 
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    root = tmp_path_factory.mktemp("clone")
+    Copy(root).write()
+    return root
+
+
 @pytest.fixture
-def copy(tmp_path):
-    return Copy(tmp_path)
+def copy(written, tmp_path):
+    return Copy(shutil.copytree(written, tmp_path / "copy"))
 
 
-def test_without_a_clone_the_module_alone_is_made_anew(copy):
+def test_without_a_clone_only_the_module_is_regenerated(copy):
     before = texts(copy.patches)
     assert copy.regenerate().returncode == 0
     assert texts(copy.patches) == before
@@ -89,7 +98,7 @@ def test_with_a_clone_the_patches_fit_its_files(copy, version):
         assert ("# A line that is new." in added) == (path == copy.paths(version)[0])
 
 
-def test_what_is_no_clone_is_refused_in_one_line(copy, tmp_path):
+def test_a_folder_that_is_no_clone_is_refused_in_one_line(copy, tmp_path):
     before = texts(copy.patches)
     for path in ("absent", str(tmp_path)):
         result = copy.regenerate(path)

@@ -1,4 +1,4 @@
-"""Trees of our own making that stand for a Nematus, and patches with the ids that fit them."""
+"""Stand-ins for trees of Nematus, with text of our own, and patches whose ids fit them."""
 
 import hashlib
 import importlib.util
@@ -23,13 +23,13 @@ def blob_id(data):
 
 
 def pristine(version, path):
-    """Returns a file that stands for one of Nematus: every line is another."""
+    """Returns the content of a stand-in for a file of Nematus. Every line is unique."""
     lines = [f"{path} of {version}, line {k}" for k in range(1, 701)]
     return "".join(line + "\n" for line in lines).encode()
 
 
 def load(file):
-    """Imports a script of patches/, and what it imports, without a trace."""
+    """Imports a script of patches/ and leaves sys.path and sys.modules as they were."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
@@ -40,15 +40,23 @@ def load(file):
     return module
 
 
+def run_in_process(program, *arguments):
+    """Runs the main function of a loaded script as a command: a process for each command takes much longer."""
+    program.sys.argv[:] = [f"{program.__name__}.py", *arguments]
+    with redirect_stdout(io.StringIO()) as stdout, redirect_stderr(io.StringIO()) as stderr:
+        status = program.main()
+    return subprocess.CompletedProcess(arguments, status, stdout.getvalue(), stderr.getvalue())
+
+
 def copy_patches(folder):
-    """Returns a copy of patches/ in which those for Nematus fit the files that stand for it."""
+    """Copies patches/ and changes the ids of the Nematus patches to those of the stand-in files."""
     tool = load(PATCHES / "regenerate_nematus.py")
     copy = folder / "patches"
     shutil.copytree(PATCHES, copy, ignore=shutil.ignore_patterns("__pycache__"))
     for version in VERSIONS:
         for patch in (copy / f"nematus-{version}").glob("*.patch"):
             text = tool.regenerate_insertions(patch.read_bytes(), lambda path, version=version: pristine(version, path))
-            # The places and the lines are those of the real patch.
+            # Only ids change, not places and lines.
             assert re.sub(rb"(?m)^index .*$", b"", text) == re.sub(rb"(?m)^index .*$", b"", patch.read_bytes())
             patch.write_bytes(text)
     return copy
@@ -74,7 +82,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 class Tree:
-    """A folder that stands for a Nematus of one version, and the patches for it."""
+    """A stand-in for one version of Nematus, and the patches for it."""
 
     def __init__(self, patches: Path, root: Path, version: str) -> None:
         self.patches, self.root, self.version, self.series = patches, root, version, f"nematus-{version}"
@@ -89,14 +97,10 @@ class Tree:
         (root / "nematus/score.py").write_text("an unrelated file\n")
 
     def apply(self, *arguments: str) -> subprocess.CompletedProcess:
-        """Runs apply.py in this process: it is faster so."""
-        self.program.sys.argv[:] = ["apply.py", arguments[0], str(self.root), *arguments[1:]]
-        with redirect_stdout(io.StringIO()) as said, redirect_stderr(io.StringIO()) as complained:
-            status = self.program.main()
-        return subprocess.CompletedProcess(arguments, status, said.getvalue(), complained.getvalue())
+        return run_in_process(self.program, arguments[0], str(self.root), *arguments[1:])
 
     def cut(self, command: str, n: int) -> int:
-        """Runs apply.py in a process that ends, as in a power cut, when it renames or removes the n-th file."""
+        """Runs apply.py in a process that is killed when it renames or removes the n-th file."""
         arguments = [str(self.patches / "apply.py"), command, str(self.root), str(n)]
         return subprocess.run([sys.executable, "-ISc", CUT, *arguments], capture_output=True).returncode
 
