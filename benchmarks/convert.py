@@ -1,12 +1,13 @@
-"""Times LayerNorm encoders before and after `fold_layer_norm`, interleaved in one run; asserts nothing.
+"""Times LayerNorm encoders before and after `fold_layer_norm`.
 
-    python benchmarks/convert.py                          # some minutes on a quiet machine
+    python benchmarks/convert.py                          # takes some minutes
     python benchmarks/convert.py --models gru --modes graph
 
-Inference with a fixed batch of [batch, time] tokens. Every mode runs the model and the folded one in turn, many rounds
-over, so that whatever else the machine does falls on both alike. Columns: both medians in milliseconds, the speed-up as
-the median over the rounds of one time over the other, and the largest difference of the outputs relative to the largest
-output.
+The models run inference on a fixed batch of [batch, time] tokens. In each mode, the original and the folded model run
+in turn for many rounds, so that other load on the machine affects both equally.
+
+Columns: median milliseconds of both models; the speed-up, which is the median of the rounds' ratios; and the largest
+difference between the outputs, relative to the largest output.
 """
 
 import argparse
@@ -27,7 +28,7 @@ WORDS = 1000
 
 
 def gru_encoder(units, depth):
-    """Bidirectional GRUs with LayerNorm inside."""
+    """Builds a stack of bidirectional GRUs with LayerNorm inside."""
     tokens = keras.Input((None,), dtype="int32")
     x = layers.Embedding(WORDS, units)(tokens)
     for _ in range(depth):
@@ -36,7 +37,7 @@ def gru_encoder(units, depth):
 
 
 def transformer_encoder(units, depth):
-    """Self-attention and feed-forward layers on a residual stream, with LayerNorm before each."""
+    """Builds a pre-norm Transformer encoder with LayerNorm."""
     tokens = keras.Input((None,), dtype="int32")
     x = layers.Embedding(WORDS, units)(tokens)
     for _ in range(depth):

@@ -1,13 +1,15 @@
-"""Times translation, beam 5, and prints sentences per second and the latency of one sentence; asserts nothing.
+"""Times translation with beam size 5: sentences per second, and the latency of one sentence.
 
     python benchmarks/decoding.py --model DIR --input TEXT
     NEMATUS=/path/to/v0.3 NEMATUS_PYTHON=/path/to/its/python python benchmarks/decoding.py \\
         --model DIR --input TEXT --checkpoint MODEL
 
-DIR is a model directory, with a checkpoint that of `python -m nmt import-nematus MODEL --to DIR`. `python -m nmt
-translate` and Nematus's own translate.py, one process, translate the text in turn, as whole commands; from the time
-of each that of the same command on the first line alone is taken, which is the start. The latency is that of one line
-in a process that stays.
+DIR is a model directory. For a comparison with real Nematus v0.3, MODEL is the checkpoint from which
+`python -m nmt import-nematus MODEL --to DIR` made it.
+
+Throughput: `python -m nmt translate` and, with one process, Nematus's translate.py translate the text in turn. The time
+that the same command takes for the first line alone is subtracted, to leave out the start. Latency: the time for one
+line in a process that has loaded the model.
 """
 
 import argparse
@@ -27,29 +29,22 @@ BEAM = 5
 
 
 def commands(options):
-    """Returns the command of each implementation, to which input and output are added."""
+    """Returns the command of each implementation, without input and output."""
     ours = [sys.executable, "-m", "nmt", "translate", "-m", Path(options.model).resolve()]
-    found = {"ours": ours}
+    implementations = {"ours": ours}
     if options.checkpoint:
         script = Path(os.environ["NEMATUS"], "nematus", "translate.py").resolve()
-        found["Nematus v0.3"] = [
-            os.environ["NEMATUS_PYTHON"],
-            "-B",
-            script,
-            "-m",
-            Path(options.checkpoint).name,
-            "-p",
-            "1",
-        ]
-    return {name: [*map(str, command), "-k", str(BEAM), "-n"] for name, command in found.items()}
+        python = [os.environ["NEMATUS_PYTHON"], "-B"]
+        implementations["Nematus v0.3"] = [*python, script, "-m", Path(options.checkpoint).name, "-p", "1"]
+    return {name: [*map(str, command), "-k", str(BEAM), "-n"] for name, command in implementations.items()}
 
 
 def run(command, source, target, folder):
-    """Returns the seconds that a command takes to translate a file; it runs where Nematus finds its dictionaries."""
+    """Returns the seconds that a command takes to translate a file. Nematus finds its dictionaries in `folder`."""
     environment = {name: value for name, value in os.environ.items() if name != "TF2_BEHAVIOR"}
     environment |= {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
-    start = time.perf_counter()
     command = [*command, "-i", source, "-o", target]
+    start = time.perf_counter()
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if ended.returncode:
         print(f"decoding.py: {' '.join(map(str, command))} failed:\n{ended.stderr[-1000:]}", file=sys.stderr)
@@ -58,25 +53,25 @@ def run(command, source, target, folder):
 
 
 def throughput(options, folder):
-    """Prints the sentences per second of each implementation, a line each round."""
+    """Prints the sentences per second of each implementation."""
     text = Path(options.input).read_text(encoding="utf-8")
     one, whole = Path(folder, "one"), Path(folder, "whole")
     one.write_text(text.partition("\n")[0] + "\n", encoding="utf-8")
     whole.write_text(text, encoding="utf-8")
     sentences = text.count("\n")
-    beside = Path(options.checkpoint or options.model).resolve().parent
+    parent = Path(options.checkpoint or options.model).resolve().parent
     speeds = {name: [] for name in commands(options)}
     for _ in range(options.rounds):
         for name, command in commands(options).items():
-            start = run(command, one, Path(folder, "out"), beside)
-            speeds[name].append((sentences - 1) / (run(command, whole, Path(folder, "out"), beside) - start))
+            start = run(command, one, Path(folder, "out"), parent)
+            speeds[name].append((sentences - 1) / (run(command, whole, Path(folder, "out"), parent) - start))
     for name, found in speeds.items():
         ratio = statistics.median(a / b for a, b in zip(found, list(speeds.values())[-1], strict=True))
         print(f"{name:14}{statistics.median(found):8.1f} sentences/s   {ratio:.2f} of {list(speeds)[-1]}")
 
 
 def latency(options):
-    """Prints the time that one sentence takes, one at a time."""
+    """Prints the time to translate a single sentence."""
     from nmt.system import load_system
 
     translator = load_system(Path(options.model)).translator(BEAM, 1.0)
@@ -99,14 +94,14 @@ def main():
     )
     parser.add_argument("--model", required=True, help="model directory")
     parser.add_argument("--input", required=True, help="text to translate")
-    parser.add_argument("--checkpoint", help="the Nematus checkpoint that was imported")
+    parser.add_argument("--checkpoint", help="the Nematus checkpoint that --model was imported from")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--lines", type=int, default=100, help="sentences for the latency")
+    parser.add_argument("--lines", type=int, default=100, help="number of sentences to measure the latency with")
     options = parser.parse_args()
     if not Path(options.input).is_file():
-        parser.error(f"there is no text {options.input}")
+        parser.error(f"--input {options.input} does not exist; give a text file")
     if options.checkpoint and not {"NEMATUS", "NEMATUS_PYTHON"} <= set(os.environ):
-        parser.error("--checkpoint needs NEMATUS, the checkout, and NEMATUS_PYTHON, the Python to run it with")
+        parser.error("--checkpoint needs NEMATUS (a checkout) and NEMATUS_PYTHON (its interpreter) in the environment")
     with tempfile.TemporaryDirectory() as folder:
         throughput(options, folder)
     latency(options)

@@ -1,4 +1,4 @@
-"""Takes the time of several calls in turn, so that whatever else the machine does falls on all of them alike."""
+"""Times several calls in turn, so that other load on the machine affects all of them equally."""
 
 import itertools
 import random
@@ -10,9 +10,9 @@ Name = TypeVar("Name")
 
 
 def orders(names: Iterable[Name]) -> Iterator[list[Name]]:
-    """Yields one random order of the names after the other, the same ones in every run.
+    """Yields random orders of the names; the sequence is the same in every run.
 
-    So everyone comes after everyone else, and what it leaves in the caches, about equally often.
+    Each call then follows each other call about equally often, so all of them find the CPU caches in the same states.
     """
     generator, names = random.Random(0), list(names)
     while True:
@@ -20,7 +20,7 @@ def orders(names: Iterable[Name]) -> Iterator[list[Name]]:
 
 
 def seconds_of(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Runs all calls in turn, `rounds` times after two to warm up, and returns the seconds of each in each round."""
+    """Runs all calls in turn and returns the seconds of each call in each round, after two rounds of warm-up."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for number, order in enumerate(itertools.islice(orders(calls), rounds + 2)):
         for name in order:

@@ -1,15 +1,17 @@
-"""Times normalization layers, interleaved in one run, and prints a table; asserts nothing.
+"""Times normalization layers and prints a table.
 
-    python benchmarks/layer.py                      # everything: some minutes on a quiet machine
+    python benchmarks/layer.py                      # everything; takes some minutes
     python benchmarks/layer.py --shapes 4096x1024 --modes eager xla --dtypes float32
     python benchmarks/layer.py --png docs/layer.png # needs matplotlib
 
-Every cell of the table (shape, dtype, mode, pass) runs all implementations in turn, many rounds over, so that whatever
-else the machine does falls on all of them alike. Columns: the median in milliseconds; that over the median of
-keras.layers.RMSNormalization; and that over the memory bound, the time in which the bytes that must move (x and y; for
-the backward pass also dy, x and dx) move at the bandwidth of a copy measured in the same rounds.
+For each shape, dtype, mode and pass, all implementations run in turn for many rounds, so that other load on the machine
+affects all of them equally.
 
-PyTorch and Flax take part where they are installed: PyTorch eagerly, Flax eagerly and under XLA.
+Columns: median milliseconds; the ratio to keras.layers.RMSNormalization; and the ratio to the memory bound. The memory
+bound is the time to move x and y, and for the backward pass also dy, x and dx, at the bandwidth of a copy measured in
+the same rounds.
+
+PyTorch (eager) and Flax (eager and XLA) are measured if they are installed.
 """
 
 import argparse
@@ -37,7 +39,7 @@ OURS, KERAS = "rmsnorm_tf", "keras RMSNormalization"
 
 
 class Plain(keras.layers.Layer):
-    """What one writes without a layer at hand: the equation, left to TensorFlow's gradients."""
+    """The equation, written directly in TensorFlow, with TensorFlow's gradients."""
 
     def build(self, shape):
         self.scale = self.add_weight(shape=shape[-1:], initializer="ones", name="scale")
@@ -47,7 +49,7 @@ class Plain(keras.layers.Layer):
 
 
 def tensorflow_calls(shape, dtype, mode, passes):
-    """Returns a function without arguments for each implementation in TensorFlow."""
+    """Returns a function without arguments for each TensorFlow implementation."""
     layers = {
         OURS: RMSNormalization(dtype=dtype),
         KERAS: keras.layers.RMSNormalization(dtype=dtype),
@@ -73,7 +75,7 @@ def tensorflow_call(layer, x, dy, wrap, passes):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = layer(x)
-        return y, tape.gradient(y, [x, *layer.trainable_variables], dy)  # y too: nobody may leave it out
+        return y, tape.gradient(y, [x, *layer.trainable_variables], dy)  # y too, so that no compiler removes it
 
     call = wrap(forward if passes == "forward" else both)
     return lambda: call(x, dy)
@@ -119,7 +121,7 @@ def flax_calls(shape, dtype, mode, passes):
 
 
 def copy_call(shape, dtype):
-    """Copies x with a thread for every core: the bandwidth that nothing can beat for long."""
+    """Returns a function that copies x with one thread per core, which measures the memory bandwidth."""
     source = np.ones(shape, tf.as_dtype(dtype).as_numpy_dtype).view(np.uint8)
     target = np.empty_like(source)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -135,7 +137,7 @@ def arrays(shape):
 
 
 def medians(calls, rounds, seconds_per_turn=0.03):
-    """Runs all calls in turn, `rounds` times, and returns the median seconds of each."""
+    """Runs all calls in turn and returns the median seconds of each. Short calls are repeated within a turn."""
     repeats = {}
     for name, call in calls.items():
         for _ in range(4):
@@ -156,13 +158,13 @@ def measure(shape, dtype, mode, passes, rounds):
     cell = (shape, dtype, mode, passes)
     calls = {**tensorflow_calls(*cell), **torch_calls(*cell), **flax_calls(*cell), "copy": copy_call(shape, dtype)}
     seconds = medians(calls, rounds)
-    # A copy moves two arrays. Forward moves x and y; backward dy and x again, and dx.
+    # A copy moves two arrays. The forward pass moves x and y; the backward pass moves dy, x and dx.
     bound = seconds.pop("copy") * (1 if passes == "forward" else 2.5)
     return [(name, s * 1e3, s / seconds[KERAS], s / bound) for name, s in seconds.items()]
 
 
 def plot(table, path):
-    """Draws the time over the memory bound, in float32 where it was measured, a panel for each mode and pass."""
+    """Draws the ratio to the memory bound for the first measured dtype, one panel for each mode and pass."""
     from matplotlib import pyplot
 
     dtype = next(iter(table))[1]
@@ -181,7 +183,7 @@ def plot(table, path):
         panel.set_xticklabels(["x".join(map(str, shape)) for shape in shapes], fontsize=8)
     axes[0, 0].set_ylabel("time / memory bound")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names), fontsize=8)
-    figure.suptitle(f"Normalization of [rows, units], {dtype}, CPU; less is better")
+    figure.suptitle(f"Normalization of [rows, units], {dtype}, CPU; lower is better")
     figure.savefig(path, dpi=110)
 
 
@@ -194,7 +196,7 @@ def main():
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--passes", nargs="+", default=PASSES, choices=PASSES)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--png", help="draw the table into this file")
+    parser.add_argument("--png", help="write a plot of the table to this file")
     options = parser.parse_args()
     if options.png and importlib.util.find_spec("matplotlib") is None:
         parser.error("--png needs matplotlib: pip install matplotlib")

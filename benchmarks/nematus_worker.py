@@ -1,10 +1,10 @@
 # ruff: noqa: B905, I001, SIM115, UP031 -- Python 2.7
-"""The other side of benchmarks/training.py: runs in the interpreter of a real Nematus v0.3, Python 2.7, TensorFlow 1.
+"""Updates a model of real Nematus v0.3 for benchmarks/training.py. Runs on Python 2.7 and TensorFlow 1.
 
     python nematus_worker.py NEMATUS BATCHES.npz EMBEDDING STATE VOCABULARY none|layernorm
 
-Answers each line, the number of a batch, with the seconds that an update with it takes; "memory" with the process's
-peak memory in KiB.
+Reads lines from standard input. For the number of a batch, it runs an update with that batch and prints the seconds;
+for "memory", it prints the peak memory of the process in KiB.
 """
 
 import os
@@ -23,7 +23,7 @@ def read_config(nmt, sizes, kind):
 
 
 def build(sizes, kind):
-    """Returns a function that makes one update with a batch of four arrays `[batch, time]`."""
+    """Returns a function that runs one update with a batch of four arrays `[batch, time]`."""
     import nmt
     import tensorflow as tf
 
@@ -32,7 +32,8 @@ def build(sizes, kind):
     fetches = [model.get_global_step(), model.get_apply_grads(), model.get_objective()]
 
     def update(source, source_mask, target, target_mask):
-        arrays = (source.T[None], source_mask.T, target.T, target_mask.T, True)  # one factor, time-major
+        # Time-major; the words of the source have one factor.
+        arrays = (source.T[None], source_mask.T, target.T, target_mask.T, True)
         session.run(fetches, feed_dict=dict(zip(model.get_score_inputs(), arrays)))
 
     return update
@@ -40,7 +41,7 @@ def build(sizes, kind):
 
 def main():
     checkout, path, sizes, kind = sys.argv[1], sys.argv[2], sys.argv[3:6], sys.argv[6]
-    answers, sys.stdout = sys.stdout, sys.stderr  # what Nematus prints is no answer
+    answers, sys.stdout = sys.stdout, sys.stderr  # keep what Nematus prints out of the answers
     sys.path.insert(0, os.path.join(checkout, "nematus"))
     sys.dont_write_bytecode = True
     import numpy

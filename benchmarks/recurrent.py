@@ -1,11 +1,12 @@
-"""Times a training step of a one-layer GRU with each normalization inside, interleaved in one run; asserts nothing.
+"""Times a training step of a one-layer GRU with each kind of normalization inside.
 
-    python benchmarks/recurrent.py                          # some minutes on a quiet machine
+    python benchmarks/recurrent.py                          # takes some minutes
     python benchmarks/recurrent.py --units 256 --modes xla
 
-Every mode runs all layers in turn, many rounds over, so that whatever else the machine does falls on all of them alike.
-Columns: the median in milliseconds; then the medians over the rounds of the time over that of keras.layers.GRU and of
-the overhead over no normalization; and the latter over LayerNorm's.
+In each mode, all layers run in turn for many rounds, so that other load on the machine affects all of them equally.
+
+Columns: median milliseconds; the ratio to keras.layers.GRU (median of the rounds' ratios); the milliseconds that the
+normalization adds (median of the rounds' differences to no normalization); and those relative to LayerNorm.
 """
 
 import argparse
@@ -26,7 +27,7 @@ MODES = ["graph", "xla"]
 
 
 def layers(units):
-    """Returns all layers by name, of which Keras's is what "none" is to be compared with."""
+    """Returns all layers by name. The one of Keras shows what our layer costs without normalization."""
     arguments = {"units": units, "return_sequences": True}
     return {
         "keras GRU": keras.layers.GRU(**arguments),
@@ -38,7 +39,7 @@ def layers(units):
 
 
 def training_step(layer, x, jit_compile):
-    """Returns a function without arguments that updates the layer once."""
+    """Returns a function that updates the layer once."""
     layer.build(x.shape)
     optimizer = keras.optimizers.SGD(1e-6)
     optimizer.build(layer.trainable_variables)
@@ -54,7 +55,7 @@ def training_step(layer, x, jit_compile):
 
 
 def median_of(operation, seconds, others):
-    """Returns the median over the rounds of an operation on the times of two calls."""
+    """Returns the median over the rounds of `operation(time of one call, time of the other)`."""
     return statistics.median(map(operation, seconds, others))
 
 

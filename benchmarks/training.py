@@ -1,4 +1,4 @@
-"""Times updates of the translation model in every kind, interleaved batch by batch; prints a table, asserts nothing.
+"""Times updates of the translation model with each kind of normalization, and prints a table.
 
     python benchmarks/training.py
     python benchmarks/training.py --embedding_size 64 --state_size 128 --batch_size 32
@@ -7,30 +7,36 @@
     python benchmarks/training.py --baseline FOLDER --kinds none mine
     NEMATUS=/path/to/v0.3 NEMATUS_PYTHON=/path/to/its/python python benchmarks/training.py
 
-All kinds, of a patched copy of the baseline, and where it is given the real Nematus, update in turn on the same padded
-batches, each time in another order, so that whatever else the machine does falls on all alike. The copy is made for
-this, unless --baseline names one. The batches are made up, of sentences of 10 to 45 words; or, with --config, which
-takes what `nmt train --config` takes, they are batches of that training, each of which stands for as many updates as
-any other. A round is one update with each batch.
+All kinds, and real Nematus v0.3 if it is given, update a model in turn on the same padded batches, in a new random
+order each time, so that other load on the machine affects all of them equally. The kinds come from a patched copy of
+the baseline, made for this run, or from the copy that --baseline names.
 
-Columns: seconds per update, the median over the rounds, and half of what lies between their quartiles; the ratio to
-none in the same dtype, likewise; the ratio to Nematus of the same kind, or to its none where it has no such kind;
-GFLOP/s, counted from the model's matrix products on the padded batches; their share of the rate of one large float32
-product in the same run; the most seconds that the first update with a batch takes, compilation included; and, with
---memory, the peak memory in MiB of a process that makes these updates alone.
+Without --config, the batches are random sentences of 10 to 45 words. With --config, a file for `nmt train --config`,
+they are batches of that training, and each represents the same number of its updates. A round is one update with each
+batch.
 
---json writes the same figures, and what they are of:
+Columns:
+    s/update    median over the rounds, and half the interquartile range
+    / none      ratio to none in the same dtype, likewise
+    / Nematus   ratio to Nematus with the same kind, or to its none if it lacks the kind
+    GFLOP/s     of the matrix products of the model on the padded batches
+    share       of the GFLOP/s of one large float32 product, measured in the same run
+    first s     the slowest first update with a batch, which includes compilation
+    MiB         with --memory: peak memory of a process that makes these updates alone
+
+--json writes the same figures:
 
     versions    of tensorflow, keras and numpy
-    cores       of the machine, and threads, as TF_NUM_INTRAOP_THREADS has it, or one for each
+    cores       of the machine
+    threads     TF_NUM_INTRAOP_THREADS, or the number of cores
     gflops      GFLOP/s of the one large product
-    options     of the training, less its files and the kind of normalization
+    options     of the training, without its files and the kind of normalization
     widths      padded length of each batch
     updates     by dtype and kind:
-        rounds          seconds per update of each round; the i-th of two kinds were interleaved
-        seconds         their median, and seconds_quartiles
-        ratio           the median of the rounds' ratios to none, and ratio_quartiles; or null
-        ratio_nematus   likewise to Nematus, without quartiles
+        rounds          seconds per update in each round; the i-th rounds of all kinds were interleaved
+        seconds         their median; seconds_quartiles
+        ratio           median of the rounds' ratios to none; ratio_quartiles; or null
+        ratio_nematus   the same for Nematus, without quartiles
         gflops, share, first, mib       as in the table; mib is null without --memory
 """
 
@@ -60,7 +66,7 @@ SIZES = {"embedding_size": 256, "state_size": 512, "vocabulary": 8000, "batch_si
 
 
 def nematus_worker(batches, options, kind, folder):
-    """Starts the real Nematus; returns a function that sends it a line and returns the number it answers."""
+    """Starts real Nematus. Returns a function that sends it a line and returns the number it answers."""
     path = f"{folder}/batches.npz"
     np.savez(path, **{f"{i}_{j}": array for i, batch in enumerate(batches) for j, array in enumerate(batch)})
     sizes = (options.embedding_size, options.state_size, options.vocabulary)
@@ -75,7 +81,7 @@ def nematus_worker(batches, options, kind, folder):
         env=environment,
     )
     if process.stdout.readline() != "ready\n":
-        sys.exit(f"{' '.join(process.args)} does not start")
+        sys.exit(f"training.py: this command fails; run it to see why: {' '.join(process.args)}")
 
     def ask(line):
         process.stdin.write(f"{line}\n")
@@ -86,7 +92,7 @@ def nematus_worker(batches, options, kind, folder):
 
 
 def measure(turns, batches, rounds):
-    """Returns the seconds by name, `[rounds, batches]`; of the first update with each batch; and the matmul rate."""
+    """Returns by name the seconds `[rounds, batches]` and those of first updates `[batches]`, and the matmul FLOP/s."""
     square = tf.random.normal([2048, 2048])
     multiply = tf.function(lambda: tf.matmul(square, square))
     turns = {**turns, "matmul": lambda _: timed(lambda: multiply().numpy())}
@@ -106,7 +112,7 @@ def timed(call):
 
 
 def peak_memory(options, kind, dtype):
-    """Returns the peak memory in MiB of a process that makes one update with every batch."""
+    """Returns the peak memory in MiB of a process that runs one update with each batch."""
     given = [f"--{name}={value}" for name, value in vars(options).items() if name in (*SIZES, "batches")]
     given += [f"--{name}={value}" for name in ("config", "baseline") if (value := vars(options)[name])]
     command = [sys.executable, __file__, *given, "--kinds", kind, "--dtypes", dtype, "--alone"]
@@ -117,12 +123,12 @@ def run_alone(options, work):
     update, _ = new_update(work, options.kinds[0], options.dtypes[0])
     for batch in work.batches:
         update(batch)
-    status = Path("/proc/self/status").read_text()  # getrusage counts the parent's memory too
+    status = Path("/proc/self/status").read_text()  # getrusage would include the memory of the parent
     print(status.split("VmHWM:")[1].split()[0])
 
 
 def compare(options, work, folder):
-    """Measures everything; returns what --json writes."""
+    """Measures all kinds and returns what --json writes."""
     from nmt.config import FILES
 
     batches = work.batches
@@ -159,7 +165,7 @@ def compare(options, work, folder):
 
 
 def middle(values):
-    """Returns the median of some values and their quartiles."""
+    """Returns the median and the two quartiles."""
     below, median, above = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return median, [below, above]
 
@@ -191,7 +197,7 @@ def decimals(value, digits):
 
 
 def half(quartiles, digits):
-    """Returns half of what lies between two quartiles, as text."""
+    """Returns half the interquartile range as text."""
     return "" if quartiles is None else decimals((quartiles[1] - quartiles[0]) / 2, digits)
 
 
@@ -200,23 +206,23 @@ def parse(arguments=None):
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     for name, default in SIZES.items():
-        parser.add_argument(f"--{name}", type=int, default=default, help="without --config")
-    parser.add_argument("--config", metavar="FILE", help="take sizes and batches of this training")
+        parser.add_argument(f"--{name}", type=int, default=default, help="ignored with --config")
+    parser.add_argument("--config", metavar="FILE", help="use the sizes and batches of this training")
     parser.add_argument("--batches", type=int, default=6, help="batches in a round")
-    parser.add_argument("--baseline", metavar="FOLDER", help="a patched copy to measure, in the place of a new one")
-    parser.add_argument("--kinds", nargs="+", default=KINDS, help="any that the copy knows")
+    parser.add_argument("--baseline", metavar="FOLDER", help="measure this patched copy")
+    parser.add_argument("--kinds", nargs="+", default=KINDS, help="kinds that the copy knows")
     parser.add_argument("--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"])
-    parser.add_argument("--rounds", type=int, default=5, help="times that each batch is used")
-    parser.add_argument("--memory", action="store_true", help="measure memory too, each alone")
-    parser.add_argument("--json", metavar="FILE", help="write the figures here")
+    parser.add_argument("--rounds", type=int, default=5, help="updates with each batch")
+    parser.add_argument("--memory", action="store_true", help="also measure memory, in one process for each kind")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.baseline and not Path(options.baseline, "nmt").is_dir():
-        parser.error(f"--baseline {options.baseline} holds no nmt; give a folder that patches/apply.py was applied to")
+        parser.error(f"--baseline {options.baseline} contains no nmt; give a folder that was patched with apply.py")
     if "NEMATUS" in os.environ and "NEMATUS_PYTHON" not in os.environ:
-        parser.error("NEMATUS is set, but not NEMATUS_PYTHON, the Python to run it with; set it, or unset NEMATUS")
+        parser.error("NEMATUS is set, but not NEMATUS_PYTHON, its interpreter; set it or unset NEMATUS")
     if options.config and "NEMATUS" in os.environ:
-        parser.error("--config measures with dropout and the like, which the real Nematus is not given; unset NEMATUS")
+        parser.error("real Nematus does not get the options in --config, such as dropout; unset NEMATUS")
     return options
 
 

@@ -1,6 +1,6 @@
-"""Updates of the translation model to measure, and the batches to make them with.
+"""Batches, models and updates for the benchmarks of training.
 
-All but `patched_baseline` needs a patched copy of the baseline to be importable as `nmt`.
+Only `patched_baseline` works without a patched copy of the baseline that can be imported as `nmt`.
 """
 
 import itertools
@@ -16,11 +16,11 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 _SIDES = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
-_MOST_BATCHES = 1000  # of an epoch, whose order is random, that are looked at
+_MOST_BATCHES = 1000  # enough batches of an epoch, which is shuffled, to know the distribution of widths
 
 
 class Work(NamedTuple):
-    """What is measured: batches, the options of a training, and how a model is built of its configuration."""
+    """What to measure: batches, the options of the training, and a function that builds a model from its config."""
 
     batches: list
     options: dict[str, Any]
@@ -28,7 +28,7 @@ class Work(NamedTuple):
 
 
 def patched_baseline(folder: str) -> str:
-    """Puts a patched copy of the baseline into a folder, and returns that."""
+    """Writes a patched copy of the baseline to a folder and returns the folder."""
     subprocess.run(["cp", "-r", str(ROOT / "nmt"), folder], check=True)
     subprocess.run(
         [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", folder], check=True, stdout=subprocess.DEVNULL
@@ -37,11 +37,11 @@ def patched_baseline(folder: str) -> str:
 
 
 def real_work(options: dict[str, Any], count: int) -> Work:
-    """Returns `count` real batches of a training with these options, and its model.
+    """Returns `count` batches of a training with these options.
 
-    The batches of the first epoch are put in the order of their widths and cut into `count` equal parts, of which the
-    middle ones are taken. So each stands for as many updates as any other, and a mean over them is one over the
-    training, whose rarest widths are not measured: each width is compiled anew.
+    Sorts the batches of the first epoch by width, cuts them into `count` equal parts and takes the middle batch of
+    each, so that each represents the same number of updates. The rarest widths are left out: every width is compiled
+    on its own, so measuring all of them would take long.
     """
     from nmt.config import make_config
     from nmt.system import build_system
@@ -66,7 +66,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
 
 
 def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: int, state_size: int) -> Work:
-    """Returns batches of sentence pairs of 10 to 45 words, sorted by length and padded to the widths of training."""
+    """Returns batches of random sentence pairs of 10 to 45 words, sorted by length and padded as in training."""
     from nmt.model.registry import build_model
     from nmt.text.batches import Batch
     from nmt.text.datasets import bucket_widths
@@ -79,7 +79,7 @@ def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: i
         sides = []
         for _ in range(2):
             lengths = generator.integers(max(10, longest - 4), longest + 1, batch_size)
-            mask = np.arange(padded) <= lengths[:, np.newaxis]  # the end counted
+            mask = np.arange(padded) <= lengths[:, np.newaxis]  # includes the end of the sentence
             ids = generator.integers(2, vocabulary, (batch_size, padded)) * (np.arange(padded) < lengths[:, np.newaxis])
             sides += [ids.astype(np.int32), mask.astype(np.float32)]
         batches.append(Batch(*sides))
@@ -99,7 +99,7 @@ def middles(items: Sequence, count: int) -> list:
 
 
 def threads() -> int:
-    """Returns on how many threads an operation runs."""
+    """Returns the number of threads that run one operation."""
     return int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0)) or os.cpu_count()
 
 
@@ -109,7 +109,7 @@ def width(batch) -> int:
 
 
 def new_update(work: Work, kind: str, dtype: str = "float32") -> tuple[Callable, keras.Model]:
-    """Returns a function that makes one update of a new model with a batch, and the model."""
+    """Builds a model. Returns a function that updates it with a batch, and the model."""
     from nmt.config import make_config
     from nmt.training.update import Update
 
@@ -121,7 +121,7 @@ def new_update(work: Work, kind: str, dtype: str = "float32") -> tuple[Callable,
 
 
 def matmul_flops(model: keras.Model, batch) -> int:
-    """Returns the floating point operations of the matrix products of one update: forward, and twice that backward."""
+    """Counts the floating point operations of the matrix products of one update; the backward pass takes two thirds."""
     rows, source_time = batch.source.shape
     target_time = batch.target.shape[1]
     times = {"context_to_hidden": source_time, "hidden_to_score": source_time * target_time}

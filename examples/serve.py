@@ -2,27 +2,41 @@
 
     python serve.py SAVED_MODEL < text
 
-Needs tensorflow and tensorflow-text, and nothing of this project: `--without MODULE ...` makes sure that these modules
-cannot be imported.
+Needs tensorflow and tensorflow-text, but not this project. `--without MODULE ...` fails if one of these modules can be
+imported.
 """
 
 import argparse
 import importlib.util
 import sys
+from pathlib import Path
 
-import tensorflow as tf
-import tensorflow_text  # noqa: F401  registers the tokenizer's operations
+BATCH = 80  # Lines translated at once; more take more memory.
 
-parser = argparse.ArgumentParser()
-parser.add_argument("saved_model")
-parser.add_argument("--without", nargs="*", default=[], metavar="MODULE")
-arguments = parser.parse_args()
-if present := [name for name in arguments.without if importlib.util.find_spec(name)]:
-    sys.exit(f"{', '.join(present)} can be imported here")
 
-serve = tf.saved_model.load(arguments.saved_model).signatures["serving_default"]
-lines = [line.rstrip(b"\r\n") for line in sys.stdin.buffer]
-for first in range(0, len(lines), 80):  # a batch of all lines would take all memory
-    found = serve(sources=tf.constant(lines[first : first + 80]))
-    for translation in found["translations"].numpy():
-        print(translation.decode(), flush=True)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("saved_model", metavar="SAVED_MODEL", help="folder that `python -m nmt export` wrote")
+    parser.add_argument("--without", nargs="*", default=[], metavar="MODULE", help="modules that must be missing")
+    arguments = parser.parse_args()
+    if present := [name for name in arguments.without if importlib.util.find_spec(name)]:
+        return f"{', '.join(present)} can be imported"
+    if not Path(arguments.saved_model, "saved_model.pb").is_file():
+        return f"{arguments.saved_model} contains no saved_model.pb; give a folder that `python -m nmt export` wrote"
+
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
+
+    serve = tf.saved_model.load(arguments.saved_model).signatures["serving_default"]
+    lines = [line.rstrip(b"\r\n") for line in sys.stdin.buffer]
+    for start in range(0, len(lines), BATCH):
+        found = serve(sources=tf.constant(lines[start : start + BATCH]))
+        for translation in found["translations"].numpy():
+            print(translation.decode(), flush=True)
+    return None
+
+
+if __name__ == "__main__":
+    if error := main():
+        print(f"serve.py: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,8 +1,8 @@
-"""Regenerates patches/nmt from the working tree's nmt/normalization.py; `make patches` runs it.
+"""Regenerates patches/nmt for the current nmt/normalization.py; `make patches` runs it.
 
-Each patch is applied to the file as it is now, with a three-way merge where git knows the file that
-the patches were made for, and exported again with its message, author and date. Nothing is written
-unless all of them apply. To change a message, edit it in the patch and run this.
+Applies each patch to the current file, with a three-way merge if git has the file that the patches
+were made for, and exports it again with its message, author and date. If a patch does not apply,
+nothing is written. To change a message, edit it in the patch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EXPORT = ["--no-numbered", "--zero-commit", "--full-index", "--no-signature", "-
 
 
 def run_git(folder: str, *arguments: str, text: bytes = b"") -> bytes:
-    """Runs git in a folder, with `text` as its input, out of reach of the user's settings.
+    """Runs git in a folder, without the user's settings, and returns its output.
 
     Raises:
         subprocess.CalledProcessError: git failed.
@@ -42,9 +42,9 @@ def run_git(folder: str, *arguments: str, text: bytes = b"") -> bytes:
 
 
 def known_states(changes: list[apply.Change]) -> list[bytes]:
-    """Returns the content that the file had for each patch, as far as it can be found out.
+    """Returns the versions of the file that the patches were made for, as many as can be restored.
 
-    The first is in the project's own repository, if that has it; each patch gives the next.
+    The first comes from the repository of the project, if it is there; each patch produces the next.
     """
     command = ["git", "cat-file", "blob", changes[0].old_id]
     found = subprocess.run(command, cwd=ROOT, capture_output=True)
@@ -53,12 +53,12 @@ def known_states(changes: list[apply.Change]) -> list[bytes]:
         for change in changes if states else []:
             states.append(apply.rewrite(states[-1], change))
     except apply.Refused:
-        pass  # Somebody is working on this patch: no merge for those after it.
+        pass  # This patch was edited, so there is no merge for the patches after it.
     return states
 
 
 def export_series(text: bytes, series: apply.Series) -> dict[str, bytes]:
-    """Applies the patches to the content of the file; returns them as they are then, by name."""
+    """Applies the patches to the content of the file and returns the new patches by name."""
     exported = {}
     with tempfile.TemporaryDirectory() as folder:
         git = functools.partial(run_git, folder)
@@ -78,34 +78,33 @@ def export_series(text: bytes, series: apply.Series) -> dict[str, bytes]:
                 said = (error.stdout + error.stderr).decode(errors="replace").splitlines()
                 reasons = [line for line in said if line.startswith(("CONFLICT", "error:"))] or said
                 raise apply.Refused(
-                    f"{name} does not apply to {PATH} as it is now ({reasons[0]}); no patch was "
-                    "changed; make the hunks in it fit the file and run this again"
+                    f"{name} does not apply to the current {PATH} ({reasons[0]}); no patch was "
+                    "changed; edit its hunks to fit the file and run this again"
                 ) from None
             exported[name] = git("format-patch", "--stdout", *EXPORT, f"{before}..")
             if not exported[name]:
                 raise apply.Refused(
-                    f"{name} changes nothing, because {PATH} has what it adds; "
-                    "no patch was changed; take it out of patches/nmt/series"
+                    f"{name} changes nothing, because {PATH} already has its lines; "
+                    "no patch was changed; remove it from patches/nmt/series"
                 )
     return exported
 
 
 def main() -> int:
-    """Rewrites the patches that changed, says which, returns the exit status."""
+    """Rewrites the patches that changed, prints their names and returns the exit status."""
     try:
         series = apply.load_series(SERIES)
         text = (ROOT / PATH).read_bytes()
         if apply.blob_id(text) in [change.new_id for change in series.changes]:
             raise apply.Refused(
-                f"{PATH} has patches applied, and patches are made from the pristine file; "
-                "run `python patches/apply.py revert .` first"
+                f"{PATH} has patches applied, but must be pristine; run `python patches/apply.py revert .` first"
             )
         exported = export_series(text, series)
     except apply.Refused as error:
         print(f"regenerate.py: {error}", file=sys.stderr)
         return 2
     except FileNotFoundError as error:
-        print(f"regenerate.py: {error}; git and the whole project are needed", file=sys.stderr)
+        print(f"regenerate.py: {error}; install git and run this in a complete copy of the project", file=sys.stderr)
         return 2
     for name, content in exported.items():
         changed = content != (SERIES / name).read_bytes()

@@ -1,11 +1,11 @@
-"""Regenerates patches/nematus-*: the module from its source, places and ids from a clone of Nematus.
+"""Regenerates patches/nematus-*: the module from its source, counts and ids from a clone of Nematus.
 
     NEMATUS=/path/to/clone make patches
 
-To change the module, edit patches/nematus-common/rmsnorm.py; to change a line that is inserted or
-the place for it, edit the patch: in `@@ -N,0 ...` N is the line to insert after. Then run this: it
-takes the pristine files from the commit that `series` names and writes counts and ids anew. Without
-a clone, only the module is regenerated. Nothing but places and ids is taken over from the clone.
+To change the module, edit patches/nematus-common/rmsnorm.py. To change an inserted line or its place,
+edit the patch: in `@@ -N,0 ...`, N is the number of the line to insert after. Then run this script. It
+reads the pristine files from the commit that `series` names and updates counts and ids. Without a
+clone, it updates only add-module.patch. No text of Nematus gets into a patch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MODULE = "nematus/rmsnorm.py"
 
 
 def regenerate_module(patch: bytes, source: bytes) -> bytes:
-    """Returns the patch that adds the module, with this content of it."""
+    """Returns the patch that adds the module, with new content for the module."""
     message = patch.partition(b"diff --git ")[0]
     lines = source.splitlines(keepends=True)
     header = (
@@ -34,7 +34,7 @@ def regenerate_module(patch: bytes, source: bytes) -> bytes:
 
 
 def regenerate_insertions(patch: bytes, read_pristine: Callable[[str], bytes]) -> bytes:
-    """Returns the patch with the counts and the ids that its lines give in the pristine files."""
+    """Returns the patch with counts and ids for its current lines and the pristine files."""
     message, *parts = re.split(rb"^(?=diff --git )", patch, flags=re.M)
     for i, part in enumerate(parts):
         path, mode = (
@@ -59,14 +59,14 @@ def regenerate_insertions(patch: bytes, read_pristine: Callable[[str], bytes]) -
 
 
 def read_from(clone: str, folder: Path) -> Callable[[str], bytes]:
-    """Returns what reads a file as it is in the commit that the series in the folder names."""
+    """Returns a function that reads a file from the commit that the series in the folder names."""
     commit = re.search(r"commit ([0-9a-f]{40})", (folder / "series").read_text()).group(1)
     git = ["git", "-C", clone, "cat-file", "blob"]
     return lambda path: subprocess.run([*git, f"{commit}:{path}"], check=True, capture_output=True).stdout
 
 
 def main() -> int:
-    """Rewrites the patches that changed, says which, returns the exit status."""
+    """Rewrites the patches that changed, prints their names and returns the exit status."""
     common = HERE / "nematus-common"
     module = common / "add-module.patch"
     regenerated = {module: regenerate_module(module.read_bytes(), (common / "rmsnorm.py").read_bytes())}
@@ -78,8 +78,8 @@ def main() -> int:
     except (subprocess.CalledProcessError, OSError) as error:
         said = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace").strip()
         print(
-            f"regenerate_nematus.py: git cannot read the files of Nematus in {clone} ({said}); no patch was "
-            "changed; give a clone of Nematus with all its tags",
+            f"regenerate_nematus.py: git cannot read the files of Nematus from {clone} ({said}); no patch was "
+            "changed; give a clone of Nematus with all tags",
             file=sys.stderr,
         )
         return 2

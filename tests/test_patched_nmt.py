@@ -12,20 +12,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ADDED = ("rmsnorm", "prmsnorm", "l2norm")
-# Tests and their cases. Those of one line show the same for different kinds.
+# Tests and their cases.
 CASES = {
-    # Losses and weights, costs and translations equal those of real Nematus, which has no l2norm.
+    # Updates, costs and translations equal those of real Nematus, which has no l2norm.
     "test_ten_updates": ("tiny_rms", "tiny_prms"),
-    "test_costs": ("small_rms", "master_rms"),
+    "test_costs": ("master_rms",),
     "test_translations": ("5-1-small_rms",),
     "test_the_faster_class_of_a_patched_master_is_rmsnorm": (),
-    # The loss of a compiled update equals that of the plain model. For the other two, ten updates show it.
+    # The loss of a compiled update equals that of the model; ten updates show it for the other two.
     "test_returns_loss_tokens_and_norm": ("l2norm",),
-    # Gradients flow to every weight, and are finite and zero where the input is all padding.
+    # Gradients reach every weight, and are zero where the input is all padding.
     "test_every_weight_gets_a_gradient": ADDED,
     "test_a_row_that_fills_the_batch_costs_nothing_and_gives_no_gradient": ADDED,
-    # The exported model runs without rmsnorm_tf.
-    "test_what_is_saved_is_nothing_but_tensorflow_and_the_tokenizer": ADDED,
+    # Models of an earlier version load.
+    "test_a_model_gives_the_costs_and_translations_of_its_day": ADDED,
+    # The exported model runs without rmsnorm_tf; l2norm uses the operations of rmsnorm.
+    "test_what_is_saved_is_nothing_but_tensorflow_and_the_tokenizer": ("rmsnorm", "prmsnorm"),
     "test_the_copy_is_tested_and_patched": (),
 }
 TESTS = {name for test, cases in CASES.items() for name in ([f"{test}[{case}]" for case in cases] or [test])}

@@ -8,7 +8,7 @@ OPTIONS = {"maxlen": 30, "batch_size": 2, "embedding_size": 4, "state_size": 3}
 
 @pytest.fixture
 def options(tmp_path):
-    """Of a training on 60 sentences of 2 words, 30 of 9 and 10 of 20, on both sides."""
+    """Options of a training on 60 sentence pairs of 2 words, 30 of 9 and 10 of 20."""
     text = "".join(
         f"{' '.join(WORDS[:length])}\n" for length, count in [(2, 60), (9, 30), (20, 10)] for _ in range(count)
     )

@@ -3,7 +3,7 @@ import pytest
 from benchmarks.updates import matmul_flops, middles, new_update, real_work, width
 
 
-def test_each_real_batch_stands_for_as_many_updates(options):
+def test_each_batch_represents_the_same_number_of_updates(options):
     work = real_work(options, 10)
     assert [width(batch) for batch in work.batches] == [8] * 6 + [12] * 3 + [24]
     assert all(batch.source.shape == (2, width(batch)) for batch in work.batches)
@@ -13,12 +13,12 @@ def test_the_rarest_widths_are_left_out(options):
     assert [width(batch) for batch in real_work(options, 2).batches] == [8, 12]
 
 
-def test_more_middles_than_items_repeat_them():
+def test_items_repeat_if_there_are_fewer_than_parts():
     assert middles("ab", 4) == ["a", "a", "b", "b"]
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_products_of_the_output_are_counted_whether_it_is_tied_or_not(options, tied):
+def test_flops_of_the_matrix_products(options, tied):
     work = real_work({**options, "tie_decoder_embeddings": tied}, 1)
     _, model = new_update(work, "none")
     rows, time, words, state, embedding = 2, 8, 22, 3, 4

@@ -53,8 +53,8 @@ class Project:
 
     def snapshot(self) -> dict[str, tuple[int, bytes]]:
         """Returns the mode and the content of every file of nmt/, by name."""
-        files = sorted((self.root / "nmt").iterdir()) if (self.root / "nmt").is_dir() else []
-        return {f.name: (f.stat().st_mode, f.read_bytes()) for f in files if f.is_file()}
+        files = (file for file in sorted((self.root / "nmt").rglob("*")) if file.is_file())
+        return {str(file): (file.stat().st_mode, file.read_bytes()) for file in files}
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""apply.py on a Nematus: recognises it, and is exact both ways, whatever the checkout is like."""
+"""apply.py recognises the version of Nematus, and applies and reverts exactly."""
 
 import re
 import subprocess
@@ -99,7 +99,7 @@ def test_goes_on_or_back_after_a_cut_at_every_file(v03, command, then):
         v03.apply("revert" if command == "apply" else "apply")
         assert v03.snapshot() == (before if command == "apply" else after)
         assert v03.cut(command, n) == 9
-        # In whatever order: a file that imports the module is never there without it.
+        # At no moment does a file import the module while it is missing.
         if (v03.root / "nematus/layers.py").read_bytes() != before["layers.py"][1]:
             assert (v03.root / MODULE).exists()
         assert v03.apply(then).returncode == 0

@@ -1,9 +1,9 @@
-"""A real Nematus, patched: trains with every kind, translates, scores, mixes them, and is as before in the end.
+"""Patches a real Nematus, trains every kind, translates, scores, mixes the kinds, and reverts the patches.
 
     NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python python -m pytest tests/patches/test_nematus_live.py
 
-The checkout is copied and stays as it is; its files must be pristine. NEMATUS_PYTHON is an interpreter with the
-TensorFlow for that version. NEMATUS_UPDATES is 10 unless it is given; the loss after the last is printed (`-rP`).
+The test works on a copy of the checkout, whose files must be pristine. NEMATUS_PYTHON is an interpreter with the
+TensorFlow for that version. NEMATUS_UPDATES, 10 by default, is the number of updates; `-rP` shows the last loss.
 """
 
 import contextlib
@@ -33,8 +33,8 @@ KINDS = ["layernorm", "rmsnorm", "prmsnorm"]
 ONES = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 TENS = ["zehn", "zwanzig", "dreissig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"]
 
-# Runs a program of Nematus as a script, with the seeds that it does not let one set, and in graph mode. Its server
-# needs all of TensorFlow 1's behaviour, and with TensorFlow 2 does not see to it.
+# Runs a program of Nematus with fixed seeds, for which it has no option, and in graph mode. Its server needs all of
+# TensorFlow 1's behaviour, but does not enable it on TensorFlow 2.
 RUN = """
 import random, runpy, sys
 import numpy, tensorflow as tf
@@ -50,7 +50,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 class Nematus:
-    """A copy of the checkout, patched, with a small corpus: numbers in digits and in words."""
+    """A patched copy of the checkout, with a small corpus of numbers in digits and in words."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.tree = folder, folder / "nematus"
@@ -97,7 +97,7 @@ class Nematus:
         return result
 
     def train(self, model_type: str, kind: str) -> Path:
-        """Returns the model, trained when it is asked for first."""
+        """Returns the model of this kind; trains it at the first call."""
         model = self.folder / f"{model_type}.{kind}" / "model"
         if not model.parent.exists():
             model.parent.mkdir()
@@ -121,7 +121,7 @@ class Nematus:
                 options.update(
                     {
                         "--model_type": ["transformer"],
-                        # In a Transformer of 32 the statistic of prmsnorm is that of 2 entries, and master's diverges.
+                        # With a state of 32, prmsnorm uses only 2 entries, and master's Transformer diverges.
                         "--embedding_size": [256],
                         "--state_size": [256],
                         "--learning_rate": [0.001],
@@ -131,7 +131,7 @@ class Nematus:
                         "--transformer_num_heads": [2],
                     }
                 )
-                # Without these, the Transformers of v0.4 and master stop with an error as they are built.
+                # Without these options, the Transformers of v0.4 and master fail.
                 if self.version == "v0.4":
                     options["--tie_encoder_decoder_embeddings"] = []
                     options["--dictionaries"] = ["joint.json", "joint.json"]
@@ -148,7 +148,7 @@ class Nematus:
         return trained
 
     def translate(self, *models: Path) -> list[str]:
-        # To standard output: with `-o`, v0.4 leaves the file empty. The server takes no other beam size than 5.
+        # To standard output, because v0.4 leaves the file of `-o` empty. The server always uses beam size 5.
         return self.run("translate.py", "-m", *models, "-i", "test", "-k", 5).stdout.splitlines()
 
     @functools.cache  # noqa: B019
@@ -158,7 +158,7 @@ class Nematus:
 
 
 ENVIRONMENT = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "TF_CPP_MIN_LOG_LEVEL": "2"}
-# The TensorFlow of this process sets the third, which is not for that of another version.
+# The TensorFlow of this process sets TF2_BEHAVIOR, which must not reach another version.
 ENVIRONMENT = {k: v for k, v in ENVIRONMENT.items() if k not in ("PYTHONPATH", "PYTHONWARNINGS", "TF2_BEHAVIOR")}
 
 

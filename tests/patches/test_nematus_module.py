@@ -1,4 +1,4 @@
-"""rmsnorm.py, the file that every Nematus gets: its values, its gradients and its choice of a kind."""
+"""rmsnorm.py, the file that is added to Nematus: values, gradients and the selection of a kind."""
 
 import argparse
 import importlib.util
@@ -16,7 +16,7 @@ tf1 = tf.compat.v1
 
 @pytest.fixture
 def rmsnorm():
-    """The module, loaded anew: it remembers the kind that was selected last."""
+    """The module, newly loaded, because it stores the selected kind."""
     spec = importlib.util.spec_from_file_location("rmsnorm_of_nematus", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -99,7 +99,7 @@ def test_models_of_several_kinds_are_built_one_after_the_other(rmsnorm):
                 assert (built.size, built.count) == (32, 2 if kind == "prmsnorm" else 32)
 
 
-def test_refuses_a_kind_that_is_not_there(rmsnorm):
+def test_refuses_an_unknown_kind(rmsnorm):
     with pytest.raises(
         ValueError, match="is 'batchnorm'; it must be one of layernorm, prmsnorm, rmsnorm, rmsnorm_fast"
     ):

@@ -1,4 +1,4 @@
-"""The patches for Nematus: complete, ours alone, and chained by ids; nothing of Nematus is in them."""
+"""The patches for Nematus: headers are complete, ids form a chain, and no line of Nematus is in them."""
 
 import ast
 import hashlib
@@ -31,7 +31,7 @@ FILE = re.compile(
 
 
 def faults(text):
-    """Returns what is wrong with a patch for Nematus, in words."""
+    """Returns the faults of a patch for Nematus."""
     found = [f"no field {field}" for field in FIELDS if len(re.findall(f"^{field}$", text, re.M)) != 1]
     message, *parts = re.split(r"^(?=diff --git )", text, flags=re.M)
     if not parts:
@@ -40,13 +40,13 @@ def faults(text):
         header, *hunks = re.split(r"^(?=@@)", part, flags=re.M)
         file = FILE.fullmatch(header)
         if not file:
-            found.append(f"a header that is not complete: {header!r}")
+            found.append(f"an incomplete header: {header!r}")
             continue
         places = re.findall(rf"^Where: {file['path']}: .+$", message, re.M)
         if len(places) != len(hunks) and not file["added"]:
             found.append(f"{len(places)} fields Where and {len(hunks)} hunks for {file['path']}")
         if bool(file["added"]) != (file["before"] == ABSENT):
-            found.append("a file that is added and was there, or the other way round")
+            found.append("`new file mode` and the id before the patch contradict each other")
         shift = 0
         for hunk in hunks:
             place, *lines = hunk.splitlines()
@@ -67,7 +67,7 @@ def ids(text):
 
 
 def breaks(texts):
-    """Returns the files that one patch does not take up where the one before left them, or leaves as they were."""
+    """Returns the files for which a patch does not start where the previous one ended, or changes nothing."""
     last, found = {}, []
     for path, (before, after) in (item for text in texts for item in ids(text).items()):
         if last.get(path, before) != before or before == after:
@@ -81,7 +81,7 @@ def series(file):
 
 
 @pytest.mark.parametrize("patch", ALL, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_patch_is_complete_and_holds_insertions_alone(patch):
+def test_a_patch_is_complete_and_only_inserts(patch):
     assert faults(patch.read_bytes().decode("ascii")) == []
 
 
@@ -96,12 +96,12 @@ GOOD = (PATCHES / "nematus-v0.3/add-rmsnorm.patch").read_text()
         (" @@\n", " @@ class Some\n", "text after @@"),
         ("Why: ", "Because: ", "no field Why"),
         ("Where: nematus/model.py", "Where: nematus/other.py", "0 fields Where"),
-        ("index ", "index 0", "header that is not complete"),
+        ("index ", "index 0", "an incomplete header"),
         ("From: The rmsnorm-tf", "From: Another", "no field From"),
         ("@@ -334,0 +335 @@", "@@ -334,0 +336 @@", "wrong counts"),
     ],
 )
-def test_the_check_finds_what_is_wrong(old, new, fault):
+def test_the_check_finds_faults(old, new, fault):
     assert old in GOOD
     assert any(fault in found for found in faults(GOOD.replace(old, new, 1)))
 
@@ -116,7 +116,7 @@ def test_a_series_names_its_version_and_its_patches_make_a_chain(file):
     assert breaks([(file.parent / name).read_text() for name in names]) == []
 
 
-def test_the_check_of_the_chain_finds_where_it_breaks():
+def test_the_check_finds_a_broken_chain():
     assert breaks([GOOD]) == []
     assert breaks([GOOD, GOOD]) == list(ids(GOOD))
 
@@ -139,13 +139,13 @@ def test_the_module_in_the_patch_is_the_one_beside_it():
     assert "".join(f"{line[1:]}\n" for line in added) == data.decode()
 
 
-def test_the_lines_that_are_inserted_are_few():
+def test_few_lines_are_inserted():
     for patch in ALL:
         lines = re.findall(r"^\+(?!\+\+ )", patch.read_text(), re.M)
         assert len(lines) <= (120 if patch.name == "add-module.patch" else 40)
 
 
-def test_the_module_is_python_2_too():
+def test_the_module_has_no_syntax_newer_than_python_2():
     tree = ast.parse((PATCHES / "nematus-common/rmsnorm.py").read_text())
     for node in ast.walk(tree):
         assert not isinstance(node, (ast.JoinedStr, ast.AnnAssign, ast.Nonlocal, ast.NamedExpr, ast.Starred))

@@ -1,4 +1,4 @@
-"""regenerate.py: changes no byte unless it has to, follows the file, and never writes nonsense."""
+"""regenerate.py keeps patches that fit, adapts them to a changed file, and refuses conflicts."""
 
 import sys
 
@@ -27,7 +27,7 @@ def test_no_patch_is_stale(project):
     assert patches(project) == before, "run `make patches`"
 
 
-# A line far from every hunk, and a line of the context: that it matters not only a merge finds out.
+# A line far from every hunk, and a context line, which only a merge can adapt.
 FAR = ('"""The kinds', '"""All the kinds')
 NEAR = ("epsilon=EPSILON, name=name", "name=name, epsilon=EPSILON")
 
@@ -74,7 +74,7 @@ def near_without_history(project):
 
 
 def adopted(project):
-    """The file of the project gains what the first patch adds, and something else."""
+    """Adds the lines of the first patch to the project's file, and another change."""
     project.commit_all()
     already_applied(project)
     replace(project.file, *FAR)

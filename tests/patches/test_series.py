@@ -1,4 +1,4 @@
-"""The patches of nmt: complete, small, one after the other, and right with every prefix applied."""
+"""The patches of nmt: headers are complete, changes small, ids form a chain, every prefix computes its equations."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ def test_header_is_complete_and_the_change_small(name):
     assert not any(line.startswith("-") for line in lines)
 
 
-def test_series_lists_the_patches_there_are():
+def test_series_lists_all_patches():
     assert [f"add-{kind}.patch" for kind in ADDED] == NAMES
     assert sorted(NAMES) == sorted(path.name for path in SERIES.glob("*.patch"))
 
@@ -53,7 +53,7 @@ def test_ids_make_a_chain_that_starts_at_the_file(project):
         last = new
 
 
-# What each of the given folders builds: the output and the number of weights by kind.
+# Prints the output and the number of weights of each kind, for each of the given folders.
 BUILD_ALL = """
 import json, sys
 import numpy as np
@@ -80,7 +80,7 @@ EPSILON = 1e-5
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """What no patch, the first, the first two, ... build, in one process of its own."""
+    """Outputs by kind with no patch, the first, the first two, ..., computed in one process of its own."""
     root = tmp_path_factory.mktemp("prefixes")
     folders = []
     for name in [None, *NAMES]:
@@ -106,7 +106,7 @@ def built(tmp_path_factory):
 
 
 @pytest.mark.parametrize("k", range(len(NAMES) + 1))
-def test_every_prefix_builds_its_kinds_as_their_equations_say(built, k):
+def test_every_prefix_computes_the_equations_of_its_kinds(built, k):
     mean_square = np.mean(X**2, -1, keepdims=True)
     centred = X - np.mean(X, -1, keepdims=True)
     first = X[:, :3]  # 6.25 % of 40 entries, rounded up
