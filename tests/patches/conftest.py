@@ -63,7 +63,9 @@ def pristine_project(tmp_path_factory) -> Path:
     for name in ("nmt", "patches"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     # Patches may be applied in the working tree. This also shows that the script needs no installed package.
-    subprocess.run([sys.executable, "-IS", root / "patches/apply.py", "revert", root], check=True, capture_output=True)
+    revert = [sys.executable, "-IS", root / "patches/apply.py", "revert", root]
+    result = subprocess.run(revert, capture_output=True, text=True)
+    assert result.returncode == 0, f"run `make patches`: {result.stderr}"
     return root
 
 
