@@ -95,11 +95,11 @@ def import_checkpoint(
         build: Returns the variables of the model of a configuration, and what it is made with.
 
     Raises:
-        UserError: `to` is there already, a file is missing or damaged, an option is not supported, or the variables
+        UserError: `to` exists already, a file is missing or damaged, an option is not supported, or the variables
             are not those of the model.
     """
     if to.exists():
-        raise UserError(f"{to} is there already; remove it or import to another place")
+        raise UserError(f"{to} exists already; remove it, or import to another place")
     arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
     config = read_config(options_path, dictionaries)
     variables, made_with = build(config)

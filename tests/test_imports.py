@@ -20,6 +20,7 @@ NMT = {
     "training.interruption": set(),
     "decoding": {"errors", "model.contract", "storage.files", "text"},
     "decoding.search": set(),
+    "serving": {"decoding", "errors", "storage.files"},
     "nematus": {"config", "errors", "storage.checkpoints"},
     "system": {
         "config",

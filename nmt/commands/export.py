@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from ..decoding.translator import save_translator
+from ..serving.saved_model import save_translator
 from ..system import load_system
 from .options import add_model, add_search, say
 

@@ -1,9 +1,5 @@
-"""Measures of translation quality over a test set.
+"""Measures of translation quality over a test set."""
 
-`python -m nmt.decoding.metrics TRANSLATIONS REFERENCES` prints them for two text files.
-"""
-
-import argparse
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,17 +11,17 @@ from ..text.lines import TextFile, require_utf8
 
 
 class Bleu(NamedTuple):
-    """Corpus BLEU, cased and detokenised, with the signature to report it with."""
+    """Corpus BLEU, cased and detokenized, with the signature to report it with."""
 
     score: float  # 0 to 100
     signature: str
 
 
 def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
-    """Returns sacreBLEU of detokenised text against one reference each.
+    """Returns sacreBLEU of detokenized text against one reference each.
 
     Raises:
-        UserError: There are more of the ones than of the others, of which sacreBLEU would say nothing, or none at all.
+        UserError: The numbers of translations and references differ, which sacreBLEU ignores, or are 0.
 
     Reference: Post (2018), arXiv:1804.08771.
     """
@@ -45,30 +41,11 @@ def exact_match(translations: Sequence[str], references: Sequence[str]) -> float
 
 
 def read_lines(path: str | os.PathLike) -> list[str]:
-    """Returns the lines of a text, as training and translation know them: only a line feed ends one.
+    """Returns the lines of a text as training and translation read them: only a line feed ends one.
 
     Raises:
-        UserError: There is no such file, or it is not UTF-8.
+        UserError: The file is missing or not UTF-8.
     """
     text = TextFile(path)
     require_utf8(path)
     return [line.decode() for line in text]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m nmt.decoding.metrics", description="Compares translations with references."
-    )
-    parser.add_argument("translations", help="text file, one sentence a line")
-    parser.add_argument("references", help="text file, as many lines")
-    try:
-        translations, references = map(read_lines, vars(parser.parse_args()).values())
-        found = bleu(translations, references)
-    except UserError as error:
-        parser.error(str(error))
-    print(f"BLEU {found.score:.2f} ({found.signature})")
-    print(f"exact match {exact_match(translations, references):.1f}%")
-
-
-if __name__ == "__main__":
-    main()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from ..model.contract import TranslationModel
 from ..text.batches import LONGEST, encode_pairs
 from ..text.vocabulary import Vocabulary
 
@@ -15,26 +16,34 @@ class Scorer:
     Args:
         source_vocabulary: Encodes the sentences.
         target_vocabulary: Encodes their translations.
-        model: Offers `costs`, as `rnnsearch.RNNSearch` does.
-        alpha: Power of the length by which costs are divided.
+        model: Computes the costs.
+        alpha: Costs are divided by the length, the end included, to this power.
 
     Attributes:
-        too_long: Number of pairs so far with more than `LONGEST` tokens on a side.
+        too_long: Number of pairs seen so far with more than `LONGEST` tokens on a side.
     """
 
-    def __init__(self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model, *, alpha: float):
+    def __init__(
+        self,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        model: TranslationModel,
+        *,
+        alpha: float,
+    ):
         self._vocabularies, self._alpha = (source_vocabulary, target_vocabulary), alpha
         self._costs = tf.function(model.costs, reduce_retracing=True)
         self.too_long = 0
 
     def costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
-        """Returns the negative log-probability of each target and its end, `[batch]`, in nats; infinite if too long."""
+        """Returns the negative log-probability of each target with its end, `[batch]`, in nats, over its length to the
+        power alpha. The cost of a pair that is too long is infinite.
+        """
         sides = zip(self._vocabularies, zip(*pairs, strict=True), strict=True)
         lengths = np.stack([vocabulary.encode(side).row_lengths() for vocabulary, side in sides])
         too_long = lengths.max(0) > LONGEST
         self.too_long += int(too_long.sum())
-        batch = encode_pairs(
-            [(b"", b"") if long else pair for pair, long in zip(pairs, too_long, strict=True)], *self._vocabularies
-        )
+        scored = [(b"", b"") if long else pair for pair, long in zip(pairs, too_long, strict=True)]
+        batch = encode_pairs(scored, *self._vocabularies)
         costs = self._costs(*batch).numpy() / tf.reduce_sum(batch.target_mask, -1).numpy() ** self._alpha
         return np.where(too_long, np.inf, costs)

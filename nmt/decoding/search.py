@@ -1,10 +1,14 @@
 """Beam search over any model that gives next-word log-probabilities.
 
-A hypothesis's cost is the sum of -log p over its words and its end; its score is the cost over the length, the end
-counted, to the power alpha. At each step the open hypotheses are extended by every word. An extension by the end that
-is among the `beam_size` cheapest is finished; the cheapest others stay open. A sentence's search stops when it has
-`beam_size` finished hypotheses and no open one, were it to end now for nothing, would score better than the worst of
-them; a beam of one is greedy and stops at its first end. The loop and all its tensors live in the graph.
+The cost of a hypothesis is the sum of -log p over its words and its end. Its score is the cost over its length, the end
+included, to the power alpha; low is good.
+
+Each step extends the open hypotheses by every word. An extension by the end is finished if it is among the `beam_size`
+cheapest; of the other extensions, the `beam_size` cheapest stay open. The search of a sentence stops when it has
+`beam_size` finished hypotheses and no open one would score better than the worst of them if it ended now at no further
+cost. A beam of one is greedy: it stops at its first end.
+
+The loop and its tensors stay in the graph.
 """
 
 from collections.abc import Callable
@@ -17,10 +21,10 @@ DecodeStep = Callable[[tf.Tensor, State], tuple[tf.Tensor, State]]
 
 
 class Hypotheses(NamedTuple):
-    """The finished hypotheses of each sentence, best score first. Missing ones have infinite cost and length 0."""
+    """The finished hypotheses of each sentence, best score first. If there are fewer, the rest have infinite cost."""
 
     words: tf.Tensor  # [batch, beam, time] ids, padded with the end
-    lengths: tf.Tensor  # [batch, beam], without the end
+    lengths: tf.Tensor  # [batch, beam], without the end; 0 where the cost is infinite
     costs: tf.Tensor  # [batch, beam]
     scores: tf.Tensor  # [batch, beam]
 
@@ -46,28 +50,28 @@ def beam_search(
     start: int,
     end: int,
 ) -> Hypotheses:
-    """Finds word sequences of a low score.
+    """Finds the word sequences with the lowest scores.
 
     Args:
         decode_step: Maps the last words `[rows]` and a state `[rows, ...]` to log-probabilities `[rows, words]` of
             the next word and the next state; row `i * beam_size + j` is hypothesis j of sentence i.
         state: The state before the first word, `[batch * beam_size, ...]`.
         batch: Number of sentences.
-        beam_size: Number of hypotheses kept, open and finished ones each.
-        alpha: Power of the length that costs are divided by; 0 ranks by cost alone.
+        beam_size: Number of open hypotheses, and of finished ones, that are kept.
+        alpha: Costs are divided by the length to this power; 0 ranks by cost alone.
         max_length: Words after which a hypothesis must end.
-        start: Id given to `decode_step` as the word before the first.
+        start: Id that `decode_step` gets as the word before the first.
         end: Id of the end of sentence.
     """
     shape = [batch, beam_size]
     missing = tf.fill(shape, float("inf"))
     none = Hypotheses(tf.fill([*shape, max_length], end), tf.zeros(shape, tf.int32), missing, missing)
-    # Before the first word all hypotheses are the same, so only one of them is extended.
+    # Before the first word all hypotheses are equal, so extend only one.
     costs = tf.tile([[0.0] + [float("inf")] * (beam_size - 1)], [batch, 1])
     beams = _Beams(tf.constant(0), state, none.words, costs, none)
 
     def undecided(beams: _Beams) -> tf.Tensor:
-        """Tells of each sentence, `[batch]`, whether an open hypothesis could still displace a finished one."""
+        """Returns whether an open hypothesis of each sentence can still displace a finished one, `[batch]`."""
         best_open = tf.reduce_min(_score(beams.costs, beams.time, alpha), 1)
         worst_finished = tf.reduce_max(beams.finished.scores, 1)
         if beam_size == 1:
@@ -81,15 +85,15 @@ def beam_search(
         costs = beams.costs[..., tf.newaxis] - tf.reshape(log_probabilities, [*shape, words])
         must_end = (beams.time == max_length) & (tf.range(words) != end)
         costs = tf.where(must_end, float("inf"), costs)  # [batch, beam, words]
-        # At most half of the cheapest 2 * beam_size extensions are ends, so the rest fills the beam.
+        # Every hypothesis has one end, so of the 2 * beam_size cheapest extensions at least beam_size are no ends.
         negated, flat = tf.math.top_k(-tf.reshape(costs, [batch, beam_size * words]), 2 * beam_size)
         parents, extending = flat // words, flat % words  # [batch, 2 * beam]
         finished = _finish(beams, -negated, parents, extending == end, alpha)
         beams = _extend(beams, -negated, parents, extending, end, state, finished)
-        # A sentence that is decided stays so, however long the others of the batch take.
+        # A decided sentence stays decided while others of the batch go on.
         return (beams._replace(costs=tf.where(undecided(beams)[:, tf.newaxis], beams.costs, float("inf"))),)
 
-    # Tensors of unknown shape change theirs in the loop; one variable that is a structure takes them all.
+    # As one structured loop variable: separate ones must keep the shape that they have at first.
     (beams,) = tf.while_loop(
         lambda beams: tf.reduce_any(undecided(beams)), advance, (beams,), maximum_iterations=max_length + 1
     )
@@ -101,7 +105,7 @@ def _score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
 
 
 def _finish(beams: _Beams, costs, parents, is_end, alpha: float) -> Hypotheses:
-    """Returns the best of what was finished and the ends among the cheapest extensions `[batch, 2 * beam]`."""
+    """Returns the best of the finished hypotheses and of those that the cheapest extensions `[batch, 2 * beam]` end."""
     old, beam_size = beams.finished, beams.costs.shape[1]
     costs = tf.where(is_end, costs, float("inf"))[:, :beam_size]
     words = tf.gather(beams.words, parents[:, :beam_size], batch_dims=1)
@@ -113,7 +117,7 @@ def _finish(beams: _Beams, costs, parents, is_end, alpha: float) -> Hypotheses:
 
 
 def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, finished: Hypotheses) -> _Beams:
-    """Returns the beams after the cheapest extensions `[batch, 2 * beam]` other than ends."""
+    """Returns the beams that the cheapest extensions `[batch, 2 * beam]` other than ends leave open."""
     beam_size = beams.costs.shape[1]
     negated, kept = tf.math.top_k(-tf.where(extending == end, float("inf"), costs), beam_size)
     parents, extending = (tf.gather(x, kept, batch_dims=1) for x in (parents, extending))  # [batch, beam]

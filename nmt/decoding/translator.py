@@ -1,31 +1,27 @@
-"""Strings to strings: vocabularies, model and search in one module, which can be saved to serve on its own.
+"""Strings to strings: vocabularies, model and search in one module.
 
-Any bytes are taken for a sentence: those that are not UTF-8 are unknown words, and of what comes after `LONGEST` tokens
-nothing is read, since the memory it would take would take away that of the other sentences.
+Any bytes are accepted as a sentence. Bytes that are not UTF-8 are unknown words. Only the first `LONGEST` tokens are
+translated, so that no sentence exhausts the memory.
 """
 
-import os
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from ..errors import UserError
-from ..storage.files import temporary_path
+from ..model.contract import TranslationModel
 from ..text.batches import LONGEST, pad
 from ..text.vocabulary import END, Vocabulary
 from .search import Hypotheses, beam_search
 
 
 class Translations(NamedTuple):
-    """Translations of a batch, best first, and their costs over their length to the power alpha."""
+    """Translations of a batch, best first."""
 
-    texts: tf.Tensor  # [batch, beam] strings of one line each
-    scores: tf.Tensor  # [batch, beam], infinite where the search found fewer
-    cut: tf.Tensor  # [batch], whether the sentence is longer than what was read of it
+    texts: tf.Tensor  # [batch, beam] strings without line breaks
+    scores: tf.Tensor  # [batch, beam], cost over length to the power alpha; infinite where the search found fewer
+    cut: tf.Tensor  # [batch], whether the sentence has more than LONGEST tokens
 
 
 class Translator(tf.Module):
@@ -34,20 +30,20 @@ class Translator(tf.Module):
     Args:
         source_vocabulary: Encodes the source.
         target_vocabulary: Decodes the target.
-        model: Offers `encode`, `decode_step` and `first_word`, as `rnnsearch.RNNSearch` does.
+        model: Predicts the words.
         beam_size: Hypotheses kept in the search.
-        alpha: Power of the length by which costs are divided to rank translations.
+        alpha: Translations are ranked by their cost over their length, the end included, to this power.
         max_length: Longest translation, in tokens.
 
     Attributes:
-        cut: Number of lines so far of which `n_best` or `best` read the first `LONGEST` tokens only.
+        cut: Number of lines so far of which `n_best` and `best` translated only the first `LONGEST` tokens.
     """
 
     def __init__(
         self,
         source_vocabulary: Vocabulary,
         target_vocabulary: Vocabulary,
-        model,
+        model: TranslationModel,
         *,
         beam_size: int,
         alpha: float,
@@ -55,8 +51,8 @@ class Translator(tf.Module):
     ):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
-        # What is saved are TensorFlow's own variables: of Keras's a SavedModel has copies, and those that serve without
-        # Python restore the copies only. As bound methods the model itself is not saved.
+        # A SavedModel would hold each Keras variable and a copy, and servers without Python restore only the copy. So
+        # track the TensorFlow variables, and of the model only bound methods, which are not tracked.
         self._encode, self._decode_step, self._first_word = model.encode, model.decode_step, model.first_word
         self._variables = [variable.value for variable in model.variables]
         self._beam_size, self._alpha, self._max_length = beam_size, alpha, max_length
@@ -64,7 +60,7 @@ class Translator(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
     def translate(self, sources: tf.Tensor) -> Translations:
-        """Returns all translations found for each of `sources` `[batch]`; that of an empty one is empty."""
+        """Returns the translations of each of `sources` `[batch]`; an empty source has one, which is empty."""
         whole = self._source_vocabulary.encode(sources)
         ids = whole[:, :LONGEST]
         found = self._search(ids)
@@ -85,7 +81,7 @@ class Translator(tf.Module):
         return {"translations": found.texts[:, 0], "scores": found.scores[:, 0]}
 
     def n_best(self, lines: Sequence[str | bytes]) -> list[list[tuple[str, float]]]:
-        """Returns the translations found for each line with their scores, best first; there is always one."""
+        """Returns the translations of each line with their scores, best first; there is at least one."""
         texts, scores, cut = (found.numpy() for found in self.translate(tf.constant(lines, tf.string)))
         self.cut += int(cut.sum())
         beams = [enumerate(zip(*beam, strict=True)) for beam in zip(texts, scores, strict=True)]
@@ -111,20 +107,3 @@ class Translator(tf.Module):
             start=self._first_word,
             end=END,
         )
-
-
-def save_translator(translator: Translator, to: str | os.PathLike) -> None:
-    """Writes a SavedModel whose default signature maps strings `[batch]` to strings and scores `[batch]`.
-
-    Raises:
-        UserError: Something is there already.
-    """
-    to = Path(to)
-    if to.exists():
-        raise UserError(f"{to} is there already; remove it or export to another place")
-    temporary = temporary_path(to)
-    try:
-        tf.saved_model.save(translator, str(temporary), signatures=translator.serve)
-        temporary.rename(to)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

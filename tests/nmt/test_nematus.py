@@ -174,7 +174,7 @@ def test_files_that_are_missing_or_damaged(tmp_path, tiny, capsys):
     assert f"there is no dictionary {missing}" in refused(
         capsys, checkpoint, "--to", to, "--dictionaries", missing, missing
     )
-    assert "is there already" in refused(capsys, checkpoint, "--to", tmp_path)
+    assert "exists already" in refused(capsys, checkpoint, "--to", tmp_path)
     (tmp_path / "model.json").unlink()
     assert f"there is no {tmp_path / 'model.json'}" in refused(capsys, checkpoint, "--to", to)
     data = tmp_path / "model.data-00000-of-00001"

@@ -1,10 +1,8 @@
 """Measures of translation quality."""
 
-import sys
-
 import pytest
 
-from nmt.decoding.metrics import bleu, exact_match, main, read_lines
+from nmt.decoding.metrics import bleu, exact_match, read_lines
 from nmt.errors import UserError
 
 
@@ -32,31 +30,6 @@ def test_only_a_line_feed_ends_a_line(tmp_path):
     """U+2028 and a carriage return within a line separate lines for Python, but not in a text file."""
     (tmp_path / "text").write_bytes("\ufeffa\u2028b\rc\r\n\nd".encode())
     assert read_lines(tmp_path / "text") == ["a\u2028b\rc", "", "d"]
-
-
-def test_as_a_command(tmp_path, capsys, monkeypatch):
-    (tmp_path / "text").write_text("a b c d\ne f g h\n")
-    monkeypatch.setattr(sys, "argv", ["metrics", str(tmp_path / "text"), str(tmp_path / "text")])
-    main()
-    assert "exact match 100.0%" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("references", "said"),
-    [
-        (b"one\n", "there are 2 translations and 1 references"),
-        (None, "is not there; give a text file"),
-        (b"a\n\xff\n", "references, line 2 is not UTF-8"),
-    ],
-)
-def test_a_mistake_has_status_2(tmp_path, capsys, monkeypatch, references, said):
-    (tmp_path / "text").write_text("a\nb\n")
-    if references:
-        (tmp_path / "references").write_bytes(references)
-    monkeypatch.setattr(sys, "argv", ["metrics", str(tmp_path / "text"), str(tmp_path / "references")])
-    with pytest.raises(SystemExit, match="2"):
-        main()
-    assert said in capsys.readouterr().err
 
 
 def test_exact_match_counts_equal_lines():

@@ -1,4 +1,4 @@
-"""Beam search on scripted probabilities, where the right answer is known."""
+"""Beam search on scripted probabilities, with known results."""
 
 import itertools
 
@@ -12,7 +12,7 @@ START, END = -1, 0
 
 
 def scripted(tables):
-    """Returns a decode step for one sentence per table; table[time][last word] are next-word probabilities.
+    """Returns a decode step for one sentence per table; `table[time][last_word]` are next-word probabilities.
 
     The state is the time and the sentence's number.
     """
@@ -47,7 +47,7 @@ def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
 
 
 def random_table(rng, times, words):
-    """Probabilities after each word at each time; after the last time all sentences end."""
+    """Draws the probabilities after each word at each time. At the last time every sentence ends."""
     table = rng.dirichlet(np.full(words, 0.4), size=(times, words)) + 1e-6
     table[-1] = 1e-6
     table[-1, :, END] = 1.0
@@ -70,7 +70,7 @@ def exhaustive(table, max_length, alpha=0.0):
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_a_beam_of_one_stops_at_the_first_end(alpha):
-    """The end is the likeliest after the first word; going on would cost less by the word."""
+    """The end is the likeliest after the first word. Going on would score better."""
     table = np.full([4, 3, 3], 1e-9)
     table[0] = [0.2, 0.7, 0.1]
     table[1:3] = [0.6, 0.4, 1e-9]
@@ -80,7 +80,7 @@ def test_a_beam_of_one_stops_at_the_first_end(alpha):
 
 
 def test_greedy_takes_the_likeliest_word_each_time():
-    """The likeliest first word leads astray: beam 1 follows it, beam 2 does not."""
+    """The likeliest first word leads to a worse translation. Beam 1 follows it, beam 2 does not."""
     sure_end = [1.0 - 3e-6, 1e-6, 1e-6, 1e-6]
     table = [
         [[0.0001, 0.5499, 0.45, 0.0], *[sure_end] * 3],
@@ -100,7 +100,7 @@ def test_greedy_takes_the_likeliest_word_each_time():
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
-    """Three words and the end, at most three words: 3**3 open hypotheses at most, so a beam of 40 loses none."""
+    """Three words and a limit of three allow at most 3**3 open hypotheses, so a beam of 40 loses none."""
     rng = np.random.default_rng(seed)
     tables = [random_table(rng, 4, 4) for _ in range(2)]
     found = search(tables, 40, 3, alpha, compiled)
@@ -117,7 +117,7 @@ def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("beam_size", [1, 2])
-def test_a_sentence_is_found_the_same_in_any_batch(beam_size, alpha):
+def test_a_sentence_gives_the_same_in_any_batch(beam_size, alpha):
     rng = np.random.default_rng(7)
     tables = [random_table(rng, 6, 5) for _ in range(40)]
     together = search(tables, beam_size, 5, alpha)
@@ -126,20 +126,22 @@ def test_a_sentence_is_found_the_same_in_any_batch(beam_size, alpha):
             np.testing.assert_array_equal(one[0], all_[i])
 
 
-def test_stops_at_the_longest_allowed():
-    """A model that never wants to end must, and pays for it."""
-    table = np.full([9, 3, 3], 0.0)
-    table[...] = [0.01, 0.98, 0.01]
-    found = search([table], 2, 4)
-    assert found.lengths.max() <= 4
-    by_hand = -np.log(0.98**4 * 0.01)
-    everything = sorted(cost for cost, _ in exhaustive(table, 4))
-    np.testing.assert_allclose(found.costs[0], everything[:2], rtol=1e-5)
-    assert found.costs[0, 0] <= by_hand
+def test_the_longest_translation_has_to_end():
+    """The model prefers to go on. After four words only the end is allowed, at its full cost."""
+    table = np.full([9, 3, 3], [0.01, 0.98, 0.01])
+    greedy, beam = search([table], 1, 4), search([table], 2, 4, alpha=1.0)
+    for found in (greedy, beam):
+        np.testing.assert_array_equal(found.words[0, 0], [1, 1, 1, 1])
+        np.testing.assert_allclose(found.costs[0, 0], -np.log(0.98**4 * 0.01), rtol=1e-5)
+    np.testing.assert_array_equal(beam.lengths, [[4, 3]])
+    np.testing.assert_allclose(beam.scores[0], [score for score, _ in exhaustive(table, 4, 1.0)[:2]], rtol=1e-5)
+    np.testing.assert_allclose(
+        search([table], 2, 4).costs[0], [cost for cost, _ in exhaustive(table, 4)[:2]], rtol=1e-5
+    )
 
 
-def test_missing_hypotheses_cost_infinitely_much():
-    """With one word of vocabulary and two words at most there are but three sequences."""
+def test_missing_hypotheses_have_infinite_cost():
+    """A vocabulary of one word and a limit of two words allow three sequences."""
     table = np.full([3, 2, 2], 0.5)
     found = search([table], 5, 2)
     np.testing.assert_array_equal(np.isinf(found.costs[0]), [False, False, False, True, True])
@@ -151,8 +153,8 @@ def test_no_sentences():
     assert found.words.shape == (0, 2, 2)
 
 
-def test_an_unlikely_end_is_not_taken_for_a_translation():
-    """Ending at once costs less in all than five sure words and their end, but two words always cost less than it."""
+def test_an_unlikely_end_is_not_finished():
+    """Ending at once costs less than five words and an end, but each step has two words that cost less than the end."""
     table = np.full([7, 4, 4], [0.1, 0.45, 0.45, 1e-9])
     table[1:] = [1e-9, 0.5, 0.3, 0.2]
     table[5:] = [1.0, 1e-9, 1e-9, 1e-9]
@@ -161,7 +163,7 @@ def test_an_unlikely_end_is_not_taken_for_a_translation():
 
 
 def test_alpha_prefers_longer_translations():
-    """One word and the end cost log 4, three words and the end log 2 + 2 log 5/3: more, but less by the word."""
+    """One word and the end cost log 4; three words and the end cost log 2 + 2 log 5/3: more in total, less per word."""
     table = np.full([4, 3, 3], 1e-9)
     table[0] = [1e-9, 0.5, 0.5]
     table[1] = [[1e-9] * 3, [0.5, 0.5, 1e-9], [1e-9, 1e-9, 1.0]]

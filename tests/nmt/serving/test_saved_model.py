@@ -1,4 +1,4 @@
-"""Exported models where nothing of this project is: in a fresh environment, and through TensorFlow's C API."""
+"""Exported models without this project: in a fresh environment, and through TensorFlow's C API."""
 
 import importlib.metadata
 import json
@@ -15,8 +15,10 @@ import tensorflow as tf
 import tensorflow_text
 from tensorflow.core.protobuf import saved_model_pb2
 
-from nmt.decoding.translator import Translator, save_translator
+from nmt.decoding.translator import Translator
+from nmt.errors import UserError
 from nmt.model.rnnsearch import Rates, RNNSearch
+from nmt.serving.saved_model import save_translator
 from nmt.text.batches import LONGEST
 from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
 
@@ -31,13 +33,14 @@ import tensorflow_text
 serve = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
 for line in sys.stdin:
     found = serve(sources=tf.constant([string.encode("latin-1") for string in json.loads(line)], tf.string))
-    print(json.dumps([string.decode("latin-1") for string in found["translations"].numpy()]))
+    translations = [string.decode("latin-1") for string in found["translations"].numpy()]
+    print(json.dumps({"translations": translations, "scores": found["scores"].numpy().tolist()}))
 """
 
 
 @pytest.fixture(scope="module")
 def vocabularies(tmp_path_factory):
-    """Those of two alphabets."""
+    """SentencePiece models of two alphabets."""
     folder = tmp_path_factory.mktemp("vocabularies")
     vocabularies = []
     for name, lines in (("source", SOURCE), ("target", TARGET)):
@@ -49,7 +52,8 @@ def vocabularies(tmp_path_factory):
 
 def make_translator(vocabularies, kind):
     """Makes a translator with random weights, large enough that translations differ."""
-    model = RNNSearch(50, 50, embedding_size=8, state_size=8, normalization=kind, rates=Rates())
+    sizes = (vocabulary.size for vocabulary in vocabularies)
+    model = RNNSearch(*sizes, embedding_size=8, state_size=8, normalization=kind, rates=Rates())
     rng = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(rng.normal(0.0, 1.0, size=weight.shape))
@@ -70,7 +74,7 @@ def saved_model(translator, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fresh_python(tmp_path_factory):
-    """The interpreter of a new virtual environment that has tensorflow, tensorflow-text and what these require."""
+    """The interpreter of a new virtual environment that has only tensorflow, tensorflow-text and their requirements."""
     home = tmp_path_factory.mktemp("fresh")
     venv.create(home, symlinks=True)
     (packages,) = home.glob("lib/python*/site-packages")
@@ -83,7 +87,7 @@ def fresh_python(tmp_path_factory):
 
 
 def required(*names):
-    """Returns the names of distributions and of all that they require here."""
+    """Returns the names of these distributions and of all their requirements on this machine."""
     found, todo = set(), list(names)
     while todo:
         name = todo.pop().lower().replace("_", "-")
@@ -95,7 +99,7 @@ def required(*names):
 
 
 def served(command, batches, folder):
-    """Runs a command that maps batches to translations, as JSON and Latin-1."""
+    """Runs a command that maps batches of strings to results, one JSON value a line; returns the results."""
     text = "".join(json.dumps([string.decode("latin-1") for string in batch]) + "\n" for batch in batches)
     run = subprocess.run(
         [str(word) for word in command],
@@ -106,11 +110,15 @@ def served(command, batches, folder):
         env={"PATH": "/usr/bin"},
     )
     assert run.returncode == 0, run.stderr
-    return [[string.encode("latin-1") for string in json.loads(line)] for line in run.stdout.splitlines()]
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def translations_in(result):
+    return [string.encode("latin-1") for string in result["translations"]]
 
 
 def strange_strings(count, seed=1):
-    """Draws strings that a stranger might send, some of them twice."""
+    """Draws strings of all kinds, some of them twice."""
     draw = random.Random(seed)
     letters = [
         "abcdefgh Größe,!",
@@ -150,7 +158,7 @@ def with_python(fresh_python, saved_model):
 
 
 def with_c(saved_model):
-    """The command that serves through the C API; it finds no package at all."""
+    """The command that serves through the C API. It can import no package."""
     operations = Path(tensorflow_text.__file__).parent / "python" / "ops" / "_sentencepiece_tokenizer.so"
     client = Path(__file__).parent / "c_api_client.py"
     signature = meta_graph(saved_model).signature_def["serving_default"]
@@ -166,7 +174,7 @@ def meta_graph(saved_model):
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_served_elsewhere_nothing_is_lost_or_crossed(fresh_python, saved_model, translator, tmp_path, count):
-    """By Python and by C, in two orders and batch sizes, all as the translator here gives them."""
+    """Python and C, with another order and batch size each, give what the translator gives here."""
     strings = strange_strings(count)
     expected = {}
     for batch in in_batches(sorted(strings, key=len), 70):
@@ -177,13 +185,24 @@ def test_served_elsewhere_nothing_is_lost_or_crossed(fresh_python, saved_model, 
     ):
         batches = [*in_batches(order, size), []]
         found = served(command, batches, tmp_path)
-        assert [len(batch) for batch in found] == [len(batch) for batch in batches]
-        for batch, translations in zip(batches, found, strict=True):
-            assert translations == [expected[string] for string in batch]
+        for batch, result in zip(batches, found, strict=True):
+            assert translations_in(result) == [expected[string] for string in batch]
+
+
+def test_dictionaries_and_scores_are_served(fresh_python, vocabulary, tmp_path):
+    translator = make_translator([vocabulary, vocabulary], "layernorm")
+    save_translator(translator, tmp_path / "saved")
+    batches = [[b"a b c", b"", b"d", b"x a d d b", b"a b c"], [b"b"], []]
+    found = served(with_python(fresh_python, tmp_path / "saved"), batches, tmp_path)
+    for batch, result in zip(batches, found, strict=True):
+        expected = [beam[0] for beam in translator.n_best(batch)]
+        assert translations_in(result) == [text.encode() for text, _ in expected]
+        np.testing.assert_allclose(result["scores"], [score for _, score in expected], rtol=1e-5)
+    assert any(text for text in found[0]["translations"])
 
 
 def test_a_sentence_alone_is_translated_as_in_any_batch(translator):
-    """The same words; costs are equal up to the rounding of sums in another order."""
+    """The words are the same. Costs differ by rounding, because batches sum in another order."""
     strings = strange_strings(100)
     together = translator.n_best(strings)
     for string, beam in zip(strings, together, strict=True):
@@ -192,8 +211,8 @@ def test_a_sentence_alone_is_translated_as_in_any_batch(translator):
         np.testing.assert_allclose(cost, beam[0][1], rtol=1e-5)
 
 
-def test_what_is_saved_is_nothing_but_tensorflow_and_the_tokenizer(vocabularies, kind, tmp_path):
-    """No Python function, no operation of anybody else, no function compiled apart, nothing that writes files."""
+def test_only_tensorflow_and_the_tokenizer_are_saved(vocabularies, kind, tmp_path):
+    """No Python function, no other library's operation, no XLA function, no operation that writes files."""
     save_translator(make_translator(vocabularies, kind), tmp_path / "saved")
     graph = meta_graph(tmp_path / "saved").graph_def
     functions = graph.library.function
@@ -208,7 +227,13 @@ def test_what_is_saved_is_nothing_but_tensorflow_and_the_tokenizer(vocabularies,
 
 @pytest.mark.parametrize("lines", [[b"Ein Haus", b"a\xff", b""] * 30, []], ids=["two batches", "nothing"])
 def test_the_example_serves_any_lines(saved_model, translator, lines):
-    command = [sys.executable, Path(__file__).parents[2] / "examples" / "serve.py", saved_model]
+    command = [sys.executable, Path(__file__).parents[3] / "examples" / "serve.py", saved_model]
     run = subprocess.run(command, input=b"".join(line + b"\n" for line in lines), capture_output=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.decode().split("\n")[:-1] == translator.best(lines)
+
+
+def test_nothing_is_overwritten(translator, tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(UserError, match="there exists already; remove it, or export to another place"):
+        save_translator(translator, tmp_path / "there")

@@ -1,9 +1,10 @@
-"""Serves batches of strings with a SavedModel through TensorFlow's C API, with nothing but Python's standard library.
+"""Serves batches of strings with a SavedModel through TensorFlow's C API, with only Python's standard library.
 
 python -I -S c_api_client.py TENSORFLOW OPERATIONS SAVED_MODEL INPUT OUTPUT < batches > translations
 
-TENSORFLOW is the folder of its shared libraries, OPERATIONS a library of further operations; INPUT and OUTPUT are names
-of tensors. Batches are JSON, one a line, as are the translations: lists of strings in Latin-1, which has any bytes.
+TENSORFLOW is the folder of TensorFlow's shared libraries, OPERATIONS a library of custom operations; INPUT and OUTPUT are
+names of tensors. Each line of input is a JSON list of strings, each line of output a JSON object with the list
+`translations`. Strings are bytes decoded as Latin-1.
 """
 
 import ctypes
@@ -32,7 +33,7 @@ class Session:
         self._session = self._checked("TF_LoadSessionFromSavedModel", c_void_p, *model)
 
     def run(self, strings: list[bytes], source: str, target: str) -> list[bytes]:
-        """Feeds strings to one tensor and fetches those of another."""
+        """Feeds strings to one tensor and returns those of another."""
         inputs, outputs = ((Output * 1)(self._output(name)) for name in (source, target))
         values, found = (c_void_p * 1)(self._tensor(strings)), (c_void_p * 1)()
         given = (inputs, values, c_int(1), outputs, found, c_int(1), None, c_int(0), None)
@@ -79,4 +80,4 @@ if __name__ == "__main__":
     session = Session(*sys.argv[1:4])
     for line in sys.stdin:
         found = session.run([string.encode("latin-1") for string in json.loads(line)], *sys.argv[4:])
-        print(json.dumps([string.decode("latin-1") for string in found]))
+        print(json.dumps({"translations": [string.decode("latin-1") for string in found]}))

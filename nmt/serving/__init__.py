@@ -1,0 +1,1 @@
+"""Models in production, where nothing of this project is installed."""
