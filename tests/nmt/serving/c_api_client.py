@@ -2,8 +2,8 @@
 
 python -I -S c_api_client.py TENSORFLOW OPERATIONS SAVED_MODEL INPUT OUTPUT < batches > translations
 
-TENSORFLOW is the folder of TensorFlow's shared libraries, OPERATIONS a library of custom operations; INPUT and OUTPUT are
-names of tensors. Each line of input is a JSON list of strings, each line of output a JSON object with the list
+TENSORFLOW is the folder of TensorFlow's shared libraries, OPERATIONS a library of custom operations; INPUT and OUTPUT
+are names of tensors. Each line of input is a JSON list of strings, each line of output a JSON object with the list
 `translations`. Strings are bytes decoded as Latin-1.
 """
 
