@@ -1,13 +1,22 @@
 """What every test file shares."""
 
+import atexit
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+# All tests, and the commands that they start, share what XLA compiles: most of them compile the same small models.
+if "TF_XLA_FLAGS" not in os.environ:
+    compiled = tempfile.mkdtemp(prefix="xla-")
+    os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={compiled}"
+    atexit.register(shutil.rmtree, compiled, ignore_errors=True)
 
 # A job in the background ignores Ctrl-C, and so would the commands that tests start and send it to.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

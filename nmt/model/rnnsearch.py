@@ -20,7 +20,7 @@ NO_WORD = -1  # the id before the first word; its embedding is zero
 
 
 class Rates(NamedTuple):
-    """Dropout rates: of embeddings and hidden units (per unit), of source and target words (whole words)."""
+    """Dropout rates of embedding units, hidden units, and whole source and target words."""
 
     embedding: float = 0.0
     hidden: float = 0.0
@@ -29,10 +29,10 @@ class Rates(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What the decoder knows of the source sentences."""
+    """The source sentences as the decoder sees them."""
 
     context: tf.Tensor  # [batch, source_time, 2 * units], zero on padding
-    projected: tf.Tensor  # [batch, source_time, 2 * units], the context's side of the attention energies
+    projected: tf.Tensor  # [batch, source_time, 2 * units], the side of the context in the attention energies
     mask: tf.Tensor  # [batch, source_time]
 
 
@@ -114,7 +114,7 @@ class Decoder(Block):
             )
 
     def remember(self, context: tf.Tensor, mask: tf.Tensor, dropout: DropoutMasks) -> tuple[tf.Tensor, Memory]:
-        """Returns the first state `[batch, units]`, from the mean of the context, and the memory."""
+        """Returns the first state `[batch, units]`, computed from the mean of the context, and the memory."""
         batch, width = tf.shape(context)[0], context.shape[-1]
         mean = tf.reduce_sum(context, 1) / tf.reduce_sum(mask, 1, keepdims=True)
         mean = drop(mean, dropout.draw(self.rates.hidden, [batch, width]))
@@ -123,7 +123,7 @@ class Decoder(Block):
         return state, Memory(context, self.attention.project_context(dropped), mask)
 
     def call(self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, dropout: DropoutMasks) -> tf.Tensor:
-        """Returns what the output layer takes for the word after each of `words`, `[batch, time, embedding]`."""
+        """Returns the input of the output layer for the word after each of `words`, `[batch, time, embedding]`."""
         batch, time = tf.unstack(tf.shape(words))
         embedded = self.embedding(words)
         embedded = drop(embedded, dropout.draw(self.rates.target, [batch, time, 1]))
@@ -163,7 +163,7 @@ class Decoder(Block):
         context_masks: GRUMasks = NO_MASKS,
         query_mask=None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """One time step: returns the next state and what was attended to."""
+        """Runs one time step; returns the next state and the attended context."""
         state = self.word_gru.step(state, projected_word, word_masks)
         attended = self.attention.step(drop(state, query_mask), *memory)
         projected_context = self.context_gru.project_input(attended, context_masks)
@@ -171,16 +171,16 @@ class Decoder(Block):
 
     @property
     def output_layer(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Its table `[words, embedding]` and its bias `[words]`."""
+        """The table `[words, embedding]` and the bias `[words]` of the output layer."""
         table = self.embedding.table if self.output_kernel is None else self.output_kernel
         return table.value, self.output_bias.value
 
     def logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """Returns the logits `[..., words]` of what `call` returns."""
+        """Returns the logits `[..., words]` from the result of `call`."""
         return over_rows(lambda rows: _logits(rows, *self.output_layer), hidden)
 
     def _deep_output(self, embedded, states, attended, dropout: DropoutMasks) -> tf.Tensor:
-        """For one time step or for all of them."""
+        """Returns the input of the output layer, for one time step or for all of them."""
 
         def dropped(x, rate):
             return drop(x, dropout.draw(rate, [tf.shape(x)[0], x.shape[-1]]))
@@ -241,7 +241,7 @@ class RNNSearch(keras.Model):
         return self.decoder.logits(self._hidden(source, source_mask, target, None))
 
     def _hidden(self, source, source_mask, target, dropout_seed) -> tf.Tensor:
-        """Returns what the output layer takes for every target word, `[batch, target_time, embedding]`."""
+        """Returns the input of the output layer for every target word, `[batch, target_time, embedding]`."""
         dropout = DropoutMasks(dropout_seed)
         context = self.encoder(source, source_mask, dropout=dropout)
         state, memory = self.decoder.remember(context, source_mask, dropout)

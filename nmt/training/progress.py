@@ -1,4 +1,4 @@
-"""Where a training stands: all that it carries from one update to the next, besides weights and optimizer."""
+"""The progress of a training: everything it carries from one update to the next besides weights and optimizer."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_origin
@@ -12,38 +12,38 @@ class Validation:
 
     update: int
     epoch: float
-    train_loss: float  # per target token, its end counted, in nats; smoothed labels and dropout included
-    valid_loss: float  # per target token, its end counted, in nats
+    train_loss: float  # nats per target token, ends included; with smoothed labels and dropout
+    valid_loss: float  # nats per target token, ends included
     bleu: float
     seconds: float  # spent training so far, validations included
-    counts: bool = True  # for patience: all but one that only the end of a run called for
+    counts: bool = True  # towards patience; False for the extra validation at the end of a run
 
     def quality(self) -> tuple[float, float]:
-        """Returns what is greater for a better model."""
+        """Returns a key that is greater for a better model."""
         return self.bleu, -self.valid_loss
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training stands."""
+    """The progress of a training."""
 
     update: int = 0
     seconds: float = 0.0
-    loss: float = 0.0  # sum over the target tokens since the last validation that counts, in nats
-    tokens: float = 0.0  # their number
-    skipped: int = 0  # updates with a loss or a gradient that was not finite
+    loss: float = 0.0  # in nats, summed over the target tokens since the last validation that counts
+    tokens: float = 0.0  # number of these target tokens
+    skipped: int = 0  # updates whose loss or gradient was not finite
     skipped_in_a_row: int = 0
     bad_validations: int = 0  # in a row
     validations: tuple[Validation, ...] = ()
 
     @property
     def best(self) -> Validation | None:
-        """The first of the validations with the highest BLEU; of equal ones that with the lowest loss."""
+        """The validation with the highest BLEU, then the lowest loss, then the first."""
         return max(self.validations, key=Validation.quality, default=None)
 
     @property
     def validated(self) -> bool:
-        """Whether there was a validation after the last update."""
+        """Whether the last update was followed by a validation."""
         return bool(self.validations) and self.validations[-1].update == self.update
 
     def after_update(self, loss: float, tokens: float) -> "Progress":
@@ -52,14 +52,14 @@ class Progress:
         return replace(self, update=update, loss=loss, tokens=tokens, skipped_in_a_row=0)
 
     def after_skipping(self) -> "Progress":
-        """Returns the progress with one more update that was not made."""
+        """Returns the progress with one more update that was skipped."""
         skipped, in_a_row = self.skipped + 1, self.skipped_in_a_row + 1
         return replace(self, update=self.update + 1, skipped=skipped, skipped_in_a_row=in_a_row)
 
     def after_validation(self, validation: Validation) -> "Progress":
         """Returns the progress with one more validation.
 
-        One that does not count leaves a training that goes on as it would have been without it.
+        A validation that does not count has no effect on a resumed training.
         """
         validations = (*self.validations, validation)
         if not validation.counts:
@@ -76,17 +76,17 @@ class Progress:
         """Reverses `dataclasses.asdict`.
 
         Raises:
-            UserError: Something is missing, too much, or of another type.
+            UserError: A field is missing, unknown, or of the wrong type.
         """
         try:
             validations = tuple(_fitting(Validation, each) for each in state.get("validations", ()))
             return _fitting(cls, {**state, "validations": validations})
         except (TypeError, ValueError) as error:
-            raise UserError(f"what a training saved of its progress is damaged: {error}") from None
+            raise UserError(f"the saved progress of the training is damaged: {error}") from None
 
 
 def _fitting(cls: type, values: dict[str, Any]) -> Any:
-    """Makes a dataclass of values of the types that it declares."""
+    """Makes a dataclass, and checks that the values have the declared types."""
     made = cls(**values)
     for field in fields(cls):
         value, kind = getattr(made, field.name), get_origin(field.type) or field.type
