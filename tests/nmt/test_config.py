@@ -73,7 +73,8 @@ def test_options_not_given_are_absent():
         ({"output_hidden_activation": "elu"}, "it must be one of tanh, relu, prelu, linear"),
         ({"source_dataset": None}, "--source_dataset is missing"),
         ({"layer_normalization_type": "batchnorm"}, "python patches/apply.py apply "),
-        ({"bacth_size": 3}, "unknown options bacth_size; known are source_dataset, "),
+        ({"bacth_size": 3}, "unknown option bacth_size; did you mean batch_size?"),
+        ({"xyz": 3}, "unknown option xyz; `python -m nmt train --help` lists the options"),
     ],
 )
 def test_what_is_wrong_is_named(options, said):

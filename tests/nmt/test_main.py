@@ -37,7 +37,7 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     status, _, said = train()
     assert status == 0, said
     assert "6 of 6 sentence pairs are used" in said
-    assert "warning: 6 of the 6 sentence pairs for validation are trained on too" in said
+    assert "warning: 6 of the 6 validation pairs are also training pairs" in said
     assert "stopped after update 2" in said
     names = {path.name for path in (tmp_path / "model").iterdir()}
     assert {"config.json", "versions.json", "source.model", "target.model", "best.npz", "last.npz"} <= names
@@ -83,7 +83,7 @@ def test_a_training_goes_on_with_the_same_options_only(train):
     assert "stopped after update 4" in said
     status, _, said = train("--learning_rate", 0.5, "--maxlen", 7)
     assert status == 2
-    assert "begun with other values of maxlen, learning_rate" in said
+    assert "with other values of maxlen, learning_rate" in said
 
 
 def test_a_training_goes_on_with_the_same_files_wherever_they_are(train, write_lines):
@@ -95,9 +95,9 @@ def test_a_training_goes_on_with_the_same_files_wherever_they_are(train, write_l
     write_lines("moved.en", LINES[::-1])
     status, _, said = train("--finish_after", 6, "--source_dataset", "moved.en")
     assert status == 2
-    assert "model holds a training begun with other contents of source_dataset; give the same" in said
+    assert "model holds a training with other contents of source_dataset; give the same" in said
     other_kind = ["--dictionaries", "words.json", "words.json"]
-    assert "begun with other values of dictionaries" in train("--finish_after", 6, *other_kind)[2]
+    assert "with other values of dictionaries" in train("--finish_after", 6, *other_kind)[2]
 
 
 def test_a_training_of_which_the_digests_are_gone_goes_on_and_has_them_again(train, tmp_path):
@@ -111,10 +111,10 @@ def test_a_training_of_which_the_digests_are_gone_goes_on_and_has_them_again(tra
 def test_a_training_without_its_best_model_says_so(train, tmp_path, monkeypatch):
     falling = (SimpleNamespace(score=score) for score in (2.0, 1.0))
     monkeypatch.setattr(nmt.training.trainer, "bleu", lambda *_: next(falling))
-    assert "kept in model/best.npz" in train("--finish_after", 4)[2]
+    assert "model/best.npz keeps it" in train("--finish_after", 4)[2]
     (tmp_path / "model" / "best.npz").unlink()
     status, _, said = train("--finish_after", 4)
-    assert (status, "after update 2, but there is no model/best.npz" in said) == (0, True)
+    assert (status, "after update 2; there is no model/best.npz" in said) == (0, True)
 
 
 def test_what_is_in_logs_stays(train, tmp_path):
@@ -183,6 +183,7 @@ def test_a_kind_of_the_patches_names_the_command(run, train):
         ("train -m model --config none.json", "nmt: none.json cannot be read"),
         ("train -m model --batch_size many", "python -m nmt train: argument --batch_size: invalid int value: 'many'"),
         ("translate -m model -k 0", "argument -k/--beam_size: '0' is not a whole number above 0"),
+        ("translate -m nowhere --beem 3", "unrecognized arguments: --beem 3; see python -m nmt translate --help"),
         ("corpus other --to there", "argument name: invalid choice: 'other'"),
         ("", "the following arguments are required: COMMAND"),
     ],

@@ -94,7 +94,7 @@ def test_texts_with_strange_lines_are_trained_on(run, training, tmp_path):
     status, _, said = run(*training, "-m", "model", "--finish_after", 1)
     assert status == 0, said
     assert "4 of 6 sentence pairs are used; 1 have an empty side, 1 have more than 7 tokens on a side" in said
-    assert "warning: 1 of the 2 sentence pairs for validation are trained on too" in said
+    assert "warning: 1 of the 2 validation pairs are also training pairs" in said
 
 
 NOTE_PEAK = """
@@ -139,12 +139,12 @@ def test_whatever_is_in_a_line_it_stays_one_and_touches_no_other(run, trained, t
     status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, "--n_best")
     beams = [line.split(" ||| ") for line in output.removesuffix("\n").split("\n")]
     assert status == 0
-    assert "warning: not UTF-8 are 1 of 12 lines, first line 3" in said
-    assert f"warning: longer than {LONGEST} tokens are 1 lines" in said
+    assert "warning: 1 of 12 lines is not UTF-8 (the first: line 3)" in said
+    assert f"warning: 1 line is longer than {LONGEST} tokens; only the first {LONGEST} were translated" in said
     status, costs, said = run("score", "-m", "model", "-s", "text", "-t", "text", "-b", 3)
     assert (status, costs.count("\n")) == (0, len(STRANGE))
-    assert "warning: not UTF-8 are 1 of 12 lines, first line 3" in said
-    assert f"warning: longer than {LONGEST} tokens on a side are 1 pairs" in said
+    assert "warning: 1 of 12 lines is not UTF-8 (the first: line 3)" in said
+    assert f"warning: 1 pair has more than {LONGEST} tokens on a side" in said
     costs = np.array([float(cost) for cost in costs.split()])
 
     system = load_system(tmp_path / "model")
@@ -308,7 +308,7 @@ def test_a_config_of_the_wrong_shape_is_refused(run, trained, tmp_path, content)
     (tmp_path / "model" / "config.json").write_text(content)
     status, _, said = run("translate", "-m", "model", "-i", "dev.en")
     assert status == 2
-    assert said.startswith(("nmt: model/config.json", "nmt: --", "nmt: unknown options"))
+    assert said.startswith(("nmt: model/config.json", "nmt: --", "nmt: unknown option"))
 
 
 # ---- Numerics ----
