@@ -1,7 +1,6 @@
-"""Checkpoints of Nematus's RNN model, v0.3 to master, made into models of ours.
+"""Import of checkpoints of Nematus's RNN model, v0.3 to master.
 
-The one file that knows Nematus's names: of options, in all their spellings, and of variables. Only the weights are
-taken over; what its optimizer held is not.
+Only this file knows Nematus's names of options and variables. The weights are imported, the optimizer's state is not.
 """
 
 import os
@@ -20,7 +19,7 @@ from .config import Config, make_config, read_options
 from .errors import UserError
 from .storage.checkpoints import BEST, save_checkpoint
 
-# Our options that Nematus has too, in its spellings; the dropout rates are apart.
+# Our option -> its names in Nematus. Dropout rates are handled separately.
 _OPTIONS = {
     "embedding_size": ("embedding_size", "dim_word"),
     "state_size": ("state_size", "dim"),
@@ -41,7 +40,7 @@ _OPTIONS = {
 _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
 _RATES = ("embedding", "hidden", "source", "target")
 
-# Options that change the model, and the one value at which ours is that model.
+# Options that change the model -> the only value for which our model is the same.
 _SUPPORTED = {
     ("model_type",): "rnn",
     ("rnn_enc_depth", "enc_depth"): 1,
@@ -55,7 +54,7 @@ _SUPPORTED = {
     ("exponential_smoothing",): 0,
 }
 
-# Where our paths begin otherwise than Nematus's names; the first that fits is taken.
+# Start of our variable paths -> start of Nematus's names. The first match counts.
 _LAYERS = {
     "encoder/forward/": "encoder/forward-stack/level0/gru0/",
     "encoder/backward/": "encoder/backward-stack/level0/gru0/",
@@ -69,13 +68,13 @@ _LAYERS = {
     "decoder/output_activation/": "decoder/next_word_predictor/hidden_prelu/",
     "decoder/output_": "decoder/next_word_predictor/hidden_to_logits/",
 }
-# The last part of our paths, and what versions of Nematus call it.
+# Last part of our variable paths -> its names in the versions of Nematus.
 _WEIGHTS = {
     "kernel": ("W",),
     "bias": ("b",),
     "gamma": ("new_std",),
     "beta": ("new_mean",),
-    "scale": ("scale", "new_std"),  # of RMSNorm: a class of its own in master, LayerNorm's name in a patched v0.3
+    "scale": ("scale", "new_std"),  # RMSNorm: master has its own class, a patched v0.3 uses the name of LayerNorm
 }
 _TRANSPOSED = "decoder/output_kernel"
 
@@ -89,14 +88,14 @@ def import_checkpoint(
     """Writes a model directory with the weights of a Nematus checkpoint.
 
     Args:
-        checkpoint: Name of the checkpoint without ending, as Nematus's `-m` takes it.
-        to: The directory to make.
-        dictionaries: Source and target dictionary; those that the checkpoint's options name if `None`.
-        build: Returns the variables of the model of a configuration, and what it is made with.
+        checkpoint: Path of the checkpoint without extension, as for Nematus's `-m`.
+        to: The directory to create.
+        dictionaries: Source and target dictionary; `None` takes those that the checkpoint's options name.
+        build: Returns the variables of the model for a configuration, and the values that it was made with.
 
     Raises:
-        UserError: `to` exists already, a file is missing or damaged, an option is not supported, or the variables
-            are not those of the model.
+        UserError: `to` exists already, a file is missing or damaged, an option is not supported, or the
+            variables do not fit the model.
     """
     if to.exists():
         raise UserError(f"{to} exists already; remove it, or import to another place")
@@ -117,13 +116,13 @@ def import_checkpoint(
 
 
 def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Config:
-    """Returns the configuration that makes the model of Nematus's options.
+    """Returns our configuration for a JSON file of Nematus's options.
 
     Raises:
-        UserError: Names every option that is not supported.
+        UserError: Options are not supported; the message names all of them.
     """
     options = read_options(path)
-    _refuse_others(options, path)
+    _refuse_unsupported(options, path)
     ours = {name: _given(options, spellings) for name, spellings in _OPTIONS.items()}
     sizes = ours["source_vocab_sizes"]
     if isinstance(sizes, list):  # one for each factor
@@ -131,16 +130,18 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
             raise UserError(f"{path}: there are {len(sizes)} source vocabulary sizes; only one is supported")
         ours["source_vocab_sizes"] = sizes[0]
     for name in ("source_vocab_sizes", "target_vocab_size", "clip_c"):
-        if isinstance(ours[name], int | float) and ours[name] <= 0:  # as large as the dictionary; no clipping
+        if isinstance(ours[name], int | float) and ours[name] <= 0:  # in Nematus: all words, and no clipping
             ours[name] = None
     ours |= {f"rnn_dropout_{rate}": _dropout(options, rate) for rate in _RATES}
     ours |= {name: options.get(name) or "" for name in _TEXTS}
-    ours["dictionaries"] = tuple(str(_dictionary(name, path)) for name in dictionaries or _named(options, path))
+    ours["dictionaries"] = tuple(
+        str(_dictionary(name, path)) for name in dictionaries or _named_dictionaries(options, path)
+    )
     ours["layer_normalization_type"] = _kind(options)
     return make_config({name: value for name, value in ours.items() if value is not None})
 
 
-def _refuse_others(options: dict[str, Any], path: Path) -> None:
+def _refuse_unsupported(options: dict[str, Any], path: Path) -> None:
     refused = [
         f"{path}: {name} is {options[name]!r}; only {supported!r} is supported"
         for spellings, supported in _SUPPORTED.items()
@@ -152,12 +153,12 @@ def _refuse_others(options: dict[str, Any], path: Path) -> None:
 
 
 def _given(options: dict[str, Any], spellings: Iterable[str]) -> Any:
-    """Returns the value of an option in whichever spelling, or `None`."""
+    """Returns the value of an option under any of its names, or `None`."""
     return next((options[name] for name in spellings if options.get(name) is not None), None)
 
 
 def _dropout(options: dict[str, Any], rate: str) -> float:
-    """v0.3 has rates other than 0 by default, and a switch that turns them on."""
+    """Returns a dropout rate. In Nematus, rates above 0 have no effect unless a switch turns dropout on."""
     if not _given(options, ("rnn_use_dropout", "use_dropout")):
         return 0.0
     return _given(options, (f"rnn_dropout_{rate}", f"dropout_{rate}")) or 0.0
@@ -167,10 +168,10 @@ def _kind(options: dict[str, Any]) -> str:
     if not _given(options, ("rnn_layer_normalization", "use_layer_norm", "layer_normalisation")):
         return "none"
     kind = options.get("layer_normalization_type") or "layernorm"
-    return "rmsnorm" if kind == "rmsnorm_fast" else kind  # a patched master's faster class of the same
+    return "rmsnorm" if kind == "rmsnorm_fast" else kind  # a faster class of the same norm in a patched master
 
 
-def _named(options: dict[str, Any], path: Path) -> list[Path]:
+def _named_dictionaries(options: dict[str, Any], path: Path) -> list[Path]:
     """Returns the dictionaries that the options name."""
     names = options.get("dictionaries") or ()
     if len(names) != 2 or not all(isinstance(name, str) for name in names):
@@ -179,17 +180,19 @@ def _named(options: dict[str, Any], path: Path) -> list[Path]:
 
 
 def _dictionary(name: Path, path: Path) -> Path:
-    """Finds a dictionary where its name says, or else beside the options."""
+    """Returns a dictionary's path: its name, or else that name in the directory of the options."""
     places = [place for place in (name, path.parent / name.name) if place.is_file()]
     if not places:
-        raise UserError(f"there is no dictionary {name}, nor one beside {path}; give --dictionaries SOURCE TARGET")
+        raise UserError(f"there is no dictionary {name} here or next to {path}; give --dictionaries SOURCE TARGET")
     if places[0].suffix != ".json":
-        raise UserError(f"the dictionary {places[0]} must end in .json; give a copy as --dictionaries SOURCE TARGET")
+        raise UserError(
+            f"the dictionary {places[0]} must end in .json; rename a copy and give --dictionaries SOURCE TARGET"
+        )
     return places[0]
 
 
 def _options_path(checkpoint: Path) -> Path:
-    """Returns MODEL-N.json of MODEL-N if there is one, or else MODEL.json, which is all that v0.3 writes."""
+    """Returns MODEL-N.json for checkpoint MODEL-N. Nematus v0.3 writes only MODEL.json."""
     names = [checkpoint.name, re.sub(r"-\d+$", "", checkpoint.name)]
     paths = [checkpoint.with_name(f"{name}.json") for name in dict.fromkeys(names)]
     for path in paths:
@@ -197,23 +200,23 @@ def _options_path(checkpoint: Path) -> Path:
             return path
     raise UserError(
         f"the options of {checkpoint} are missing: there is no {' or '.join(map(str, paths))}; "
-        "put there what Nematus wrote when the training began"
+        "copy the JSON file that Nematus wrote when the training began"
     )
 
 
 def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
-    """Reads the variables of a checkpoint, without what the optimizer held."""
+    """Reads the variables of a checkpoint, except those of the optimizer."""
     if not Path(f"{checkpoint}.index").is_file():
         raise UserError(
             f"there is no checkpoint {checkpoint}: {checkpoint}.index is missing; "
-            "give the name without ending, as model-20 for model-20.index"
+            "give the name without extension, for example model-20 for model-20.index"
         )
     try:
         reader = tf.train.load_checkpoint(os.fspath(checkpoint))
         names = [name for name in reader.get_variable_to_shape_map() if not _is_optimizer_state(name)]
         return {name: reader.get_tensor(name) for name in names}
-    except (tf.errors.OpError, LookupError, ValueError, RuntimeError) as error:  # the reader has no type of its own
-        raise UserError(f"{checkpoint} is damaged or no checkpoint: {error}; copy it again") from None
+    except (tf.errors.OpError, LookupError, ValueError, RuntimeError) as error:  # the reader raises no type of its own
+        raise UserError(f"{checkpoint} is damaged or not a checkpoint: {error}; copy it again") from None
 
 
 def _is_optimizer_state(name: str) -> bool:
@@ -221,10 +224,11 @@ def _is_optimizer_state(name: str) -> bool:
 
 
 def _assign(variables: Iterable[keras.Variable], arrays: dict[str, np.ndarray], checkpoint: Path) -> None:
-    """Sets all variables to those of the checkpoint.
+    """Assigns all variables from the checkpoint.
 
     Raises:
-        UserError: Names every variable that is missing, of another shape, or left over. Then none is set.
+        UserError: Variables are missing, left over or of another shape; the message names all of them. Then no variable
+            is assigned.
     """
     values, wrong, left = [], [], set(arrays)
     for variable in variables:
@@ -236,20 +240,22 @@ def _assign(variables: Iterable[keras.Variable], arrays: dict[str, np.ndarray], 
         if found is None:
             wrong.append(f"{name} {shape} is missing")
         elif found.shape != tuple(variable.shape):
-            wrong.append(f"{name} has shape {list(arrays[name].shape)}, where the model has {shape}")
+            wrong.append(f"{name} has shape {list(arrays[name].shape)}, but the model needs {shape}")
         values.append(found)
-    wrong += [f"{name} {list(arrays[name].shape)} is left over: the model lacks it" for name in sorted(left)]
+    wrong += [
+        f"{name} {list(arrays[name].shape)} is left over: the model has no such variable" for name in sorted(left)
+    ]
     if wrong:
         raise UserError(
             "\n".join(f"{checkpoint}: {what}" for what in wrong)
-            + "\nthe checkpoint is not of the model that its options and dictionaries describe; bring them together"
+            + "\nthe options or dictionaries belong to another checkpoint; give those it was trained with"
         )
     for variable, value in zip(variables, values, strict=True):
         variable.assign(value)
 
 
 def _nematus_name(path: str, arrays: dict[str, np.ndarray]) -> str:
-    """Returns Nematus's name of our variable; where versions differ, the one that the checkpoint has."""
+    """Returns Nematus's name of our variable; if versions of Nematus differ, the name in this checkpoint."""
     beginning = next((beginning for beginning in _LAYERS if path.startswith(beginning)), None)
     if beginning:
         path = _LAYERS[beginning] + path.removeprefix(beginning)

@@ -1,1 +1,1 @@
-"""From a trained model to translations, scores and metrics."""
+"""Search, translation, scoring and metrics."""

@@ -93,7 +93,7 @@ def beam_search(
         # A decided sentence stays decided while others of the batch go on.
         return (beams._replace(costs=tf.where(undecided(beams)[:, tf.newaxis], beams.costs, float("inf"))),)
 
-    # As one structured loop variable: separate ones must keep the shape that they have at first.
+    # A tuple of one: while_loop would pass the fields of `beams` as separate arguments.
     (beams,) = tf.while_loop(
         lambda beams: tf.reduce_any(undecided(beams)), advance, (beams,), maximum_iterations=max_length + 1
     )

@@ -1,1 +1,1 @@
-"""What is read from and written to disk: whole files, checkpoints, streams."""
+"""Files, checkpoints and streams."""

@@ -1,6 +1,6 @@
-"""Checkpoints: one `.npz` file of arrays by name, and the state of the training as JSON in it.
+"""Checkpoints: `.npz` files with the arrays of a model by name, and the state of its training as JSON.
 
-A name always holds a whole checkpoint; reading one runs no code of it.
+Checkpoints are written atomically. Reading one unpickles nothing.
 """
 
 import json
@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UserError
 from .files import atomic_write
 
-BEST, LAST = "best.npz", "last.npz"  # of a training: after the best validation, and where it goes on from
+BEST, LAST = "best.npz", "last.npz"  # written after the best validation, and to resume from
 VERSION = 1
 
 
@@ -26,10 +26,16 @@ def save_checkpoint(
     state: dict[str, Any],
     made_with: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Writes the variables, under their paths, the state of the training, and what must be the same to load them.
+    """Writes a checkpoint.
+
+    Args:
+        path: The file.
+        variables: Each is stored under its path.
+        state: State of the training, in JSON types.
+        made_with: Values that the loader must share, by name.
 
     Raises:
-        UserError: It cannot be written; what was there before stays.
+        UserError: The file cannot be written. Then `path` stays as it was.
     """
     head = {"version": VERSION, "made_with": dict(made_with), **state}
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
@@ -41,27 +47,34 @@ def save_checkpoint(
 def load_checkpoint(
     path: str | os.PathLike, variables: Iterable[keras.Variable], made_with: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Sets the variables to those of a checkpoint, which may hold more, and returns its state.
+    """Assigns the variables from a checkpoint and returns the state stored in it.
+
+    Args:
+        path: The file.
+        variables: Variables to assign; the checkpoint may hold more.
+        made_with: Values to compare with those of the checkpoint. Names that only one side has are ignored.
 
     Raises:
-        UserError: The file is missing, damaged or of a newer version, was made with something else than `made_with`
-            says, or lacks a variable or has it in another shape. Then none is set.
+        UserError: The file is missing, damaged or of another version; a value of `made_with` differs; or a variable is
+            missing or has another shape or type. Then no variable is assigned.
     """
     variables = list(variables)
     head, arrays = _read(path, [variable.path for variable in variables])
     version, needs = head.pop("version", VERSION), head.pop("made_with", {})
     if version != VERSION:
-        raise UserError(f"{path} is of version {version}, and this nmt reads {VERSION}; use the nmt that wrote it")
+        raise UserError(
+            f"{path} has version {version}, but this nmt reads version {VERSION}; use the nmt that wrote it"
+        )
     if others := [name for name, value in needs.items() if name in made_with and made_with[name] != value]:
-        raise UserError(f"{path} was made with another {', another '.join(others)}; put back what it was made with")
+        raise UserError(f"{path} was made with another {', another '.join(others)}; restore the original")
     for variable in variables:
         found = arrays.get(variable.path)
         if found is None or found.shape != tuple(variable.shape) or found.dtype != variable.dtype:
-            wanted = f"as {variable.dtype} in shape {list(variable.shape)}"
-            what = "lacks it" if found is None else f"has it as {found.dtype} in shape {list(found.shape)}"
+            wanted = f"{variable.dtype} {list(variable.shape)}"
+            actual = "is missing" if found is None else f"is {found.dtype} {list(found.shape)}"
             raise UserError(
-                f"the model has {variable.path} {wanted}, and {path} {what}; "
-                "use the vocabularies and the configuration it was trained with"
+                f"{variable.path} {actual} in {path}, but {wanted} in the model; "
+                "use the vocabularies and the configuration of its training"
             )
     for variable in variables:
         variable.assign(arrays[variable.path])
@@ -69,18 +82,18 @@ def load_checkpoint(
 
 
 def _read(path: str | os.PathLike, names: list[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Returns what stands at the head of a checkpoint, and those of the arrays that it has."""
+    """Returns the head of a checkpoint, and those arrays of `names` that it has."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
             head = dict(json.loads(str(saved["state"])))
             return head, {name: saved[name] for name in names if name in saved}
     except FileNotFoundError:
         raise UserError(f"there is no checkpoint {path}; `python -m nmt train` makes one") from None
-    except Exception as error:  # one flipped bit can make the reader of the archive raise almost anything
-        raise UserError(f"{path} is damaged or no checkpoint: {error}") from None
+    except Exception as error:  # one flipped bit can make the zip reader raise almost anything
+        raise UserError(f"{path} is damaged or not a checkpoint: {error}; copy it again") from None
 
 
 def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
-    """Writes as `numpy.savez` does, which leaves the archive open when the disk is full."""
+    """Writes an array as `numpy.savez` does. That function itself leaves the archive open when the disk is full."""
     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
         np.lib.format.write_array(file, array, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""What the commands read and write: a file, or what stands in its place."""
+"""The inputs and outputs of the commands: files, pipes, devices and the standard streams."""
 
 import contextlib
 import sys
@@ -12,7 +12,11 @@ from .files import atomic_write
 
 
 def reading(path: Path | None) -> AbstractContextManager[IO]:
-    """Opens the input, from which the descriptor is read."""
+    """Opens a file, or standard input if `path` is `None`, to be read by its descriptor.
+
+    Raises:
+        UserError: Standard input is closed.
+    """
     if path is None and sys.stdin is None:
         raise UserError("standard input is closed; give --input FILE")
     return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
@@ -20,7 +24,11 @@ def reading(path: Path | None) -> AbstractContextManager[IO]:
 
 @contextlib.contextmanager
 def writing(path: Path | None) -> Iterator[TextIO]:
-    """Opens the output; a file gets its name only when it is whole."""
+    """Opens a file, or standard output if `path` is `None`. A regular file is replaced once it is complete.
+
+    Raises:
+        UserError: Standard output is closed, or the file cannot be written.
+    """
     if path is None and sys.stdout is None:
         raise UserError("standard output is closed; give --output FILE")
     if path is None:

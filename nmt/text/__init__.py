@@ -1,1 +1,1 @@
-"""Texts: lines, vocabularies, batches of token ids, corpora."""
+"""Lines of text, vocabularies, batches of token ids, and corpora."""

@@ -1,4 +1,4 @@
-"""What real Nematus wrote, in `tests/data/nematus`, and checkpoints of its form made of that."""
+"""Files that Nematus wrote, from `tests/data/nematus`, and checkpoints in its format made from them."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ def read_arrays(name):
 
 
 def write_checkpoint(path, arrays, options):
-    """Writes a checkpoint in the form of TensorFlow 1, with options that name dictionaries which are there."""
+    """Writes a checkpoint in the format of TensorFlow 1; its options name the dictionaries in `DATA`."""
     options = {**options, "dictionaries": [str(DATA / Path(name).name) for name in options["dictionaries"]]}
     path.with_name(f"{path.name}.json").write_text(json.dumps(options), encoding="utf-8")
     names = sorted(arrays)

@@ -1,6 +1,6 @@
-"""Equality with real Nematus: costs, translations and updates, from what its versions wrote.
+"""Equality with Nematus: costs, translations and updates, compared with files that its versions wrote.
 
-`tests/data/nematus/README.md` says how those files came to be.
+`tests/data/nematus/README.md` says how the files were made.
 """
 
 import collections
@@ -23,7 +23,7 @@ from nmt.training.trainer import Trainer
 from nmt.training.update import Update
 from tests.nmt.golden import DATA, read_arrays, read_options, run, write_checkpoint
 
-# Checkpoint -> kind of normalization. The first four as they were written, the others without the optimizer's part.
+# Checkpoint -> kind of normalization. The first four are original files, the others lack the optimizer's state.
 COSTS = {
     "tiny_none": "none",
     "tiny_ln": "layernorm",
@@ -48,7 +48,7 @@ def in_this_tree(names):
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory):
-    """Imports a checkpoint of the data, once, and returns the model's directory."""
+    """Imports a checkpoint, each only once, and returns the model's directory."""
     folder = tmp_path_factory.mktemp("imported")
 
     def get(name):
@@ -70,14 +70,14 @@ def text_of(name):
 @pytest.mark.parametrize("name", in_this_tree(COSTS))
 def test_costs(imported, tmp_path, name):
     source, target = text_of(name)
-    expected = np.loadtxt(DATA / f"{name}.scores.txt", ndmin=2)  # the cost, and for some the cost over the length
+    expected = np.loadtxt(DATA / f"{name}.scores.txt", ndmin=2)  # columns: cost and, in some files, cost over length
     for alpha, costs in enumerate(expected.T):
         run("score", "-m", imported(name), "-s", source, "-t", target, "-n", alpha, "-o", tmp_path / "costs")
         np.testing.assert_allclose(np.loadtxt(tmp_path / "costs"), costs, rtol=0, atol=1e-4)
 
 
 def test_costs_with_smoothed_labels(imported):
-    """Master's `score.py` gives the training's loss, which for a model trained with smoothed labels is smoothed."""
+    """Master's `score.py` writes the training loss, which has smoothed labels if the training had."""
     system = load_system(imported("smoothed"))
     assert system.config.label_smoothing == 0.1
     lines = [path.read_text(encoding="utf-8").splitlines() for path in text_of("smoothed")]
@@ -92,9 +92,9 @@ def test_costs_with_smoothed_labels(imported):
 @pytest.mark.parametrize("name", in_this_tree(SEARCHES))
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0), (5, 0), (5, 1)])
 def test_translations(imported, name, beam, alpha):
-    """Greedy ones are the same; of others nearly all are the same or cheaper, and all together are no dearer.
+    """Greedy translations are equal. Of the others at least 98 of 100 are equal or cheaper, and their sum is no higher.
 
-    The model `mid` is half trained, so that much depends on the search; the others are all but sure.
+    The model `mid` is half trained, so the search matters most; the others are nearly certain of every word.
     """
     system = load_system(imported(name))
     lines = (DATA / "small.source.en").read_text(encoding="utf-8").splitlines()
@@ -118,7 +118,7 @@ def test_translations(imported, name, beam, alpha):
 
 
 def trainer_after_ten(imported, tmp_path, name):
-    """Makes a trainer that goes on from Nematus's weights and Adam's moments after ten updates, with its batches."""
+    """Makes a trainer that resumes after ten updates, with Nematus's weights, Adam moments and batches."""
     arrays, options = read_arrays(f"{name}.step10"), read_options(name)
     saved = {}
     for kind, ending in {"weights": "", "momentum": "/Adam", "velocity": "/Adam_1"}.items():
@@ -136,9 +136,13 @@ def trainer_after_ten(imported, tmp_path, name):
     save_checkpoint(tmp_path / "last.npz", named, state)
 
     system = load_system(imported(name))
-    system.model.set_weights([np.zeros_like(weight) for weight in system.model.get_weights()])  # all come from the file
+    system.model.set_weights(
+        [np.zeros_like(weight) for weight in system.model.get_weights()]
+    )  # so that all weights come from the file
     ids = json.loads((DATA / "tiny.batches.json").read_text())
-    width = max(len(words) for batch in ids for side in batch.values() for words in side) + 1  # one shape, one trace
+    width = (
+        max(len(words) for batch in ids for side in batch.values() for words in side) + 1
+    )  # one shape for all batches, so one trace
     padded = [[pad(tf.ragged.constant(batch[side]), width) for side in ("source", "target")] for batch in ids]
     batches = [Batch(*source, *target) for source, target in padded]
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
@@ -152,7 +156,7 @@ def trainer_after_ten(imported, tmp_path, name):
 def test_ten_updates(imported, tmp_path, name):
     train, model = trainer_after_ten(imported, tmp_path, name)
     progress = train()
-    losses = [validation.train_loss for validation in progress.validations[1:]]  # the first is of what was read
+    losses = [validation.train_loss for validation in progress.validations[1:]]  # the first belongs to the checkpoint
     np.testing.assert_allclose(losses, np.loadtxt(DATA / f"{name}.losses.txt")[10:, 1], rtol=1e-5)
     with np.load(imported(name) / "best.npz") as expected:
         for weight in model.weights:

@@ -1,31 +1,31 @@
-"""Models that an earlier version wrote load and give what they gave then. Their files never change."""
+"""Models written by an earlier version load and give the results of that version. Their files never change."""
 
 import shutil
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  (its operations are in the SavedModel)
+import tensorflow_text  # noqa: F401  (registers operations of the SavedModel)
 
 MODELS = Path(__file__).parents[1] / "data" / "golden" / "models"
 SOURCE, TARGET = MODELS / "test.en", MODELS / "test.de"
 
 
-def test_a_model_gives_the_costs_and_translations_of_its_day(run, kind, tmp_path):
+def test_an_old_model_gives_its_old_costs_and_translations(run, kind, tmp_path):
     assert run("score", "-m", MODELS / kind, "-s", SOURCE, "-t", TARGET, "-o", tmp_path / "costs")[0] == 0
     np.testing.assert_allclose(np.loadtxt(tmp_path / "costs"), np.loadtxt(MODELS / f"{kind}.costs"), atol=2e-5)
     assert run("translate", "-m", MODELS / kind, "-i", SOURCE, "-o", tmp_path / "out", "-n")[0] == 0
     assert (tmp_path / "out").read_text() == (MODELS / f"{kind}.translated").read_text()
 
 
-def test_a_training_goes_on(run, kind, tmp_path):
+def test_an_old_training_resumes(run, kind, tmp_path):
     shutil.copytree(MODELS, tmp_path, dirs_exist_ok=True)
     status, _, said = run("train", "-m", kind, "--config", f"{kind}/config.json", "--finish_after", 301)
     assert status == 0, said
     assert "stopped after update 301, 0 of them skipped" in said
 
 
-def test_an_exported_model_serves_what_its_model_translates():
+def test_an_old_exported_model_serves_its_old_translations():
     serve = tf.saved_model.load(MODELS / "saved_model").signatures["serving_default"]
     found = serve(sources=tf.constant(SOURCE.read_bytes().splitlines()))
     wanted = (MODELS / "rmsnorm.translated").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""What `import-nematus` reads of a checkpoint, its options and dictionaries, and what it refuses."""
+"""`import-nematus`: which checkpoints, options and dictionaries it reads, and which it refuses."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from tests.nmt.golden import DATA, read_arrays, read_options, run, write_checkpo
 
 @pytest.fixture
 def tiny(tmp_path):
-    """Writes the checkpoint `tiny_none` with changes of variables and options; `None` takes one away."""
+    """Writes the checkpoint `tiny_none` with changed variables and options; `None` removes one."""
 
     def write(variables=None, options=None, name="model"):
         arrays = {k: v for k, v in {**read_arrays("tiny_none.step10"), **(variables or {})}.items() if v is not None}
@@ -26,7 +26,7 @@ def tiny(tmp_path):
 
 
 def refused(capsys, *arguments):
-    """Runs an import that fails, and returns what it says."""
+    """Runs an import that fails and returns its message."""
     with pytest.raises(SystemExit) as stop:
         run("import-nematus", *arguments)
     assert stop.value.code == 2
@@ -39,7 +39,7 @@ def write_options(path, *names, **changes):
     return path
 
 
-def test_the_spellings_of_all_versions_mean_the_same(tmp_path):
+def test_option_names_of_all_versions_are_equivalent(tmp_path):
     old = {"dim_word": 8, "dim": 16, "n_words_src": 50, "n_words": 50, "lrate": 0.01, "layer_normalisation": True}
     old_names = ("embedding_size", "state_size", "source_vocab_sizes", "target_vocab_size", "learning_rate")
     new = {"rnn_layer_normalization": True, "layer_normalization_type": "layernorm", "rnn_enc_depth": 1}
@@ -57,7 +57,7 @@ def test_the_spellings_of_all_versions_mean_the_same(tmp_path):
     assert (configs[0].embedding_size, configs[0].state_size, configs[0].source_vocab_sizes) == (8, 16, 50)
 
 
-def test_dropout_counts_where_it_was_turned_on(tmp_path):
+def test_dropout_rates_need_the_switch(tmp_path):
     dictionaries = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
     off = read_config(DATA / "tiny_none.json")
     on = read_config(write_options(tmp_path / "on", use_dropout=True), dictionaries)
@@ -69,15 +69,15 @@ def test_dropout_counts_where_it_was_turned_on(tmp_path):
     assert rates == [(0.0, 0.0), (0.2, 0.2), (0.2, 0.1)]
 
 
-def test_options_beside_the_checkpoint_are_its_own_or_the_model_s(tmp_path, tiny):
-    """Nematus v0.3 writes MODEL.json alone, later versions MODEL-N.json too."""
+def test_options_are_read_from_the_file_of_the_checkpoint_or_of_the_model(tmp_path, tiny):
+    """Nematus v0.3 writes only MODEL.json, later versions also MODEL-N.json."""
     checkpoint = tiny(name="model-10")
     (tmp_path / "model-10.json").rename(tmp_path / "model.json")
     run("import-nematus", checkpoint, "--to", tmp_path / "imported")
     assert (tmp_path / "imported" / "nematus.json").read_text() == (tmp_path / "model.json").read_text()
 
 
-def test_dictionaries_given_are_taken_and_kept(tmp_path, tiny):
+def test_given_dictionaries_are_used_and_copied(tmp_path, tiny):
     given = [tmp_path / f"{side}.json" for side in ("a", "b")]
     for path, side in zip(given, ("en", "de"), strict=True):
         shutil.copy(DATA / f"tiny.vocab.{side}.json", path)
@@ -86,8 +86,8 @@ def test_dictionaries_given_are_taken_and_kept(tmp_path, tiny):
 
 
 @pytest.mark.parametrize("size", [60, -1])
-def test_vocabulary_as_large_as_told_or_as_its_dictionary(tmp_path, tiny, size):
-    """Nematus makes as many rows as it is told, even more than there are words; 50 of 52 are in the other tests."""
+def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
+    """Nematus makes as many rows as its option says; -1 means one a word. The other tests have 50 rows, 52 words."""
     words = list(json.loads((DATA / "tiny.vocab.de.json").read_text(encoding="utf-8")))
     rows = size if size > 0 else len(words)
     predictor = "decoder/next_word_predictor/hidden_to_logits"
@@ -135,7 +135,7 @@ def test_options_of_the_wrong_shape(tmp_path, option, said):
 
 
 @pytest.mark.parametrize("kind", [name for name in ("rmsnorm", "prmsnorm", "a new one") if name not in KINDS])
-def test_kinds_that_this_tree_lacks_name_the_patch_command(tmp_path, kind):
+def test_a_kind_missing_from_this_tree_names_the_patch_command(tmp_path, kind):
     path = write_options(tmp_path / "options.json", use_layer_norm=True, layer_normalization_type=kind)
     with pytest.raises(UserError, match=r"patches/apply\.py apply"):
         read_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
@@ -156,20 +156,20 @@ BIAS = "decoder/base/gru0/gates_bias"
     ("variables", "said"),
     [
         ({BIAS: None}, f"{BIAS} [32] is missing"),
-        ({BIAS: np.zeros(31, np.float32)}, f"{BIAS} has shape [31], where the model has [32]"),
+        ({BIAS: np.zeros(31, np.float32)}, f"{BIAS} has shape [31], but the model needs [32]"),
         ({"decoder/high/gates_bias": np.zeros(3, np.float32)}, "decoder/high/gates_bias [3] is left over"),
-        ({"decoder/embedding/embeddings": np.zeros([9, 8], np.float32)}, "embeddings has shape [9, 8], where"),
+        ({"decoder/embedding/embeddings": np.zeros([9, 8], np.float32)}, "embeddings has shape [9, 8], but"),
     ],
     ids=["missing", "another shape", "left over", "another vocabulary"],
 )
-def test_variables_that_do_not_fit_are_named_and_nothing_is_written(tmp_path, tiny, capsys, variables, said):
+def test_wrong_variables_are_named_and_nothing_is_written(tmp_path, tiny, capsys, variables, said):
     assert said in refused(capsys, tiny(variables), "--to", tmp_path / "new" / "imported")
     assert not (tmp_path / "new").exists()
 
 
 def test_files_that_are_missing_or_damaged(tmp_path, tiny, capsys):
     checkpoint, to = tiny(), tmp_path / "imported"
-    assert "give the name without ending" in refused(capsys, f"{checkpoint}.index", "--to", to)
+    assert "give the name without extension" in refused(capsys, f"{checkpoint}.index", "--to", to)
     missing = tmp_path / "missing.json"
     assert f"there is no dictionary {missing}" in refused(
         capsys, checkpoint, "--to", to, "--dictionaries", missing, missing
@@ -179,5 +179,5 @@ def test_files_that_are_missing_or_damaged(tmp_path, tiny, capsys):
     assert f"there is no {tmp_path / 'model.json'}" in refused(capsys, checkpoint, "--to", to)
     data = tmp_path / "model.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:1000])
-    assert "is damaged or no checkpoint" in refused(capsys, checkpoint, "--to", to)
+    assert "is damaged or not a checkpoint" in refused(capsys, checkpoint, "--to", to)
     assert not to.exists()

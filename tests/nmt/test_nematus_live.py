@@ -1,9 +1,9 @@
-"""A real Nematus, run here and now: its checkpoint, imported, gives its costs and its translations.
+"""Trains a model with Nematus, imports it, and compares its costs and translations with those of Nematus.
 
     NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python make test-nematus
 
-NEMATUS is a checkout of v0.3 to master, which stays as it is; NEMATUS_PYTHON is an interpreter with the TensorFlow for
-that version, as docs/nematus.md lists them. With both trees patched, the checkout and this one, all kinds are tried.
+NEMATUS is a checkout of v0.3 to master; it is not changed. NEMATUS_PYTHON is an interpreter with the TensorFlow that
+docs/nematus.md lists for that version. If both the checkout and this tree are patched, all kinds are compared.
 """
 
 import json
@@ -41,10 +41,10 @@ if "rmsnorm" in KINDS:
 
 
 def nematus(folder, script, *arguments):
-    """Runs a script of Nematus, without leaving compiled files in the checkout; returns what it printed."""
+    """Runs a script of Nematus without writing compiled files to the checkout; returns its output."""
     command = [PYTHON, "-B", str(SCRIPTS / script), *map(str, arguments)]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "CUDA_VISIBLE_DEVICES": ""}
-    environment.pop("TF2_BEHAVIOR", None)  # set by this process's TensorFlow, and not for that of another version
+    environment.pop("TF2_BEHAVIOR", None)  # set by the TensorFlow of this process, which has another version
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -57,7 +57,7 @@ def ours(*arguments):
 
 @pytest.fixture(scope="module", params=MODELS)
 def model(tmp_path_factory, request):
-    """Trains a model on a hundred sentences, so briefly that it is unsure, and imports it; returns the folder."""
+    """Trains a model on a hundred sentences, briefly, so that the search matters. Imports it and returns the folder."""
     folder = tmp_path_factory.mktemp(request.param)
     for side in ("en", "de"):
         (folder / side).write_bytes((DATA / f"small.source.{side}").read_bytes())
@@ -72,7 +72,7 @@ def model(tmp_path_factory, request):
     script = "nmt.py" if V03 else "train.py"
     nematus(folder, script, "--model", "model", *files, *sizes, *training, *never, *MODELS[request.param])
     ours("import-nematus", folder / "model-150", "--to", folder / "imported")
-    if not (folder / "model-150.json").exists():  # v0.3 and v0.4 ask for it and do not write it
+    if not (folder / "model-150.json").exists():  # v0.3 and v0.4 read it but do not write it
         (folder / "model-150.json").write_bytes((folder / "model.json").read_bytes())
     return folder
 
@@ -91,9 +91,9 @@ def test_costs(model, alpha):
 
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0), (5, 0), (5, 1)])
 def test_translations(model, beam, alpha):
-    """Greedy ones are the same; of others nearly all are the same or cheaper, and all together are no dearer."""
+    """Greedy translations are equal. Of the others, 98 of 100 are equal or cheaper, and their sum is no higher."""
     options = ["-k", beam, *["-n"] * alpha]
-    said = nematus(model, "translate.py", "-m", "model-150", "-i", "en", *options)  # with -o, v0.4 writes nothing
+    said = nematus(model, "translate.py", "-m", "model-150", "-i", "en", *options)  # v0.4 ignores -o
     (model / "theirs").write_text(said, encoding="utf-8")
     ours("translate", "-m", model / "imported", "-i", model / "en", "-o", model / "ours", *options)
     lines = [(model / name).read_text(encoding="utf-8").split("\n") for name in ("ours", "theirs")]

@@ -245,11 +245,11 @@ def newer(model):
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (other_words, "was made with another source vocabulary; put back what it was made with"),
+        (other_words, "was made with another source vocabulary; restore the original"),
         (lambda model: edit_json(model / "config.json", output_hidden_activation="relu"), "output_hidden_activation"),
         (lambda model: edit_json(model / "config.json", state_size=9), "state_size"),
-        (truncate, "is damaged or no checkpoint"),
-        (newer, "is of version 2, and this nmt reads 1"),
+        (truncate, "is damaged or not a checkpoint"),
+        (newer, "has version 2, but this nmt reads version 1"),
     ],
     ids=["vocabulary", "activation", "size", "truncated", "newer"],
 )
