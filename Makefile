@@ -2,13 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow test-nematus check format bench reproduce patches clean
+.PHONY: demo test test-slow test-nematus check format bench reproduce patches lock clean
 
-.venv/installed: setup.cfg pyproject.toml
+.venv/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[nmt,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[nmt,dev]'
 	touch $@
+
+# Locks the newest allowed version of every dependency, for all supported versions of Python.
+lock: .venv/installed
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile setup.cfg --all-extras --universal --python-version 3.10 --upgrade --no-annotate \
+		--custom-compile-command "make lock" --quiet --output-file constraints.txt
 
 test: check
 	$(BIN)/python -m pytest -n 2
@@ -67,7 +73,7 @@ $(DEMO)/served.txt: $(DEMO)/saved_model/saved_model.pb examples/serve.py example
 	paste -d '\n' examples/sentences.en $@
 
 bench: .venv/installed
-	$(BIN)/pip install --quiet --editable '.[bench]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python benchmarks/layer.py --png build/layer.png
 	$(BIN)/python benchmarks/recurrent.py
 	$(BIN)/python benchmarks/convert.py

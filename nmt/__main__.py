@@ -23,7 +23,7 @@ def _silent_stderr() -> Iterator[None]:
         os.close(nowhere)
 
 
-def load_tensorflow() -> None:
+def _load_tensorflow() -> None:
     """Imports TensorFlow without the lines about the machine that no setting turns off."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with _silent_stderr():
@@ -34,16 +34,18 @@ def load_tensorflow() -> None:
 
 def main() -> None:
     """Runs the command of the command line."""
-    _handle_signals()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # while it loads, Ctrl-C ends it without a word
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     if not os.isatty(2):  # a log file needs a line of progress now and then, not ten a second
         os.environ.setdefault("TQDM_MININTERVAL", "30")
-    load_tensorflow()
+    _load_tensorflow()
 
     import tensorflow as tf
 
     from .commands import parse_arguments
     from .training.interruption import Interrupted
 
+    _handle_signals()
     arguments = parse_arguments()
     run = arguments.run
     del arguments.run
