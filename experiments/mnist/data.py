@@ -1,0 +1,78 @@
+"""Reads MNIST from the four original files, or downloads it."""
+
+import gzip
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from nmt.errors import UserError
+
+TRAINING = 55_000  # images to train on; the other 5,000 of the training set validate
+FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+
+
+class Part(NamedTuple):
+    """Images `[images, pixels]`, float32 in 0 to 1, and their classes `[images]`."""
+
+    images: np.ndarray
+    classes: np.ndarray
+
+
+class Mnist(NamedTuple):
+    """The three parts of the data."""
+
+    train: Part
+    valid: Part
+    test: Part
+
+
+def read_mnist(data: str = "", training: int = TRAINING) -> Mnist:
+    """Reads the data from a folder, or with `keras.datasets` if none is given, which downloads it.
+
+    Args:
+        data: A folder with the four files of yann.lecun.com/exdb/mnist, as they are or with `.gz`.
+        training: How many images to train on; the others of the training set validate.
+
+    Raises:
+        UserError: A file is missing or is not an IDX file, or the download failed.
+    """
+    images, classes, test_images, test_classes = _from_folder(Path(data)) if data else _download()
+    train, test = _part(images, classes), _part(test_images, test_classes)
+    return Mnist(Part(*(each[:training] for each in train)), Part(*(each[training:] for each in train)), test)
+
+
+def _part(images: np.ndarray, classes: np.ndarray) -> Part:
+    flat = images.reshape(len(images), -1)  # [images, pixels]
+    return Part(flat.astype(np.float32) / 255, classes.astype(np.int32))
+
+
+def _download() -> list[np.ndarray]:
+    try:
+        (images, classes), (test_images, test_classes) = keras.datasets.mnist.load_data()
+    except Exception as error:  # keras raises a bare Exception
+        raise UserError(f"MNIST cannot be downloaded: {error}; give its folder: DATA=/path/to/mnist") from None
+    return [images, classes, test_images, test_classes]
+
+
+def _from_folder(folder: Path) -> list[np.ndarray]:
+    found = [next((path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()), None) for name in FILES]
+    if missing := [name for name, path in zip(FILES, found, strict=True) if not path]:
+        raise UserError(f"{folder} lacks {', '.join(missing)}, as they are or with .gz; put them there")
+    return [_read_idx(path) for path in found]
+
+
+def _read_idx(path: Path) -> np.ndarray:
+    """Returns the array of bytes in an IDX file: magic number, sizes, data."""
+    try:
+        content = path.read_bytes()
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        zeros, kind, dimensions = content[:2], content[2], content[3]
+        sizes = np.frombuffer(content, ">i4", dimensions, 4)
+        if zeros != b"\0\0" or kind != 8:
+            raise ValueError("it does not begin as one")
+        return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(sizes)
+    except (OSError, EOFError, ValueError, IndexError, zlib.error) as error:
+        raise UserError(f"{path} is not an IDX file of bytes: {error}; download it again") from None

@@ -1,0 +1,41 @@
+"""The network: two hidden layers of 1,000 units, with a norm between each product and its ReLU."""
+
+import keras
+
+from ..trials.trial import Row
+
+HIDDEN = 1000
+CLASSES = 10
+SUMS = ("hidden_1", "hidden_2")  # layers whose outputs the norms get
+
+
+def build_model(row: Row, step_size: float, seed: int, hidden: int = HIDDEN, pixels: int = 784) -> keras.Model:
+    """Returns the compiled network of a row.
+
+    The norm has an offset, so the product before it has no bias. Weights depend on the seed alone, not on the row.
+
+    Args:
+        row: Builds the norm. Its option `normalize_logits` puts one after the last product too.
+        step_size: Step size of Adam.
+        seed: Seed of the initial weights.
+        hidden: Units of each hidden layer.
+        pixels: Size of an image.
+    """
+    keras.utils.set_random_seed(seed)
+    x = images = keras.Input((pixels,))
+    for name in SUMS:
+        x = keras.layers.Dense(hidden, use_bias=row.norm is None, name=name)(x)
+        if row.norm:
+            x = row.norm(f"{name}_norm")(x)
+        x = keras.layers.ReLU()(x)
+    logits = keras.layers.Dense(CLASSES, name="logits")(x)
+    if row.options.get("normalize_logits"):
+        logits = row.norm("logits_norm")(logits)
+    model = keras.Model(images, logits)
+    model.compile(
+        optimizer=keras.optimizers.Adam(step_size),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+        jit_compile=True,
+    )
+    return model

@@ -1,0 +1,125 @@
+"""Trains the network with every kind of normalization, measures, and reports: the task `mnist`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from nmt.errors import UserError
+from nmt.storage.files import exclusive
+
+from ..reporting.writer import write_report
+from ..trials.book import ROOT, Book
+from ..trials.clock import ROUNDS, time_updates
+from ..trials.fitting import fit, order
+from ..trials.probes import gain_rms, mean_share
+from ..trials.trial import SEEDS, Row, Setting, Trial, best_step_sizes, grid_trials, read_rows, seed_trials
+from . import rows
+from .data import TRAINING, Mnist, read_mnist
+from .model import HIDDEN, SUMS, build_model
+from .section import sections
+
+DATA = ""  # keras.datasets downloads it
+STEP_SIZE = 1e-3
+TITLE = "Permutation-invariant MNIST"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the experiment is.
+
+    Args:
+        settings: The ways to train.
+        hidden: Units of a hidden layer.
+        training: Images to train on; the others of the training set validate.
+        seeds: The reported seeds.
+        rounds: Rounds of the measurement of time.
+    """
+
+    settings: Sequence[Setting] = (
+        Setting("batch-128", "batches of 128", batch_size=128, updates=4300, window=86, validate_every=430),
+        Setting("batch-4", "batches of 4", batch_size=4, updates=6000, window=200, validate_every=1000),
+    )
+    hidden: int = HIDDEN
+    training: int = TRAINING
+    seeds: Sequence[int] = SEEDS
+    rounds: int = ROUNDS
+
+
+def reproduce(data: str, so_far: bool, scale: Scale | None = None, root: Path = ROOT) -> None:
+    """Trains every row, measures, and writes the report.
+
+    Args:
+        data: The folder of the four MNIST files; an empty string downloads them.
+        so_far: Report on the trials that are done; train and measure nothing.
+        scale: How large the experiment is; `None` for the size of the kept report.
+        root: The folder of logs and report.
+
+    Raises:
+        UserError: The data is not there, or nothing is done yet.
+    """
+    scale, book, found = scale or Scale(), Book("mnist", root), read_rows(rows)
+    grid = grid_trials(found, scale.settings, STEP_SIZE)
+    if not so_far:
+        _make(book, found, grid, read_mnist(data, scale.training), scale)
+    logs = book.read_all(grid)
+    logs |= book.read_all(seed_trials(best_step_sizes(logs, "nll"), scale.seeds))
+    if not logs:
+        raise UserError("no training on MNIST is done yet")
+    write_report(book.report, TITLE, [], {"task": "mnist"}, sections(logs, book.read_file("times")))
+    print(f"wrote {book.report / 'report.html'}")
+
+
+def _make(book: Book, found: list[Row], grid: list[Trial], mnist: Mnist, scale: Scale) -> None:
+    """Trains and times what is not done yet."""
+
+    def make(trial: Trial, folder: Path) -> Mapping[str, Any]:
+        return train(trial, mnist, folder, scale.hidden)
+
+    with exclusive(book.work):
+        step_sizes = best_step_sizes(book.make_all(grid, make), "nll")
+        book.make_all(seed_trials(step_sizes, scale.seeds), make)
+        if not book.read_file("times"):
+            batches = {each.name: tuple(part[: each.batch_size] for part in mnist.train) for each in scale.settings}
+            book.write(
+                "times", time_updates(found, batches, lambda row: _build(row, mnist, scale.hidden), scale.rounds)
+            )
+
+
+def _build(row: Row, mnist: Mnist, hidden: int, step_size: float = STEP_SIZE, seed: int = 1) -> keras.Model:
+    return build_model(row, step_size, seed, hidden, pixels=mnist.train.images.shape[-1])
+
+
+def train(trial: Trial, mnist: Mnist, folder: Path, hidden: int = HIDDEN) -> dict[str, Any]:
+    """Trains one network and returns its log.
+
+    Args:
+        trial: The training.
+        mnist: The data.
+        folder: Holds the checkpoint of an interrupted training.
+        hidden: Units of a hidden layer.
+    """
+
+    def build() -> keras.Model:
+        return _build(trial.row, mnist, hidden, trial.step_size, trial.seed)
+
+    def examples(start: int, count: int):
+        chosen = order(trial.seed, start, count, len(mnist.train.classes))
+        return mnist.train.images[chosen], mnist.train.classes[chosen]
+
+    shares = {"first": mean_share(build(), SUMS, mnist.valid.images)}
+    log = fit(build, examples, trial.setting, lambda model: _validate(model, mnist), folder)
+    model = log.pop("model")
+    shares["last"] = mean_share(model, SUMS, mnist.valid.images)
+    return {**log, "gains": gain_rms(model), "mean_share": shares}
+
+
+def _validate(model: keras.Model, mnist: Mnist) -> dict[str, float]:
+    """Returns loss in nats and error of validation and test images."""
+    found = {}
+    for prefix, part in (("", mnist.valid), ("test_", mnist.test)):
+        loss, accuracy = model.evaluate(part.images, part.classes, batch_size=1000, verbose=0)
+        found |= {f"{prefix}nll": loss, f"{prefix}error": 1 - accuracy}
+    return found

@@ -1,0 +1,1 @@
+"""Trainings of Keras models, by kind of normalization and seed: what all tasks but translation share."""

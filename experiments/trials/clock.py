@@ -1,0 +1,51 @@
+"""Times the updates of every row in turn, compiled by XLA and as plain operations."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+
+from benchmarks.interleaved import seconds_of
+
+from .book import provenance
+from .trial import Row
+
+ROUNDS = 30
+AGAIN = "layernorm, again"  # the noise: a second model of the row that the others are compared with
+
+
+def time_updates(
+    rows: Sequence[Row],
+    batches: Mapping[str, tuple[Any, Any]],
+    build: Callable[[Row], keras.Model],
+    rounds: int = ROUNDS,
+) -> dict[str, Any]:
+    """Returns the seconds of an update of every row; nothing else should run meanwhile.
+
+    Args:
+        rows: The rows. `layernorm` is timed twice.
+        batches: Inputs and targets of a batch, by setting.
+        build: Builds and compiles the model of a row.
+        rounds: How often each model makes an update.
+
+    Returns:
+        `seconds`, by setting, then by `XLA` or `plain`, then by row: the seconds of each round. Round i of all rows is
+        interleaved.
+    """
+    named = {row.name: row for row in rows}
+    if "layernorm" in named:
+        named[AGAIN] = named["layernorm"]
+    seconds: dict[str, dict[str, Any]] = {}
+    for setting, batch in batches.items():
+        for mode, compiled in (("XLA", True), ("plain", False)):
+            calls = {name: _update(build(row), compiled, batch) for name, row in named.items()}
+            seconds.setdefault(setting, {})[mode] = seconds_of(calls, rounds)
+            keras.backend.clear_session()
+    return {"seconds": seconds, **provenance()}
+
+
+def _update(model: keras.Model, compiled: bool, batch: tuple[Any, Any]) -> Callable[[], object]:
+    """Returns a function that makes one update of a model."""
+    model.compile(optimizer=model.optimizer, loss=model.loss, jit_compile=compiled)
+    tensors = [keras.ops.convert_to_tensor(each) for each in batch]
+    return lambda: model.train_on_batch(*tensors)

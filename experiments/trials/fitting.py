@@ -1,0 +1,94 @@
+"""Trains a Keras model, and continues an interrupted training."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from nmt.storage.files import atomic_write
+
+from .trial import Setting
+
+
+def fit(
+    build: Callable[[], keras.Model],
+    examples: Callable[[int, int], tuple[Any, Any]],
+    setting: Setting,
+    validate: Callable[[keras.Model], Mapping[str, float]],
+    folder: Path,
+) -> dict[str, Any]:
+    """Trains a compiled model, window by window of updates, and validates it.
+
+    A training that was interrupted continues from its last validation, and gives what it would have given.
+
+    Args:
+        build: Builds and compiles the model.
+        examples: Returns inputs and targets of examples, given the number of the first one and how many.
+        setting: The batch size, and how many updates.
+        validate: Returns the values of a validation.
+        folder: Holds the checkpoint of an interrupted training.
+
+    Returns:
+        `train`, the `update` and the mean `loss` of each window; `validations`, with `update` and the values of
+        `validate`; `seconds` of the updates; and `model`, the trained model.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    model, done = _restore(folder) or (build(), {"train": [], "validations": [], "seconds": 0.0})
+    start = done["train"][-1]["update"] if done["train"] else 0
+    for update in range(start, setting.updates, setting.window):
+        count = min(setting.window, setting.updates - update)
+        inputs, targets = examples(update * setting.batch_size, count * setting.batch_size)
+        begin = time.perf_counter()
+        history = model.fit(inputs, targets, batch_size=setting.batch_size, shuffle=False, verbose=0)
+        done["seconds"] += time.perf_counter() - begin
+        done["train"].append({"update": update + count, "loss": history.history["loss"][0]})
+        if (update + count) % setting.validate_every == 0 or update + count == setting.updates:
+            done["validations"].append({"update": update + count, **validate(model)})
+            _save(model, done, folder)
+    return {**done, "model": model}
+
+
+def order(seed: int, start: int, count: int, size: int) -> np.ndarray:
+    """Returns the indices of the examples from number `start` on; every epoch is a permutation of its own.
+
+    >>> sorted(order(1, 0, 4, 4).tolist())
+    [0, 1, 2, 3]
+    >>> order(1, 6, 2, 4).tolist() == order(1, 4, 4, 4).tolist()[2:]
+    True
+    """
+    epochs = range(start // size, (start + count - 1) // size + 1)
+    shuffled = np.concatenate([np.random.default_rng([seed, epoch]).permutation(size) for epoch in epochs])
+    return shuffled[start - epochs.start * size :][:count]
+
+
+def _save(model: keras.Model, done: dict[str, Any], folder: Path) -> None:
+    """Saves a checkpoint and removes older ones. It counts once its JSON file is there, which is written last."""
+    name = f"{done['train'][-1]['update']:09d}"
+    model.save(folder / f"{name}.keras")
+    with atomic_write(folder / f"{name}.json") as file:
+        json.dump({"done": done, "seeds": [variable.numpy().tolist() for variable in _seeds(model)]}, file)
+    for path in folder.iterdir():
+        if path.stem < name:
+            path.unlink()
+
+
+def _restore(folder: Path) -> tuple[keras.Model, dict[str, Any]] | None:
+    """Returns model and progress of the last checkpoint, or `None` without any."""
+    saved = sorted(folder.glob("*.json"))
+    if not saved:
+        return None
+    found = json.loads(saved[-1].read_text(encoding="utf-8"))
+    model = keras.saving.load_model(saved[-1].with_suffix(".keras"))
+    for variable, value in zip(_seeds(model), found["seeds"], strict=True):
+        variable.assign(value)
+    return model, found["done"]
+
+
+def _seeds(model: keras.Model) -> list[keras.Variable]:
+    """Returns the states of the random generators, of dropout for example, which a .keras file lacks."""
+    weights = {id(weight) for weight in model.weights}
+    return [variable for variable in model.variables if id(variable) not in weights]

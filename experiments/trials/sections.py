@@ -1,0 +1,193 @@
+"""The sections that the reports of all Keras tasks have: step sizes, the mean's share, and speed."""
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..reporting.intervals import Interval, median_interval
+from ..reporting.section import Section
+from ..reporting.styles import Style, styles
+from .trial import GRID_SEED, Row, Setting, Trial
+
+Logs = Mapping[Trial, Mapping[str, Any]]
+
+
+def styles_of(rows: Sequence[Row]) -> dict[Row, Style]:
+    """Returns the style of each row: that of its kind for the paper's rows, another one for added rows."""
+    found = styles({row.name: row.name if row.paper else None for row in rows})
+    return {row: found[row.name] for row in rows}
+
+
+def by_row(logs: Logs, setting: Setting) -> dict[Row, dict[int, Mapping[str, Any]]]:
+    """Returns the logs of the reported seeds in a setting, by row and seed."""
+    found: dict[Row, dict[int, Mapping[str, Any]]] = {}
+    for trial, log in logs.items():
+        if trial.setting == setting and trial.seed != GRID_SEED:
+            found.setdefault(trial.row, {})[trial.seed] = log
+    return found
+
+
+def settings_of(logs: Logs) -> list[Setting]:
+    """Returns the settings that some trial is done in."""
+    return list(dict.fromkeys(trial.setting for trial in logs))
+
+
+def step_size_section(logs: Logs, metric: str, label: str) -> Section | None:
+    """Returns the section of the grid of step sizes, or `None` without any.
+
+    Args:
+        logs: The logs so far.
+        metric: Key of a validation; the lowest value is the best.
+        label: The metric in words.
+    """
+    grid = {trial: min(each[metric] for each in log["validations"]) for trial, log in logs.items() if not trial.seed}
+    if not grid:
+        return None
+    sizes = sorted({trial.step_size for trial in grid})
+    lines = list(dict.fromkeys((trial.setting, trial.row) for trial in grid))
+    found = {(trial.setting, trial.row, trial.step_size): value for trial, value in grid.items()}
+    rows = [
+        [f"{row.label}, {setting.label}", *(_cell(found.get((setting, row, size))) for size in sizes)]
+        for setting, row in lines
+    ]
+    return Section(
+        name="step_sizes",
+        title="Step sizes",
+        text=[
+            f"Best {label} by the step size of Adam, with a seed that is not reported elsewhere. The reported seeds of "
+            "a row have its best step size."
+        ],
+        columns=["", *(f"{size:.2g}" for size in sizes)],
+        rows=rows,
+        data=[{"trial": trial.name, metric: value} for trial, value in grid.items()],
+        plot=lambda figure: _plot_step_sizes(figure, found, lines, sizes, label),
+    )
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _plot_step_sizes(figure: Figure, found: dict, lines: list, sizes: list[float], label: str) -> None:
+    settings = list(dict.fromkeys(setting for setting, _ in lines))
+    figure.set(size_inches=(4.75 * len(settings), 4.2), layout_engine="constrained")
+    for axes, setting in zip(figure.subplots(1, len(settings), squeeze=False)[0], settings, strict=True):
+        rows = [row for each, row in lines if each == setting]
+        for row, style in styles_of(rows).items():
+            known = [size for size in sizes if (setting, row, size) in found]
+            axes.plot(known, [found[setting, row, size] for size in known], label=row.label, **style.line())
+        axes.set(xscale="log", xlabel="step size of Adam", ylabel=f"best {label}", title=setting.label)
+        axes.set_xticks(sizes, [f"{size:.2g}" for size in sizes])
+        axes.minorticks_off()
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+
+
+def share_section(logs: Logs) -> Section | None:
+    """Returns the section of the mean's share of each norm's input, or `None` without any."""
+    shares = {
+        (setting, row): [log["mean_share"] for log in done.values()]
+        for setting in settings_of(logs)
+        for row, done in by_row(logs, setting).items()
+    }
+    if not shares:
+        return None
+    layers = list(next(iter(shares.values()))[0]["first"])
+    cells = [
+        [
+            f"{row.label}, {setting.label}",
+            *(_share(found, when, layer) for layer in layers for when in ("first", "last")),
+        ]
+        for (setting, row), found in shares.items()
+    ]
+    return Section(
+        name="mean_share",
+        title="The share of the mean",
+        text=[
+            "E[mean(a)²] / E[mean(a²)] of the input a of each norm, mean and mean square over the units: the part of "
+            "the mean square that LayerNorm's centring removes. Before training and after it, over validation data, "
+            "the mean over the seeds and, in brackets, their range."
+        ],
+        columns=["", *(f"{layer}, {when}" for layer in layers for when in ("before", "after"))],
+        rows=cells,
+        data=[{"row": row.name, "setting": setting.name, "shares": found} for (setting, row), found in shares.items()],
+        plot=lambda figure: _plot_shares(figure, shares, layers),
+    )
+
+
+def _share(found: Sequence[Mapping[str, Any]], when: str, layer: str) -> str:
+    values = [each[when][layer] for each in found]
+    return f"{mean(values):.2%} [{min(values):.2%}, {max(values):.2%}]"
+
+
+def _plot_shares(figure: Figure, shares: Mapping[tuple[Setting, Row], Any], layers: Sequence[str]) -> None:
+    settings = list(dict.fromkeys(setting for setting, _ in shares))
+    figure.set(size_inches=(4.75 * len(settings), 4.2), layout_engine="constrained")
+    all_axes = figure.subplots(1, len(settings), squeeze=False, sharey=True)[0]
+    for axes, setting in zip(all_axes, settings, strict=True):
+        rows = [row for each, row in shares if each == setting]
+        for number, (row, style) in enumerate(styles_of(rows).items()):
+            shift = 0.12 * (number - (len(rows) - 1) / 2)
+            for at, layer in enumerate(layers):
+                values = [each["last"][layer] for each in shares[setting, row]]
+                label = {"label": row.label} if not at else {}
+                axes.plot([at + shift] * len(values), values, style.marker, color=style.color, alpha=0.7, **label)
+        axes.set_xticks(range(len(layers)), layers)
+        axes.set(yscale="log", ylabel="share after training, each seed", title=setting.label)
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+
+
+def speed_section(times: Mapping[str, Any] | None, rows: Sequence[Row], settings: Sequence[Setting]) -> Section | None:
+    """Returns the section of the seconds of an update, or `None` without any.
+
+    Args:
+        times: What `clock.time_updates` returned.
+        rows: The rows; `layernorm` is the one that the others are compared with.
+        settings: The settings.
+    """
+    if not times:
+        return None
+    labels = {row.name: row.label for row in rows}
+    panels = {
+        f"{setting.label}, {mode}": _ratios(times["seconds"][setting.name][mode])
+        for setting in settings
+        for mode in times["seconds"].get(setting.name, {})
+    }
+    names = list(next(iter(panels.values())))
+    return Section(
+        name="speed",
+        title="Seconds of an update over LayerNorm's",
+        text=[
+            "The median ratio of an update's time to LayerNorm's over interleaved rounds, with its 95% bootstrap "
+            f"interval, on {times['cores']} processor cores, commit {times['commit']}; compiled by XLA, and as plain "
+            "operations of a graph. `layernorm, again` is a second model of LayerNorm: its distance from 1 is noise."
+        ],
+        columns=["", *panels],
+        rows=[[labels.get(name, name), *(_ratio(found[name]) for found in panels.values())] for name in names],
+        data=times,
+        plot=lambda figure: _plot_speed(figure, panels, [labels.get(name, name) for name in names]),
+    )
+
+
+def _ratios(seconds: Mapping[str, Sequence[float]]) -> dict[str, Interval]:
+    return {name: median_interval(np.divide(taken, seconds["layernorm"])) for name, taken in seconds.items()}
+
+
+def _ratio(found: Interval) -> str:
+    return f"{found.middle:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _plot_speed(figure: Figure, panels: Mapping[str, Mapping[str, Interval]], labels: Sequence[str]) -> None:
+    figure.set(size_inches=(9.5, 1.6 + 0.45 * len(labels)), layout_engine="constrained")
+    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (title, ratios) in zip(all_axes, panels.items(), strict=True):
+        axes.axvline(1, color="black", linewidth=0.6)
+        for at, found in enumerate(ratios.values()):
+            errors = [[found.middle - found.low], [found.high - found.middle]]
+            axes.errorbar(found.middle, at, xerr=errors, fmt="o", color="black", capsize=3)
+        axes.set_yticks(range(len(labels)), labels)
+        axes.set_ylim(len(labels) - 0.5, -0.5)
+        axes.set_title(title.replace(", ", ",\n"), fontsize=10)
+    figure.supxlabel("time of an update over LayerNorm's", fontsize=10)

@@ -1,0 +1,117 @@
+"""A row is one kind of normalization in a task; a trial is one training of a row."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from nmt.errors import UserError
+
+if TYPE_CHECKING:
+    import keras
+
+GRID = (1 / 3, 1.0, 3.0)  # times the step size that a task has by default
+GRID_SEED = 0  # tries step sizes, and is not reported with the others
+SEEDS = (1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a task's tables, trained once for each seed.
+
+    Args:
+        name: Name of its trials and their logs.
+        label: Its name in the report.
+        norm: Builds the normalization from a layer name; `None` for none.
+        paper: Whether the row is one of the paper's; its name is then a key of `reporting.styles.KINDS`.
+        options: Options of the task's model that differ for this row.
+    """
+
+    name: str
+    label: str
+    norm: "Callable[[str], keras.layers.Layer] | None"
+    paper: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to train all rows of a task.
+
+    Args:
+        name: Part of the names of its trials.
+        label: Its name in the report.
+        batch_size: Examples in a batch.
+        updates: Updates of a training.
+        window: Updates over which a training loss is averaged.
+        validate_every: Updates between two validations, a multiple of `window`.
+    """
+
+    name: str
+    label: str
+    batch_size: int
+    updates: int
+    window: int
+    validate_every: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training."""
+
+    row: Row
+    setting: Setting
+    seed: int
+    step_size: float
+
+    @property
+    def name(self) -> str:
+        """Name of its log."""
+        last = f"step-{self.step_size:.2g}" if self.seed == GRID_SEED else str(self.seed)
+        return f"{self.row.name}-{self.setting.name}-{last}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Values that a log must share with this trial to be its log."""
+        setting = {name: getattr(self.setting, name) for name in ("batch_size", "updates", "window", "validate_every")}
+        row = {"row": self.row.name, **self.row.options}
+        return {**row, **setting, "seed": self.seed, "step_size": self.step_size}
+
+
+def read_rows(package: ModuleType, first: str = "kinds") -> list:
+    """Returns the `ROWS` of every module in a package, those of the module `first` before the others.
+
+    Raises:
+        UserError: Two rows have the same name.
+    """
+    files = sorted((module.name for module in pkgutil.iter_modules(package.__path__)), key=lambda name: name != first)
+    found = [row for name in files for row in importlib.import_module(f"{package.__name__}.{name}").ROWS]
+    names = [row.name for row in found]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise UserError(f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own")
+    return found
+
+
+def grid_trials(rows: Iterable[Row], settings: Iterable[Setting], step_size: float) -> list[Trial]:
+    """Returns the trials of every row and setting with every step size of the grid."""
+    rows = list(rows)
+    return [
+        Trial(row, setting, GRID_SEED, factor * step_size) for setting in settings for factor in GRID for row in rows
+    ]
+
+
+def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dict[tuple[Row, Setting], float]:
+    """Returns the step size with the lowest best validation, of each row and setting whose whole grid is done."""
+    found: dict[tuple[Row, Setting], dict[float, float]] = {}
+    for trial, log in logs.items():
+        if trial.seed == GRID_SEED:
+            best = min(each[metric] for each in log["validations"])
+            found.setdefault((trial.row, trial.setting), {})[trial.step_size] = best
+    return {key: min(each, key=each.get) for key, each in found.items() if len(each) == len(GRID)}
+
+
+def seed_trials(step_sizes: Mapping[tuple[Row, Setting], float], seeds: Sequence[int] = SEEDS) -> list[Trial]:
+    """Returns the reported trials, every row and setting with one seed before the next seed."""
+    return [Trial(*key, seed, step_size) for seed in seeds for key, step_size in step_sizes.items()]

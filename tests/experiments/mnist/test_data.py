@@ -1,0 +1,40 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from experiments.mnist.data import read_mnist
+from nmt.errors import UserError
+
+
+@pytest.fixture
+def mnist(folder):
+    return read_mnist(str(folder), training=60)
+
+
+def test_parts_have_their_sizes_and_pixels_lie_between_0_and_1(mnist):
+    assert [part.images.shape for part in mnist] == [(60, 16), (20, 16), (20, 16)]
+    assert [len(part.classes) for part in mnist] == [60, 20, 20]
+    assert mnist.train.images.dtype == np.float32
+    assert mnist.train.images.min() >= 0
+    assert mnist.train.images.max() == 1
+
+
+def test_images_and_classes_belong_together(mnist):
+    for part in mnist:
+        np.testing.assert_array_equal(part.images.argmax(1), part.classes)
+
+
+def test_missing_files_are_named(folder):
+    (folder / "t10k-images-idx3-ubyte.gz").unlink()
+    with pytest.raises(UserError, match=r"lacks t10k-images-idx3-ubyte, as they are or with \.gz; put them there"):
+        read_mnist(str(folder))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"<html>", gzip.compress(b"\0\0\x08\x01\0\0\0\x09abc"), gzip.compress(b"\0\0\x0d\x01\0\0\0\0")]
+)
+def test_a_file_of_something_else_is_refused(folder, content):
+    (folder / "train-images-idx3-ubyte.gz").write_bytes(content)
+    with pytest.raises(UserError, match=r"images-idx3-ubyte\.gz is not an IDX file of bytes: .*; download it again"):
+        read_mnist(str(folder))

@@ -1,0 +1,63 @@
+import keras
+import numpy as np
+import pytest
+
+from experiments.mnist import rows
+from experiments.mnist.batch_normalization import UnbiasedBatchNormalization
+from experiments.mnist.model import SUMS, build_model
+from experiments.trials.trial import read_rows
+
+ROWS = {row.name: row for row in read_rows(rows)}
+
+
+def small(row, seed=1):
+    return build_model(row, 1e-3, seed, hidden=6, pixels=16)
+
+
+def test_the_kinds_of_both_papers_are_there():
+    assert ROWS.keys() >= {"none", "layernorm", "rmsnorm", "prmsnorm", "batchnorm"}
+    assert len({row.norm("norm").epsilon for row in ROWS.values() if row.norm}) == 1
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
+def test_the_first_weights_depend_on_the_seed_alone(row):
+    kernels = [small(row, seed).get_layer(name).kernel.numpy() for seed in (1, 1, 2) for name in (*SUMS, "logits")]
+    expected = [small(ROWS["none"], 1).get_layer(name).kernel.numpy() for name in (*SUMS, "logits")]
+    for kernel, same, other, reference in zip(kernels[:3], kernels[3:6], kernels[6:], expected, strict=True):
+        np.testing.assert_array_equal(kernel, same)
+        np.testing.assert_array_equal(kernel, reference)
+        assert np.abs(kernel - other).max() > 0
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
+def test_a_hidden_layer_is_the_norm_of_the_product_and_a_relu(row):
+    model = small(row)
+    images = np.random.default_rng(0).random((5, 16)).astype(np.float32)
+    hidden = images
+    for name in SUMS:
+        hidden = hidden @ model.get_layer(name).kernel.numpy()
+        if row.norm:
+            hidden = np.asarray(model.get_layer(f"{name}_norm")(hidden))
+        hidden = np.maximum(hidden, 0)
+    logits = hidden @ model.get_layer("logits").kernel.numpy()
+    if row.name == "batchnorm":
+        logits = np.asarray(model.get_layer("logits_norm")(logits))
+    np.testing.assert_allclose(model(images), logits, rtol=1e-4, atol=1e-5)
+
+
+def test_batch_normalization_has_the_unbiased_variance():
+    layer = UnbiasedBatchNormalization(epsilon=1e-6, momentum=0.5)
+    x = np.random.default_rng(0).normal(2.0, 3.0, (4, 5)).astype(np.float32)
+    y = layer(x, training=True)
+    variance = x.var(0, ddof=1)
+    np.testing.assert_allclose(y, (x - x.mean(0)) / np.sqrt(variance + 1e-6), rtol=1e-4, atol=1e-5)
+    moving_mean, moving_variance = x.mean(0) / 2, (1 + variance) / 2
+    np.testing.assert_allclose(layer(x), (x - moving_mean) / np.sqrt(moving_variance + 1e-6), rtol=1e-4, atol=1e-5)
+
+
+def test_batch_normalization_is_saved_and_loaded(tmp_path):
+    model = small(ROWS["batchnorm"])
+    x = np.random.default_rng(0).random((4, 16)).astype(np.float32)
+    model.fit(x, np.arange(4), verbose=0)
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_allclose(keras.saving.load_model(tmp_path / "model.keras")(x), model(x), rtol=1e-5, atol=1e-6)

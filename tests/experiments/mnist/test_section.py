@@ -1,0 +1,72 @@
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("scipy")
+
+from matplotlib.figure import Figure
+
+from experiments.mnist.section import sections
+from experiments.trials.trial import Row, Setting, Trial
+
+SETTING = Setting("batch-4", "batches of 4", batch_size=4, updates=20, window=10, validate_every=10)
+LABELS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
+
+
+def log(loss):
+    """Losses of two windows around a mean; the first validation is the better one."""
+    validations = [
+        {"update": 10, "nll": 0.5, "error": 0.1, "test_error": 0.03},
+        {"update": 20, "nll": 0.75, "error": 0.1, "test_error": 0.04},
+    ]
+    train = [{"update": 10, "loss": loss + 0.1}, {"update": 20, "loss": loss - 0.1}]
+    shares = {when: {"hidden_1": 0.5} for when in ("first", "last")}
+    return {"train": train, "validations": validations, "mean_share": shares, "options": {"step_size": 0.001}}
+
+
+def made(**losses):
+    rows = {name: Row(name, LABELS[name], None, paper=True) for name in losses}
+    logs = {
+        Trial(rows[name], SETTING, seed, 0.001): log(loss)
+        for name, found in losses.items()
+        for seed, loss in enumerate(found, 1)
+    }
+    return sections(logs, None)[0]
+
+
+def test_a_row_has_mean_and_last_loss_and_the_error_of_the_best_validation():
+    (cells,) = made(rmsnorm=[1.0, 2.0]).rows
+    assert cells == [
+        "RMSNorm, batches of 4",
+        "2",
+        "0.001",
+        "1.5000 (sd 0.7071)",
+        "1.4000 (sd 0.7071)",
+        "0.5000 (sd 0.0000)",
+        "3.00 (sd 0.00) %",
+        "4.00 (sd 0.00) %",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layernorm", "said"),
+    [
+        ([1.0, 2.0, 4.0], "RMSNorm against LayerNorm +0.0 [+0.0, +0.0]% (equal, as the 90% interval lies within ±1%)"),
+        ([2.0, 4.0, 8.0], "RMSNorm against LayerNorm -50.0 [-50.0, -50.0]% (lower)"),
+        ([0.5, 2.0, 8.0], "% (no difference shown)"),
+    ],
+)
+def test_rmsnorm_is_compared_with_layernorm_over_the_seeds(layernorm, said):
+    assert said in made(rmsnorm=[1.0, 2.0, 4.0], layernorm=layernorm).text[1]
+
+
+def test_one_seed_is_not_compared():
+    assert made(rmsnorm=[1.0], none=[2.0]).text[1] == "With batches of 4 there are too few seeds to compare."
+
+
+def test_the_picture_has_loss_and_error_with_the_range_of_the_seeds():
+    figure = Figure()
+    made(rmsnorm=[1.0, 2.0]).plot(figure)
+    losses, errors = figure.axes
+    assert list(losses.lines[0].get_ydata()) == pytest.approx([1.6, 1.4])
+    assert sorted({round(y, 6) for _, y in losses.collections[0].get_paths()[0].vertices}) == [0.9, 1.1, 1.9, 2.1]
+    assert list(errors.lines[0].get_ydata()) == pytest.approx([3, 4])

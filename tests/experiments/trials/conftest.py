@@ -1,0 +1,45 @@
+"""A small task: a network that learns the sign of a sum."""
+
+import keras
+import numpy as np
+import pytest
+
+from experiments.trials.book import Book
+from experiments.trials.trial import Row, Setting, Trial
+from rmsnorm_tf import RMSNormalization
+
+SETTING = Setting("small", "small batches", batch_size=4, updates=10, window=2, validate_every=4)
+ROWS = [
+    Row("layernorm", "LayerNorm", lambda name: keras.layers.LayerNormalization(name=name), paper=True),
+    Row("rmsnorm", "RMSNorm", lambda name: RMSNormalization(name=name), paper=True),
+]
+
+
+def build(row=ROWS[1], seed=1):
+    keras.utils.set_random_seed(seed)
+    inputs = keras.Input((3,))
+    sums = keras.layers.Dense(8, name="sums")(inputs)
+    hidden = keras.layers.Dropout(0.25)(keras.layers.ReLU()(row.norm("norm")(sums)))
+    model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
+    loss = keras.losses.BinaryCrossentropy(from_logits=True)
+    model.compile(optimizer=keras.optimizers.Adam(0.01), loss=loss, jit_compile=False)
+    return model
+
+
+def examples(start, count):
+    inputs = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)[start : start + count]
+    return inputs, (inputs.sum(1, keepdims=True) > 0).astype(np.float32)
+
+
+def validate(model):
+    return {"nll": float(model.evaluate(*examples(60, 40), verbose=0))}
+
+
+@pytest.fixture
+def trial():
+    return Trial(ROWS[1], SETTING, seed=1, step_size=0.01)
+
+
+@pytest.fixture
+def book(tmp_path):
+    return Book("small", tmp_path)

@@ -1,0 +1,55 @@
+from dataclasses import replace
+
+import pytest
+
+from experiments.trials.trial import Row
+from nmt.errors import UserError
+from tests.experiments.trials.conftest import SETTING
+
+
+def test_a_log_has_options_values_and_provenance(book, trial):
+    assert book.read(trial) is None
+    book.keep(trial, {"seconds": 1.5})
+    log = book.read(trial)
+    assert log["seconds"] == 1.5
+    assert (log["options"]["row"], log["options"]["seed"], log["options"]["batch_size"]) == ("rmsnorm", 1, 4)
+    assert log.keys() == {"options", "seconds", "commit", "versions", "cores"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"setting": replace(SETTING, updates=20)}, "updates was 10 and is now 20"),
+        ({"row": Row("rmsnorm", "RMSNorm", None, options={"wide": True})}, "wide was None and is now True"),
+    ],
+)
+def test_a_log_with_other_options_is_refused(book, trial, changed, said):
+    book.keep(trial, {})
+    with pytest.raises(UserError, match=f"rmsnorm-small-1: {said}; move .*small away, or restore the options"):
+        book.read(replace(trial, **changed))
+
+
+def test_trials_are_made_once(book, trial):
+    trials, made = [trial, replace(trial, seed=2)], []
+
+    def make(trial, folder):
+        made.append(trial.name)
+        folder.mkdir(parents=True)
+        return {"seed": trial.seed}
+
+    for _ in range(2):
+        logs = book.make_all(trials, make)
+        assert [log["seed"] for log in logs.values()] == [1, 2]
+    assert made == ["rmsnorm-small-1", "rmsnorm-small-2"]
+    assert not any(book.folder(trial).exists() for trial in trials)
+
+
+def test_an_interrupted_trial_leaves_no_log_and_keeps_its_folder(book, trial):
+    def make(trial, folder):
+        folder.mkdir(parents=True)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        book.make_all([trial], make)
+    assert book.read_all([trial]) == {}
+    assert book.folder(trial).exists()

@@ -1,0 +1,14 @@
+import numpy as np
+
+from experiments.trials.clock import AGAIN, time_updates
+from tests.experiments.trials.conftest import ROWS, build, examples
+
+
+def test_every_row_is_timed_in_both_ways_and_layernorm_twice():
+    found = time_updates(ROWS, {"small": examples(0, 4)}, build, rounds=2)
+    assert found["seconds"].keys() == {"small"}
+    for seconds in found["seconds"]["small"].values():
+        assert list(seconds) == ["layernorm", "rmsnorm", AGAIN]
+        assert np.all(np.array(list(seconds.values())) > 0)
+        assert all(len(each) == 2 for each in seconds.values())
+    assert list(found["seconds"]["small"]) == ["XLA", "plain"]

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from experiments.trials.fitting import fit, order
+from tests.experiments.trials.conftest import SETTING, build, examples, validate
+
+
+class Interruption(Exception):
+    pass
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return fit(build, examples, SETTING, validate, tmp_path_factory.mktemp("whole"))
+
+
+def test_losses_and_validations_are_those_of_the_setting(whole):
+    assert [each["update"] for each in whole["train"]] == [2, 4, 6, 8, 10]
+    assert [each["update"] for each in whole["validations"]] == [4, 8, 10]
+    assert whole["train"][-1]["loss"] < whole["train"][0]["loss"]
+    assert whole["seconds"] > 0
+
+
+@pytest.mark.parametrize("after", [1, 3, 4])
+def test_a_training_that_is_interrupted_ends_as_if_it_was_not(whole, after, tmp_path):
+    """With dropout: its random numbers continue too."""
+    windows = iter(range(100))
+
+    def interrupted(start, count):
+        if next(windows) == after:
+            raise Interruption
+        return examples(start, count)
+
+    with pytest.raises(Interruption):
+        fit(build, interrupted, SETTING, validate, tmp_path)
+    continued = fit(build, examples, SETTING, validate, tmp_path)
+    for part in ("train", "validations"):
+        for one, other in zip(continued[part], whole[part], strict=True):
+            assert one == pytest.approx(other, rel=1e-6)
+    for one, other in zip(continued["model"].get_weights(), whole["model"].get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+
+
+def test_only_the_last_checkpoint_stays(tmp_path):
+    fit(build, examples, SETTING, validate, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["000000010.json", "000000010.keras"]
+
+
+def test_every_epoch_has_all_examples_in_an_order_of_its_own():
+    epochs = order(1, 0, 30, 10).reshape(3, 10)
+    assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+    assert list(order(1, 7, 16, 10)) == list(epochs.flatten()[7:23])
+    assert list(order(2, 0, 10, 10)) != list(epochs[0])

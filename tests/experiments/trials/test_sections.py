@@ -1,0 +1,66 @@
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("scipy")
+
+from matplotlib.figure import Figure
+
+from experiments.trials.clock import AGAIN
+from experiments.trials.sections import by_row, share_section, speed_section, step_size_section, styles_of
+from experiments.trials.trial import GRID_SEED, Row, Trial
+from tests.experiments.trials.conftest import ROWS, SETTING
+
+
+def log(*losses, share=0.25):
+    shares = {when: {"hidden": share} for when in ("first", "last")}
+    return {"validations": [{"nll": loss} for loss in losses], "mean_share": shares}
+
+
+@pytest.fixture
+def logs():
+    grid = {Trial(ROWS[0], SETTING, GRID_SEED, size): log(0.9, size) for size in (0.1, 0.3)}
+    return grid | {Trial(ROWS[0], SETTING, seed, 0.1): log(0.5, share=seed / 4) for seed in (1, 3)}
+
+
+def axes_of(section):
+    figure = Figure()
+    section.plot(figure)
+    return figure.axes
+
+
+def test_the_grid_has_the_best_validation_of_every_step_size(logs):
+    made = step_size_section(logs, "nll", "loss")
+    assert made.columns == ["", "0.1", "0.3"]
+    assert made.rows == [["LayerNorm, small batches", "0.1000", "0.3000"]]
+    (line,) = axes_of(made)[0].lines
+    assert list(line.get_ydata()) == [0.1, 0.3]
+    assert step_size_section({}, "nll", "loss") is None
+
+
+def test_the_seed_of_the_grid_is_not_among_the_reported(logs):
+    assert list(by_row(logs, SETTING)[ROWS[0]]) == [1, 3]
+
+
+def test_the_share_has_mean_and_range_of_the_seeds(logs):
+    made = share_section(logs)
+    assert made.columns == ["", "hidden, before", "hidden, after"]
+    assert made.rows == [["LayerNorm, small batches", *["50.00% [25.00%, 75.00%]"] * 2]]
+    assert list(axes_of(made)[0].lines[0].get_ydata()) == [0.25, 0.75]
+    assert share_section({}) is None
+
+
+def test_speed_is_over_layernorms_round_by_round():
+    seconds = {"layernorm": [1.0, 2.0, 4.0], "rmsnorm": [0.5, 1.0, 2.0], AGAIN: [1.0, 2.0, 4.0]}
+    times = {"seconds": {"small": {"XLA": seconds, "plain": seconds}}, "cores": 2, "commit": "0123"}
+    made = speed_section(times, ROWS, [SETTING])
+    assert made.columns == ["", "small batches, XLA", "small batches, plain"]
+    assert made.rows[1] == ["RMSNorm", "0.50 [0.50, 0.50]", "0.50 [0.50, 0.50]"]
+    assert made.rows[2][0] == AGAIN
+    assert len(axes_of(made)) == 2
+    assert speed_section(None, ROWS, [SETTING]) is None
+
+
+def test_an_added_row_has_a_style_of_its_own():
+    mine = Row("mine", "Mine", None)
+    found = styles_of([*ROWS, mine])
+    assert len({style.color for style in found.values()}) == 3

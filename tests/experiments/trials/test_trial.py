@@ -1,0 +1,74 @@
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from experiments.trials.trial import (
+    GRID,
+    SEEDS,
+    Row,
+    Trial,
+    best_step_sizes,
+    grid_trials,
+    read_rows,
+    seed_trials,
+)
+from nmt.errors import UserError
+from tests.experiments.trials.conftest import ROWS, SETTING
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """A package of rows with the files `a` and `kinds`."""
+    found = ModuleType("package_of_rows")
+    found.__path__ = []
+    monkeypatch.setattr("pkgutil.iter_modules", lambda path: [SimpleNamespace(name=name) for name in ("a", "kinds")])
+
+    def give(**names):
+        for file, rows in names.items():
+            module = SimpleNamespace(ROWS=[Row(name, name, None) for name in rows])
+            monkeypatch.setitem(sys.modules, f"package_of_rows.{file}", module)
+        return found
+
+    return give
+
+
+def test_rows_that_are_added_follow_those_of_the_paper(package):
+    assert [row.name for row in read_rows(package(kinds=["none", "rmsnorm"], a=["mine"]))] == [
+        "none",
+        "rmsnorm",
+        "mine",
+    ]
+
+
+def test_a_name_is_given_once(package):
+    with pytest.raises(UserError, match="more than one row is named mine; give each a name of its own"):
+        read_rows(package(kinds=["mine"], a=["mine"]))
+
+
+def test_the_grid_is_the_same_for_every_row():
+    trials = grid_trials(ROWS, [SETTING], 0.3)
+    assert len({trial.name for trial in trials}) == len(trials) == len(GRID) * len(ROWS)
+    for row in ROWS:
+        sizes = [trial.step_size for trial in trials if trial.row == row]
+        assert sizes == pytest.approx([0.1, 0.3, 0.9])
+
+
+def test_the_best_step_size_is_that_of_the_lowest_validation():
+    trials = grid_trials(ROWS[:1], [SETTING], 0.3)
+    losses = [[0.9, 0.5], [0.8, 0.2, 0.7], [0.3]]
+    logs = {
+        trial: {"validations": [{"nll": loss} for loss in found]} for trial, found in zip(trials, losses, strict=True)
+    }
+    assert best_step_sizes(logs, "nll") == {(ROWS[0], SETTING): 0.3}
+    logs[Trial(ROWS[0], SETTING, seed=1, step_size=7.0)] = {"validations": [{"nll": 0.0}]}  # not of the grid
+    assert best_step_sizes(logs, "nll") == {(ROWS[0], SETTING): 0.3}
+    del logs[trials[0]]
+    assert best_step_sizes(logs, "nll") == {}
+
+
+def test_every_row_has_a_seed_before_any_has_the_next():
+    trials = seed_trials({(row, SETTING): 0.1 for row in ROWS})
+    assert [trial.name for trial in trials[:3]] == ["layernorm-small-1", "rmsnorm-small-1", "layernorm-small-2"]
+    assert len(trials) == len(SEEDS) * len(ROWS)
+    assert len(SEEDS) >= 5
