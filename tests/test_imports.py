@@ -39,8 +39,14 @@ FREE = {"", "__main__"}  # the package itself imports nothing, the entry point w
 SHARED = {"nmt.errors", "nmt.storage.files", "nmt.decoding.metrics", "nmt.text.lines"}
 # Runs in the patched copy of the baseline, and so may import all of it.
 INSIDE = "experiments/translation/inside"
-# Which other folders of experiments each of them may import. A new task may import `reporting`.
-EXPERIMENTS = {"reporting": set(), "invariance": {"reporting"}, "translation": {"reporting", "invariance"}}
+# Which other folders of experiments each of them may import; for every task that is not named, SHARED_BY_TASKS.
+SHARED_BY_TASKS = {"reporting", "trials"}
+EXPERIMENTS = {
+    "reporting": set(),
+    "trials": {"reporting"},
+    "invariance": {"reporting"},
+    "translation": {"reporting", "trials", "invariance"},
+}
 
 
 def imports(path):
@@ -130,7 +136,7 @@ def test_experiments(path):
     folder = path.relative_to(ROOT / "experiments").parts[0]
     if not folder.endswith(".py"):
         others = {module.split(".")[1] for module in imported if module.startswith("experiments.")} - {folder}
-        assert others <= EXPERIMENTS.get(folder, {"reporting"})
+        assert others <= EXPERIMENTS.get(folder, SHARED_BY_TASKS)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""How far a normalized linear map moves under the transformations of Ba et al. (2016), table 1.
+"""Measures how far a normalized linear map moves under the transformations of Ba et al. (2016), Table 1.
 
-The map is `N(x W)` without a bias, of cases `[cases, inputs]` by weights `[inputs, units]`, a unit's weight vector
-being a column. `N` has no gain, no offset, and an epsilon that adds nothing in float64.
+The map is `N(x W)` without a bias: cases `[cases, inputs]` times weights `[inputs, units]`, with a unit's weights in a
+column. `N` has no gain and no offset.
 """
 
 from collections.abc import Callable
@@ -15,22 +15,26 @@ from rmsnorm_tf import RMSNormalization
 
 CASES, INPUTS, UNITS = 48, 64, 128
 DRAWS = 20
-# Half of what a number of 1 can be told apart by: it vanishes in the mean squares, which are all above 1.
+# Half the relative precision of float64: it vanishes in the mean squares, which are all above 1.
 EPSILON = float(np.finfo(np.float64).eps) / 2
+
+# As the translation model begins: embeddings and weights from 0.01 N(0, 1), and the epsilon of its norms.
+MODEL_EPSILON, MODEL_SCALE = 1e-5, 0.01
+MODEL_INPUTS = {"our": 128, "the paper's": 512}
 
 Map = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 Pair = tuple[np.ndarray, np.ndarray]
 
 
-def _maps() -> dict[str, Map]:
-    """Returns every normalized map, from cases and weights to what `[cases, units]` a nonlinearity would get."""
-    common = {"epsilon": EPSILON, "center": False, "scale": False, "dtype": "float64"}
+def _maps(epsilon: float) -> dict[str, Map]:
+    """Returns every normalized map, from cases and weights to the `[cases, units]` input of a nonlinearity."""
+    common = {"epsilon": epsilon, "center": False, "scale": False, "dtype": "float64"}
     batch = keras.layers.BatchNormalization(**common)
     layer = keras.layers.LayerNormalization(**common)
     rms, partial = RMSNormalization(**common), RMSNormalization(partial=0.0625, **common)
     return {
         "BatchNorm": lambda x, w: batch(x @ w, training=True),
-        "WeightNorm": lambda x, w: x @ tf.math.l2_normalize(w, axis=0, epsilon=EPSILON),
+        "WeightNorm": lambda x, w: x @ tf.math.l2_normalize(w, axis=0, epsilon=epsilon),
         "LayerNorm": lambda x, w: layer(x @ w),
         "RMSNorm": lambda x, w: rms(x @ w),
         "pRMSNorm": lambda x, w: partial(x @ w),
@@ -38,7 +42,7 @@ def _maps() -> dict[str, Map]:
 
 
 def _at_first(values: np.ndarray, axis: int, factor: float) -> np.ndarray:
-    """Returns a copy in which the first row (axis 0) or column (axis 1) is scaled."""
+    """Returns a copy with the first row (axis 0) or column (axis 1) scaled."""
     scaled = values.copy()
     scaled.swapaxes(0, axis)[0] *= factor
     return scaled
@@ -58,15 +62,15 @@ TRANSFORMATIONS: dict[str, Callable[..., Pair]] = {
 def measure_invariance() -> dict[str, Any]:
     """Returns the largest change of each map under each transformation, relative to its largest output.
 
-    Largest of all outputs of all draws. Cases, weights and vector of a draw are standard normal, its factor is between
-    2 and 10. The bound is what rounding alone may come to: a sum of n terms errs by up to n eps / 2 of their size, an
-    output is made of one sum over the inputs and one over no more than the units, and two outputs are compared.
+    The largest is over all outputs of all draws. The cases, weights and vector of a draw are standard normal, its
+    factor is between 2 and 10. The bound is the most that rounding may add: a sum of n terms errs by up to n eps / 2
+    of their size; an output is a sum over the inputs and one over at most the units; and two outputs are compared.
 
     >>> measured = measure_invariance()
     >>> measured["changes"]["LayerNorm"]["dataset re-scaling"] < measured["bound"]
     True
     """
-    maps = _maps()
+    maps = _maps(EPSILON)
     changes = {norm: dict.fromkeys(TRANSFORMATIONS, 0.0) for norm in maps}
     for seed in range(DRAWS):
         generator = np.random.default_rng(seed)
@@ -76,8 +80,7 @@ def measure_invariance() -> dict[str, Any]:
             y = apply(tf.constant(x), tf.constant(w)).numpy()
             for name, transform in TRANSFORMATIONS.items():
                 transformed = apply(*map(tf.constant, transform(x, w, factor, vector))).numpy()
-                change = float(np.abs(transformed - y).max() / np.abs(y).max())
-                changes[norm][name] = max(changes[norm][name], change)
+                changes[norm][name] = max(changes[norm][name], _relative_change(y, transformed))
     return {
         "cases": CASES,
         "inputs": INPUTS,
@@ -86,4 +89,32 @@ def measure_invariance() -> dict[str, Any]:
         "epsilon": EPSILON,
         "bound": (INPUTS + UNITS) * float(np.finfo(np.float64).eps),
         "changes": changes,
+        "model": measure_at_model_scale(),
     }
+
+
+def measure_at_model_scale() -> dict[str, Any]:
+    """Returns what the model's epsilon does at the scale of its initial weights.
+
+    Returns:
+        `epsilon`; and by size, the number of `inputs`, the `mean_square` of the map's sums, and by norm the root mean
+        square of its output, `rms`, and its `change` when all weights are doubled, as `measure_invariance` has it.
+    """
+    found: dict[str, Any] = {"epsilon": MODEL_EPSILON, "sizes": {}}
+    for name, inputs in MODEL_INPUTS.items():
+        generator = np.random.default_rng(0)
+        x = tf.constant(MODEL_SCALE * generator.standard_normal((CASES, inputs)))
+        w = tf.constant(MODEL_SCALE * generator.standard_normal((inputs, 4 * inputs)))
+        maps = _maps(MODEL_EPSILON)
+        outputs = {norm: [maps[norm](x, w * factor).numpy() for factor in (1, 2)] for norm in ("LayerNorm", "RMSNorm")}
+        found["sizes"][name] = {
+            "inputs": inputs,
+            "mean_square": float(tf.reduce_mean((x @ w) ** 2)),
+            "rms": {norm: float(np.sqrt(np.mean(y**2))) for norm, (y, _) in outputs.items()},
+            "change": {norm: _relative_change(*pair) for norm, pair in outputs.items()},
+        }
+    return found
+
+
+def _relative_change(y: np.ndarray, transformed: np.ndarray) -> float:
+    return float(np.abs(transformed - y).max() / np.abs(y).max())

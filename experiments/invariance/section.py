@@ -1,9 +1,9 @@
-"""What leaves a normalized map as it is, computed, beside the paper's Table 1."""
+"""The section of the invariances, beside the paper's Table 1."""
 
 import math
 from typing import Any
 
-import matplotlib
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -11,10 +11,11 @@ from ..reporting.section import Section
 from .table1 import INVARIANCES
 
 _ANSWERS = {True: "yes", False: "no"}
+_SHADES = ListedColormap(["#FFFFFF", "#BFD7EA"])  # of no and yes; the words in the cells say the same
 
 
 def section(measured: dict[str, Any]) -> Section:
-    """Returns the section of what `experiments.invariance.measure` returned."""
+    """Returns the section of the values of `measure_invariance`."""
     bound, changes = measured["bound"], measured["changes"]
     transformations = list(next(iter(changes.values())))
     wrong = _disagreements(measured)
@@ -22,19 +23,20 @@ def section(measured: dict[str, Any]) -> Section:
     large = [change for row in changes.values() for change in row.values() if change > bound]
     text = [
         f"A linear map and its normalization are computed in float64: {measured['cases']} cases, {measured['inputs']} "
-        f"inputs, {measured['units']} units, standard normal numbers, {measured['draws']} draws. The map has no bias: "
-        "with one, which is not re-scaled with the rest, LayerNorm, RMSNorm and pRMSNorm would be invariant to no "
-        "re-scaling; some of the translation model have one. Gain and offset are left out, and the norms' epsilon of "
-        f"{measured['epsilon']:.0e} vanishes in the mean squares. BatchNorm takes the statistics of "
-        "these cases, pRMSNorm those of 6.25% of the units. Re-centring adds one random vector: to the weight vectors "
-        "of all units, or to all cases. Re-scaling multiplies by one number between 2 and 10: all weights, one unit's "
-        "weights, all cases or one case.",
-        "A cell tells whether the output stays as it is, how far it moves at most, relative to the largest output, and "
-        f"what the paper says. Invariant is what moves by less than {bound:.1e}: one rounding for each term of the "
-        "longest sums in an output, over the inputs and over the units. " + _gap(small, large),
+        f"inputs, {measured['units']} units, standard normal numbers, {measured['draws']} draws. BatchNorm takes the "
+        "statistics of these cases, pRMSNorm those of 6.25% of the units. There is no gain and no offset, and the "
+        f"norms' epsilon of {measured['epsilon']:.0e} vanishes in the mean squares. The map has no bias. With a bias, "
+        "which is not re-scaled with the rest, LayerNorm, RMSNorm and pRMSNorm are invariant to no re-scaling; some "
+        "maps of the translation model have one.",
+        "Re-centring adds one random vector to the weights of every unit, or to every case. Re-scaling multiplies by a "
+        "number between 2 and 10: all weights, the weights of one unit, all cases or one case.",
+        "A cell says whether the output stays the same, how far it moves at most relative to the largest output, and "
+        f"the paper's answer. A move of less than {bound:.1e} counts as none: that is one rounding for each term of "
+        "the longest sums of an output, over the inputs and over the units. " + _gap(small, large),
         f"All {len(small) + len(large)} cells agree with the paper's Table 1."
         if not wrong
-        else f"Against the paper's Table 1 are: {'; '.join(f'{norm} under {name}' for norm, name in wrong)}.",
+        else f"These cells disagree with the paper's Table 1: {'; '.join(f'{norm}, {name}' for norm, name in wrong)}.",
+        *_at_model_scale(measured.get("model")),
     ]
     rows = [
         [norm] + [_cell(change, bound, INVARIANCES[norm][name]) for name, change in row.items()]
@@ -42,13 +44,31 @@ def section(measured: dict[str, Any]) -> Section:
     ]
     return Section(
         name="invariance",
-        title="What the normalized output is invariant to (Table 1)",
+        title="Invariances of the normalized output (Table 1)",
         text=text,
         columns=["", *transformations],
         rows=rows,
         data=measured,
         plot=lambda figure: _plot(figure, measured),
     )
+
+
+def _at_model_scale(model: dict[str, Any] | None) -> list[str]:
+    """Tells what epsilon does to the invariance at the scale of the translation model's first weights."""
+    if not model:
+        return []
+    told = "; ".join(
+        f"{each['mean_square']:.1e} at {name} size ({each['inputs']} inputs), where RMSNorm's output has the root mean "
+        f"square {each['rms']['RMSNorm']:.2f} and not 1, and moves by {each['change']['RMSNorm']:.0%} (LayerNorm's by "
+        f"{each['change']['LayerNorm']:.0%}) when all weights are doubled"
+        for name, each in model["sizes"].items()
+    )
+    return [
+        f"The translation model's epsilon is {model['epsilon']:.0e}, and its embeddings and weights start at a "
+        f"standard deviation of 0.01. Before its first norms the mean square is then below epsilon: {told}. So at the "
+        "beginning of training, and as long as the mean square is of the order of epsilon, re-scaling is not without "
+        "effect."
+    ]
 
 
 def _disagreements(measured: dict[str, Any]) -> list[tuple[str, str]]:
@@ -61,10 +81,10 @@ def _disagreements(measured: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _gap(small: list[float], large: list[float]) -> str:
-    """Says how far from the bound the cells are, where there are some on both sides."""
+    """Tells how far the cells are from the bound, if there are cells on both sides."""
     if not (small and large):
         return ""
-    return f"What is below moves by at most {max(small):.1e}, what is above by at least {min(large):.2g}."
+    return f"The cells below it move by at most {max(small):.1e}, those above by at least {min(large):.2g}."
 
 
 def _cell(change: float, bound: float, published: bool) -> str:
@@ -74,27 +94,33 @@ def _cell(change: float, bound: float, published: bool) -> str:
 
 
 def _plot(figure: Figure, measured: dict[str, Any]) -> None:
-    changes = measured["changes"]
+    changes, bound = measured["changes"], measured["bound"]
     transformations = list(next(iter(changes.values())))
-    # A change of exactly 0 has no logarithm; it is shown as the smallest relative one of float64.
-    logs = [[math.log10(max(change, 1e-16)) for change in row.values()] for row in changes.values()]
-    figure.set(size_inches=(9, 4.6), layout_engine="constrained")
+    figure.set(size_inches=(9.5, 4.4), layout_engine="constrained")
     axes = figure.add_subplot()
-    image = axes.imshow(logs, cmap=matplotlib.colormaps["RdYlBu_r"], vmin=-16, vmax=1, aspect="auto")
+    invariant = [[float(change <= bound) for change in row.values()] for row in changes.values()]
+    axes.imshow(invariant, cmap=_SHADES, vmin=0, vmax=1, aspect="auto")
+    wrong = _disagreements(measured)
     for y, (norm, row) in enumerate(changes.items()):
         for x, (name, change) in enumerate(row.items()):
-            middling = -12 < logs[y][x] < -4
-            text = f"{change:.1g}\npaper: {_ANSWERS[INVARIANCES[norm][name]]}"
-            axes.text(x, y, text, ha="center", va="center", color="black" if middling else "white", fontsize=9)
-            if (norm, name) in _disagreements(measured):
+            answer = _ANSWERS[change <= bound]
+            text = f"{answer}, moves {_power(change)}\npaper: {_ANSWERS[INVARIANCES[norm][name]]}"
+            weight = "bold" if answer == "yes" else "normal"
+            axes.text(x, y, text, ha="center", va="center", fontsize=8.5, fontweight=weight)
+            if (norm, name) in wrong:
                 axes.add_patch(Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, fill=False, linewidth=3))
     axes.set_xticks(range(len(transformations)), [_in_two_lines(name) for name in transformations], fontsize=9)
     axes.set_yticks(range(len(changes)), list(changes))
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, pad=0.07, label="largest relative change, as a power of ten")
-    bar.ax.axhline(math.log10(measured["bound"]), color="black")
-    bar.ax.text(-0.2, math.log10(measured["bound"]), "bound", ha="right", va="center", fontsize=9)
+    axes.set_xticks([x - 0.5 for x in range(1, len(transformations))], minor=True)
+    axes.set_yticks([y - 0.5 for y in range(1, len(changes))], minor=True)
+    axes.grid(which="minor", color="#808080", linewidth=0.6)
+    axes.tick_params(which="both", length=0)
+    axes.set_xlabel("invariant: shaded, in bold; the largest relative move of an output beside it")
+
+
+def _power(change: float) -> str:
+    """Returns the power of ten next to a change, as text; exactly 0 stays 0."""
+    return f"1e{round(math.log10(change)):d}" if change and change < 0.01 else f"{change:.1g}"
 
 
 def _in_two_lines(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The published Table 1 of Zhang & Sennrich (2019), arXiv:1910.07467."""
+"""Table 1 of Zhang & Sennrich (2019), arXiv:1910.07467: the published invariances."""
 
 # Table 1, after Ba et al. (2016), arXiv:1607.06450, table 1: what leaves the output as it is.
 _TRANSFORMATIONS = (

@@ -1,4 +1,4 @@
-"""Measures invariances and reports them: the task `invariance`. It trains nothing and needs no data."""
+"""Measures and reports invariances: the task `invariance`. It trains nothing and needs no data."""
 
 from pathlib import Path
 

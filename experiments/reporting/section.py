@@ -1,4 +1,4 @@
-"""A section of the report: a table, a plot, and what there is to say."""
+"""A section of a report: a table, a plot and paragraphs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +9,22 @@ from matplotlib.figure import Figure
 
 @dataclass(frozen=True)
 class Section:
-    """One section, as `report` writes it in Markdown, HTML and JSON."""
+    """One section of a report.
 
-    name: str  # of its plot's file, and its key in the JSON
+    Args:
+        name: Name of its picture files, and its key in the JSON file.
+        title: Heading, and title of the picture.
+        text: Paragraphs, in Markdown without tables and lists.
+        columns: Heads of the table.
+        rows: Cells of the table, as text.
+        data: The measured values, for the JSON file.
+        plot: Draws on an empty figure.
+    """
+
+    name: str
     title: str
-    text: list[str]  # paragraphs, in Markdown without tables and lists
+    text: list[str]
     columns: list[str]
-    rows: list[list[str]]  # the cells as they are shown
-    data: Any  # the figures as they were measured, for JSON
-    plot: Callable[[Figure], None]  # draws on an empty figure
+    rows: list[list[str]]
+    data: Any
+    plot: Callable[[Figure], None]

@@ -1,4 +1,4 @@
-"""Writes sections down: report.md, report.html, which holds its pictures, report.json, and a PNG for each section."""
+"""Writes a report: report.md, report.html (one file with all pictures), report.json, and a PNG and an SVG a section."""
 
 import base64
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import markdown
+import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -42,19 +43,16 @@ def write_report(folder: Path, title: str, about: Sequence[str], facts: dict[str
 
     Args:
         folder: Where its files go. What was there is removed.
-        title: Of the whole.
+        title: Title of the report.
         about: Paragraphs before the first section, in Markdown.
-        facts: What the JSON holds besides the sections.
-        sections: What is reported, in order.
+        facts: Values of the JSON file besides the sections.
+        sections: The sections, in order.
     """
     aside = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     for section in sections:
-        figure = Figure()
-        FigureCanvasAgg(figure)
-        section.plot(figure)
-        figure.savefig(aside / f"{section.name}.png", dpi=_DOTS_PER_INCH)
+        draw(section, aside)
     text = "\n\n".join([f"# {title}", *about, *map(_markdown, sections)]) + "\n"
     found = {**facts, "sections": {section.name: _data(section) for section in sections}}
     (aside / "report.md").write_text(text, encoding="utf-8")
@@ -62,6 +60,18 @@ def write_report(folder: Path, title: str, about: Sequence[str], facts: dict[str
     (aside / "report.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
     aside.rename(folder)
+
+
+def draw(section: Section, folder: Path) -> None:
+    """Writes the picture of a section as NAME.png and NAME.svg."""
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    section.plot(figure)
+    figure.suptitle(section.title, fontsize=12)
+    figure.savefig(folder / f"{section.name}.png", dpi=_DOTS_PER_INCH)
+    # The same section gives the same SVG: no date, no random ids.
+    with matplotlib.rc_context({"svg.hashsalt": section.name, "svg.fonttype": "none"}):
+        figure.savefig(folder / f"{section.name}.svg", metadata={"Date": None})
 
 
 def _markdown(section: Section) -> str:
@@ -76,7 +86,7 @@ def _data(section: Section) -> dict[str, Any]:
 
 
 def _html(title: str, text: str, folder: Path) -> str:
-    """Returns the page of a Markdown text, with the pictures in it."""
+    """Returns a Markdown text as a page that holds its pictures."""
 
     def inline(match: re.Match) -> str:
         return f'src="data:image/png;base64,{base64.b64encode((folder / match[1]).read_bytes()).decode()}"'

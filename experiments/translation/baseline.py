@@ -1,6 +1,6 @@
-"""A patched copy of the baseline, in which every row can be trained, and processes that run there.
+"""A patched copy of the baseline that has the kinds of all rows, and processes that run in it.
 
-The copy has all that runs there, so that a training that goes on for hours does not meet a change of it.
+The copy holds all code that runs there, so a change of the checkout does not reach a training of several hours.
 """
 
 import os
@@ -15,14 +15,14 @@ from nmt.errors import UserError
 from .place import ROOT, Place
 
 _COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
-_MADE = ("logs", "results")  # in experiments: what comes of it
+_MADE = ("logs", "results")  # output, in experiments
 _SEAM = Path(__file__).parent / "inside" / "normalization.py"
 _COMMIT = "commit"
-_SECONDS = 2  # between two looks at how far a process is
+_SECONDS = 2  # between two calls of `watch`
 
 
 def make_baseline(place: Place) -> None:
-    """Makes a patched copy of the baseline; one that is there is replaced."""
+    """Makes a patched copy of the baseline, and replaces an earlier one."""
     aside = place.baseline.with_name("baseline.part")
     shutil.rmtree(aside, ignore_errors=True)
     for name in _COPIED:
@@ -38,7 +38,7 @@ def make_baseline(place: Place) -> None:
 
 
 def commit_of(place: Place) -> str:
-    """Returns the commit that the copy was made of, with a plus where it was changed."""
+    """Returns the commit that the copy was made from, with a plus if files were changed."""
     return (place.baseline / _COMMIT).read_text()
 
 
@@ -48,10 +48,10 @@ def execute(
     """Runs Python in the copy.
 
     Args:
-        place: Where the copy is.
-        arguments: Of the interpreter.
-        output: A file to which what it prints is appended.
-        watch: Is called every two seconds.
+        place: The folders of the corpus.
+        arguments: Arguments of the interpreter.
+        output: File that the output is appended to; `None` for the terminal.
+        watch: Called every two seconds.
 
     Raises:
         UserError: The process failed.
@@ -67,7 +67,7 @@ def execute(
                     process.wait(_SECONDS)
                 except subprocess.TimeoutExpired:
                     watch()
-        finally:  # a training that is asked to end saves what it has done
+        finally:  # a training that gets SIGTERM saves a checkpoint
             process.terminate()
             process.wait()
     if process.returncode:

@@ -1,4 +1,4 @@
-"""A corpus: the text that rows are trained on, as a file of `corpora/` declares it."""
+"""A corpus: text and training options, as a file of `corpora/` declares them."""
 
 import gzip
 import json
@@ -17,28 +17,28 @@ from .place import Place
 from .row import Row
 
 FOLDER = Path(__file__).parent / "corpora"
-LOCAL = "wmt14"  # whose declaration holds for a folder of the user's that has none of its own
-_NEEDED = {"embedding_size", "state_size", "batch_size", "learning_rate", "finish_after"}  # as the report tells them
+LOCAL = "wmt14"  # the declaration of a folder of the user that has none of its own
+_NEEDED = {"embedding_size", "state_size", "batch_size", "learning_rate", "finish_after"}  # the report names them
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is trained on, and how.
+    """Text, and the options of trainings on it.
 
     Args:
-        name: Of its folders.
-        title: As the report shows it.
-        languages: Source and target: the endings of the files.
-        corpus: What `nmt corpus` knows it by, or `None` for files that are there.
+        name: Name of its folders.
+        title: Its name in the report.
+        languages: File endings of source and target.
+        corpus: Its name in `nmt corpus`, or `None` for files in a folder.
         train: Training text, without its ending.
         valid: Validation text.
-        tests: Names of the test sets in the report, and their text.
+        tests: Text of the test sets, by their names in the report.
         vocabulary_size: Units on each side.
-        seeds: The most seeds that a row is trained with.
-        options: Of `nmt train`.
-        rows: Of `nmt train` too, for single rows, by name.
-        remarks: Sentences for the beginning of the report.
-        origin: The folder of the files that are there.
+        seeds: The largest number of seeds of a row.
+        options: Options of `nmt train`.
+        rows: Options of single rows, by the name of the row.
+        remarks: Paragraphs for the beginning of the report.
+        origin: The folder of the files, if `corpus` is `None`.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Corpus:
 
     @property
     def parts(self) -> list[str]:
-        """Its texts, without their endings."""
+        """The names of its texts, without endings."""
         return list(dict.fromkeys((self.train, self.valid, *self.tests.values())))
 
     @property
@@ -74,7 +74,7 @@ class Corpus:
         return [str(folder / "text" / f"{part}.{language}") for language in self.languages]
 
     def given(self, name: str) -> Path | None:
-        """Returns the file of that name in the folder of those that are there, compressed or not, if it is there."""
+        """Returns a file of the origin, compressed or not, or `None`."""
         return next((path for end in ("", ".gz") if (path := self.origin / f"{name}{end}").is_file()), None)
 
     def training(self, folder: Path) -> dict[str, Any]:
@@ -85,47 +85,55 @@ class Corpus:
         return {**dict(files), **dict(valid), "dictionaries": dictionaries, **self.options}
 
     def adapt(self, rows: Sequence[Row]) -> list[Row]:
-        """Returns rows with the options that they have on this corpus.
+        """Returns rows with their options on this corpus.
 
         Raises:
-            UserError: There are options for a row that there is not.
+            UserError: The corpus has options for an unknown row.
         """
         if unknown := self.rows.keys() - {row.name for row in rows}:
-            raise UserError(f"{self.name} has options for {', '.join(sorted(unknown))}, and rows/ has no such row")
-        return [replace(row, options={**self.rows.get(row.name, {}), **row.options}) for row in rows]
+            raise UserError(f"{self.name} has options for {', '.join(sorted(unknown))}, but rows/ has no such row")
+        return [replace(row, **self._own(row)) if row.name in self.rows else row for row in rows]
+
+    def _own(self, row: Row) -> dict[str, Any]:
+        """Returns the options of a row on this corpus, and a label that tells of them."""
+        return {"options": {**self.rows[row.name], **row.options}, "label": f"{row.label} (own recipe)"}
 
 
 def read_corpus(data: str) -> Corpus:
-    """Returns the corpus of that name, or the one that lies in that folder.
+    """Returns the corpus with a name, or the one in a folder.
 
     Raises:
-        UserError: There is neither, its declaration is no such thing, or a file is missing in the folder.
+        UserError: There is no such name or folder, the declaration is wrong, or a file is missing.
     """
     declared, origin = FOLDER / f"{data}.json", None
     if Path(data).name != data or not declared.is_file():
         origin = Path(data).resolve()
         if not (data and origin.name and origin.is_dir()):
             known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != LOCAL))
-            raise UserError(f"DATA={data} is no folder and none of {known}; give one of these, or a folder of text")
+            raise UserError(
+                f"DATA={data} is not a folder and not one of {known}; give one of these, or a folder of text"
+            )
         own = FOLDER / f"{origin.name}.json"
         declared = own if own.is_file() else FOLDER / f"{LOCAL}.json"
     try:
         found = json.loads(declared.read_text(encoding="utf-8"))
         corpus = Corpus(name=origin.name if origin else data, origin=origin, **found)
     except (TypeError, ValueError) as error:
-        raise UserError(f"{declared} declares no corpus: {error}; see its neighbours") from None
+        raise UserError(
+            f"{declared} is not the declaration of a corpus: {error}; compare it with the other files there"
+        ) from None
     if not (origin or corpus.corpus):
-        raise UserError(f"the text of {data} does not come with this project; give its folder: DATA=/path/to/{data}")
+        raise UserError(f"this project does not contain the text of {data}; give its folder: DATA=/path/to/{data}")
     if origin and (missing := [name for name in corpus.names if not corpus.given(name)]):
         raise UserError(f"{origin} lacks {', '.join(missing)}, as they are or with .gz; put them there")
     return corpus
 
 
 def is_prepared(corpus: Corpus, place: Place) -> bool:
-    """Whether the text of a corpus is in place.
+    """Returns whether the text of a corpus is in place.
 
     Raises:
-        UserError: What is in place is another text.
+        UserError: Another text is in place.
     """
     done = place.work / "text" / "done"
     if not done.exists():
@@ -135,7 +143,7 @@ def is_prepared(corpus: Corpus, place: Place) -> bool:
 
 
 def prepare(corpus: Corpus, place: Place) -> None:
-    """Puts text and vocabularies into place, where they are not there yet.
+    """Puts text and vocabularies into place, unless they are there.
 
     Raises:
         UserError: A text cannot be used, or another one is in place.
@@ -155,13 +163,13 @@ def prepare(corpus: Corpus, place: Place) -> None:
 
 
 def _text_of(corpus: Corpus) -> dict[str, Any]:
-    """Returns what tells text and vocabularies of one corpus from those of another."""
+    """Returns the values by which text and vocabularies of different corpora differ."""
     origin = str(corpus.origin or corpus.corpus)
     return {"origin": origin, "files": corpus.names, "vocabulary_size": corpus.vocabulary_size}
 
 
 def _copy(corpus: Corpus, place: Place) -> None:
-    """Copies the files of a corpus from where they are, compressed or not."""
+    """Copies the files of a corpus from its origin, and decompresses them."""
     text = place.work / "text"
     text.mkdir(parents=True, exist_ok=True)
     for name in corpus.names:

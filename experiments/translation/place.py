@@ -1,4 +1,4 @@
-"""Where the work on a corpus goes."""
+"""The folders of the work on a corpus."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,12 +24,12 @@ class Place(NamedTuple):
 
     @property
     def logs(self) -> Path:
-        """What is left of the runs that are done."""
+        """The logs of the runs that are done."""
         return self.root / "experiments" / "logs" / self.corpus
 
     @property
     def report(self) -> Path:
-        """The report, of whichever corpus was the last."""
+        """The report of the last corpus."""
         return self.root / "build" / "report"
 
     @property
@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
     @property
     def compiled(self) -> Path:
-        """What XLA has compiled, which the trainings share."""
+        """The cache of XLA, which all trainings share."""
         return self.work / "compiled"
 
     def run(self, run: Run) -> Path:
@@ -47,28 +47,28 @@ class Place(NamedTuple):
         return self.work / "runs" / run.name
 
     def model(self, run: Run) -> Path:
-        """The directory of its model."""
+        """The model directory of a run."""
         return self.run(run) / "model"
 
     def log(self, run: Run) -> Path:
-        """Its log, which is there when it is done."""
+        """The log of a run, which is there when the run is done."""
         return self.logs / f"{run.name}.json"
 
     def translations(self, run: Run, test: str) -> Path:
-        """Its translations of a test set, beside its log."""
+        """The translations of a test set by a run, beside its log."""
         return self.logs / f"{run.name}.{test}"
 
     def require_same(self, path: Path, was: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        """Refuses work that was done with something else.
+        """Refuses earlier work that was done with other values.
 
         Args:
-            path: The file that tells with what it was done.
-            was: What that is.
-            wanted: What it is to be done with.
+            path: The file that holds the earlier values.
+            was: The earlier values.
+            wanted: The values of now.
 
         Raises:
             UserError: They differ.
         """
         if changed := sorted(name for name in was.keys() | wanted.keys() if was.get(name) != wanted.get(name)):
             said = ", ".join(f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in changed)
-            raise UserError(f"{path}: {said}; move {self.logs} and {self.work} away, or go back to what was")
+            raise UserError(f"{path}: {said}; move {self.logs} and {self.work} away, or restore the earlier values")

@@ -1,8 +1,7 @@
-"""What is left of the runs that are done: the logs, with the rows that they are of."""
+"""The results: the logs of the runs that are done, with the rows they belong to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 from .corpus import Corpus
@@ -12,7 +11,7 @@ from .runs import is_done, read_log
 
 
 class Result(NamedTuple):
-    """One run that is done."""
+    """A run that is done."""
 
     row: Row
     seed: int
@@ -20,20 +19,25 @@ class Result(NamedTuple):
     translations: dict[str, Path]  # by test set
 
     @property
+    def best(self) -> dict[str, Any]:
+        """The validation with the highest BLEU; its model is tested."""
+        return max(self.log["validations"], key=lambda each: each["bleu"])
+
+    @property
     def dev(self) -> float:
-        """BLEU of the best validation, whose model is the one that is tested."""
-        return max(each["bleu"] for each in self.log["validations"])
+        """BLEU of the best validation."""
+        return self.best["bleu"]
 
     def test(self, name: str) -> float:
-        """BLEU of a test set."""
+        """Returns the BLEU of a test set."""
         return self.log["tests"][name]["bleu"]
 
 
 def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Result]:
-    """Returns the results of those runs that are done.
+    """Returns the results of the runs that are done.
 
     Raises:
-        UserError: A log is of something else.
+        UserError: A log is of a run with other options.
     """
     done = [(run, read_log(run, place)) for run in runs if is_done(run, corpus, place)]
     return [
@@ -48,10 +52,3 @@ def by_row(results: Iterable[Result]) -> dict[Row, list[Result]]:
     for result in results:
         found.setdefault(result.row, []).append(result)
     return found
-
-
-def spread(values: Sequence[float], digits: int = 1) -> str:
-    """Returns a mean as text, of more than one value with their standard deviation."""
-    if len(values) == 1:
-        return f"{values[0]:.{digits}f}"
-    return f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f}"

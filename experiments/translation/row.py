@@ -1,4 +1,4 @@
-"""A row: one thing that is trained, as the files of `rows/` declare it."""
+"""A row is one training, as the files of `rows/` declare it; a run is a row with a seed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,15 +13,15 @@ class Row:
     """One row of a table or one point of a figure, trained once for each seed.
 
     Args:
-        name: Of its runs and their logs.
-        label: As the report shows it.
-        kind: What `--layer_normalization_type` is to be; with `build` it is the row's name.
-        build: Makes the normalization, where the patched baseline has no such kind: a Keras layer over the last axis
-            from a layer name.
+        name: Name of its runs and their logs.
+        label: Its name in the report.
+        kind: Value of `--layer_normalization_type`. Give this or `build`.
+        build: Builds the norm if the patched baseline has no such kind: returns a Keras layer over the last axis from
+            a layer name. The kind is then the row's name.
         seeds: How many seeds it is trained with.
-        partial: The part of the entries that gives the statistic, of a point of Figure 3.
-        centre: What is added to every matrix as it is initialised, of a curve of Figure 4.
-        options: Of `nmt train`, where they are to differ from the corpus's.
+        partial: The share of the entries that gives the statistic, for a point of Figure 3.
+        centre: Added to every matrix when it is initialised, for a curve of Figure 4.
+        options: Options of `nmt train` that differ from the corpus's.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def section(self) -> str:
-        """The section of the report that it belongs to: `partial`, `centre`, or `table2`."""
+        """The section of the report that shows it: `partial`, `centre`, or `table2`."""
         return "partial" if self.partial else "centre" if self.centre else "table2"
 
     @property

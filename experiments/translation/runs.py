@@ -1,4 +1,4 @@
-"""Makes one run and leaves a log of it: what it was trained with, its validations, and BLEU of its test sets."""
+"""Makes one run and writes its log: options, validations, and BLEU of the test sets."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from .row import Run
 
 
 def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
-    """Whether there is a log of a run.
+    """Returns whether a run has a log.
 
     Raises:
         UserError: The log is of a run with other options, another centre or other test sets.
@@ -35,13 +35,13 @@ def read_log(run: Run, place: Place) -> dict[str, Any]:
 
 
 def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> None:
-    """Trains a run from where it stands, translates its test sets, and leaves its log.
+    """Trains a run from its last checkpoint, translates the test sets, and writes its log.
 
     Args:
-        run: What to train.
-        corpus: What to train it on.
-        place: Where its work goes.
-        watch: Is called every few seconds.
+        run: The run.
+        corpus: The text, and the options of the training.
+        place: The folders of the corpus.
+        watch: Called every few seconds.
 
     Raises:
         UserError: A process failed.
@@ -92,7 +92,7 @@ def options_of(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
 
 
 def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
-    """Returns all of a log but what is measured on the test sets."""
+    """Returns the log without the results on the test sets."""
     progress, versions = (
         json.loads((place.model(run) / f"{name}.json").read_text(encoding="utf-8")) for name in ("progress", "versions")
     )
@@ -112,7 +112,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
 
 
 def _portable(options: dict[str, Any]) -> dict[str, Any]:
-    """Leaves the folders out of the names of files, so that a log says nothing of the machine."""
+    """Returns options with the folders left out of file names, so that a log says nothing about the machine."""
 
     def name(value: Any) -> Any:
         return Path(value).name if isinstance(value, str) else value

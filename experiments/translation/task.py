@@ -15,7 +15,7 @@ from .baseline import make_baseline
 from .corpus import Corpus, is_prepared, prepare, read_corpus
 from .measure.bootstrap import compare_pairs
 from .measure.seconds import measure_seconds, read_seconds
-from .place import Place
+from .place import ROOT, Place
 from .plan import all_runs, read_rows
 from .results import Result, read_results
 from .row import Run
@@ -25,18 +25,19 @@ from .training import train_all
 DATA = "demo"  # unless another corpus is given
 
 
-def reproduce(data: str, so_far: bool) -> None:
+def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
     """Trains every row on a corpus, measures, and writes the report.
 
     Args:
         data: Name of a corpus, or a folder of text.
         so_far: Report on the runs that are done; train and measure nothing.
+        root: The folder of logs, work and report.
 
     Raises:
         UserError: Something failed, or nothing is done yet. What is done is reported first.
     """
     corpus = read_corpus(data)
-    place = Place(corpus.name)
+    place = Place(corpus.name, root)
     runs = list(all_runs(corpus.adapt(read_rows()), corpus.seeds))
     failed = {} if so_far else _make(runs, corpus, place)
     results = read_results(runs, corpus, place)

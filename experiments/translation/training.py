@@ -1,4 +1,4 @@
-"""Makes every run, one after the other, and shows how far they are."""
+"""Makes all runs, one after the other, with a progress bar."""
 
 import json
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from .runs import is_done, make
 
 
 def train_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
-    """Makes every run that is not done.
+    """Makes every run that is not done; a run that fails does not stop the others.
 
     Returns:
-        What went wrong, by the names of the runs that failed; the others are made all the same.
+        The reason of each failure, by the name of the run.
 
     Raises:
-        UserError: One is done, but was made of something else.
+        UserError: The log of a run is of other options.
     """
     failed: dict[str, str] = {}
     each = corpus.options["finish_after"]
@@ -36,14 +36,14 @@ def train_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, st
                 bar.set_description(f"training {number} of {len(runs)}, {run.name}")
                 try:
                     make(run, corpus, place, lambda run=run: show(run, _updates(run, place)))
-                    show(run, each)  # or it stopped early
+                    show(run, each)  # it may have stopped early
                 except UserError as error:
                     failed[run.name] = str(error)
     return failed
 
 
 def _updates(run: Run, place: Place) -> int:
-    """Returns how many updates a run has made up to its last validation."""
+    """Returns the number of updates of a run at its last validation."""
     try:
         return json.loads((place.model(run) / "progress.json").read_text(encoding="utf-8"))["update"]
     except FileNotFoundError:

@@ -2,8 +2,8 @@
 
     python -m experiments.translation.inside.decoder_states --model DIR --source FILE --target FILE --to FILE.json
 
-At every position the decoder is given the words before it as they are in the target. The state's side is what a GRU
-makes of its state before gates and proposal add the input's side to it: `[N(h U_g), N(h U_p)]`, with `N` the
+At every position the decoder gets the words before it from the target. The state's side of a GRU is the normalized
+product of its state, before gates and proposal add the input's side: `[N(h U_g), N(h U_p)]`, with `N` the
 normalization, `[batch, 3 * units]`.
 """
 
@@ -23,13 +23,13 @@ from nmt.system import System, load_system
 from nmt.text.datasets import ValidationData
 from nmt.text.lines import ParallelText
 
-POSITIONS = 4  # that are shown one by one
+POSITIONS = 4  # shown one by one; the rest only in the average over all
 BATCH_SIZE = 80
 
 
 @contextlib.contextmanager
 def recorded(gru: GRUStep) -> Iterator[dict[str, tf.Tensor]]:
-    """Gives what the normalizations of the state's side return, of the step that is made meanwhile."""
+    """Yields the outputs of the normalizations of the state's side, once a step was made."""
     side: dict[str, tf.Tensor] = {}
     norms = {name: getattr(gru, name) for name in ("gates_state_norm", "proposal_state_norm")}
 
@@ -46,15 +46,16 @@ def recorded(gru: GRUStep) -> Iterator[dict[str, tf.Tensor]]:
 
 
 def measure_states(system: System, text: ParallelText) -> dict[str, Any]:
-    """Returns mean and standard deviation over the units, averaged over the sentences that reach a position.
+    """Returns mean and standard deviation over the units, averaged over the sentences that have a position.
 
     Args:
         system: The trained model.
-        text: The sentence pairs. The end of a target is a position too, padding is none.
+        text: The sentence pairs. The end of a target is a position, padding is not.
 
     Returns:
-        `positions`, of which the last is `all`; `tokens`, `mean` and `std` at each for the decoder's first GRU, which
-        has the state from the position before; and `second` with mean and std for its second GRU, after the attention.
+        `positions`, the last of which is `all`; `tokens`, `mean` and `std` at each position for the decoder's first
+        GRU, which gets the state of the position before; and `second`, the mean and std for its second GRU, after the
+        attention.
     """
     model = system.model
 

@@ -1,8 +1,8 @@
-"""Begins a training whose matrices are initialised around another centre; runs in the patched copy of the baseline.
+"""Starts a training with matrices initialised around another centre; runs in the patched copy of the baseline.
 
     python -m experiments.translation.inside.recentre --model DIR --config FILE --centre 0.2
 
-leaves a checkpoint of update 0, from which `nmt train` with the same configuration goes on.
+writes a checkpoint of update 0, from which `nmt train` with the same configuration continues.
 """
 
 import argparse

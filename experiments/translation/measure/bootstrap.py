@@ -1,4 +1,4 @@
-"""Tests whether translations by one kind of normalization are better than by another, once, and keeps it."""
+"""Compares translations of two rows by paired bootstrap tests, once, and keeps the outcome with the logs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from nmt.storage.files import atomic_write
 from ..place import Place
 from ..results import Result
 
-PAIRS = (("layernorm", "rmsnorm"), ("baseline", "rmsnorm"))  # names of rows
+PAIRS = (("layernorm", "rmsnorm"), ("baseline", "rmsnorm"), ("baseline", "layernorm"))  # names of rows
 SAMPLES = 1000
 KEPT = "significance.json"
 
 
 class Comparison(NamedTuple):
-    """Two systems on a test set, first and second in each pair of numbers."""
+    """Two rows on a test set; each pair of numbers is of the first and of the second."""
 
     first: str  # a row's name
     second: str
@@ -35,11 +35,11 @@ class Comparison(NamedTuple):
 def compare_pairs(results: Sequence[Result], references: Mapping[str, Path], place: Place) -> list[Comparison]:
     """Returns sacreBLEU's paired bootstrap test for each pair of rows, test set and seed that both are done with.
 
-    Those that are kept with the logs hold as long as BLEU is what it was, and the number of samples.
+    A kept test is used again as long as BLEU and the number of samples are the same.
 
     Args:
-        results: What is done.
-        references: The reference translation of each test set; without it nothing new is compared there.
+        results: The results so far.
+        references: Reference translation of each test set. Without it, only kept tests are returned.
         place: Where the logs are.
 
     Raises:

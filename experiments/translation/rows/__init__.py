@@ -1,1 +1,1 @@
-"""What is trained, one file for each table or figure. A file added here is trained and reported with the rest."""
+"""The rows, one file for each table or figure. A row in a file added here is trained and reported with the rest."""

@@ -1,4 +1,4 @@
-"""The paper's Figure 4: matrices initialised around 0.2 in the place of 0."""
+"""The paper's Figure 4: matrices initialised around 0.2 instead of 0."""
 
 from ..row import Row
 

@@ -1,4 +1,4 @@
-"""The paper's Table 2, translation by RNNSearch: the kinds of normalization against each other."""
+"""The paper's Table 2, translation with RNNSearch: one row for each kind of normalization."""
 
 from ..row import Row
 

@@ -1,4 +1,4 @@
-"""The paper's Figure 3: pRMSNorm over p. Of its other points, 6.25% is pRMSNorm and 100% is RMSNorm of Table 2."""
+"""The paper's Figure 3: pRMSNorm by p. The points 6.25% and 100% are pRMSNorm and RMSNorm of Table 2."""
 
 from rmsnorm_tf import RMSNormalization
 

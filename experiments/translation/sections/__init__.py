@@ -1,1 +1,1 @@
-"""The sections of the report: each module makes one of what was measured."""
+"""The sections of the report, one module each: from results to a table, a plot and paragraphs."""

@@ -6,31 +6,33 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...reporting.section import Section
-from ..colours import colours_of
+from ...reporting.styles import Style
+from ..looks import styles_of
 from ..published import ACTIVATIONS
 from ..row import Row
 
-Figures = dict[str, Any]  # as `experiments.activations` writes them
+Figures = dict[str, Any]  # as `inside.decoder_states` writes them
 
 
 def section(measured: dict[Row, Figures]) -> Section | None:
-    """Returns the section of what was measured of each row, if anything was."""
+    """Returns the section of the measured activations of each row, or `None` without any."""
     if not measured:
         return None
     published = {row: ACTIVATIONS[row.name] for row in measured if row.name in ACTIVATIONS}
     panels = {"ours, first GRU": measured} | ({"published": published} if published else {})
     any_row = next(iter(measured.values()))
     text = [
-        "Hidden-to-hidden is taken to be what the decoder's GRU makes of its state before it adds what it makes of its "
-        "input: N(h U), for both gates and the proposal, after the norm with its gain (and LayerNorm's offset) and "
-        "before the nonlinearity; for the Baseline N does nothing. The conditional GRU has two such steps. Compared "
-        "with the paper is the first, which gets the state from the position before and has no bias on this side; the "
-        "second, after the attention, has its biases within N, and is shown too.",
-        "Mean and standard deviation are over the units, at each position of each sentence, and are averaged over the "
-        f"{any_row['tokens'][-1]:,} target positions of the {any_row['tokens'][0]:,} sentences of the dev set, of "
-        "which a sentence's end is one and padding is none. The words before a position are those of the reference.",
-        f"Over the single positions the standard deviation is {_ranges(measured)}."
+        "The hidden-to-hidden activation is N(h U): the product of the decoder's state, for both gates and the "
+        "proposal, after the norm with its gain (and LayerNorm's offset), before the input's side is added and before "
+        "the nonlinearity. For the Baseline, N does nothing. The conditional GRU has two such steps. The first gets "
+        "the state of the position before and has no bias on this side; it is compared with the paper. The second "
+        "follows the attention and has its biases inside N.",
+        "Mean and standard deviation are over the units at each position, averaged over the "
+        f"{any_row['tokens'][-1]:,} target positions of the {any_row['tokens'][0]:,} sentences of the dev set. The end "
+        "of a sentence is a position, padding is not. The words before a position are the reference's. One seed.",
+        f"Over the positions shown the standard deviation is {_ranges(measured)}."
         + (f" In the paper it is {_ranges(published)}." if published else ""),
+        *_on_claim(measured, published),
     ]
     return Section(
         name="activations",
@@ -47,8 +49,24 @@ def _position(name: str) -> str:
     return "all positions" if name == "all" else f"position {name}"
 
 
+def _on_claim(measured: dict[Row, Figures], published: dict[Row, Figures]) -> list[str]:
+    """Compares the paper's claim, that norms shrink the deviation, with the first position here."""
+    first = {row.name: figures["std"][0] for row, figures in measured.items() if row in published}
+    if not {"baseline", "layernorm", "rmsnorm"} <= first.keys():
+        return []
+    paper = {name: ACTIVATIONS[name]["std"][0] for name in first}
+    claim = (
+        f"The paper's claim is that the norms shrink the deviation: at position 1 from {paper['baseline']:.2f} to "
+        f"{paper['layernorm']:.2f} (LayerNorm) and {paper['rmsnorm']:.2f} (RMSNorm)."
+    )
+    ours = f"from {first['baseline']:.2f} to {first['layernorm']:.2f} and {first['rmsnorm']:.2f}"
+    if first["baseline"] > 2 * max(first["layernorm"], first["rmsnorm"]):
+        return [f"{claim} Here it falls {ours}."]
+    return [f"{claim} Here it goes {ours}, less than by half: this model and training do not show the effect."]
+
+
 def _rows(row: Row, figures: Figures) -> list[list[str]]:
-    """Returns our rows of the table, and the published one where there is one."""
+    """Returns our rows of the table, and the published one if there is one."""
     parts = {"first GRU": figures, "second GRU": figures["second"]}
     if row.name in ACTIVATIONS:
         parts["published"] = ACTIVATIONS[row.name]
@@ -56,34 +74,35 @@ def _rows(row: Row, figures: Figures) -> list[list[str]]:
 
 
 def _cells(figures: Figures) -> list[str]:
-    # Adding 0 makes a zero of -0.00.
+    # Adding 0 turns -0.00 into 0.00.
     return [
         f"{round(mean, 2) + 0.0:.2f} ({std:.2f})" for mean, std in zip(figures["mean"], figures["std"], strict=True)
     ]
 
 
 def _ranges(rows: dict[Row, Figures]) -> str:
-    """Tells between what the standard deviations of the single positions are, for each row."""
+    """Tells the range of the standard deviations over the single positions, for each row."""
     stds = {row.label: figures["std"][:-1] for row, figures in rows.items()}
     return "; ".join(f"{min(each):.2f} to {max(each):.2f} for {label}" for label, each in stds.items())
 
 
 def _plot(figure: Figure, panels: dict[str, dict[Row, Figures]]) -> None:
-    figure.set(size_inches=(9, 4.4), layout_engine="constrained")
+    figure.set(size_inches=(9.5, 4.8), layout_engine="constrained")
     all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (title, rows) in zip(all_axes, panels.items(), strict=True):
         axes.axhline(0, color="black", linewidth=0.5)
-        for number, (row, colour) in enumerate(colours_of(rows).items()):
+        for number, (row, style) in enumerate(styles_of(rows).items()):
             shift = min(0.15, 0.8 / len(rows)) * (number - (len(rows) - 1) / 2)
-            _draw(axes, rows[row], shift, color=colour, label=row.label)
+            _draw(axes, rows[row], shift, style, row.label)
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("target position")
-    all_axes[0].set_ylabel("mean, and one standard deviation to each side")
-    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
+    all_axes[0].set_ylabel("mean; the bar is one standard deviation each way")
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
 
 
-def _draw(axes: Axes, figures: Figures, shift: float, **style: str) -> None:
+def _draw(axes: Axes, figures: Figures, shift: float, style: Style, label: str) -> None:
     places = range(len(figures["positions"]))
     x = [place + shift for place in places]
-    axes.errorbar(x, figures["mean"], yerr=figures["std"], fmt="o", capsize=3, **style)
+    look = {"fmt": style.marker, "color": style.color, "capsize": 3, "markersize": 5}
+    axes.errorbar(x, figures["mean"], yerr=figures["std"], label=label, **look)
     axes.set_xticks(places, figures["positions"])

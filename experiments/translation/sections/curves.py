@@ -8,57 +8,74 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...reporting.section import Section
-from ..colours import colours_of
+from ...reporting.styles import KINDS, Style, band
+from ..looks import styles_of
+from ..published import LOSS, MINUTES
 from ..results import Result, by_row
 from ..row import Row
 
-Curve = dict[int, float]  # BLEU by update
+Curve = dict[int, list[float]]  # the value of each seed, by update
 
 _MOST_COLUMNS = 10
 
 
-def curve(done: Sequence[Result]) -> Curve:
-    """Returns the mean over the seeds of the validations' BLEU, as far as all of them have come."""
-    curves = [{each["update"]: each["bleu"] for each in result.log["validations"]} for result in done]
+def curve(done: Sequence[Result], name: str = "bleu") -> Curve:
+    """Returns a value of the validations by update, for the updates that all seeds have reached."""
+    curves = [{each["update"]: each[name] for each in result.log["validations"]} for result in done]
     common = set.intersection(*map(set, curves))
-    return {update: mean(each[update] for each in curves) for update in sorted(common)}
+    return {update: [each[update] for each in curves] for update in sorted(common)}
 
 
 def draw(
     axes: Axes,
     curves: Mapping[Row, Curve],
-    colours: Mapping[Row, str],
+    styles: Mapping[Row, Style],
     per_update: Callable[[Row], float] = lambda row: 1,
-    **style: Any,
+    **given: Any,
 ) -> None:
-    """Draws curves over the number of updates, times what a row's update is to count."""
+    """Draws the mean over the seeds, and the range of the seeds around it.
+
+    Args:
+        axes: Where to draw.
+        curves: What to draw.
+        styles: How each row is drawn.
+        per_update: The x value of one update of a row.
+        **given: Arguments of `Axes.plot` that replace the style's.
+    """
     for row, found in curves.items():
         x = [update * per_update(row) for update in found]
-        axes.plot(x, list(found.values()), label=row.label, color=colours[row], marker=".", **style)
+        axes.plot(x, [mean(each) for each in found.values()], label=row.label, **{**styles[row].line(), **given})
+        band(axes, x, list(map(min, found.values())), list(map(max, found.values())), styles[row])
 
 
 def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section | None:
-    """Returns the section of the learning curves of Table 2's rows, if there are any.
+    """Returns the section of the learning curves of Table 2's rows, or `None` without any.
 
     Args:
-        results: What is done.
-        times: What `benchmarks/training.py --json` wrote, if it was run.
+        results: The results so far.
+        times: What `benchmarks/training.py --json` wrote, or `None`.
     """
-    curves = {row: curve(done) for row, done in by_row(results).items() if row.section == "table2"}
-    if not curves:
+    rows = {row: done for row, done in by_row(results).items() if row.section == "table2"}
+    if not rows:
         return None
+    curves = {row: curve(done) for row, done in rows.items()}
+    losses = {row: found for row, done in rows.items() if (found := _losses(done))}
     updates = _spaced(sorted({update for found in curves.values() for update in found}))
+    means = {row: {update: mean(each) for update, each in found.items()} for row, found in curves.items()}
     text = [
-        "BLEU on the dev set, the mean over the seeds after as many updates; Table 2 has the best of each. The paper's "
-        "curves have no numbers."
+        "BLEU on the dev set by update, the mean over the seeds; the picture shades the range of the seeds. Table 2 "
+        "has the best validation of each seed."
     ]
     if times:
         text[0] += (
-            " Time is the number of updates times the measured seconds per update of Table 2, without validations; the "
-            "trainings' own clocks are not used."
+            " Time is the number of updates times the seconds per update of Table 2, without validations; the clocks "
+            "of the trainings are not used."
         )
-    if rising := [row.label for row, found in curves.items() if max(found, key=found.get) == max(found)]:
-        text.append(f"The last validation is the best, and more updates might give more, for {'; '.join(rising)}.")
+    if losses:
+        text.append(_on_loss(losses))
+    if rising := [row.label for row, found in means.items() if max(found, key=found.get) == max(found)]:
+        text.append(f"The last validation is the best of {'; '.join(rising)}: more updates may give a higher BLEU.")
+    timed = times["updates"]["float32"] if times else {}
     return Section(
         name="curves",
         title="Learning curves (Figures 1 and 2)",
@@ -66,27 +83,70 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
         columns=["dev BLEU after N updates", *(f"N = {update:,}" for update in updates)],
         rows=[
             [row.label, *(f"{found[update]:.1f}" if update in found else "" for update in updates)]
-            for row, found in curves.items()
+            for row, found in means.items()
         ],
-        data={row.name: found for row, found in curves.items()},
-        plot=lambda figure: _plot(figure, curves, times["updates"]["float32"] if times else {}),
+        data={
+            row.name: {"bleu": found, **({"train_loss": losses[row]} if row in losses else {})}
+            for row, found in curves.items()
+        },
+        plot=lambda figure: _plot(figure, curves, losses, timed),
     )
 
 
+def _losses(done: Sequence[Result]) -> Curve:
+    """Returns the training loss by update, if the logs have it."""
+    have = all("train_loss" in each for result in done for each in result.log["validations"])
+    return curve(done, "train_loss") if have else {}
+
+
+def _on_loss(losses: dict[Row, Curve]) -> str:
+    """Compares the training loss with the paper's Figure 1."""
+    shown = [row for row in losses if row.name in LOSS]
+    ours = "; ".join(
+        f"{row.label} {', '.join(f'{mean(each):.2f} at {update:,}' for update, each in _ends(losses[row]))}"
+        for row in shown
+    )
+    paper = "; ".join(
+        f"{row.label} {', '.join(f'{loss:.2f} at {update:,}' for update, loss in _ends(LOSS[row.name]))}"
+        for row in shown
+    )
+    minutes = " and ".join(f"{MINUTES[row.name]} minutes for {row.label}" for row in shown)
+    if not shown:
+        return "The paper's Figure 1 has no curve of these rows."
+    return (
+        f"Training loss by update: {ours}. In the paper's Figure 1, on other text, it is {paper}, and 10,000 updates "
+        f"take {minutes} (read from the authors' vector drawing)."
+    )
+
+
+def _ends(found: Mapping[int, Any]) -> list[tuple[int, Any]]:
+    return [(update, found[update]) for update in (min(found), max(found))]
+
+
 def _spaced(updates: Sequence[int]) -> list[int]:
-    """Returns every n-th up to the last, so many as a table has room for."""
+    """Returns every n-th update, the last included, so that the table is not too wide."""
     step = -(-len(updates) // _MOST_COLUMNS)
     return list(updates[::-1][::step][::-1])
 
 
-def _plot(figure: Figure, curves: dict[Row, Curve], timed: dict[str, Any]) -> None:
-    figure.set(size_inches=(9, 4.2), layout_engine="constrained")
-    by_updates, *by_time = figure.subplots(1, 2 if timed else 1, sharey=True, squeeze=False)[0]
-    colours = colours_of(curves)
-    draw(by_updates, curves, colours)
-    by_updates.set(xlabel="updates", ylabel="dev BLEU")
-    figure.legend(*by_updates.get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
-    for axes in by_time:
+def _plot(figure: Figure, curves: dict[Row, Curve], losses: dict[Row, Curve], timed: dict[str, Any]) -> None:
+    panels = ["updates", *(["time"] if timed else []), *(["loss", "published"] if losses else [])]
+    figure.set(size_inches=(9.5, 7.4 if len(panels) > 2 else 4.6), layout_engine="constrained")
+    grid = figure.subplots(2 if len(panels) > 2 else 1, 2 if len(panels) > 1 else 1, squeeze=False).flatten()
+    styles, all_axes = styles_of(curves), dict(zip(panels, grid, strict=False))
+    for unused in grid[len(panels) :]:
+        unused.remove()
+    draw(all_axes["updates"], curves, styles)
+    all_axes["updates"].set(xlabel="updates", ylabel="dev BLEU", title="BLEU by updates")
+    if timed:
         found = {row: each for row, each in curves.items() if row.normalization in timed}
-        draw(axes, found, colours, lambda row: timed[row.normalization]["seconds"] / 60)
-        axes.set_xlabel("minutes of updates")
+        draw(all_axes["time"], found, styles, lambda row: timed[row.normalization]["seconds"] / 60)
+        all_axes["time"].set(xlabel="minutes of updates", ylabel="dev BLEU", title="BLEU by time")
+    if losses:
+        draw(all_axes["loss"], losses, styles)
+        all_axes["loss"].set(xlabel="updates", ylabel="training loss", title="training loss (Figure 1), ours")
+        for kind, name in (("none", "baseline"), ("layernorm", "layernorm")):
+            all_axes["published"].plot(list(LOSS[name]), list(LOSS[name].values()), **KINDS[kind].line())
+        all_axes["published"].set(xlabel="updates", ylabel="training loss", title="training loss, published (WMT14)")
+    handles = all_axes["updates"].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=5, frameon=False)

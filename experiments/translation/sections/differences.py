@@ -1,4 +1,4 @@
-"""What two trainings differ in besides their norm and seed."""
+"""Options in which two trainings differ besides their norm and seed."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _MEANT = {"layer_normalization_type", "seed"}
 
 
 def differences(one: Result, other: Result) -> str:
-    """Tells the options of one training that are not those of the other, as a part of a sentence, or nothing."""
+    """Returns the options of one training that differ from the other's, as part of a sentence, or an empty string."""
     ours, theirs = one.log["options"], other.log["options"]
     names = sorted(name for name in (ours.keys() | theirs.keys()) - _MEANT if ours.get(name) != theirs.get(name))
     return " and ".join(f"`{name}` {_value(ours, name)} instead of {_value(theirs, name)}" for name in names)

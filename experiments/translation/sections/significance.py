@@ -1,45 +1,50 @@
-"""Whether the differences between kinds of normalization could be those between samples of sentences."""
+"""Paired bootstrap tests: whether two trained models differ by more than the choice of the test sentences."""
 
 from collections.abc import Iterator, Sequence
 
 from matplotlib.figure import Figure
 
+from ...reporting.intervals import holm
 from ...reporting.section import Section
-from ..colours import COLOURS
-from ..measure.bootstrap import SAMPLES, Comparison
+from ..looks import styles_of
+from ..measure.bootstrap import PAIRS, SAMPLES, Comparison
 from ..results import Result
 from .differences import differences
+
+LEVEL = 0.05
 
 Pair = tuple[Result, Result]
 
 
 def section(measured: Sequence[Comparison], results: Sequence[Result]) -> Section | None:
-    """Returns the section of what `significance.measure` returned of results, if anything."""
+    """Returns the section of the comparisons of some results, or `None` without any."""
     if not measured:
         return None
     done = {(each.row.name, each.seed): each for each in results}
     pairs = [(done[each.first, each.seed], done[each.second, each.seed]) for each in measured]
+    adjusted = holm([each.p for each in measured])
     found = [
         f"{_name(pair)} (seed {each.seed}, {each.test}, {_gain(each):+.1f})"
-        for each, pair in zip(measured, pairs, strict=True)
-        if each.p <= 0.05
+        for each, pair, p in zip(measured, pairs, adjusted, strict=True)
+        if p <= LEVEL
     ]
     return Section(
         name="significance",
         title="Paired bootstrap tests",
         text=[
-            "Of two systems with the same seed, sentences of the test set are drawn with replacement, the same for "
-            f"both, {SAMPLES:,} times (sacreBLEU `{measured[0].signature}`). The half-width is that of the interval "
-            "that holds 95% of the resulting BLEU; p is the probability of a difference at least so large if the two "
-            "did not differ. Sentences are drawn, not trainings: p holds for these two trained models. What another "
-            "seed changes is the spread in Table 2.",
-            f"p is at most 0.05 in {len(found)} of {len(measured)} comparisons"
+            f"For two models with the same seed, sentences of the test set are drawn with replacement {SAMPLES:,} "
+            f"times, the same for both (sacreBLEU `{measured[0].signature}`). Brackets hold the interval of 95% of the "
+            "resulting BLEU; p is the probability of a difference at least as large if the two models did not differ. "
+            f"Holm's p is adjusted for the {len(measured)} comparisons. A small p tells two trained models apart, not "
+            "two kinds of normalization: the seeds in Table 2 do that.",
+            f"Holm's p is at most {LEVEL} in {len(found)} of {len(measured)} comparisons"
             + (f": {'; '.join(found)}." if found else "."),
+            *_untested(measured, done),
             *dict.fromkeys(_recipes(pairs)),
         ],
-        columns=["", "test set", "seed", "BLEU of the other", "BLEU of RMSNorm", "difference", "p"],
-        rows=[_cells(each, pair) for each, pair in zip(measured, pairs, strict=True)],
-        data=[each._asdict() for each in measured],
+        columns=["", "test set", "seed", "BLEU of the other", "BLEU", "difference", "p", "Holm's p"],
+        rows=[_cells(each, pair, p) for each, pair, p in zip(measured, pairs, adjusted, strict=True)],
+        data=[{**each._asdict(), "holm": p} for each, p in zip(measured, adjusted, strict=True)],
         plot=lambda figure: _plot(figure, measured, pairs),
     )
 
@@ -53,28 +58,43 @@ def _gain(each: Comparison) -> float:
     return each.bleu[1] - each.bleu[0]
 
 
+def _untested(measured: Sequence[Comparison], done: dict[tuple[str, int], Result]) -> list[str]:
+    """Names the pairs of rows that are trained and were not compared."""
+    labels = {name: result.row.label for (name, _), result in done.items()}
+    tested = {(each.first, each.second) for each in measured}
+    missing = [pair for pair in PAIRS if pair not in tested and set(pair) <= labels.keys()]
+    named = "; ".join(f"{labels[second]} against {labels[first]}" for first, second in missing)
+    return [f"Not tested, because the translations were not kept: {named}."] if missing else []
+
+
 def _recipes(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Tells where not only norms are compared."""
+    """Tells in which pairs not only the norms differ."""
     for first, second in pairs:
         if told := differences(first, second):
             yield f"{_name((first, second))} compares two recipes, not only two norms: {first.row.label} has {told}."
 
 
-def _cells(each: Comparison, pair: Pair) -> list[str]:
-    bleu = [f"{score:.1f} ± {half:.1f}" for score, half in zip(each.bleu, each.half_width, strict=True)]
-    return [_name(pair), each.test, str(each.seed), *bleu, f"{_gain(each):+.1f}", f"{each.p:.3f}"]
+def _cells(each: Comparison, pair: Pair, adjusted: float) -> list[str]:
+    bleu = [
+        f"{score:.1f} [{score - half:.1f}, {score + half:.1f}]"
+        for score, half in zip(each.bleu, each.half_width, strict=True)
+    ]
+    return [_name(pair), each.test, str(each.seed), *bleu, f"{_gain(each):+.1f}", f"{each.p:.3f}", f"{adjusted:.3f}"]
 
 
 def _plot(figure: Figure, measured: Sequence[Comparison], pairs: Sequence[Pair]) -> None:
-    figure.set(size_inches=(9, 1.4 + 0.5 * len(measured)), layout_engine="constrained")
+    figure.set(size_inches=(9, 1.9 + 0.5 * len(measured)), layout_engine="constrained")
     axes = figure.subplots()
+    looks = styles_of(dict.fromkeys(result.row for pair in pairs for result in pair))
     shown, labels = {}, []
     for at, (each, pair) in enumerate(zip(measured, pairs, strict=True)):
-        labels.append(f"{pair[0].row.label}, {each.test}, seed {each.seed}")
+        labels.append(f"{pair[1].row.label} against\n{pair[0].row.label}, seed {each.seed}")
         for result, score, half, shift in zip(pair, each.bleu, each.half_width, (-0.12, 0.12), strict=True):
-            colour = COLOURS[result.row.kind]
-            shown[result.row.label] = axes.errorbar(score, at + shift, xerr=half, fmt="o", color=colour, capsize=3)
-    axes.set_yticks(range(len(measured)), labels)
+            style = looks[result.row]
+            shown[result.row.label] = axes.errorbar(
+                score, at + shift, xerr=half, fmt=style.marker, color=style.color, capsize=3
+            )
+    axes.set_yticks(range(len(measured)), labels, fontsize=9)
     axes.set_ylim(len(measured) - 0.5, -0.5)
-    axes.set_xlabel("BLEU, and the interval of 95% of the samples")
-    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=3, frameon=False)
+    axes.set_xlabel(f"BLEU on {', '.join(dict.fromkeys(each.test for each in measured))}, with the 95% interval")
+    figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=3, frameon=False)

@@ -38,6 +38,17 @@ def test_epsilon_adds_nothing_to_a_mean_square():
     assert 1.0 + EPSILON == 1.0
 
 
+@pytest.mark.parametrize(("name", "inputs", "mean_square"), [("our", 128, 1.28e-6), ("the paper's", 512, 5.12e-6)])
+def test_at_the_scale_of_the_model_epsilon_is_not_small(measured, name, inputs, mean_square):
+    """The sum of n products of two numbers of variance 1e-4 has the variance n 1e-8."""
+    found = measured["model"]["sizes"][name]
+    assert found["inputs"] == inputs
+    assert found["mean_square"] == pytest.approx(mean_square, rel=0.05)
+    rms = (mean_square / (mean_square + measured["model"]["epsilon"])) ** 0.5
+    assert found["rms"]["RMSNorm"] == pytest.approx(rms, rel=0.05)
+    assert found["change"]["RMSNorm"] > 0.4
+
+
 def test_a_transformation_changes_what_it_is_named_after_and_no_more():
     generator = np.random.default_rng(0)
     x, w, vector = (generator.standard_normal(shape) for shape in [(3, 4), (4, 5), 4])

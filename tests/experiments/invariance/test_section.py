@@ -33,7 +33,7 @@ def test_a_cell_against_the_paper_is_marked_and_named(measured):
     measured["changes"]["RMSNorm"]["weight matrix re-centring"] = BOUND / 2
     made = section(measured)
     assert made.rows[3][2] == "yes, 5e-15; paper no (differs)"
-    assert made.text[-1] == "Against the paper's Table 1 are: RMSNorm under weight matrix re-centring."
+    assert made.text[-1] == "These cells disagree with the paper's Table 1: RMSNorm, weight matrix re-centring."
     assert framed(made) == 1
 
 
@@ -43,7 +43,7 @@ def test_the_plot_has_a_text_in_each_cell(measured):
     made.plot(figure)
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert len(texts) == 30
-    assert texts[0] == "1e-15\npaper: yes"
+    assert texts[0] == "yes, moves 1e-15\npaper: yes"
     assert framed(made) == 0
 
 

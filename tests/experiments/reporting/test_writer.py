@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from experiments.reporting.section import Section
-from experiments.reporting.writer import write_report
+from experiments.reporting.writer import draw, write_report
 
 
 def section(name):
@@ -45,12 +45,27 @@ def report(tmp_path):
 def test_all_files_are_there(report):
     assert sorted(path.name for path in report.iterdir()) == [
         "one.png",
+        "one.svg",
         "report.html",
         "report.json",
         "report.md",
         "two.png",
+        "two.svg",
     ]
     assert (report / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_has_the_title_of_its_section_and_is_the_same_each_time(report, tmp_path):
+    svg = (report / "one.svg").read_text()
+    assert ">The one<" in svg
+    draw(section("one"), tmp_path)
+    assert (tmp_path / "one.svg").read_text() == svg
+
+
+def test_a_report_replaces_the_last(report):
+    (report / "of_the_last.png").touch()
+    write_report(report, "Title", [], {}, [section("one")])
+    assert sorted(path.stem for path in report.glob("*.png")) == ["one"]
 
 
 def test_the_page_holds_its_pictures_and_needs_no_other_file(report):

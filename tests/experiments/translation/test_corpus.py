@@ -67,15 +67,15 @@ def test_a_row_has_the_options_that_it_has_on_a_corpus(declared):
     assert adapted["layernorm"] == {"learning_rate": 0.5}
     assert adapted["baseline"] == {}
     declared("mine", rows={"layernom": {"learning_rate": 0.5}})
-    with pytest.raises(UserError, match="mine has options for layernom, and rows/ has no such row"):
+    with pytest.raises(UserError, match="mine has options for layernom, but rows/ has no such row"):
         read_corpus("mine").adapt(read_rows())
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"sedes": 3}, "declares no corpus: .*sedes.*; see its neighbours"),
-        ({"options": {}}, "declares no corpus: options lack batch_size"),
+        ({"sedes": 3}, "is not the declaration of a corpus: .*sedes.*; compare it"),
+        ({"options": {}}, "is not the declaration of a corpus: options lack batch_size"),
     ],
 )
 def test_what_declares_no_corpus_is_refused(declared, given, said):
@@ -87,7 +87,7 @@ def test_what_declares_no_corpus_is_refused(declared, given, said):
 @pytest.mark.parametrize("data", ["nothing", "./demo", "", "/"])
 def test_what_is_neither_is_refused(data, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=f"DATA={data} is no folder and none of demo, multi30k; give"):
+    with pytest.raises(UserError, match=f"DATA={data} is not a folder and not one of demo, multi30k; give"):
         read_corpus(data)
 
 
@@ -137,7 +137,7 @@ def test_another_folder_of_the_same_name_is_refused(folder, tmp_path, ran):
     other = tmp_path / "elsewhere" / "wmt"
     other.parent.mkdir()
     folder.rename(other)
-    with pytest.raises(UserError, match=f"origin was '{folder}' and is now '{other}'; move .* away, or go back"):
+    with pytest.raises(UserError, match=f"origin was '{folder}' and is now '{other}'; move .* away, or restore"):
         prepare(read_corpus(str(other)), place)
 
 

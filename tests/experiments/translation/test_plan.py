@@ -1,9 +1,9 @@
+import pkgutil
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from experiments.translation import plan
 from experiments.translation.plan import all_runs, read_rows
 from experiments.translation.row import Row, Run
 from nmt.errors import UserError
@@ -28,7 +28,7 @@ def add(monkeypatch):
 
     def add(name):
         files = [SimpleNamespace(name=each) for each in ("a_file", "kinds")]
-        monkeypatch.setattr(plan.pkgutil, "iter_modules", lambda path: files)
+        monkeypatch.setattr(pkgutil, "iter_modules", lambda path: files)
         rows = SimpleNamespace(ROWS=[Row(name, "", build=lambda name: None)])
         monkeypatch.setitem(sys.modules, "experiments.translation.rows.a_file", rows)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from experiments.translation.corpus import prepare
-from experiments.translation.results import by_row, read_results, spread
+from experiments.translation.results import by_row, read_results
 from experiments.translation.row import Run
 from experiments.translation.runs import make
 from nmt.decoding.metrics import read_lines
@@ -26,8 +26,3 @@ def test_results_are_those_of_the_runs_that_are_done(corpus, place, ran):
 def test_rows_have_their_results():
     results = [make_result(ROWS["none"], 1), make_result(ROWS["half"]), make_result(ROWS["none"], 2)]
     assert by_row(results) == {ROWS["none"]: [results[0], results[2]], ROWS["half"]: [results[1]]}
-
-
-@pytest.mark.parametrize(("values", "text"), [([36.25], "36.2"), ([1.0, 2.0, 3.0], "2.0 ± 1.0")])
-def test_spread_is_the_standard_deviation(values, text):
-    assert spread(values) == text

@@ -62,7 +62,7 @@ def test_options_of_nmt_are_those_of_corpus_row_and_seed(corpus, place, commands
 def test_a_log_of_something_else_is_refused(corpus, place, commands):
     make(RUN, corpus, place, lambda: None)
     elsewhere = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm", centre=0.2), 1)
-    with pytest.raises(UserError, match=r"rmsnorm-1.json: centre was 0.0 and is now 0.2; move .* away, or go back"):
+    with pytest.raises(UserError, match=r"rmsnorm-1.json: centre was 0.0 and is now 0.2; move .* away, or restore"):
         is_done(elsewhere, corpus, place)
     corpus.options["state_size"] = 16
     corpus.tests["web"] = "dev"

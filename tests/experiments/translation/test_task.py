@@ -1,6 +1,6 @@
-import functools
 import json
 import re
+import shutil
 import sys
 from dataclasses import asdict
 
@@ -32,7 +32,7 @@ def tiny(corpus, tmp_path, monkeypatch):
     (tmp_path / "corpora").mkdir()
     (tmp_path / "corpora" / "tiny.json").write_text(json.dumps({**declared, "remarks": ["It is tiny."], "seeds": 1}))
     monkeypatch.setattr(corpora, "FOLDER", tmp_path / "corpora")
-    monkeypatch.setattr(task, "Place", functools.partial(Place, root=tmp_path))
+    monkeypatch.setattr(task, "Place", lambda name, _: Place(name, tmp_path))
     return Place("tiny", tmp_path)
 
 
@@ -121,6 +121,18 @@ def test_a_row_as_the_readme_adds_it_is_one_more_of_table_2(tiny, ran, monkeypat
     sections = reported(tiny)[0]["sections"]
     for name in ("table2", "curves", "activations"):
         assert any(row.label in cells[0] for cells in sections[name]["rows"]), name
+
+
+def test_the_kept_report_is_what_its_logs_say(tmp_path):
+    """But for the invariances, which are computed anew and differ in rounding."""
+    kept = ROOT / "experiments" / "results" / "multi30k"
+    shutil.copytree(kept / "logs", tmp_path / "experiments" / "logs" / "multi30k")
+    reproduce("multi30k", so_far=True, root=tmp_path)
+    made, expected = (
+        (folder / "report.md").read_text().partition("## Invariances")
+        for folder in (tmp_path / "build" / "report", kept)
+    )
+    assert made[0] == expected[0]
 
 
 def test_a_folder_that_lacks_files_leaves_nothing_behind(tiny, tmp_path):

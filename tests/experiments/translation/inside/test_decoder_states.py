@@ -129,7 +129,7 @@ def state_side(gru, state):
     def norm(layer, x):
         return layer_norm(x, *(v.numpy().astype(np.float64) for v in layer.weights), EPSILON) if layer.weights else x
 
-    biases = (gru.gates_bias, gru.proposal_bias) if gru.bias_on_state else (0.0, 0.0)
+    biases = [0.0 if bias is None else bias for _, bias in gru.state_matrices]
     gates = state.astype(np.float64) @ gru.state_to_gates.numpy() + np.asarray(biases[0])
     proposal = state.astype(np.float64) @ gru.state_to_proposal.numpy() + np.asarray(biases[1])
     return norm(gru.gates_state_norm, gates), norm(gru.proposal_state_norm, proposal)

@@ -63,4 +63,17 @@ def test_without_the_papers_rows_there_are_ours_alone(measured):
     figure = Figure()
     made.plot(figure)
     assert len(figure.axes) == 1
+
+
+@pytest.mark.parametrize(("baseline", "said"), [(1.5, "do not show the effect"), (7.0, "Here it falls from 7.00 to")])
+def test_the_papers_claim_is_held_against_the_first_position(results, baseline, said):
+    rows = {each.row.name: each.row for each in results}
+    measured = {rows[name]: figures(0.0) for name in ("baseline", "layernorm", "rmsnorm")}
+    measured[rows["baseline"]]["std"][0] = baseline
+    text = section(measured).text[3]
+    assert "at position 1 from 7.35 to 1.19 (LayerNorm) and 1.27 (RMSNorm)" in text
+    assert said in text
+
+
+def test_without_anything_there_is_no_section():
     assert section({}) is None

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from experiments.translation.row import Row
 from experiments.translation.sections.centre import section
+from tests.experiments.translation.conftest import make_result
 
 
 def test_a_moved_row_stands_beside_its_kind(results):
@@ -14,13 +15,13 @@ def test_a_moved_row_stands_beside_its_kind(results):
         ["RMSNorm", "0", "20.0", "15.0", "0"],
         ["RMSNorm, elsewhere", "0.25", "20.0", "15.0", "0"],
     ]
-    assert made.text[1] == "RMSNorm, elsewhere: 20.0 on the dev set, 20.0 with the ordinary initialisation."
+    assert made.text[1] == "RMSNorm, elsewhere: 20.0 on the dev set, 20.0 with the usual initialisation."
 
 
 def test_without_what_it_is_compared_with_it_stands_alone(results):
     made = section([each for each in results if each.row.name == "moved"])
     assert [row[0] for row in made.rows] == ["RMSNorm, elsewhere"]
-    assert len(made.text) == 1
+    assert len(made.text) == 2
     assert section([each for each in results if each.row.name != "moved"]) is None
 
 
@@ -28,6 +29,16 @@ def test_an_added_row_of_the_same_kind_is_not_the_papers(results):
     moved = next(each for each in results if each.row.name == "moved")
     added = moved._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
     assert section([*results, added]).rows == section(results).rows
+
+
+@pytest.mark.parametrize(
+    ("best", "said"), [(30.0, "Here the order is reversed, and why is open."), (10.0, "the same.")]
+)
+def test_the_order_of_the_norms_is_compared_with_the_papers(results, best, said):
+    layernorm = make_result(Row("other", "LayerNorm, elsewhere", kind="layernorm", centre=0.25), bleu=[best])
+    text = section([*results, layernorm]).text[2]
+    assert "the best BLEU is 3.8 with LayerNorm and 16.8 with RMSNorm" in text
+    assert said in text
 
 
 def test_the_moved_curve_is_dashed(results):

@@ -8,8 +8,8 @@ from experiments.translation.sections.curves import curve, section
 from tests.experiments.translation.conftest import ROWS, make_result
 
 
-def test_a_curve_is_the_mean_of_its_seeds_as_far_as_all_have_come(results):
-    assert curve([each for each in results if each.row.kind == "none"]) == {100: 12.0, 200: 22.0}
+def test_a_curve_has_all_seeds_as_far_as_all_have_come(results):
+    assert curve([each for each in results if each.row.kind == "none"]) == {100: [10.0, 14.0], 200: [20.0, 24.0]}
 
 
 def test_time_is_updates_times_measured_seconds(results, times):
@@ -50,12 +50,36 @@ def test_a_long_training_has_the_columns_that_a_table_has_room_for(times):
     made = section([make_result(ROWS["rmsnorm"], bleu=[float(number) for number in range(25)])], times)
     assert made.columns[1:] == [f"N = {update:,}" for update in range(100, 2501, 300)]
     assert made.rows[0][-1] == "24.0"
-    assert len(made.data["rmsnorm"]) == 25
+    assert len(made.data["rmsnorm"]["bleu"]) == 25
 
 
 def test_what_was_still_rising_is_told(results, times):
-    assert section(results, times).text[1].endswith("more updates might give more, for Baseline.")
+    told = "The last validation is the best of Baseline: more updates may give a higher BLEU."
+    assert section(results, times).text[1] == told
     assert len(section([each for each in results if each.row.name == "rmsnorm"], times).text) == 1
+
+
+def test_training_losses_stand_beside_the_published(times):
+    result = make_result(ROWS["layernorm"])
+    for number, each in enumerate(result.log["validations"], 1):
+        each["train_loss"] = 6 / number
+    made = section([result], times)
+    assert made.text[1].startswith(
+        "Training loss by update: LayerNorm 6.00 at 100, 2.00 at 300. In the paper's Figure 1"
+    )
+    assert "LayerNorm 6.68 at 900, 4.27 at 9,900" in made.text[1]
+    figure = Figure()
+    made.plot(figure)
+    ours, published = figure.axes[2:]
+    assert list(ours.lines[0].get_ydata()) == [6, 3, 2]
+    assert len(published.lines) == 2
+
+
+def test_the_range_of_the_seeds_is_shaded(results):
+    figure = Figure()
+    section(results, None).plot(figure)
+    (baseline, *_) = figure.axes[0].collections
+    assert sorted({y for _, y in baseline.get_paths()[0].vertices}) == [10, 14, 20, 24]
 
 
 def test_there_must_be_a_row_of_the_table(results, times):

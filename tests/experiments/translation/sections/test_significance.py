@@ -10,20 +10,43 @@ from experiments.translation.sections.significance import section
 SIGNATURE = "nrefs:1|bs:1000|seed:12345"
 MEASURED = [
     Comparison("layernorm", "rmsnorm", 1, "news", [19.0, 19.5], [1.5, 1.25], 0.25, SIGNATURE),
-    Comparison("baseline", "rmsnorm", 1, "news", [15.0, 19.5], [1.0, 1.25], 0.05, SIGNATURE),
+    Comparison("baseline", "rmsnorm", 1, "news", [15.0, 19.5], [1.0, 1.25], 0.02, SIGNATURE),
 ]
 
 
 def test_the_text_counts_them_and_names_the_test(results):
     made = section(MEASURED, results)
     assert f"`{SIGNATURE}`" in made.text[0]
-    assert made.text[1:] == ["p is at most 0.05 in 1 of 2 comparisons: RMSNorm against Baseline (seed 1, news, +4.5)."]
+    assert (
+        made.text[1] == "Holm's p is at most 0.05 in 1 of 2 comparisons: RMSNorm against Baseline (seed 1, news, +4.5)."
+    )
+
+
+def test_p_is_adjusted_for_the_number_of_comparisons(results):
+    measured = [MEASURED[0], MEASURED[1]._replace(p=0.03)]
+    made = section(measured, results)
+    assert made.text[1] == "Holm's p is at most 0.05 in 0 of 2 comparisons."
+    assert [row[-2:] for row in made.rows] == [["0.250", "0.250"], ["0.030", "0.060"]]
+
+
+def test_a_pair_without_translations_is_named(results):
+    made = section(MEASURED, results)
+    assert made.text[2] == "Not tested, because the translations were not kept: LayerNorm against Baseline."
 
 
 def test_the_table_has_both_and_their_difference(results):
     made = section(MEASURED, results)
-    assert made.columns[3:5] == ["BLEU of the other", "BLEU of RMSNorm"]
-    assert made.rows[0] == ["RMSNorm against LayerNorm", "news", "1", "19.0 ± 1.5", "19.5 ± 1.2", "+0.5", "0.250"]
+    assert made.columns[3:5] == ["BLEU of the other", "BLEU"]
+    assert made.rows[0] == [
+        "RMSNorm against LayerNorm",
+        "news",
+        "1",
+        "19.0 [17.5, 20.5]",
+        "19.5 [18.2, 20.8]",
+        "+0.5",
+        "0.250",
+        "0.250",
+    ]
     assert [each["first"] for each in made.data] == ["layernorm", "baseline"]
 
 
@@ -31,15 +54,15 @@ def test_the_plot_names_the_other_system(results):
     figure = Figure()
     section(MEASURED, results).plot(figure)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
-        "LayerNorm, news, seed 1",
-        "Baseline, news, seed 1",
+        "RMSNorm against\nLayerNorm, seed 1",
+        "RMSNorm against\nBaseline, seed 1",
     ]
 
 
 def test_recipes_are_called_recipes(results):
     (baseline,) = (each for each in results if each.row.name == "baseline" and each.seed == 1)
     baseline.log["options"]["learning_rate"] = 0.5
-    assert section(MEASURED, results).text[2:] == [
+    assert section(MEASURED, results).text[3:] == [
         "RMSNorm against Baseline compares two recipes, not only two norms: Baseline has `learning_rate` 0.5 instead "
         "of the default."
     ]

@@ -1,0 +1,82 @@
+"""Intervals and tests: how far a difference could be due to chance."""
+
+from collections.abc import Sequence
+from statistics import mean, stdev
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+RESAMPLES = 10_000
+
+
+class Interval(NamedTuple):
+    """An estimate and the interval around it."""
+
+    middle: float
+    low: float
+    high: float
+
+    def within(self, margin: float) -> bool:
+        """Whether all of the interval lies between -margin and margin."""
+        return -margin <= self.low and self.high <= margin
+
+    def excludes(self, value: float) -> bool:
+        """Whether a value lies outside."""
+        return not self.low <= value <= self.high
+
+
+def t_interval(values: Sequence[float], level: float = 0.95) -> Interval:
+    """Returns the mean of two or more values with its Student t interval.
+
+    >>> [round(each, 2) for each in t_interval([1.0, 2.0, 3.0])]
+    [2.0, -0.48, 4.48]
+    """
+    half = float(stats.t.ppf((1 + level) / 2, len(values) - 1)) * stdev(values) / len(values) ** 0.5
+    return Interval(mean(values), mean(values) - half, mean(values) + half)
+
+
+def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
+    """Returns the median of some values with its percentile bootstrap interval.
+
+    >>> median_interval([1.0, 1.0, 1.0])
+    Interval(middle=1.0, low=1.0, high=1.0)
+    """
+    resampled = np.random.default_rng(0).choice(np.asarray(values), (RESAMPLES, len(values)))
+    low, high = np.quantile(np.median(resampled, 1), [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(np.median(values)), float(low), float(high))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Returns p-values adjusted for their number by Holm's method, in the order given.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+
+    Reference: Holm (1979), A simple sequentially rejective multiple test procedure.
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, at in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[at]))
+        adjusted[at] = largest
+    return adjusted
+
+
+def spread(values: Sequence[float], digits: int = 1) -> str:
+    """Returns a mean as text, with the standard deviation of two or more values.
+
+    >>> spread([1.0, 2.0, 3.0])
+    '2.0 (sd 1.0)'
+    """
+    return f"{mean(values):.{digits}f}" + (f" (sd {stdev(values):.{digits}f})" if len(values) > 1 else "")
+
+
+def signed(interval: Interval, digits: int = 1) -> str:
+    """Returns an interval of differences as text.
+
+    >>> signed(Interval(0.5, -1.0, 2.0))
+    '+0.5 [-1.0, +2.0]'
+    """
+    middle, low, high = (f"{each:+.{digits}f}" for each in interval)
+    return f"{middle} [{low}, {high}]"

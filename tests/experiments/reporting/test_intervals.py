@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+from experiments.reporting.intervals import Interval, holm, median_interval, signed, spread, t_interval
+
+
+def test_the_t_interval_is_that_of_the_tables():
+    """Student's t with 2 degrees of freedom is 4.303 at 97.5% and 2.920 at 95%."""
+    middle, low, high = t_interval([1.0, 2.0, 3.0])
+    assert (middle, low, high) == pytest.approx((2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), rel=1e-3)
+    assert t_interval([1.0, 2.0, 3.0], 0.9).high == pytest.approx(2 + 2.920 / 3**0.5, rel=1e-3)
+
+
+def test_the_t_interval_covers_the_mean_as_often_as_it_says():
+    draws = np.random.default_rng(0).normal(1.0, 2.0, (2000, 5))
+    covered = np.mean([not t_interval(list(draw)).excludes(1.0) for draw in draws])
+    assert covered == pytest.approx(0.95, abs=0.015)
+
+
+def test_the_median_interval_covers_the_median_about_as_often_as_it_says():
+    """The percentile bootstrap of 25 values is not exact."""
+    draws = np.random.default_rng(0).lognormal(0.0, 1.0, (200, 25))
+    covered = np.mean([not median_interval(draw).excludes(1.0) for draw in draws])
+    assert covered == pytest.approx(0.95, abs=0.05)
+    assert median_interval(draws[0]).middle == np.median(draws[0])
+
+
+def test_holm_multiplies_the_smallest_most_and_keeps_the_order():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.6, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_within_and_excludes():
+    assert Interval(0.1, -0.3, 0.5).within(0.5)
+    assert not Interval(0.1, -0.3, 0.51).within(0.5)
+    assert Interval(2.0, 1.0, 3.0).excludes(0.9)
+    assert not Interval(2.0, 1.0, 3.0).excludes(1.0)
+
+
+@pytest.mark.parametrize(("values", "text"), [([36.25], "36.2"), ([1.0, 2.0, 3.0], "2.0 (sd 1.0)")])
+def test_spread_is_the_standard_deviation(values, text):
+    assert spread(values) == text
+
+
+def test_differences_have_a_sign():
+    assert signed(Interval(0.5, -1.0, 2.0)) == "+0.5 [-1.0, +2.0]"

@@ -1,0 +1,17 @@
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from experiments.reporting.styles import KINDS, OTHERS, styles
+
+
+def test_no_two_kinds_share_a_colour_a_marker_or_a_dash():
+    for field in zip(*KINDS.values(), strict=True):
+        assert len(set(field)) == len(KINDS)
+    assert len({style.color for style in (*KINDS.values(), *OTHERS)}) == len(KINDS) + len(OTHERS)
+
+
+def test_a_row_that_is_not_of_the_paper_has_a_style_of_its_own():
+    found = styles({"rmsnorm": "rmsnorm", "mine": None, "yours": None})
+    assert found["rmsnorm"] == KINDS["rmsnorm"]
+    assert len(set(found.values())) == 3

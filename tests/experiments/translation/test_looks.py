@@ -1,0 +1,14 @@
+from experiments.reporting.styles import KINDS
+from experiments.translation.looks import styles_of
+from experiments.translation.plan import read_rows
+from experiments.translation.row import Row
+
+
+def test_a_row_of_the_paper_is_drawn_as_its_kind_and_no_other_row_has():
+    paper = [row for row in read_rows() if row.section == "table2"]
+    added = [Row("one", "", kind="rmsnorm"), Row("two", "", build=len)]
+    found = styles_of([added[0], *paper, added[1]])
+    assert {row.kind: found[row] for row in paper} == {
+        kind: KINDS[kind] for kind in ("none", "layernorm", "rmsnorm", "prmsnorm", "l2norm")
+    }
+    assert len(set(found.values())) == len(found)
