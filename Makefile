@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow test-nematus check format bench reproduce patches lock clean
+.PHONY: demo test test-slow test-nematus check format bench reproduce docs patches lock clean
 
 .venv/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -85,6 +85,11 @@ DATA ?=
 
 reproduce: .venv/installed
 	$(BIN)/python -m experiments --task "$(TASK)" "$(DATA)"
+
+# The site, in build/site. A broken link fails.
+docs: .venv/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The insertions into Nematus too when there is a clone of it: NEMATUS=/path/to/clone make patches
 patches: .venv/installed
