@@ -1,0 +1,55 @@
+"""Runs the commands of docs/tutorial.md in a copy of the project, and writes what they print into the page.
+
+    python docs/run_tutorial.py
+
+A block marked `sh` is run; a block marked `text` after it holds its output. A block marked `bash` is not run.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "tutorial.md"
+BLOCK = re.compile(r"```sh\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
+
+
+def run(text: str, folder: Path) -> str:
+    """Runs the commands of a page in order, in a copy of the project in `folder`.
+
+    Returns:
+        The page with the outputs that appeared. Blocks without an output keep none.
+
+    Raises:
+        RuntimeError: A command failed.
+    """
+    for name in ("nmt", "patches", "examples"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+    def replace(block: re.Match) -> str:
+        command = ["bash", "-e", "-o", "pipefail", "-c", block[1]]
+        ran = subprocess.run(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        if ran.returncode:
+            raise RuntimeError(f"{block[1]}\n{ran.stdout}")
+        return f"```sh\n{block[1]}```\n" + (f"\n```text\n{visible(ran.stdout)}```\n" if block[2] is not None else "")
+
+    return BLOCK.sub(replace, text)
+
+
+def visible(output: str) -> str:
+    """Returns what a terminal would show in the end, without bars of progress."""
+    lines = [line.rpartition("\r")[2] for line in output.splitlines()]
+    return "".join(f"{line}\n" for line in lines if line and not re.match(r".*\d+%\|", line))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        PAGE.write_text(run(PAGE.read_text(encoding="utf-8"), Path(folder)), encoding="utf-8")
