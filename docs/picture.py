@@ -1,6 +1,8 @@
-"""Draws docs/picture.png: one vector before and after LayerNorm and RMSNorm. Needs matplotlib.
+"""Draws docs/picture.png: one vector before and after LayerNorm and RMSNorm.
 
     python docs/picture.py
+
+Needs matplotlib.
 """
 
 from pathlib import Path
@@ -18,7 +20,7 @@ X = np.array([[2.4, 0.6, 3.2, -0.8, 1.6, 2.8, -1.6, 1.8]], "float32")
 # Colours of the palette by Okabe and Ito.
 ROWS = [
     ("Input x", "#5F5F5F", lambda x: x),
-    ("LayerNorm: (x − mean) / deviation", "#0072B2", keras.layers.LayerNormalization()),
+    ("LayerNorm: (x - mean) / deviation", "#0072B2", keras.layers.LayerNormalization()),
     ("RMSNorm: x / root mean square", "#D55E00", RMSNormalization()),
 ]
 

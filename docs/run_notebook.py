@@ -1,6 +1,8 @@
-"""Runs docs/layer.ipynb and keeps its outputs in it. Needs `pip install '.[docs]'`.
+"""Runs docs/layer.ipynb and keeps its outputs in it.
 
     python docs/run_notebook.py
+
+Needs `pip install '.[docs]'`.
 """
 
 from pathlib import Path

@@ -33,7 +33,7 @@ def run(text: str, folder: Path) -> str:
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
 
     def replace(block: re.Match) -> str:
-        command = ["bash", "-e", "-o", "pipefail", "-c", block[1]]
+        command = ["bash", "-e", "-c", block[1]]
         ran = subprocess.run(
             command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )

@@ -49,7 +49,8 @@ def test_every_link_leads_to_a_file(page):
 
 def test_the_links_of_a_page_are_found(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("[a\nb](x.md#part) ![p](y.png) [c](https://host/z) [d](#here) <img src="z.png">\n```\n[no](link.md)\n```\n")
+    links = '[a\nb](x.md#part) ![p](y.png) [c](https://host/z) [d](#here) <img src="z.png">'
+    page.write_text(f"{links}\n```\n[no](link.md)\n```\n")
     assert SITE.links(page) == [tmp_path / "x.md", tmp_path / "y.png", tmp_path / "z.png"]
 
 
