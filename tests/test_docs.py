@@ -2,7 +2,10 @@
 
 import ast
 import importlib.util
+import json
 import re
+import shlex
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -18,14 +21,15 @@ GENERATED = ("experiments/logs/", "nmt/patched_normalization.py")
 OF_NEMATUS = {"nmt.py", "train.py", "translate.py", "score.py", "rescore.py", "server.py", "rmsnorm.py"}
 
 
-def load_site():
-    spec = importlib.util.spec_from_file_location("site_hook", ROOT / "docs" / "site.py")
+def load(name):
+    """Imports a program of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-SITE = load_site()
+SITE = load("site")
 
 
 def texts(*endings):
@@ -86,6 +90,68 @@ def test_the_faults_and_their_tests():
     named = re.findall(r"`(test_\w+)`(\*?)", faults)
     assert len(named) > 40
     assert not [name for name, star in named if tests.get(name) != (star == "*")]
+
+
+def shell_commands():
+    """Yields (page, words) of every command in the pages for users."""
+    for page in SITE.pages():
+        for block in re.findall(r"```(?:sh|bash)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                yield page.name, shlex.split(re.split(r" [|<>] ", line)[0], comments=True)
+
+
+def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
+    from nmt.commands import parse_arguments
+
+    commands = [(page, words) for page, words in shell_commands() if words[:3] == ["python", "-m", "nmt"]]
+    assert len(commands) > 12
+    for page, words in commands:
+        monkeypatch.setattr(sys, "argv", words[2:])
+        try:
+            parse_arguments()
+        except SystemExit:
+            pytest.fail(f"{page}: {shlex.join(words)}")
+
+
+def test_every_target_of_make_that_a_page_names_exists():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    for page in SITE.pages():
+        named = re.findall(r"(?:`|^|/python )make ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)
+        assert not set(named) - targets, page
+
+
+def test_the_bleu_of_the_readme_is_that_of_the_logs():
+    text = (ROOT / "README.md").read_text("utf-8")
+    logs = ROOT / "experiments" / "results" / "multi30k" / "logs"
+    scores = {}
+    for label, row in {"LayerNorm": "layernorm", "RMSNorm": "rmsnorm", "none": "baseline"}.items():
+        runs = [json.loads((logs / f"{row}-{seed}.json").read_text("utf-8")) for seed in (1, 2, 3)]
+        scores[label] = [run["tests"]["test_2016_flickr"]["bleu"] for run in runs]
+        figures = f"{statistics.mean(scores[label]):.1f} ± {statistics.stdev(scores[label]):.1f}"
+        assert f"| {label} | {figures} | {runs[0]['options']['learning_rate']:g}, " in text
+    paired = [ours - theirs for ours, theirs in zip(scores["RMSNorm"], scores["LayerNorm"], strict=True)]
+    half = 4.303 * statistics.stdev(paired) / 3**0.5  # Student's t, two degrees of freedom, 95%
+    assert f"is {statistics.mean(paired):.1f}, with a 95% interval of ± {half:.1f}." in text
+
+
+@pytest.mark.slow
+def test_the_tutorial_gives_what_it_shows(tmp_path):
+    """Blocks before the training exactly, later ones as many lines, with a useful model at the end."""
+    tutorial = load("run_tutorial")
+    text = tutorial.PAGE.read_text("utf-8")
+    shown = [block[2] for block in tutorial.BLOCK.finditer(text) if block[2]]
+    found = [block[2] for block in tutorial.BLOCK.finditer(tutorial.run(text, tmp_path)) if block[2]]
+    assert found[:4] == shown[:4]
+    assert [output.count("\n") for output in found] == [output.count("\n") for output in shown]
+    (bleu,) = re.findall(r"^BLEU (\S+)", "\n".join(found), re.MULTILINE)
+    assert float(bleu) > 50
+
+
+@pytest.mark.slow
+def test_the_notebook_runs():
+    pytest.importorskip("nbclient", reason="needs the documentation tools: pip install -e '.[docs]'")
+    cells = load("run_notebook").run().cells
+    assert sum(bool(cell.get("outputs")) for cell in cells) >= 4
 
 
 def test_the_site_builds(tmp_path):
