@@ -1,4 +1,4 @@
-"""The experiments of the papers: a folder for each task, and `reporting` for what all of them share.
+"""The experiments of the papers: a folder for each task, `reporting` for reports, `trials` for Keras trainings.
 
 `python -m experiments --task TASK [DATA]` trains what is not trained yet, measures, and writes a report. A folder is a
 task if it has a `task.py`; see `README.md`.
