@@ -71,7 +71,7 @@ def main():
     for name in options.models:
         model = MODELS[name](options.units, options.depth)
         folded, report = fold_layer_norm(model)
-        assert all(entry.folded for entry in report)
+        assert all(entry.converted for entry in report)
         expected, actual = model(tokens).numpy(), folded(tokens).numpy()
         difference = np.max(np.abs(actual - expected)) / np.max(np.abs(expected))
         for mode in options.modes:

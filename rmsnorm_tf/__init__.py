@@ -7,13 +7,15 @@
 (None, 4)
 """
 
-from rmsnorm_tf.convert import fold_layer_norm, replace_layer_norm
-from rmsnorm_tf.fused import rms_norm
-from rmsnorm_tf.recurrent import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
-from rmsnorm_tf.recurrent_layers import RMSNormGRU, RMSNormLSTM
-from rmsnorm_tf.rms_normalization import RMSNormalization
+from rmsnorm_tf._cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
+from rmsnorm_tf._compiled import set_fused
+from rmsnorm_tf._convert import Conversion, fold_layer_norm, replace_layer_norm
+from rmsnorm_tf._layer import RMSNormalization
+from rmsnorm_tf._recurrent import RMSNormGRU, RMSNormLSTM
+from rmsnorm_tf._rms_norm import rms_norm
 
 __all__ = [
+    "Conversion",
     "RMSNormGRU",
     "RMSNormGRUCell",
     "RMSNormLSTM",
@@ -23,6 +25,7 @@ __all__ = [
     "fold_layer_norm",
     "replace_layer_norm",
     "rms_norm",
+    "set_fused",
 ]
 
 __version__ = "0.1.0"

@@ -164,7 +164,7 @@ CASES = [
     recurrent("gru", RMSNormGRU, partial=0.25),
     recurrent("lstm", RMSNormLSTM),
     converted("fold_layer_norm", lambda model: fold_layer_norm(model)[0]),
-    converted("replace_layer_norm", replace_layer_norm),
+    converted("replace_layer_norm", lambda model: replace_layer_norm(model)[0]),
 ]
 
 

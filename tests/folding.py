@@ -48,7 +48,7 @@ def fold(model):
     named = {layer.name: layer for layer in folded.layers}
     for entry in report:
         if entry.name in named and isinstance(named[entry.name], (RMSNormalization, layers.LayerNormalization)):
-            assert isinstance(named[entry.name], RMSNormalization) == entry.folded
+            assert isinstance(named[entry.name], RMSNormalization) == entry.converted
     assert len({entry.name for entry in report}) == len(report)
     return folded, {entry.name: entry for entry in report}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rmsnorm_tf import RMSNormalization, rms_norm
+from rmsnorm_tf import RMSNormalization, RMSNormGRU, rms_norm
 
 NUMBER = "must be None or a number above 0 and at most 1, got"
 BAD_ARGUMENTS = [
@@ -72,6 +72,38 @@ def test_wrong_shape(arguments, shape, message):
         layer.compute_output_shape(shape)
     with pytest.raises(ValueError, match=message):
         rms_norm(tf.ones(shape), **arguments)
+
+
+HABITS = [
+    ({"eps": 1e-5}, "has no argument 'eps'. Use 'epsilon' instead."),
+    ({"elementwise_affine": False}, "has no argument 'elementwise_affine'. Use 'scale' instead."),
+    ({"use_scale": False}, "has no argument 'use_scale'. Use 'scale' instead."),
+    ({"rms_scaling": True}, "has no argument 'rms_scaling': RMS normalization is what this always computes. Drop it."),
+    ({"normalized_shape": 4}, "has no argument 'normalized_shape': sizes come from the input"),
+]
+HABITS_OF_LAYERS = [
+    ({"gamma_initializer": "ones"}, "has no argument 'gamma_initializer'. Use 'scale_initializer' instead."),
+    ({"beta_regularizer": "l2"}, "has no argument 'beta_regularizer'. Use 'offset_regularizer' instead."),
+    ({"use_bias": True}, "has no argument 'use_bias'. Use 'center' instead."),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), HABITS + HABITS_OF_LAYERS, ids=str)
+def test_arguments_of_other_libraries_are_answered_with_ours(arguments, message):
+    with pytest.raises(TypeError, match=f"RMSNormalization {message}"):
+        RMSNormalization(**arguments)
+    if (arguments, message) in HABITS:
+        with pytest.raises(TypeError, match=f"rms_norm {message}"):
+            rms_norm(tf.ones((2, 4)), **arguments)
+
+
+def test_other_unknown_arguments():
+    with pytest.raises(TypeError, match=r"rms_norm\(\) got an unexpected keyword argument 'colour'"):
+        rms_norm(tf.ones((2, 4)), colour="red")
+    with pytest.raises(ValueError, match="colour"):
+        RMSNormalization(colour="red")
+    with pytest.raises(TypeError, match=r"RMSNormGRUCell has no argument 'eps'. Use 'epsilon' instead"):
+        RMSNormGRU(4, eps=1e-5)
 
 
 def test_wrong_shape_stops_a_functional_model():

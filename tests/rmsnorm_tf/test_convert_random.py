@@ -45,6 +45,6 @@ def test_random_models(seed, policy):
 
 def test_random_models_are_of_both_kinds():
     entries = [entry for seed in range(25) for entry in fold_layer_norm(random_model(seed))[1]]
-    folded = sum(entry.folded for entry in entries)
+    folded = sum(entry.converted for entry in entries)
     assert folded > 20
     assert len(entries) - folded > 20

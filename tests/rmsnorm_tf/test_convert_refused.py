@@ -4,9 +4,17 @@ import keras
 import numpy as np
 import pytest
 
-from rmsnorm_tf import RMSNormGRU, fold_layer_norm
-from rmsnorm_tf.convert import Folding
-from tests.folding import LN, dense, fold, layers, norm, pre_ln_transformer
+from rmsnorm_tf import Conversion, RMSNormGRU, fold_layer_norm, replace_layer_norm
+from tests.folding import (
+    LN,
+    assert_same_outputs,
+    dense,
+    fold,
+    layers,
+    norm,
+    pre_ln_transformer,
+    with_drawn_weights,
+)
 
 
 class MyNorm(layers.LayerNormalization):
@@ -118,10 +126,10 @@ REFUSED = {
         after(layers.EinsumDense("abc,cdd->abd", (None, 6), name="einsum")),
         "einsum has no axis in its kernel for the last axis of its output",
     ),
-    "constant": (lambda x: norm("norm")(dense()(x) + 1.0), " adds a constant, or tensors of unlike sizes"),
+    "constant": (lambda x: norm("norm")(dense()(x) + 1.0), " adds a constant, or tensors of different sizes"),
     "broadcast": (
         lambda x: norm("norm")(dense()(x) + dense("one", units=1)(x)),
-        " adds a constant, or tensors of unlike sizes",
+        " adds a constant, or tensors of different sizes",
     ),
     "another axis": (lambda x: norm("norm", axis=1)(dense()(x)), "norm normalizes over axis [1]"),
     "two axes": (lambda x: norm("norm", axis=(1, 2))(dense()(x)), "norm normalizes over axis [1, 2]"),
@@ -141,7 +149,7 @@ def test_refused(outputs, reason):
     x = keras.Input((4, 6), name="x")
     _, report = fold(keras.Model(x, outputs(x)))
     [entry] = [entry for name, entry in report.items() if name in ("norm", "on_scores")]
-    assert not entry.folded
+    assert not entry.converted
     assert reason in entry.reason
 
 
@@ -149,7 +157,7 @@ def test_a_map_with_lora_weights_is_refused():
     model = keras.Sequential([keras.Input((6,)), dense(), norm("norm")])
     model.get_layer("dense").enable_lora(2)
     _, report = fold_layer_norm(model)
-    assert report == [Folding("norm", False, "dense is quantized or has LoRA weights")]
+    assert report == [Conversion("norm", False, "dense is quantized or has LoRA weights")]
 
 
 def test_a_quantized_map_inside_attention_is_refused():
@@ -158,7 +166,7 @@ def test_a_quantized_map_inside_attention_is_refused():
     x = keras.Input((4, 6))
     y = layers.MultiHeadAttention(2, 3, dtype=policy, name="attention")(x, x)
     _, report = fold_layer_norm(keras.Model(x, norm("norm")(y)))
-    assert report == [Folding("norm", False, "attention is quantized or has LoRA weights")]
+    assert report == [Conversion("norm", False, "attention is quantized or has LoRA weights")]
 
 
 @pytest.mark.parametrize("change", [lambda dense: dense.enable_lora(2), lambda dense: dense.quantize("int8")])
@@ -176,8 +184,8 @@ def test_rms_scaling_is_refused():
     x = keras.Input((4, 6))
     first = norm("first", scale=False, center=False, rms_scaling=True)
     _, report = fold(keras.Model(x, norm("norm")(first(dense()(x)))))
-    assert not report["first"].folded
-    assert not report["norm"].folded
+    assert not report["first"].converted
+    assert not report["norm"].converted
 
 
 def test_channels_first_is_refused():
@@ -185,7 +193,7 @@ def test_channels_first_is_refused():
     x = keras.Input((3, 5, 5))
     y = layers.Conv2D(4, 1, data_format="channels_first", name="conv")(x)
     _, report = fold_layer_norm(keras.Model(x, [norm("over_channels", axis=1)(y), norm("over_columns")(y)]))
-    assert [entry.folded for entry in report] == [False, False]
+    assert [entry.converted for entry in report] == [False, False]
     assert "over_channels normalizes over axis [1]" in report[0].reason
     conv = layers.Conv2D(4, 1, data_format="channels_first", name="conv")
     _, [entry] = fold_layer_norm(keras.Model(x, norm("norm")(conv(x))))
@@ -194,9 +202,9 @@ def test_channels_first_is_refused():
 
 def test_a_residual_stream_with_dropout_is_refused_as_a_whole():
     _, report = fold(pre_ln_transformer(dropout=0.1))
-    assert not report["last"].folded
+    assert not report["last"].converted
     assert "drops entries in training" in report["last"].reason
-    assert not any(entry.folded for entry in report.values())
+    assert not any(entry.converted for entry in report.values())
 
 
 def test_part_of_a_model_is_folded_where_the_rest_cannot_be():
@@ -206,8 +214,8 @@ def test_part_of_a_model_is_folded_where_the_rest_cannot_be():
     model = keras.Model(x, z)
     folded, report = fold(model)
     assert report == {
-        "norm_0": Folding("norm_0", True, "centring folded into dense_0"),
-        "norm_1": Folding("norm_1", False, "drop drops entries in training, after which the mean is no longer zero"),
+        "norm_0": Conversion("norm_0", True, "centring folded into dense_0"),
+        "norm_1": Conversion("norm_1", False, "drop drops entries in training, after which the mean is no longer zero"),
     }
     for name in ("dense_1", "norm_1"):
         for a, b in zip(folded.get_layer(name).weights, model.get_layer(name).weights, strict=True):
@@ -229,3 +237,57 @@ def test_constraints_on_a_cell_are_refused():
     x = keras.Input((5, 3))
     _, report = fold(keras.Model(x, gru(x)))
     assert report["gru/cell"].reason == "it has a recurrent_constraint, which centring might break"
+
+
+class WithoutConfig(layers.Layer):
+    def __init__(self, function, **kwargs):
+        super().__init__(**kwargs)
+        self.function = function
+
+    def call(self, x):
+        return self.function(x)
+
+
+convert_either_way = pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+
+
+@convert_either_way
+def test_a_layer_that_cannot_be_copied_is_named(convert):
+    model = keras.Sequential([keras.Input((6,)), dense(), norm("norm"), WithoutConfig(lambda x: 2 * x, name="mine")])
+    message = r"(?s)'mine' \(WithoutConfig\) cannot be copied from its config: .* Give it a get_config"
+    with pytest.raises(ValueError, match=message):
+        convert(model)
+
+
+class Logits(layers.Layer):
+    """Multiplies by the transpose of an embedding."""
+
+    def __init__(self, embedding, **kwargs):
+        super().__init__(**kwargs)
+        self.embedding = embedding
+
+    def call(self, x):
+        return keras.ops.matmul(x, keras.ops.transpose(self.embedding.embeddings))
+
+
+@convert_either_way
+def test_tied_weights_are_refused_by_name(convert):
+    tokens = keras.Input((5,), dtype="int32")
+    words = layers.Embedding(7, 6, name="words")
+    model = keras.Model(tokens, Logits(words, name="logits")(norm("norm")(words(tokens))))
+    with pytest.raises(ValueError, match=r"The layers 'words' and 'logits' share the weight 'words/embeddings'"):
+        convert(model)
+
+
+@convert_either_way
+def test_a_layer_of_two_models_stays_one(convert):
+    x = keras.Input((4, 6))
+    shared = dense("shared")
+    inner = keras.Model(x, layers.Activation("tanh")(shared(x)), name="inner")
+    model = with_drawn_weights(keras.Model(x, inner(norm("norm")(shared(x)))))
+    converted, [entry] = convert(model)
+    assert converted.get_layer("inner").get_layer("shared") is converted.get_layer("shared")
+    assert len(converted.weights) == len(model.weights)
+    if convert is fold_layer_norm:
+        assert entry == Conversion("norm", False, "shared is called by another model too")
+        assert_same_outputs(model, converted)

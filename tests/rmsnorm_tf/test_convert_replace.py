@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rmsnorm_tf import RMSNormGRU, RMSNormLSTM, replace_layer_norm
+from rmsnorm_tf import Conversion, RMSNormGRU, RMSNormLSTM, replace_layer_norm
 from tests import reference
 from tests.cases import assert_close
 from tests.folding import LN, layers, norm, with_drawn_weights
@@ -19,12 +19,14 @@ def test_replace_swaps_every_layer_and_keeps_the_weights():
     y = layers.Bidirectional(RMSNormGRU(4, name="gru", **LN), name="both")(y)
     inner = keras.Sequential([keras.Input((4, 8)), norm("norm", center=False)], name="inner")
     model = with_drawn_weights(keras.Model(x, inner(y)))
-    replaced = replace_layer_norm(model)
+    replaced, report = replace_layer_norm(model)
     for a, b in zip(replaced.weights, model.weights, strict=True):
         np.testing.assert_array_equal(a, b)
     assert not any(isinstance(t, layers.LayerNormalization) for t in tf.train.TrackableView(replaced).descendants())
     assert replaced.get_layer("over_two").axis == (1, 2)
     assert replaced.get_layer("lstm").cell.normalization == "rms"
+    names = ["on_input", "over_two", "lstm/cell", "both/forward_gru/cell", "both/backward_gru/cell", "inner/norm"]
+    assert report == [Conversion(name, True, "the mean is no longer subtracted") for name in names]
 
 
 def test_replace_keeps_a_gain_over_axes_in_the_order_of_keras():
@@ -33,37 +35,55 @@ def test_replace_keeps_a_gain_over_axes_in_the_order_of_keras():
     model = with_drawn_weights(keras.Model(x, norm("norm", axis=(-1, 1), epsilon=1e-6)(x)))
     data = np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
     data -= data.mean((1, 2), keepdims=True)
-    assert_close(replace_layer_norm(model)(data), model(data), factor=5)
+    assert_close(replace_layer_norm(model)[0](data), model(data), factor=5)
 
 
 def test_replace_computes_rms_norm():
     model = with_drawn_weights(keras.Sequential([keras.Input((6,)), norm("norm", epsilon=1e-4)]))
     x = np.random.default_rng(0).normal(2.0, size=(3, 6)).astype(np.float32)
     gain, offset = model.get_weights()
-    assert_close(replace_layer_norm(model)(x), reference.rms_norm(x, gain, offset, epsilon=1e-4))
+    assert_close(replace_layer_norm(model)[0](x), reference.rms_norm(x, gain, offset, epsilon=1e-4))
 
 
+@keras.saving.register_keras_serializable(package="tests")
 class MyNorm(layers.LayerNormalization):
     pass
 
 
+@keras.saving.register_keras_serializable(package="tests")
+class Block(layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.norm = norm("inside")
+
+    def build(self, shape):
+        self.norm.build(shape)
+
+    def call(self, x):
+        return self.norm(x)
+
+
 @pytest.mark.parametrize(
-    ("layer", "said"),
+    ("layer", "name", "reason"),
     [
-        (MyNorm(name="norm"), r"norm \(MyNorm\) may compute something else than LayerNormalization"),
-        (norm("norm", epsilon=0.0), r"norm has epsilon=0.0, which RMSNormalization does not take"),
+        (MyNorm(name="norm"), "norm", "norm (MyNorm) may compute something else than LayerNormalization"),
+        (norm("norm", epsilon=0.0), "norm", "norm has epsilon=0.0, which RMSNormalization does not accept"),
+        (Block(name="block"), "block/inside", "it is inside a Block, whose calls are not known"),
     ],
 )
-def test_replace_names_what_has_no_counterpart(layer, said):
-    with pytest.raises(ValueError, match=said):
-        replace_layer_norm(keras.Sequential([keras.Input((6,)), layer]))
+def test_replace_reports_what_stays(layer, name, reason):
+    model = keras.Sequential([keras.Input((6,)), layer, norm("plain")])
+    replaced, report = replace_layer_norm(model)
+    assert report[0] == Conversion(name, False, reason)
+    assert report[1].converted
+    assert type(replaced.layers[0]) is type(layer)
 
 
 def test_inputs_stay_as_they_are():
     x, y = keras.Input((6,), name="x"), keras.Input((6,), name="y", optional=True)
     either = layers.Lambda(lambda both: both[0] if both[1] is None else both[1], output_shape=(6,))([x, y])
-    replaced = replace_layer_norm(keras.Model({"x": x, "y": y}, norm("norm")(either)))
+    replaced, _ = replace_layer_norm(keras.Model({"x": x, "y": y}, norm("norm")(either)))
     assert replaced({"x": tf.ones((2, 6)), "y": None}).shape == (2, 6)
     sparse = keras.Sequential([keras.Input((6,), sparse=True), layers.Dense(4), norm("norm")])
-    assert replace_layer_norm(sparse).inputs[0].sparse
-    assert replace_layer_norm(keras.Model(sparse.inputs, sparse.outputs)).inputs[0].sparse
+    assert replace_layer_norm(sparse)[0].inputs[0].sparse
+    assert replace_layer_norm(keras.Model(sparse.inputs, sparse.outputs))[0].inputs[0].sparse

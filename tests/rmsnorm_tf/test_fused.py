@@ -1,28 +1,17 @@
-"""When `fused=None` compiles, and that it does not compile forever."""
+"""What is compiled and when, and that plain and compiled operations compute the same."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rmsnorm_tf import RMSNormalization, functional, fused, rms_norm
+from rmsnorm_tf import RMSNormalization, rms_norm, set_fused
 from tests import reference
 from tests.cases import assert_close
 
 LARGE = (64, 1024)
 SMALL = (2, 8)
-
-
-@pytest.fixture(autouse=True)
-def nothing_compiled(monkeypatch):
-    """Every test starts as a new process would."""
-    monkeypatch.setattr(fused, "_compiled", {})
-    monkeypatch.setattr(fused, "_chosen", set())
-    caches = (fused._sightings, functional._matmul_is_exact)
-    for cache in caches:
-        cache.cache_clear()
-    yield
-    for cache in caches:
-        cache.cache_clear()
 
 
 def compiled_calls(function, *specs):
@@ -47,40 +36,149 @@ def test_choice_in_a_graph(shape, choice, calls):
     assert compiled_calls(lambda x: rms_norm(x, fused=choice), tf.TensorSpec(shape)) == calls
 
 
-def test_an_eager_call_compiles_a_shape_when_it_comes_again():
-    x = tf.ones(SMALL)
-    compiled = []
-    for _ in range(4):
-        rms_norm(x)
-        compiled.append(len(fused._compiled))
-    assert compiled == [0, 0, 1, 1]
-    rms_norm(x, epsilon=0.5)
-    assert len(fused._compiled) == 1
+# XLA writes every program that it compiles into a folder.
+EAGER_CALLS = """
+import os, sys
+from pathlib import Path
+os.environ["XLA_FLAGS"] = f"--xla_dump_to={Path.cwd() / 'programs'} --xla_dump_hlo_as_text"
+import tensorflow as tf
+from rmsnorm_tf import rms_norm, set_fused
+
+def compiled_by(shapes, **arguments):
+    before = programs()
+    for shape in shapes:
+        rms_norm(tf.ones(shape), **arguments)
+    return programs() - before
+
+def programs():
+    return len({path.name.split(".")[0] for path in Path("programs").glob("module_*")})
+
+print("new and recurring:", [compiled_by([(2, 8)]) for _ in range(4)])
+print("another equation:", compiled_by([(2, 8)], epsilon=0.5))
+print("ever new lengths:", compiled_by([(length, 16) for length in range(1, 100)]))
+print("on request:", compiled_by([(length, 4) for length in (1, 2, 3)] * 2, fused=True))
+print("switched off:", end=" ")
+set_fused(False)
+print(compiled_by([(3, 24)] * 5), compiled_by([(4, 24)], fused=True))
+set_fused(True)
+print("switched on:", compiled_by([(5, 24)], fused=False))
+set_fused(None)
+print("at most:", compiled_by([(length, 12) for length in range(1, 41)] * 4))
+"""
 
 
-def test_ever_new_lengths_are_not_compiled():
-    for length in range(1, 100):
-        rms_norm(tf.ones((length, 8)))
-    assert not fused._compiled
+def test_eager_calls_compile_recurring_shapes_up_to_a_limit(run_python):
+    result = run_python(EAGER_CALLS)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "new and recurring: [0, 0, 1, 0]",
+        "another equation: 0",
+        "ever new lengths: 0",
+        "on request: 3",
+        "switched off: 0 0",
+        "switched on: 1",
+        "at most: 31",  # 32 with the first one
+    ]
 
 
-def test_eager_calls_compile_a_limited_number_of_shapes(monkeypatch):
-    monkeypatch.setattr(fused, "_MOST_SHAPES_COMPILED_EAGERLY", 3)
-    for _ in range(5):
-        for length in range(1, 7):
-            y = rms_norm(tf.fill((length, 8), 2.0))
-    assert len(fused._compiled) == 3
-    assert_close(y, reference.rms_norm(np.full((6, 8), 2.0)))
+@pytest.mark.parametrize(("variable", "calls"), [("0", (0, 0)), ("True", (1, 1))])
+def test_the_environment_variable_overrides_every_argument(variable, calls, run_python):
+    script = """
+import tensorflow as tf
+from rmsnorm_tf import rms_norm
+for choice in (False, True):
+    graph = tf.function(lambda x: rms_norm(x, fused=choice)).get_concrete_function(tf.TensorSpec((2, 8))).graph
+    print(sum(operation.type == "PartitionedCall" for operation in graph.get_operations()))
+"""
+    result = run_python(script, RMSNORM_TF_FUSED=variable)
+    assert tuple(map(int, result.stdout.split())) == calls, result.stderr
 
 
-def test_what_is_compiled_by_request_or_in_a_graph_does_not_count(monkeypatch):
-    monkeypatch.setattr(fused, "_MOST_SHAPES_COMPILED_EAGERLY", 1)
-    for length in range(1, 4):
-        rms_norm(tf.ones((length, 8)), fused=True)
-    tf.function(rms_norm).get_concrete_function(tf.TensorSpec(LARGE))
-    for _ in range(3):
-        rms_norm(tf.ones((9, 8)))
-    assert len(fused._compiled) == 5
+def test_an_environment_variable_that_says_neither(run_python):
+    result = run_python("import rmsnorm_tf", RMSNORM_TF_FUSED="maybe")
+    assert result.returncode != 0
+    assert "The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got 'maybe'." in result.stderr
+
+
+def test_the_switch_overrides_every_argument_and_lets_go():
+    specs = tf.TensorSpec(SMALL)
+
+    def calls():
+        return [compiled_calls(lambda x, c=choice: rms_norm(x, fused=c), specs) for choice in (False, None, True)]
+
+    try:
+        set_fused(False)
+        assert calls() == [0, 0, 0]
+        set_fused(True)
+        assert calls() == [1, 1, 1]
+    finally:
+        set_fused(None)
+    assert calls() == [0, 0, 1]
+    with pytest.raises(ValueError, match="value must be one of True, False, None, got 'off'"):
+        set_fused("off")
+
+
+IN_A_FORKED_CHILD = """
+import os, sys
+import tensorflow as tf
+from rmsnorm_tf import rms_norm
+
+def normalize():
+    x = tf.ones((80, 1024))
+    for fused in (None, None, None, None, True):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = rms_norm(x, fused=fused)
+        tape.gradient(y, x)
+    return float(y[0, 0])
+
+if "before" in sys.argv:
+    normalize()
+else:
+    tf.ones(3)
+child = os.fork()
+if child == 0:
+    print("child", normalize(), flush=True)
+    os._exit(0)
+sys.exit(os.waitpid(child, 0)[1])
+"""
+
+IN_A_PY_FUNCTION = """
+import sys
+import tensorflow as tf
+tf.config.threading.set_inter_op_parallelism_threads(1)
+tf.config.threading.set_intra_op_parallelism_threads(1)
+from rmsnorm_tf import rms_norm
+
+def normalize(x):
+    for fused in (None, None, None, None, True):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = rms_norm(x, fused=fused)
+        tape.gradient(y, x)
+    return y
+
+if "before" in sys.argv:
+    normalize(tf.ones((80, 1024)))
+call = tf.function(lambda x: tf.py_function(normalize, [x], tf.float32))
+print("graph", float(call(tf.ones((80, 1024)))[0, 0]))
+data = tf.data.Dataset.from_tensors(tf.ones((80, 1024)))
+[y] = data.map(lambda x: tf.py_function(normalize, [x], tf.float32))
+print("data", float(y[0, 0]))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("script", "expected"), [(IN_A_FORKED_CHILD, ["child"]), (IN_A_PY_FUNCTION, ["graph", "data"])]
+)
+def test_eager_calls_do_not_hang(script, expected, when, run_python):
+    """Where no other thread of TensorFlow runs; `run_python` ends after a time limit."""
+    result = run_python(script, when)
+    assert result.returncode == 0, result.stderr
+    values = dict(line.split() for line in result.stdout.splitlines())
+    assert list(values) == expected
+    assert_close([float(value) for value in values.values()], np.ones(len(expected)))
 
 
 def test_variable_lengths_in_a_graph_trace_once():
@@ -94,7 +192,6 @@ def test_variable_lengths_in_a_graph_trace_once():
     for length in (20, 30, 40):
         step(tf.ones((2, length, 1024)))
     assert len(traces) == 1
-    assert not fused._compiled
 
 
 def test_an_export_with_an_unknown_batch_calls_no_nested_function():
@@ -103,27 +200,46 @@ def test_an_export_with_an_unknown_batch_calls_no_nested_function():
     assert compiled_calls(layer, tf.TensorSpec((None, 1024))) == 0
 
 
-@pytest.mark.parametrize(
-    "shape", [(1024, 64), (16, 64), (1032, 24), (520, 20), (16, 33, 8), (1030, 64), (8, 9, 10, 16), (3, 6144)]
-)
-@pytest.mark.parametrize("gpu", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_sums_written_for_each_device(dtype, shape, gpu, monkeypatch):
-    devices = [tf.config.LogicalDevice("GPU:0", "GPU")] if gpu else []
-    monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: devices)
-    rng = np.random.default_rng(0)
-    x, dy = rng.normal(size=(2, *shape))
-    scale = rng.normal(size=shape[-1])
+SHAPES = [(1024, 64), (16, 64), (1032, 24), (520, 20), (16, 33, 8), (1030, 64), (8, 9, 10, 16), (3, 6144)]
 
-    def gradients(choice, dtype):
-        sources = [tf.constant(a, dtype) for a in (x, scale)]
-        with tf.GradientTape() as tape:
-            tape.watch(sources)
-            y = rms_norm(*sources, fused=choice)
-        return [y, *tape.gradient(y, sources, tf.constant(dy, dtype))]
 
-    for actual, expected in zip(gradients(True, dtype), gradients(False, "float64"), strict=True):
-        assert_close(actual, expected, dtype, factor=10)
+def assert_sums_agree(shapes):
+    """Compares the sums of compiled passes, in these shapes and two dtypes, with plain ones in float64."""
+    for shape in shapes:
+        rng = np.random.default_rng(0)
+        arrays = [*rng.normal(size=(2, *shape)), rng.normal(size=shape[-1])]
+        expected = passes(*arrays, "float64", fused=False)
+        for dtype in ("float32", "float64"):
+            for a, e in zip(passes(*arrays, dtype, fused=True), expected, strict=True):
+                assert_close(a, e, dtype, factor=10)
+
+
+def passes(x, dy, scale, dtype, fused):
+    """Returns y and the gradients."""
+    sources = [tf.constant(a, dtype) for a in (x, scale)]
+    with tf.GradientTape() as tape:
+        tape.watch(sources)
+        y = rms_norm(*sources, fused=fused)
+    return [y, *tape.gradient(y, sources, tf.constant(dy, dtype))]
+
+
+def test_the_sums_written_for_a_cpu():
+    assert_sums_agree(SHAPES)
+
+
+def test_the_sums_written_for_a_gpu(run_python):
+    """Run on a CPU, in a process that believes that it has a GPU."""
+    script = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import tensorflow as tf
+tf.config.list_logical_devices = lambda kind=None: [tf.config.LogicalDevice("GPU:0", "GPU")]
+from tests.rmsnorm_tf.test_fused import SHAPES, assert_sums_agree
+assert_sums_agree(SHAPES[::3])
+print("agree")
+"""
+    result = run_python(script, Path(__file__).parents[2])
+    assert result.stdout == "agree\n", result.stderr
 
 
 def test_inside_a_loop_of_a_graph():

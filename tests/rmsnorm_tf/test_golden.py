@@ -26,14 +26,15 @@ def test_every_entry_has_its_files():
 
 def test_every_public_layer_has_a_file():
     saved = {type(part).__name__ for name in FILES for part in tf.train.TrackableView(load(name)).descendants()}
-    public = {name for name in rmsnorm_tf.__all__ if isinstance(getattr(rmsnorm_tf, name), type)}
-    assert public <= saved
+    public = {getattr(rmsnorm_tf, name) for name in rmsnorm_tf.__all__}
+    layers = {thing.__name__ for thing in public if isinstance(thing, type) and issubclass(thing, keras.layers.Layer)}
+    assert layers <= saved
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_saved_model_computes_what_it_computed(name):
     model, data = load(name), np.load(FOLDER / f"{name}.npz")
-    tolerance = 5e-3 if model.layers[-1].dtype_policy.name == "mixed_bfloat16" else 2e-6
+    tolerance = 5e-3 if model.layers[-1].dtype_policy.name == "mixed_bfloat16" else 1e-5
     expected = data["y"]
     actual = tf.cast(model(data["x"]), tf.float32)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * np.max(np.abs(expected)))

@@ -1,4 +1,4 @@
-"""`RMSNormalization`, the Keras layer: weights, axes and config around `rms_norm`."""
+"""`RMSNormalization`, the Keras layer: weights, dtype policy and config around `rms_norm`."""
 
 import os
 from collections.abc import Sequence
@@ -7,14 +7,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.equation import (
-    Equation,
-    check_axis,
-    check_epsilon,
-    check_flag,
-    check_partial,
-)
-from rmsnorm_tf.fused import check_dtype, rms_norm
+from rmsnorm_tf._equation import Equation, check_axis, check_epsilon, check_flag, check_partial, refuse_habits
+from rmsnorm_tf._rms_norm import check_dtype, rms_norm
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
@@ -29,11 +23,10 @@ if keras.backend.backend() != "tensorflow":
 class RMSNormalization(keras.layers.Layer):
     """Divides its input by the root mean square over `axis`, and learns a gain.
 
-    The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside
-    the root. The statistic and the products run in at least float32, on the input in the dtype in
-    which it arrives: a float32 input under the `mixed_float16` policy is cast down after the norm,
-    not before. The weights are at least float32 too, and are used unrounded. A mask is passed on, and
-    takes no part in the statistic.
+    The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside the root. The
+    statistic and the products are computed in at least float32, from the input as it arrives: under the `mixed_float16`
+    policy, a float32 input is cast down after the norm, not before. The weights have at least float32 too, and are not
+    rounded before use. A mask goes to the next layer and does not affect the statistic.
 
     >>> layer = RMSNormalization(epsilon=1e-12)
     >>> layer(tf.constant([[3.0, 4.0]])).numpy().round(4)
@@ -44,31 +37,31 @@ class RMSNormalization(keras.layers.Layer):
     Weights saved by a `keras.layers.RMSNormalization()` load into a `RMSNormalization()`.
 
     Args:
-        axis: Axis or axes of the mean, in any order, negative ones counted from the end. Use 1 for
-            channels-first images. Default: -1.
-        scale_axis: Axis or axes that have a gain and an offset of their own. None (default): the same
-            as `axis`. With `axis=(1, 2), scale_axis=-1` an image is normalized over its height and
-            width, with a gain per channel.
+        axis: Axis or axes of the mean, in any order; negative ones count from the end. Use 1 for channels-first images.
+            Default: -1.
+        scale_axis: Axis or axes with a gain and an offset per entry. Default: None, the same as `axis`. With
+            `axis=(1, 2), scale_axis=-1` an image is normalized over its height and width, with a gain per channel.
         epsilon: Added to the mean square, inside the root. Default: 1e-6.
-        partial: p in (0, 1]; the mean takes the first `ceil(size * p)` entries of the single `axis`
-            only. None (default) takes all.
+        partial: p in (0, 1]; the mean takes only the first `ceil(size * p)` entries of the single `axis`. Default:
+            None, all entries.
         scale: Whether to multiply by a gain. Default: True.
         center: Whether to add an offset. Default: False.
-        zero_centered_scale: Whether to multiply by `1 + scale`, so that weight decay draws the gain
-            towards 1. Default: False.
-        scale_initializer: For the gain. None (default): ones, or zeros if it is zero-centered.
+        zero_centered_scale: Whether to multiply by `1 + scale`, so that weight decay pulls the gain towards 1. Default:
+            False.
+        scale_initializer: For the gain. Default: None, ones, or zeros if the scale is zero-centered.
         offset_initializer: For the offset. Default: "zeros".
         scale_regularizer: For the gain. Default: None.
         offset_regularizer: For the offset. Default: None.
         scale_constraint: For the gain. Default: None.
         offset_constraint: For the offset. Default: None.
-        fused: True compiles with XLA, once for every new shape; False never does, which TFLite and
-            ONNX need. None (default) compiles large inputs of a static shape.
-        **kwargs: Of every Keras layer: name, dtype, trainable, activity_regularizer.
+        fused: True compiles with XLA, once for every new shape. False never compiles, which TFLiteConverter and tf2onnx
+            need for a static shape. None (default) compiles large inputs of a static shape and, in eager mode, shapes
+            that recur. `set_fused` overrides it.
+        **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer.
 
     Raises:
-        TypeError: An input is not floating point.
-        ValueError: An argument is out of its range, or the input's shape does not fit them.
+        TypeError: An input is not floating point, or an argument has the name that another library gives it.
+        ValueError: An argument is out of its range, or the input's shape does not fit the arguments.
 
     Reference:
         Zhang & Sennrich 2019, arXiv 1910.07467, equation 4 and section 3.2 (partial).
@@ -92,6 +85,7 @@ class RMSNormalization(keras.layers.Layer):
         fused: bool | None = None,
         **kwargs: Any,
     ) -> None:
+        refuse_habits("RMSNormalization", kwargs, self.__init__.__annotations__)
         super().__init__(autocast=False, **kwargs)
         self.axis = check_axis("axis", axis)
         self.scale_axis = None if scale_axis is None else check_axis("scale_axis", scale_axis)
@@ -130,7 +124,7 @@ class RMSNormalization(keras.layers.Layer):
         check_dtype("inputs", inputs.dtype)
         arrived = keras.backend.standardize_dtype(inputs.dtype)
         casts = arrived != self.compute_dtype
-        if casts:  # but never down
+        if casts:  # up, never down
             inputs = tf.cast(inputs, keras.backend.result_type(arrived, self.compute_dtype))
         y = rms_norm(
             inputs,
@@ -176,7 +170,7 @@ class RMSNormalization(keras.layers.Layer):
         }
 
     def _equation(self, input_shape):
-        return Equation.for_shape(input_shape, self.axis, self.scale_axis, self.partial, self.epsilon)
+        return Equation.for_shape(tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon)
 
     def _weight_shape(self, input_shape):
         equation = self._equation(input_shape)

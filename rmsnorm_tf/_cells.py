@@ -1,8 +1,8 @@
 """Recurrent cells with a normalization inside.
 
-The cells extend those of Keras: `kernel`, `recurrent_kernel` and `bias` are theirs, and so are all arguments that are
-not explained here. Row vectors throughout, `x W`; W, U and b are the blocks of the three weights, and N is the
-normalization, `N(a) = a / rms(a) * gain`, every time with a gain of its own.
+The cells extend the cells of Keras, with the same `kernel`, `recurrent_kernel` and `bias`. Arguments that are not
+explained here are Keras's. Vectors are rows, `x W`. W, U and b are the blocks of the three weights. N is the
+normalization, `N(a) = a / rms(a) * gain`; each N has its own gain.
 """
 
 from collections.abc import Sequence
@@ -11,34 +11,34 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.equation import check_epsilon, check_flag, check_partial
-from rmsnorm_tf.rms_normalization import RMSNormalization
+from rmsnorm_tf._equation import check_epsilon, check_flag, check_partial, refuse_habits
+from rmsnorm_tf._layer import RMSNormalization
 
 Output = tuple[tf.Tensor, Any]
 
 
 class GRUInputs(NamedTuple):
-    """The inputs' side of a GRU, `[..., 2 * units]` and `[..., units]`."""
+    """What a GRU computes from its inputs alone, `[..., 2 * units]` and `[..., units]`."""
 
     gates: tf.Tensor
     proposal: tf.Tensor
 
     @property
     def shape(self) -> tf.TensorShape:
-        """Its last size apart, that of both; `keras.layers.RNN` asks for the number of time steps."""
+        """The shape of the gates; `keras.layers.RNN` reads the number of time steps from it."""
         return self.gates.shape
 
 
 class _NormalizedCell:
-    """What the cells share: norms, dropout, config. It stands before a cell of Keras among the base classes.
+    """What the cells share: norms, dropout, config. A mix-in that precedes a cell of Keras among the base classes.
 
-    A cell is two functions: `project` does what depends on the inputs alone, `step` the rest.
+    A cell has two parts: `project` computes what depends on the inputs alone, `step` the rest.
     """
 
-    # The norms by name, each with its size in multiples of `units`.
+    # The size of each norm, by name, in multiples of `units`.
     norm_sizes: dict[str, int]
 
-    # The sizes of the blocks of a kernel's columns that are normalized on their own, likewise.
+    # The sizes, in multiples of `units`, of the blocks of a kernel's columns that are normalized separately.
     kernel_blocks: tuple[int, ...]
 
     def __init__(
@@ -51,6 +51,7 @@ class _NormalizedCell:
         normalize_bias: bool = False,
         **kwargs: Any,
     ) -> None:
+        refuse_habits(type(self).__name__, kwargs, ("epsilon",))
         super().__init__(units, **kwargs)
         if normalization not in ("rms", "layer", None):
             raise ValueError(f'normalization must be "rms", "layer" or None, got {normalization!r}. Pass one of them.')
@@ -62,7 +63,7 @@ class _NormalizedCell:
         self.partial = check_partial(partial, -1)
         self.epsilon = check_epsilon(epsilon)
         self.normalize_bias = check_flag("normalize_bias", normalize_bias)
-        # One mask a side. Keras has one for each gate where the state is dropped.
+        # One mask for the inputs and one for the state. Keras has one per gate if there is recurrent dropout.
         self.dropout_mask_count = None
         for name in self.norm_sizes:
             setattr(self, name, self._make_norm(name))
@@ -85,7 +86,7 @@ class _NormalizedCell:
         }
 
     def _make_norm(self, name):
-        # The cell's bias is the offset of all norms but this one.
+        # The cell's bias is the offset of all other norms.
         center = name == "carry_norm" and self.use_bias
         common = {"name": name, "dtype": self.dtype_policy}
         if self.normalization is None:
@@ -95,7 +96,7 @@ class _NormalizedCell:
         return RMSNormalization(epsilon=self.epsilon, partial=self.partial, center=center, **common)
 
     def _drop_inputs(self, inputs, training):
-        """Applies this batch's mask to `[batch, inputs]` or `[time, batch, inputs]`, which may be integers."""
+        """Applies the mask of this batch to `[batch, inputs]` or `[time, batch, inputs]`; inputs may be integers."""
         inputs = tf.cast(inputs, self.compute_dtype)
         if not training or not self.dropout:
             return inputs
@@ -120,7 +121,7 @@ def _matmul(x, kernel):
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
-    """A fully connected recurrent unit that normalizes its summed inputs.
+    """A fully connected recurrent cell that normalizes the sum of its projected input and state.
 
         h' = tanh(N(x W + h U) + b)
 
@@ -130,11 +131,11 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
 
     Args:
         units: Size of the state h.
-        normalization: "rms" (default), "layer" for LayerNorm, or None, which makes this `keras.layers.SimpleRNNCell`.
-        partial: p in (0, 1]; an "rms" takes the first `ceil(size * p)` entries only. None (default) takes all.
+        normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.SimpleRNNCell` as it is.
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None, all entries.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
-        normalize_bias: Whether the bias is added before the normalization, not after. Default: False.
-        **kwargs: As in `keras.layers.SimpleRNNCell`. A dropout mask is drawn once per sequence.
+        normalize_bias: Whether to add the bias before the normalization instead of after it. Default: False.
+        **kwargs: As in `keras.layers.SimpleRNNCell`. One dropout mask is drawn per sequence.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -147,11 +148,11 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
     kernel_blocks = (1,)
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Returns the inputs' side, `[..., units]` for `[..., inputs]`."""
+        """Returns what depends on the inputs alone: `[..., units]` for `[..., inputs]`."""
         return _matmul(self._drop_inputs(inputs, training), self.kernel)
 
     def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
-        """Returns the output and the new states from what `project` returned for this time step."""
+        """Returns the output and the new states, given what `project` returned for this time step."""
         [h] = keras.tree.flatten(states)
         summed = projected + tf.matmul(self._drop_state(h, training), self.recurrent_kernel)
         h = self.activation(self._normalize(summed, self.norm, self.bias))
@@ -160,14 +161,14 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
-    """A gated recurrent unit that normalizes each side of its gates and of its proposal on its own.
+    """A gated recurrent unit that normalizes projected input and state separately, for its gates and its proposal.
 
         z, r = split(sigmoid(N(x W_zr) + b_zr + N(h U_zr) + b'_zr))
         h~   = tanh(N(x W_h) + b_h + r * (N(h U_h) + b'_h))
         h'   = z * h + (1 - z) * h~
 
-    So the biases are what Ba et al. call the offsets of the four norms. With `reset_after=False` there is no b', and
-    `N((r * h) U_h)` is in the place of `r * N(h U_h)`.
+    The biases are the offsets of the four norms in Ba et al. With `reset_after=False` there is no b', and
+    `N((r * h) U_h)` replaces `r * N(h U_h)`.
 
     >>> rnn = keras.layers.RNN([RMSNormGRUCell(4), RMSNormGRUCell(6)])
     >>> rnn(tf.ones((2, 5, 3))).shape
@@ -175,26 +176,26 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
 
     Args:
         units: Size of the state h.
-        normalization: "rms" (default), "layer" for LayerNorm, or None, which makes this `keras.layers.GRUCell`.
-        partial: p in (0, 1]; an "rms" takes the first `ceil(size * p)` entries only. None (default) takes all.
+        normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.GRUCell` as it is.
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None, all entries.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
-        normalize_bias: Whether biases are added before the normalization, as in Nematus and the reference code of
-            RMSNorm: `N(x W + b)`. Default: False.
-        **kwargs: As in `keras.layers.GRUCell`. A dropout mask is drawn once per sequence, and shared by the gates.
+        normalize_bias: Whether to add biases before the normalization, `N(x W + b)`, as Nematus and the reference code
+            of RMSNorm do. Default: False.
+        **kwargs: As in `keras.layers.GRUCell`. One dropout mask is drawn per sequence and shared by the gates.
 
     Raises:
         ValueError: An argument is out of its range.
 
     Reference:
-        Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31, where z and 1 - z change places; Zhang &
-        Sennrich 2019, arXiv 1910.07467.
+        Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31, with z and 1 - z exchanged; Zhang & Sennrich
+        2019, arXiv 1910.07467.
     """
 
     norm_sizes = {"input_gates_norm": 2, "input_proposal_norm": 1, "state_gates_norm": 2, "state_proposal_norm": 1}  # noqa: RUF012
     kernel_blocks = (2, 1)
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> GRUInputs:
-        """Returns the inputs' side of gates and proposal for `[..., inputs]`."""
+        """Returns what gates and proposal take from the inputs `[..., inputs]` alone."""
         inputs = self._drop_inputs(inputs, training)
         gates_kernel, proposal_kernel = self._split(self.kernel)
         (gates_bias, proposal_bias), _ = self._biases()
@@ -204,7 +205,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         )
 
     def step(self, projected: GRUInputs, states: Any, training: bool = False) -> Output:
-        """Returns the output and the new states from what `project` returned for this time step."""
+        """Returns the output and the new states, given what `project` returned for this time step."""
         [h] = keras.tree.flatten(states)
         dropped = self._drop_state(h, training)
         _, (gates_bias, proposal_bias) = self._biases()
@@ -224,7 +225,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         return h, keras.tree.pack_sequence_as(states, [h])
 
     def _biases(self):
-        """Returns the biases of gates and proposal for the inputs' side, and those for the state's side."""
+        """Returns the biases of gates and proposal for the projected inputs, and those for the projected state."""
         if not self.use_bias:
             return (None, None), (None, None)
         if not self.reset_after:
@@ -235,7 +236,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
-    """A long short-term memory that normalizes its inputs' side, its state's side and what the output is made of.
+    """A long short-term memory that normalizes its projected inputs, its projected state and its cell state.
 
         i, f, c~, o = split(N(x W) + b + N(h U))
         c' = sigmoid(f) * c + sigmoid(i) * tanh(c~)
@@ -247,14 +248,13 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
 
     Args:
         units: Size of the states h and c.
-        normalization: "rms" (default), "layer" for LayerNorm, or None, which makes this `keras.layers.LSTMCell`. With
-            `use_bias` the normalization of c' has an offset of its own.
-        normalize_carry: Whether `N(c')` is carried to the next step in the place of c', as in TensorFlow Addons.
-            Default: False.
-        partial: p in (0, 1]; an "rms" takes the first `ceil(size * p)` entries only. None (default) takes all.
+        normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.LSTMCell` as it is. With
+            `use_bias`, the normalization of c' has its own offset.
+        normalize_carry: Whether the next step gets `N(c')` instead of c', as in TensorFlow Addons. Default: False.
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None, all entries.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
-        normalize_bias: Whether the bias is added before the normalization: `N(x W + b)`. Default: False.
-        **kwargs: As in `keras.layers.LSTMCell`. A dropout mask is drawn once per sequence, and shared by the gates.
+        normalize_bias: Whether to add the bias before the normalization, `N(x W + b)`. Default: False.
+        **kwargs: As in `keras.layers.LSTMCell`. One dropout mask is drawn per sequence and shared by the gates.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -273,14 +273,14 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         self.normalize_carry = check_flag("normalize_carry", normalize_carry)
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Returns the inputs' side, `[..., 4 * units]` for `[..., inputs]`."""
+        """Returns what depends on the inputs alone: `[..., 4 * units]` for `[..., inputs]`."""
         return self._normalize(_matmul(self._drop_inputs(inputs, training), self.kernel), self.input_norm, self.bias)
 
     def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
-        """Returns the output and the new states from what `project` returned for this time step."""
+        """Returns the output and the new states, given what `project` returned for this time step."""
         h, c = states
-        of_h = self.state_norm(tf.matmul(self._drop_state(h, training), self.recurrent_kernel))
-        i, f, proposal, o = tf.split(projected + of_h, 4, -1)
+        of_state = self.state_norm(tf.matmul(self._drop_state(h, training), self.recurrent_kernel))
+        i, f, proposal, o = tf.split(projected + of_state, 4, -1)
         c = self.recurrent_activation(f) * c + self.recurrent_activation(i) * self.activation(proposal)
         normalized = self.carry_norm(c)
         h = self.recurrent_activation(o) * self.activation(normalized)

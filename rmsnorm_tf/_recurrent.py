@@ -1,15 +1,15 @@
-"""`RMSNormGRU` and `RMSNormLSTM`: recurrent layers that project their inputs for all time steps at once."""
+"""`RMSNormGRU` and `RMSNormLSTM`: recurrent layers that project the inputs of all time steps at once."""
 
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.recurrent import RMSNormGRUCell, RMSNormLSTMCell
+from rmsnorm_tf._cells import RMSNormGRUCell, RMSNormLSTMCell
 
 
 class _Steps:
-    """A cell for `keras.layers.RNN` that is fed with projected inputs."""
+    """A cell for `keras.layers.RNN` whose inputs are projected already."""
 
     def __init__(self, cell, training):
         self.cell, self.training, self.state_size = cell, training, cell.state_size
@@ -25,7 +25,7 @@ def _exchange_batch_and_time(t):
 
 
 class _NormalizedRNN(keras.layers.RNN):
-    """A layer around a cell that hands on its arguments and projects the inputs of all time steps at once."""
+    """A recurrent layer around a cell, which gets the layer's remaining arguments."""
 
     cell_class: type
 
@@ -78,7 +78,7 @@ class _NormalizedRNN(keras.layers.RNN):
             zero_output_for_mask=self.zero_output_for_mask,
             name=self.name,
         )
-        # The loop puts time first. Where it is first already, a graph drops both transpositions.
+        # The loop puts time first. If it is first already, TensorFlow removes both transpositions from a graph.
         projected = self.cell.project(_exchange_batch_and_time(sequences), training)
         projected = keras.tree.map_structure(_exchange_batch_and_time, projected)  # [batch, time, ...]
         return loop.inner_loop(projected, initial_state, mask)
@@ -95,7 +95,7 @@ class _NormalizedRNN(keras.layers.RNN):
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormGRU(_NormalizedRNN):
-    """`RMSNormGRUCell` over time, with the inputs projected and normalized for all time steps at once.
+    """`RMSNormGRUCell` over time; projects and normalizes the inputs of all time steps at once.
 
     >>> gru = RMSNormGRU(4, return_sequences=True)
     >>> gru(tf.ones((2, 5, 3))).shape
@@ -106,18 +106,20 @@ class RMSNormGRU(_NormalizedRNN):
 
     Args:
         units: Size of the state.
-        return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`, not that of the last.
-        return_state: Whether to return the last state as well.
-        go_backwards: Whether to start at the last time step, and to return the outputs in that order.
-        stateful: Whether a batch begins with the states that the one before it ended with.
-        unroll: Whether to write the loop out, which needs a known number of time steps.
-        zero_output_for_mask: Whether a masked time step gives zeros, and not the output before it.
-        use_cudnn: "auto" (default) or False, which are the same: cuDNN has no kernel with a norm inside.
-        activity_regularizer: For the output.
-        name: Of the layer.
-        dtype: Of the layer, or its policy.
-        trainable: Whether the weights are.
-        **cell_arguments: Of `RMSNormGRUCell`, and so of `keras.layers.GRU`.
+        return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`, or the last one.
+            Default: False.
+        return_state: Whether to return the last state too. Default: False.
+        go_backwards: Whether to start at the last time step, and return the outputs in that order. Default: False.
+        stateful: Whether a batch starts from the last states of the batch before it. Default: False.
+        unroll: Whether to unroll the loop, which needs a known number of time steps. Default: False.
+        zero_output_for_mask: Whether the output of a masked time step is zero instead of the output before it. Default:
+            False.
+        use_cudnn: "auto" (default) or False, with the same effect: cuDNN has no kernel with a norm inside.
+        activity_regularizer: For the output. Default: None.
+        name: The layer's name.
+        dtype: The layer's dtype or dtype policy.
+        trainable: Whether the weights are trained. Default: True.
+        **cell_arguments: Arguments of `RMSNormGRUCell`, and so of `keras.layers.GRU`.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -131,7 +133,7 @@ class RMSNormGRU(_NormalizedRNN):
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormLSTM(_NormalizedRNN):
-    """`RMSNormLSTMCell` over time, with the inputs projected and normalized for all time steps at once.
+    """`RMSNormLSTMCell` over time; projects and normalizes the inputs of all time steps at once.
 
     >>> lstm = RMSNormLSTM(4, normalize_carry=True)
     >>> lstm(tf.ones((2, 5, 3))).shape
@@ -139,7 +141,7 @@ class RMSNormLSTM(_NormalizedRNN):
 
     Args:
         units: Size of the states.
-        **kwargs: As in `RMSNormGRU`, and those of `RMSNormLSTMCell`, and so of `keras.layers.LSTM`.
+        **kwargs: As in `RMSNormGRU`, and arguments of `RMSNormLSTMCell`, and so of `keras.layers.LSTM`.
 
     Raises:
         ValueError: An argument is out of its range.

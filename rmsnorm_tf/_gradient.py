@@ -1,4 +1,4 @@
-"""The equation of RMS normalization and its gradient, composed of plain operations, once.
+"""RMS normalization and its gradient, in plain TensorFlow operations.
 
 With one number per row, u = 1 / sqrt(mean(x**2) + epsilon), and z = x u:
 
@@ -7,26 +7,27 @@ With one number per row, u = 1 / sqrt(mean(x**2) + epsilon), and z = x u:
     dscale  = sum over rows of dy z
     doffset = sum over rows of dy
 
-So x, u and scale are all that the backward pass needs. For the sake of second derivatives u is an output too, with a
-gradient du of its own; n is the number of entries in the mean. A partial statistic takes the mean over the first k
-entries; then mean(g z) is the sum over all entries divided by k, n is k, and both act on the first k entries only.
+The backward pass needs only x, u and scale. For second derivatives, u is an output too and has a gradient du; n is the
+number of entries in the mean. A partial statistic is the mean over the first k entries. Then mean(g z) is the sum over
+all entries divided by k, n is k, and both act on the first k entries only.
 
-Near the end of the floating-point range u is subnormal and the processor flushes it to zero. Therefore the u
-kept here is `_HEADROOM` times the one above, and z too; scale is divided by it, which costs nothing.
+The CPU flushes subnormal numbers to zero, and near the end of the floating-point range u is subnormal. So the code
+keeps `_HEADROOM` times u, and z likewise, and divides scale by `_HEADROOM`, which costs nothing.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable
 
 import tensorflow as tf
 
-from rmsnorm_tf.equation import Equation
+from rmsnorm_tf._equation import Equation
 
 _HEADROOM = 4.0
 
-# Where squares overflow, the input is multiplied by this first: the squares of the largest numbers then have room for
-# as many as a tensor holds, and every sum that overflowed is still far above the smallest normal number.
+# A row whose squares overflow is multiplied by this first. Sums of squares then fit for any number of entries, and each
+# of these sums is still far above the smallest normal number.
 _SHRINK = {tf.float32: 2.0**-80, tf.float64: 2.0**-640}
 
 Forward = Callable[..., tuple[tf.Tensor, tf.Tensor]]
@@ -35,20 +36,20 @@ Sum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
 
 
 def wide_dtype(dtype: tf.DType) -> tf.DType:
-    """Returns the dtype in which an input of `dtype` is normalized; its statistic may be summed in a wider one."""
+    """Returns the dtype that an input of `dtype` is normalized in. The sum of squares may use a wider one."""
     return tf.float64 if dtype == tf.float64 else tf.float32
 
 
 def plain_square_sum(t: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
-    """Sums the squares over the statistic's axes and keeps these, with size 1."""
+    """Sums the squares over the statistic's axes, which keep size 1."""
     return _row_sum(tf.square(t), axes)
 
 
 def plain_column_sum(t: tf.Tensor, scale_axes: tuple[int, ...]) -> tf.Tensor:
-    """Sums over all axes but those of the scale."""
+    """Sums over all axes except those of the scale."""
     rank = t.shape.rank
     if rank > 1 and scale_axes == (rank - 1,):
-        # The same sum, several times faster than reduce_sum outside XLA.
+        # Outside XLA, several times faster than reduce_sum.
         return tf.raw_ops.BiasAddGrad(out_backprop=t)
     return tf.reduce_sum(t, [a for a in range(rank) if a not in scale_axes])
 
@@ -64,11 +65,11 @@ def forward(
 
     Args:
         equation: What to compute.
-        x: `[...]`, of a floating dtype.
+        x: `[...]`, floating point.
         *weights: Nothing, scale, or scale and offset, in the wide dtype.
-        square_sum: How to sum the squares over the statistic's axes. A result wider than the wide dtype must not
-            overflow; that of any other is checked.
-        branches: Whether what overflow needs is computed in a branch, and so only where a sum has overflowed.
+        square_sum: How to sum the squares over the statistic's axes. A result in the wide dtype is checked for
+            overflow; a result in a wider dtype must not overflow.
+        branches: Whether to sum again in a branch, taken only where a sum overflowed, or always.
     """
     wide = tf.cast(x, wide_dtype(x.dtype))
     u = _inverse_rms(equation, x, wide, square_sum, branches)
@@ -87,7 +88,7 @@ def backward(
     *scale: tf.Tensor,
     column_sum: Sum = plain_column_sum,
 ) -> list[tf.Tensor]:
-    """Returns the gradients of x and, if there is one, of scale, from those of y and u."""
+    """Returns the gradients of x and, if there is one, of scale, given those of y and u."""
     wide, dy = tf.cast(x, u.dtype), tf.cast(dy, u.dtype)
     z = wide * u
     w = _folded_scale(equation, wide, scale)
@@ -100,36 +101,50 @@ def backward(
     return gradients
 
 
+@dataclasses.dataclass
+class _Call:
+    """One call of a differentiable function, as its gradient function sees it.
+
+    Attributes:
+        u: What the call returned, or None before it returns.
+        in_forward_mode: Whether the gradient was asked for before the call returned. Only a forward accumulator does.
+    """
+
+    u: tf.Tensor | None = None
+    in_forward_mode: bool = False
+
+
 def differentiable(equation: Equation, make: Forward, differentiate: Backward) -> Callable[..., tf.Tensor]:
     """Returns `normalize(x, *weights)`, which computes `make` and has `differentiate` as its gradient.
 
-    These are `forward` and `backward` for the equation, or the same compiled.
+    Pass `forward` and `backward` for the equation, or compiled versions of them.
 
-    Tapes do not look into `make`: its inputs are stopped so that an eager tape records nothing, and its outputs
-    so that a persistent tape around a graph does not differentiate what is inside. A forward accumulator would take
-    what is stopped for constant in a graph, and u always; it gets plain operations, which it can follow.
+    Inputs and outputs of `make` pass through stop_gradient, so tapes record only this gradient. A forward accumulator
+    would treat what passes through it as constant, so it gets plain operations, which it can follow.
     """
 
     def normalize(x, *weights):
-        outer_u, in_forward_mode = None, False
+        call = _Call()
 
         @tf.custom_gradient
         def y_and_u(x, *weights):
-            y, u = map(tf.stop_gradient, make(*map(tf.stop_gradient, (x, *weights))))
+            y, u = make(*map(tf.stop_gradient, (x, *weights)))
+            if not tf.executing_eagerly():  # a persistent tape around a graph looks inside
+                y, u = tf.stop_gradient(y), tf.stop_gradient(u)
 
             def gradient(dy, du):
-                nonlocal in_forward_mode
-                in_forward_mode = in_forward_mode or outer_u is None  # only an accumulator comes as early as that
-                # To a tape only the outer u is a function of x, as second derivatives need it.
-                gradients = differentiate(dy, du, x, u if outer_u is None else outer_u, *weights[:1])
+                if call.u is None:
+                    call.in_forward_mode = True
+                # A tape knows only the returned u as a function of x, which second derivatives need.
+                gradients = differentiate(dy, du, x, u if call.u is None else call.u, *weights[:1])
                 if len(weights) > 1:
                     gradients.append(plain_column_sum(tf.cast(dy, u.dtype), equation.scale_axes))
                 return gradients
 
             return (y, u), gradient
 
-        y, outer_u = y_and_u(x, *weights)
-        return forward(equation, x, *weights, branches=False)[0] if in_forward_mode else y
+        y, call.u = y_and_u(x, *weights)
+        return forward(equation, x, *weights, branches=False)[0] if call.in_forward_mode else y
 
     return normalize
 
@@ -139,23 +154,23 @@ def _inverse_rms(equation, x, wide, square_sum, branches):
     u = _inverse_root(equation, wide, total)
     if total.dtype != wide.dtype:
         return tf.cast(u, wide.dtype)
-    fits = tf.stop_gradient(total) <= total.dtype.max  # stopped, as nested accumulators fail at comparisons in a graph
+    fits = tf.stop_gradient(total) <= total.dtype.max  # stopped: nested accumulators fail at comparisons in a graph
 
     def again():
-        # Cast x once more: if `wide` went into a branch, XLA would write all of it to memory in every case.
+        # Cast x once more. If `wide` went into a branch, XLA would always write all of it to memory.
         head, shrink = tf.cast(_head(equation, x), wide.dtype), _SHRINK[wide.dtype]
-        # Not times a factor for each row, which XLA would take out of the sum.
+        # Select entries instead of multiplying by a factor per row, which XLA would move out of the sum.
         shrunk = plain_square_sum(tf.where(fits, head, head * shrink), equation.axes)
         factor = tf.where(fits, tf.ones([], wide.dtype), shrink)
         return factor * _inverse_root(equation, wide, shrunk, factor)
 
     if not branches:
-        return again()  # alone, as derivatives of a u that is not taken would be infinite times zero
+        return again()  # not both: the derivative of the u that is not selected would be infinity times zero
     return tf.cond(tf.reduce_all(fits), lambda: u, lambda: tf.where(fits, u, again()))
 
 
 def _inverse_root(equation, wide, total, factor=1.0):
-    """Returns u over `factor`, from the sum of the squares of what was multiplied by `factor`."""
+    """Returns u / factor, given the sum of squares of entries that were multiplied by `factor`."""
     fold = 1 / _HEADROOM**2
     return tf.math.rsqrt(total * (fold / _count(equation, wide)) + fold * equation.epsilon * factor * factor)
 
@@ -165,7 +180,7 @@ def _row_sum(t, axes):
 
 
 def _row_dot(equation, t, w):
-    """Sums `t * w` over the statistic's axes and keeps them, with size 1; w is the scale or a scalar."""
+    """Sums `t * w` over the statistic's axes, which keep size 1; w is the scale or a scalar."""
     if w.shape.rank == 0:
         return _row_sum(t, equation.axes) * w
     if equation.axes == equation.scale_axes == (t.shape.rank - 1,) and _matmul_is_exact():
@@ -181,7 +196,7 @@ def _matmul_is_exact():
 
 
 def _head(equation, t):
-    """Returns the entries in the statistic."""
+    """Returns the entries that the statistic takes."""
     if equation.prefix is None:
         return t
     return t[(slice(None),) * equation.axes[0] + (slice(equation.prefix),)]
@@ -192,8 +207,17 @@ def _pad(equation, head, like):
     if equation.prefix is None:
         return head
     [axis] = equation.axes
-    missing = like.shape[axis] - equation.prefix
-    return tf.pad(head, [[0, missing if a == axis else 0] for a in range(like.shape.rank)])
+    zeros, ones = [0] * (axis + 1), [1] * (axis + 1)
+    # The gradient of `_head`, whose own gradient is `_head`. TensorFlow cannot differentiate tf.pad twice inside XLA.
+    return tf.raw_ops.StridedSliceGrad(
+        shape=tf.shape(like),
+        begin=zeros,
+        end=[*zeros[:-1], equation.prefix],
+        strides=ones,
+        dy=head,
+        begin_mask=2 ** (axis + 1) - 1,
+        end_mask=2**axis - 1,
+    )
 
 
 def _count(equation, t):

@@ -1,8 +1,9 @@
-"""Which normalization is meant: the arguments, checked, and the axes they name in an input's shape."""
+"""The arguments of a normalization: checked, and resolved for the shape of an input."""
 
+import functools
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,18 +11,18 @@ import numpy as np
 
 Axis = int | tuple[int, ...]
 
-# A sixteenth of it is still a normal float32.
+# A sixteenth of this is still a normal float32.
 _SMALLEST_EPSILON = 1e-36
 
 
 @dataclass(frozen=True)
 class Equation:
-    """All of a normalization but its tensors.
+    """A normalization without its tensors.
 
     Attributes:
         axes: Axes of the statistic, ascending, counted from the front.
-        scale_axes: Axes of scale and offset, likewise.
-        prefix: Number k of leading entries that a partial statistic takes, or None for all.
+        scale_axes: Axes of scale and offset, ascending, counted from the front.
+        prefix: Number k of leading entries that a partial statistic takes, or None for all entries.
         epsilon: Added to the mean square, inside the root.
     """
 
@@ -31,9 +32,10 @@ class Equation:
     epsilon: float
 
     @classmethod
+    @functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes
     def for_shape(
         cls,
-        shape: Sequence[int | None],
+        shape: tuple[int | None, ...],
         axis: Axis,
         scale_axis: Axis | None,
         partial: float | None,
@@ -42,9 +44,8 @@ class Equation:
         """Resolves checked arguments for one input shape.
 
         Raises:
-            ValueError: The shape lacks an axis, or a size that has to be known is not.
+            ValueError: The shape lacks an axis, or has an unknown size where a known one is needed.
         """
-        shape = tuple(shape)
         axes = _resolve("axis", axis, shape)
         scale_axes = axes if scale_axis is None else _resolve("scale_axis", scale_axis, shape)
         prefix = None
@@ -67,10 +68,45 @@ class Equation:
 def prefix_size(size: int, partial: float) -> int:
     """Returns k = ceil(size * partial), the number of entries in a partial statistic; at least 1.
 
-    `partial` is read as the nearest fraction with a denominator of at most a million, so that
-    rounding in a binary float never adds an entry: 10% of 30 is 3, though `30 * 0.1 > 3`.
+    `partial` is read as the nearest fraction with a denominator of at most a million, because the rounding of binary
+    floats must not add an entry: 10% of 30 is 3, though `30 * 0.1 > 3`.
     """
     return max(1, math.ceil(size * Fraction(partial).limit_denominator(10**6)))
+
+
+# Names that other libraries give to our arguments.
+_HABITS = {
+    "eps": "epsilon",
+    "elementwise_affine": "scale",
+    "use_scale": "scale",
+    "gamma": "scale",
+    "weight": "scale",
+    "use_bias": "center",
+    "bias": "center",
+    "beta": "offset",
+    "gamma_initializer": "scale_initializer",
+    "gamma_regularizer": "scale_regularizer",
+    "gamma_constraint": "scale_constraint",
+    "beta_initializer": "offset_initializer",
+    "beta_regularizer": "offset_regularizer",
+    "beta_constraint": "offset_constraint",
+    "dim": "axis",
+    "reduction_axes": "axis",
+    "feature_axes": "scale_axis",
+}
+_WITHOUT_EQUIVALENT = {
+    "rms_scaling": "RMS normalization is what this always computes",
+    "normalized_shape": "sizes come from the input; name the axes with axis",
+}
+
+
+def refuse_habits(where: str, names: Iterable[str], own: Container[str]) -> None:
+    """Raises a TypeError for the first name that another library uses for one of our `own` arguments."""
+    for name in names:
+        if _HABITS.get(name) in own:
+            raise TypeError(f"{where} has no argument {name!r}. Use {_HABITS[name]!r} instead.")
+        if name in _WITHOUT_EQUIVALENT:
+            raise TypeError(f"{where} has no argument {name!r}: {_WITHOUT_EQUIVALENT[name]}. Drop it.")
 
 
 def check_axis(name: str, axis: int | Sequence[int]) -> Axis:
@@ -92,7 +128,7 @@ def check_axis(name: str, axis: int | Sequence[int]) -> Axis:
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Returns `epsilon` as a Python float: positive, finite and no less than float32 can hold."""
+    """Returns `epsilon` as a Python float: finite, and large enough for float32."""
     if not _is_real(epsilon) or not _SMALLEST_EPSILON <= epsilon < math.inf:
         raise ValueError(
             f"epsilon must be a finite number of at least {_SMALLEST_EPSILON}, got {epsilon!r}. It keeps "
@@ -138,7 +174,7 @@ def _resolve(name: str, axis: Axis, shape: tuple[int | None, ...]) -> tuple[int,
             )
         if shape[a] == 0 and name == "axis":
             raise ValueError(
-                f"axis={axis} has size 0 in an input of shape {shape}, and nothing has no mean. "
+                f"axis={axis} has size 0 in an input of shape {shape}, and no entries have no mean. "
                 "Choose an axis with entries."
             )
     axes = tuple(sorted(a % rank for a in given))

@@ -1,0 +1,164 @@
+"""Both passes compiled by XLA, a cache of them, and which inputs are worth compiling."""
+
+import collections
+import functools
+import math
+import os
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from rmsnorm_tf import _gradient
+from rmsnorm_tf._equation import Equation, check_flag
+
+# The smallest size, in entries, that a graph compiles.
+_ENTRIES_WORTH_COMPILING = 2**14
+
+# In the CPU's cache, summing in float64, where no square of a float32 overflows, is cheaper than checking for overflow.
+_MOST_ENTRIES_SUMMED_IN_FLOAT64 = 2**18
+
+# Rows at least twice as long are cut into slices, which are added before the product with ones.
+_LONGEST_PRODUCT = 2048
+
+# Compiling takes as long as about a thousand small calls, so eager calls compile few shapes, and only recurring ones.
+_SIGHTINGS_BEFORE_COMPILING = 3
+_MOST_SHAPES_COMPILED_EAGERLY = 32
+_MOST_SHAPES_COUNTED = 1024
+
+Normalize = Callable[..., tf.Tensor]
+
+
+def set_fused(value: bool | None) -> None:
+    """Overrides the `fused` argument of every layer and function of this package.
+
+    The environment variable `RMSNORM_TF_FUSED`, 0 or 1, does the same from the start. Functions that are already traced
+    stay as they are.
+
+    >>> set_fused(False)  # compile nothing
+    >>> set_fused(None)   # follow each layer's argument again
+
+    Args:
+        value: False never compiles, True always does, None leaves it to each argument.
+
+    Raises:
+        ValueError: `value` is something else.
+    """
+    _switch.value = check_flag("value", value, (True, False, None))
+
+
+class _Switch:
+    """What overrides every `fused`: True, False, or None for nothing."""
+
+    def __init__(self):
+        given = os.environ.get("RMSNORM_TF_FUSED", "")
+        values = {"": None, "0": False, "1": True, "false": False, "true": True}
+        if given.lower() not in values:
+            raise ValueError(f"The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got {given!r}.")
+        self.value = values[given.lower()]
+
+
+class _Cache:
+    """The compiled functions, and how often eager calls have seen which shape."""
+
+    def __init__(self):
+        self._compiled: dict[tuple, Normalize] = {}
+        self._sightings: collections.Counter[tuple] = collections.Counter()
+        self._chosen = 0  # shapes that eager calls compiled without being asked to
+
+    def get(self, equation: Equation, x: tf.Tensor, weights: list[tf.Tensor], fused: bool | None) -> Normalize | None:
+        """Returns the function for inputs like these, or None where plain operations are the better choice."""
+        if fused is None and not x.shape.is_fully_defined():
+            return None
+        key = (equation, tuple(x.shape), x.dtype, len(weights))
+        if fused is None and not self._pays(key, x):
+            return None
+        if key not in self._compiled:
+            self._compiled[key] = _compile(equation, x, len(weights))
+        return self._compiled[key]
+
+    def _pays(self, key, x):
+        if not tf.executing_eagerly():
+            return math.prod(x.shape) >= _ENTRIES_WORTH_COMPILING
+        if key in self._compiled:
+            return True
+        if len(self._sightings) >= _MOST_SHAPES_COUNTED:
+            self._sightings.clear()
+        self._sightings[key] += 1
+        if self._sightings[key] < _SIGHTINGS_BEFORE_COMPILING or self._chosen >= _MOST_SHAPES_COMPILED_EAGERLY:
+            return False
+        self._chosen += 1
+        return True
+
+
+_switch = _Switch()
+_cache = _Cache()
+
+
+def implementation(equation: Equation, x: tf.Tensor, weights: list[tf.Tensor], fused: bool | None) -> Normalize:
+    """Returns the function that normalizes x with these weights: compiled, or made of plain operations."""
+    fused = fused if _switch.value is None else _switch.value
+    compiled = None if fused is False else _cache.get(equation, x, weights, fused)
+    return compiled or _gradient.differentiable(
+        equation,
+        functools.partial(_gradient.forward, equation),
+        functools.partial(_gradient.backward, equation),
+    )
+
+
+def _compile(equation, x, count):
+    """Compiles both passes for an input like x and `count` weights."""
+    for_forward, for_backward = {}, {}
+    if not tf.config.list_logical_devices("GPU"):
+        for_forward = {"square_sum": _matmul_square_sum}
+        for_backward = {"column_sum": _sliced_column_sum}
+
+    def forward(*tensors):
+        return _gradient.forward(equation, *tensors, **for_forward)
+
+    def backward(*tensors):
+        return _gradient.backward(equation, *tensors, **for_backward)
+
+    wide = _gradient.wide_dtype(x.dtype)
+    like_x = tf.TensorSpec(x.shape, x.dtype)
+    like_u = tf.TensorSpec([1 if a in equation.axes else size for a, size in enumerate(x.shape)], wide)
+    like_weights = [tf.TensorSpec(equation.scale_shape(x.shape), wide)] * count
+    return _gradient.differentiable(
+        equation,
+        _trace(forward, like_x, *like_weights),
+        _trace(backward, like_x, like_u, like_x, like_u, *like_weights[:1]),
+    )
+
+
+def _trace(function, *specs):
+    """Returns the function traced and compiled for inputs like these, which is the cheapest to call."""
+    # Outside of whatever graph is being built: inside XLA, TensorFlow picks other operations, not all differentiable.
+    with tf.init_scope():
+        return tf.function(function, jit_compile=True, autograph=False).get_concrete_function(*specs)
+
+
+# On a CPU, XLA vectorizes matrix products and elementwise sums, but neither sums along a row nor long sums along a
+# column. So squares are summed along rows by a matrix product with ones, and columns by adding eight slices first.
+
+
+def _matmul_square_sum(t, axes):
+    size = t.shape[-1]
+    if axes != (t.shape.rank - 1,) or size is None:
+        return _gradient.plain_square_sum(t, axes)
+    if t.shape.is_fully_defined() and math.prod(t.shape) <= _MOST_ENTRIES_SUMMED_IN_FLOAT64:
+        t = tf.cast(t, tf.float64)
+    t = tf.square(t)
+    slices = size // _LONGEST_PRODUCT
+    if slices > 1 and size % slices == 0:
+        t = tf.add_n(tf.split(t, slices, -1))
+    return tf.tensordot(t, tf.ones([t.shape[-1], 1], t.dtype), 1)
+
+
+def _sliced_column_sum(t, scale_axes):
+    if _has_many_rows(t) and math.prod(t.shape[:-1]) % 8 == 0 and scale_axes == (t.shape.rank - 1,):
+        t = tf.add_n(tf.split(tf.reshape(t, [-1, t.shape[-1]]), 8))
+        scale_axes = (1,)
+    return _gradient.plain_column_sum(t, scale_axes)
+
+
+def _has_many_rows(t):
+    return t.shape.is_fully_defined() and math.prod(t.shape[:-1]) >= 512
