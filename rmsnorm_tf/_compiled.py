@@ -98,7 +98,12 @@ def implementation(equation: Equation, x: tf.Tensor, weights: list[tf.Tensor], f
     """Returns the function that normalizes x with these weights: compiled, or made of plain operations."""
     fused = fused if _switch.value is None else _switch.value
     compiled = None if fused is False else _cache.get(equation, x, weights, fused)
-    return compiled or _gradient.differentiable(
+    return compiled or _plain(equation)
+
+
+@functools.lru_cache(maxsize=1024)
+def _plain(equation):
+    return _gradient.differentiable(
         equation,
         functools.partial(_gradient.forward, equation),
         functools.partial(_gradient.backward, equation),

@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from rmsnorm_tf._equation import Equation, check_axis, check_epsilon, check_flag, check_partial, refuse_habits
-from rmsnorm_tf._rms_norm import check_dtype, rms_norm
+from rmsnorm_tf._rms_norm import check_dtype, normalize, rms_norm
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
@@ -126,9 +126,11 @@ class RMSNormalization(keras.layers.Layer):
         casts = arrived != self.compute_dtype
         if casts:  # up, never down
             inputs = tf.cast(inputs, keras.backend.result_type(arrived, self.compute_dtype))
-        y = rms_norm(
+        scale = 1 + self.scale if self.zero_centered_scale else self.scale
+        function = rms_norm if isinstance(inputs, tf.RaggedTensor) else normalize  # the layer has checked its arguments
+        y = function(
             inputs,
-            1 + self.scale if self.zero_centered_scale else self.scale,
+            scale,
             self.offset,
             axis=self.axis,
             scale_axis=self.scale_axis,

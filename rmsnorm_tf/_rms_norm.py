@@ -71,6 +71,11 @@ def rms_norm(
     if isinstance(x, tf.RaggedTensor):
         rows = functools.partial(rms_norm, scale=scale, offset=offset, partial=partial, epsilon=epsilon, fused=fused)
         return _over_last_dimension(rows, x, axis, scale_axis)
+    return normalize(x, scale, offset, axis, scale_axis, partial, epsilon, fused)
+
+
+def normalize(x, scale, offset, axis, scale_axis, partial, epsilon, fused):
+    """Computes `rms_norm` of a tensor with arguments that are checked already."""
     x = tf.convert_to_tensor(x)
     check_dtype("x", x.dtype)
     if x.shape.rank is None:
@@ -93,14 +98,14 @@ def check_dtype(name: str, dtype: tf.DType | str) -> None:
 def _weights(equation, x, scale, offset):
     """Returns nothing, scale, or scale and offset, in the wide dtype."""
     wide = _gradient.wide_dtype(x.dtype)
-    shape = equation.scale_shape(x.shape)
+    shape = equation.scale_shape(tuple(x.shape))
     weights = []
     for name, weight in (("scale", scale), ("offset", offset)):
         if weight is None:
             continue
         weight = tf.convert_to_tensor(weight, dtype_hint=wide)
         check_dtype(name, weight.dtype)
-        if weight.shape != shape:
+        if weight.shape.rank is None or tuple(weight.shape) != shape:
             if not weight.shape.is_compatible_with(shape):
                 raise ValueError(
                     f"{name} has shape {weight.shape}, but x of shape {x.shape} needs {tf.TensorShape(shape)}: its "
