@@ -123,8 +123,8 @@ def _digests(config: Config) -> dict[str, list[str]]:
 def _digest(path: str) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while portion := file.read(1 << 20):
-            digest.update(portion)
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
     return digest.hexdigest()
 
 

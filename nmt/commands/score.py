@@ -11,8 +11,8 @@ from ..system import load_system
 from ..text.batches import LONGEST
 from ..text.by_length import chunked, map_by_length, pair_length
 from ..text.lines import ParallelText
+from .chunks import BATCHES, counting_bad_bytes
 from .options import add_alpha, add_batch_size, add_model, say
-from .portions import BATCHES, counting_bad_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +31,8 @@ def run(arguments: argparse.Namespace) -> None:
     scorer = Scorer(
         system.source_vocabulary, system.target_vocabulary, system.model, alpha=arguments.normalization_alpha
     )
-    portions = counting_bad_bytes(chunked(text, BATCHES * arguments.batch_size), b"\n".join)
-    results = map_by_length(scorer.costs, portions, arguments.batch_size, pair_length)
+    chunks = counting_bad_bytes(chunked(text, BATCHES * arguments.batch_size), b"\n".join)
+    results = map_by_length(scorer.costs, chunks, arguments.batch_size, pair_length)
     with writing(arguments.output) as output:
         for cost in tqdm(results, total=len(text), unit=" pairs"):
             output.write(f"{cost:.6f}\n")

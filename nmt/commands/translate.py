@@ -10,8 +10,8 @@ from ..system import load_system
 from ..text.batches import LONGEST
 from ..text.by_length import map_by_length
 from ..text.lines import read_chunks
+from .chunks import BATCHES, counting_bad_bytes
 from .options import add_batch_size, add_model, add_search, say
-from .portions import BATCHES, counting_bad_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +28,8 @@ def run(arguments: argparse.Namespace) -> None:
     translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
     function = translator.n_best if arguments.n_best else translator.best
     with reading(arguments.input) as text, writing(arguments.output) as output:
-        portions = counting_bad_bytes(read_chunks(text.fileno(), BATCHES * arguments.batch_size))
-        results = map_by_length(function, portions, arguments.batch_size)
+        chunks = counting_bad_bytes(read_chunks(text.fileno(), BATCHES * arguments.batch_size))
+        results = map_by_length(function, chunks, arguments.batch_size)
         for number, found in enumerate(tqdm(results, unit=" lines")):
             if arguments.n_best:
                 output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in found)

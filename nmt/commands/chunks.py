@@ -1,29 +1,29 @@
-"""Portions of lines: sentences are sorted by length within one portion, then cut into batches."""
+"""Chunks of lines: sentences are sorted by length within one chunk, then cut into batches."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .options import say
 
-BATCHES = 20  # in a portion
+BATCHES = 20  # in a chunk
 
 
-def counting_bad_bytes(portions: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
-    """Passes portions on. At the end it warns of items that are not UTF-8.
+def counting_bad_bytes(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
+    """Passes chunks on. At the end it warns of items that are not UTF-8.
 
     Args:
-        portions: Lists of items.
+        chunks: Lists of items.
         text: Returns the bytes of an item.
     """
     seen, bad = 0, []
-    for portion in portions:
-        for number, item in enumerate(portion, seen + 1):
+    for chunk in chunks:
+        for number, item in enumerate(chunk, seen + 1):
             try:
                 text(item).decode()
             except UnicodeDecodeError:
                 bad.append(number)
-        seen += len(portion)
-        yield portion
+        seen += len(chunk)
+        yield chunk
     if bad:
         verb = "is" if len(bad) == 1 else "are"
         say(
