@@ -19,13 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--to", type=Path, required=True, metavar="DIR", help="gets source.model and target.model, or .json (required)"
     )
     parser.add_argument("--size", type=positive, default=8000, help="subword units on each side (default: 8000)")
+    parser.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Trains a SentencePiece vocabulary for each side, or copies a pair of Nematus dictionaries."""
+    """Trains a SentencePiece vocabulary for each side or for both, or copies a pair of Nematus dictionaries."""
     given = arguments.dictionaries or (arguments.source_dataset, arguments.target_dataset)
     if None in given:
         raise UserError("give --source_dataset and --target_dataset, or --dictionaries")
+    if arguments.dictionaries and arguments.joint:
+        raise UserError("--joint trains a vocabulary and --dictionaries copies two; leave one of them out")
     if arguments.dictionaries:
         for path in given:
             load_vocabulary(path)  # refuses anything else
@@ -36,5 +39,6 @@ def run(arguments: argparse.Namespace) -> None:
             with atomic_write(to, "wb") as file:
                 file.write(path.read_bytes())
         else:
-            train_sentencepiece(path, to, arguments.size)
-        say(f"{to}: {load_vocabulary(to).size} units of {path}")
+            train_sentencepiece(given if arguments.joint else path, to, arguments.size)
+        texts = " and ".join(map(str, given)) if arguments.joint else path
+        say(f"{to}: {load_vocabulary(to).size} units of {texts}")

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import sentencepiece
@@ -137,22 +138,23 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None) -> Vocabul
     raise UserError(f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus dictionary)")
 
 
-def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: int) -> None:
-    """Trains a byte-pair encoding with `size` units on a text, one sentence a line, and writes the model.
+def train_sentencepiece(texts: str | os.PathLike | Sequence[os.PathLike], to: str | os.PathLike, size: int) -> None:
+    """Trains a byte-pair encoding with `size` units on one or more texts, one sentence a line, and writes the model.
 
     Raises:
-        UserError: The text is missing, not UTF-8, or too small for the size.
+        UserError: A text is missing, empty or not UTF-8, or the texts are too small for the size.
     """
-    text, to = Path(text), Path(to)
-    if not text.is_file():
-        raise UserError(f"there is no text {text}")
-    if not text.stat().st_size:
-        raise UserError(f"the text {text} is empty")
-    require_utf8(text)
+    texts = [Path(text) for text in ([texts] if isinstance(texts, str | os.PathLike) else texts)]
+    for text in texts:
+        if not text.is_file():
+            raise UserError(f"there is no text {text}")
+        if not text.stat().st_size:
+            raise UserError(f"the text {text} is empty")
+        require_utf8(text)
     try:
         with atomic_write(to, "wb") as model:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(line.decode() for line in TextFile(text)),
+                sentence_iterator=(line.decode() for text in texts for line in TextFile(text)),
                 model_writer=model,
                 vocab_size=size,
                 model_type="bpe",
@@ -165,7 +167,8 @@ def train_sentencepiece(text: str | os.PathLike, to: str | os.PathLike, size: in
                 minloglevel=2,
             )
     except RuntimeError as error:
-        raise UserError(f"cannot make a vocabulary of {size} units from {text}: {_explain(str(error))}") from None
+        names = " and ".join(map(str, texts))
+        raise UserError(f"cannot make a vocabulary of {size} units from {names}: {_explain(str(error))}") from None
 
 
 def _explain(error: str) -> str:
