@@ -11,13 +11,13 @@ import math
 import os
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .errors import UserError
-from .model.registry import MODEL_TYPES
+from .model.registry import ARCHITECTURES
 from .normalization import KINDS
 from .storage.files import atomic_write
 
@@ -31,8 +31,21 @@ def _option(
     default: Any, text: str, allowed: str = "", ok: Callable[[Any], bool] = lambda value: True, **argument
 ) -> Any:
     """Declares an option: its help, its allowed values in words and as a test, and more arguments for argparse."""
-    metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument}
+    metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument, "with": {}}
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def _with(field: Any, **needed: tuple[str, ...]) -> Any:
+    """Says that an option has an effect only where another one has one of these values."""
+    return dataclasses.field(default=field.default, metadata={**field.metadata, "with": needed})
+
+
+def _rnn(field: Any) -> Any:
+    return _with(field, model_type=("rnn",))
+
+
+def _transformer(field: Any) -> Any:
+    return _with(field, model_type=("transformer",))
 
 
 def _file(text: str, **argument) -> Any:
@@ -56,7 +69,7 @@ def _limit(text: str) -> Any:
     return _option(None, text, "above 3, since end and unknown are among them", lambda value: value > 3)
 
 
-def _choice(default: str, text: str, choices: tuple[str, ...], hint: str = "") -> Any:
+def _choice(default: str, text: str, choices: Collection[str], hint: str = "") -> Any:
     metavar = f"{{{','.join(choices)}}}"
     return _option(default, text, f"one of {', '.join(choices)}{hint}", lambda value: value in choices, metavar=metavar)
 
@@ -76,24 +89,52 @@ class Config:
     valid_target_dataset: str = _file("text for validation, target side")
     maxlen: int = _positive(100, "leave out training pairs with more tokens than this on either side")
 
-    model_type: str = _choice("rnn", "architecture", MODEL_TYPES)
+    model_type: str = _choice("rnn", "architecture", ARCHITECTURES)
     embedding_size: int = _positive(512, "size of the word embeddings")
-    state_size: int = _positive(1000, "size of each GRU")
+    state_size: int = _positive(1000, "size of each GRU, or of all a Transformer's layers")
     layer_normalization_type: str = _choice(
         "none", "normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
     )
     tie_decoder_embeddings: bool = _option(False, "use the target embedding as the output matrix")
-    output_hidden_activation: str = _choice(
-        "tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear")
+    tie_encoder_decoder_embeddings: bool = _option(
+        False, "use one embedding for source and target; `nmt vocab --joint` makes the vocabulary"
+    )
+    output_hidden_activation: str = _rnn(
+        _choice("tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear"))
+    )
+    transformer_enc_depth: int = _transformer(_positive(6, "layers of the encoder"))
+    transformer_dec_depth: int = _transformer(_positive(6, "layers of the decoder"))
+    transformer_ffn_hidden_size: int = _transformer(_positive(2048, "inner size of the feed-forward"))
+    transformer_num_heads: int = _transformer(_positive(8, "heads of each attention"))
+    transformer_norm_position: str = _transformer(
+        _choice("pre", "normalization before each function, or after its residual sum", ("pre", "post"))
     )
 
-    rnn_dropout_embedding: float = _fraction(0.0, "dropout of embedding units")
-    rnn_dropout_hidden: float = _fraction(0.0, "dropout of hidden units")
-    rnn_dropout_source: float = _fraction(0.0, "dropout of whole source words")
-    rnn_dropout_target: float = _fraction(0.0, "dropout of whole target words")
+    rnn_dropout_embedding: float = _rnn(_fraction(0.0, "dropout of embedding units"))
+    rnn_dropout_hidden: float = _rnn(_fraction(0.0, "dropout of hidden units"))
+    rnn_dropout_source: float = _rnn(_fraction(0.0, "dropout of whole source words"))
+    rnn_dropout_target: float = _rnn(_fraction(0.0, "dropout of whole target words"))
+    transformer_dropout_embeddings: float = _transformer(_fraction(0.1, "dropout of embeddings with their positions"))
+    transformer_dropout_residual: float = _transformer(_fraction(0.1, "dropout of what a residual connection adds"))
+    transformer_dropout_relu: float = _transformer(_fraction(0.1, "dropout of the feed-forward's input"))
+    transformer_dropout_attn: float = _transformer(_fraction(0.1, "dropout of attention weights"))
+    transformer_drophead: float = _transformer(_fraction(0.0, "dropout of whole attention heads"))
     label_smoothing: float = _fraction(0.0, "probability moved from the right word to all words alike")
     batch_size: int = _positive(80, "sentence pairs in an update")
-    learning_rate: float = _positive(0.0001, "step size of Adam")
+    learning_schedule: str = _choice(
+        "constant",
+        "learning rate over time: constant; up to a peak and down with the root of the update (transformer, whose peak "
+        "follows from --state_size); or the same with a plateau at --learning_rate",
+        ("constant", "transformer", "warmup-plateau-decay"),
+    )
+    learning_rate: float = _with(
+        _positive(0.0001, "step size of Adam, or its peak"), learning_schedule=("constant", "warmup-plateau-decay")
+    )
+    warmup_steps: int = _with(
+        _positive(8000, "updates until the learning rate is at its peak"),
+        learning_schedule=("transformer", "warmup-plateau-decay"),
+    )
+    plateau_steps: int = _with(_not_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
     adam_beta1: float = _fraction(0.9, "decay of Adam's first moment")
     adam_beta2: float = _fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = _positive(1e-8, "constant in Adam's denominator")
@@ -126,8 +167,14 @@ class Config:
         wrong = [
             message for field in dataclasses.fields(self) if (message := _mistake(field, getattr(self, field.name)))
         ]
-        if wrong:
+        if wrong := wrong or [*_without_effect(self), *_conflicts(self)]:
             raise UserError("\n".join(wrong))
+
+    def of_training(self) -> dict[str, Any]:
+        """Returns the options that a resumed training must share, by name; those without an effect are left out."""
+        others = (*STOPPING, *FILES)
+        fields = [field for field in dataclasses.fields(self) if field.name not in others and _has_effect(field, self)]
+        return {field.name: getattr(self, field.name) for field in fields}
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as JSON that `--config` reads."""
@@ -229,6 +276,33 @@ def _mistake(field: dataclasses.Field, value: Any) -> str | None:
     if not field.metadata["ok"](value):
         return f"--{field.name} is {value!r}; it must be {field.metadata['allowed']}"
     return None
+
+
+def _has_effect(field: dataclasses.Field, config: Config) -> bool:
+    return all(getattr(config, name) in values for name, values in field.metadata["with"].items())
+
+
+def _without_effect(config: Config) -> Iterator[str]:
+    """Yields what is wrong with each option that was given and has no effect."""
+    for field in dataclasses.fields(config):
+        if getattr(config, field.name) != field.default and not _has_effect(field, config):
+            ((name, values),) = field.metadata["with"].items()
+            yield (
+                f"--{field.name} has no effect with --{name} {getattr(config, name)}, only with {' or '.join(values)}; "
+                "leave it out"
+            )
+
+
+def _conflicts(config: Config) -> Iterator[str]:
+    """Yields what is wrong with options together."""
+    size, heads = config.state_size, config.transformer_num_heads
+    if config.model_type == "transformer":
+        if config.embedding_size != size:
+            yield f"--embedding_size is {config.embedding_size} and --state_size {size}; a Transformer has one size"
+        if size % heads:
+            yield f"--state_size is {size}, which --transformer_num_heads {heads} does not divide; give a multiple"
+        if size % 2 or size < 4:
+            yield f"--state_size is {size}; a Transformer needs an even one of at least 4, for its positions"
 
 
 def _type(field: dataclasses.Field) -> type:

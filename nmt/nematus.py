@@ -1,13 +1,15 @@
-"""Import of checkpoints of Nematus's RNN model, v0.3 to master.
+"""Import of Nematus's checkpoints, v0.3 to master.
 
-Only this file knows Nematus's names of options and variables. The weights are imported, the optimizer's state is not.
+Only this file and `nematus_transformer` know Nematus's names of options and variables. The weights are imported, the
+optimizer's state is not.
 """
 
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from . import nematus_transformer
 from .config import Config, make_config, read_options
 from .errors import UserError
 from .storage.checkpoints import BEST, save_checkpoint
@@ -26,11 +29,14 @@ _OPTIONS = {
     "source_vocab_sizes": ("source_vocab_sizes", "source_vocab_size", "n_words_src"),
     "target_vocab_size": ("target_vocab_size", "n_words"),
     "tie_decoder_embeddings": ("tie_decoder_embeddings",),
-    "output_hidden_activation": ("output_hidden_activation",),
+    "tie_encoder_decoder_embeddings": ("tie_encoder_decoder_embeddings",),
     "label_smoothing": ("label_smoothing",),
     "maxlen": ("maxlen",),
     "batch_size": ("batch_size",),
     "learning_rate": ("learning_rate", "lrate"),
+    "learning_schedule": ("learning_schedule",),
+    "warmup_steps": ("warmup_steps",),
+    "plateau_steps": ("plateau_steps",),
     "adam_beta1": ("adam_beta1",),
     "adam_beta2": ("adam_beta2",),
     "adam_epsilon": ("adam_epsilon",),
@@ -39,19 +45,25 @@ _OPTIONS = {
 }
 _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
 _RATES = ("embedding", "hidden", "source", "target")
+# By learning schedule.
+_WITHOUT_EFFECT = {
+    "constant": ("warmup_steps", "plateau_steps"),
+    "transformer": ("learning_rate", "plateau_steps"),
+    "warmup-plateau-decay": (),
+}
 
 # Options that change the model -> the only value for which our model is the same.
 _SUPPORTED = {
-    ("model_type",): "rnn",
+    ("factors",): 1,
+    ("softmax_mixture_size",): 1,
+    ("exponential_smoothing",): 0,
+}
+_SUPPORTED_RNN = {
     ("rnn_enc_depth", "enc_depth"): 1,
     ("rnn_enc_transition_depth", "enc_recurrence_transition_depth"): 1,
     ("rnn_dec_depth", "dec_depth"): 1,
     ("rnn_dec_base_transition_depth", "dec_base_recurrence_transition_depth"): 2,
-    ("factors",): 1,
     ("rnn_lexical_model", "lexical_model"): False,
-    ("softmax_mixture_size",): 1,
-    ("tie_encoder_decoder_embeddings",): False,
-    ("exponential_smoothing",): 0,
 }
 
 # Start of our variable paths -> start of Nematus's names. The first match counts.
@@ -101,8 +113,10 @@ def import_checkpoint(
         raise UserError(f"{to} exists already; remove it, or import to another place")
     arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
     config = read_config(options_path, dictionaries)
+    if config.model_type == "transformer":
+        config = replace(config, tie_decoder_embeddings=nematus_transformer.tied(arrays))
     variables, made_with = build(config)
-    _assign(variables, arrays, checkpoint)
+    _assign(variables, arrays, checkpoint, _NAMES[config.model_type])
     to.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{to.name}.", suffix=".part", dir=to.parent) as aside:
         directory = Path(aside) / "model"
@@ -122,7 +136,10 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
         UserError: Options are not supported; the message names all of them.
     """
     options = read_options(path)
-    _refuse_unsupported(options, path)
+    model_type = options.get("model_type") or "rnn"
+    if model_type not in _NAMES:
+        raise UserError(f"{path}: model_type is {model_type!r}; only {' and '.join(_NAMES)} are supported")
+    _refuse_unsupported(options, _SUPPORTED | (_SUPPORTED_RNN if model_type == "rnn" else {}), path)
     ours = {name: _given(options, spellings) for name, spellings in _OPTIONS.items()}
     sizes = ours["source_vocab_sizes"]
     if isinstance(sizes, list):  # one for each factor
@@ -132,19 +149,22 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     for name in ("source_vocab_sizes", "target_vocab_size", "clip_c"):
         if isinstance(ours[name], int | float) and ours[name] <= 0:  # in Nematus: all words, and no clipping
             ours[name] = None
-    ours |= {f"rnn_dropout_{rate}": _dropout(options, rate) for rate in _RATES}
+    ours["model_type"] = model_type
+    schedule = ours["learning_schedule"] or "constant"
+    ours |= {name: None for name in _WITHOUT_EFFECT[schedule]}
+    ours |= _rnn_options(options) if model_type == "rnn" else nematus_transformer.options(options)
     ours |= {name: options.get(name) or "" for name in _TEXTS}
     ours["dictionaries"] = tuple(
         str(_dictionary(name, path)) for name in dictionaries or _named_dictionaries(options, path)
     )
-    ours["layer_normalization_type"] = _kind(options)
+    ours["layer_normalization_type"] = _kind(options, model_type)
     return make_config({name: value for name, value in ours.items() if value is not None})
 
 
-def _refuse_unsupported(options: dict[str, Any], path: Path) -> None:
+def _refuse_unsupported(options: dict[str, Any], all_supported: dict[tuple[str, ...], Any], path: Path) -> None:
     refused = [
         f"{path}: {name} is {options[name]!r}; only {supported!r} is supported"
-        for spellings, supported in _SUPPORTED.items()
+        for spellings, supported in all_supported.items()
         for name in spellings
         if options.get(name) not in (None, supported)
     ]
@@ -157,6 +177,11 @@ def _given(options: dict[str, Any], spellings: Iterable[str]) -> Any:
     return next((options[name] for name in spellings if options.get(name) is not None), None)
 
 
+def _rnn_options(options: dict[str, Any]) -> dict[str, Any]:
+    rates = {f"rnn_dropout_{rate}": _dropout(options, rate) for rate in _RATES}
+    return {"output_hidden_activation": options.get("output_hidden_activation"), **rates}
+
+
 def _dropout(options: dict[str, Any], rate: str) -> float:
     """Returns a dropout rate. In Nematus, rates above 0 have no effect unless a switch turns dropout on."""
     if not _given(options, ("rnn_use_dropout", "use_dropout")):
@@ -164,8 +189,10 @@ def _dropout(options: dict[str, Any], rate: str) -> float:
     return _given(options, (f"rnn_dropout_{rate}", f"dropout_{rate}")) or 0.0
 
 
-def _kind(options: dict[str, Any]) -> str:
-    if not _given(options, ("rnn_layer_normalization", "use_layer_norm", "layer_normalisation")):
+def _kind(options: dict[str, Any], model_type: str) -> str:
+    if model_type == "rnn" and not _given(
+        options, ("rnn_layer_normalization", "use_layer_norm", "layer_normalisation")
+    ):
         return "none"
     kind = options.get("layer_normalization_type") or "layernorm"
     return "rmsnorm" if kind == "rmsnorm_fast" else kind  # a faster class of the same norm in a patched master
@@ -223,8 +250,13 @@ def _is_optimizer_state(name: str) -> bool:
     return name.endswith(("/Adam", "/Adam_1")) or name in ("beta1_power", "beta2_power", "time")
 
 
-def _assign(variables: Iterable[keras.Variable], arrays: dict[str, np.ndarray], checkpoint: Path) -> None:
-    """Assigns all variables from the checkpoint.
+def _assign(
+    variables: Iterable[keras.Variable],
+    arrays: dict[str, np.ndarray],
+    checkpoint: Path,
+    nematus_name: Callable[[str, Collection[str]], str],
+) -> None:
+    """Assigns all variables from the checkpoint, which has them under the names of `nematus_name`.
 
     Raises:
         UserError: Variables are missing, left over or of another shape; the message names all of them. Then no variable
@@ -232,7 +264,7 @@ def _assign(variables: Iterable[keras.Variable], arrays: dict[str, np.ndarray], 
     """
     values, wrong, left = [], [], set(arrays)
     for variable in variables:
-        name = _nematus_name(variable.path, arrays)
+        name = nematus_name(variable.path, arrays)
         left.discard(name)
         shape, found = list(variable.shape), arrays.get(name)
         if variable.path == _TRANSPOSED:
@@ -254,11 +286,14 @@ def _assign(variables: Iterable[keras.Variable], arrays: dict[str, np.ndarray], 
         variable.assign(value)
 
 
-def _nematus_name(path: str, arrays: dict[str, np.ndarray]) -> str:
+def _rnn_name(path: str, names: Collection[str]) -> str:
     """Returns Nematus's name of our variable; if versions of Nematus differ, the name in this checkpoint."""
     beginning = next((beginning for beginning in _LAYERS if path.startswith(beginning)), None)
     if beginning:
         path = _LAYERS[beginning] + path.removeprefix(beginning)
     layer, _, weight = path.rpartition("/")
-    names = [f"{layer.removesuffix('/norm')}/{name}" for name in _WEIGHTS.get(weight, (weight,))]
-    return next((name for name in names if name in arrays), names[0])
+    spellings = [f"{layer.removesuffix('/norm')}/{name}" for name in _WEIGHTS.get(weight, (weight,))]
+    return next((name for name in spellings if name in names), spellings[0])
+
+
+_NAMES = {"rnn": _rnn_name, "transformer": nematus_transformer.nematus_name}

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .config import FILES, STOPPING, Config, make_config, read_options
+from .config import FILES, Config, make_config, read_options
 from .decoding.translator import Translator
 from .errors import UserError
 from .model.contract import TranslationModel
@@ -35,9 +35,9 @@ class System(NamedTuple):
     @property
     def made_with(self) -> dict[str, Any]:
         """Values a checkpoint must share with this system to be loaded, by name."""
-        options = {name: value for name, value in vars(self.config).items() if name not in (*STOPPING, *FILES)}
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
-        return {**{f"{side} vocabulary": each.digest for side, each in vocabularies.items()}, **options}
+        digests = {f"{side} vocabulary": each.digest for side, each in vocabularies.items()}
+        return {**digests, **self.config.of_training()}
 
     def translator(self, beam_size: int, alpha: float) -> Translator:
         """Returns a translator with this model."""
@@ -52,9 +52,18 @@ class System(NamedTuple):
 
 
 def build_system(config: Config, vocabularies: tuple[Path, Path]) -> System:
-    """Builds the model of a configuration for two vocabulary files, with weights as they are initialised."""
+    """Builds the model of a configuration for two vocabulary files, with weights as they are initialised.
+
+    Raises:
+        UserError: A vocabulary cannot be loaded, or the embeddings are tied and the vocabularies differ.
+    """
     source = load_vocabulary(vocabularies[0], config.source_vocab_sizes)
     target = load_vocabulary(vocabularies[1], config.target_vocab_size)
+    if config.tie_encoder_decoder_embeddings and (source.digest, source.size) != (target.digest, target.size):
+        raise UserError(
+            f"--tie_encoder_decoder_embeddings needs one vocabulary of one size for both sides; {vocabularies[0]} has "
+            f"{source.size} words and {vocabularies[1]} has {target.size} others; `nmt vocab --joint` makes one"
+        )
     return System(config, source, target, build_model(config, source.size, target.size))
 
 
@@ -69,8 +78,7 @@ def open_system(config: Config, directory: Path) -> System:
             raise UserError(f"{directory} holds a model but no {LAST} to resume from; train in another directory")
         return build_system(config, tuple(map(Path, config.dictionaries)))
     begun = make_config(read_options(directory / "config.json"))
-    given = {name: value for name, value in vars(config).items() if name not in (*STOPPING, *FILES)}
-    changed = [name for name, value in given.items() if value != getattr(begun, name)]
+    changed = [name for name, value in config.of_training().items() if value != getattr(begun, name)]
     if _vocabularies(config, directory) != _vocabularies(begun, directory):
         changed.append("dictionaries")  # of another kind
     _refuse(changed, "values", directory)

@@ -37,7 +37,8 @@ NMT = {
     "decoding": {"errors", "model.contract", "storage.files", "text"},
     "decoding.search": set(),
     "serving": {"decoding", "errors", "storage.files"},
-    "nematus": {"config", "errors", "storage.checkpoints"},
+    "nematus": {"config", "errors", "nematus_transformer", "storage.checkpoints"},
+    "nematus_transformer": set(),
     "system": {
         "config",
         "decoding.translator",

@@ -68,6 +68,18 @@ def multiply(x: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
     return tf.cast(product, tf.float32)
 
 
+def batch_product(x: tf.Tensor, y: tf.Tensor, *, transpose: bool = False) -> tf.Tensor:
+    """Returns the products of the last two axes, `[..., rows, units]` in float32, in the precision of `affine`.
+
+    Args:
+        x: `[..., rows, inputs]`.
+        y: `[..., inputs, units]`, or `[..., units, inputs]` if `transpose`.
+        transpose: Exchanges the last two axes of `y`.
+    """
+    dtype = product_dtype()
+    return tf.cast(tf.matmul(tf.cast(x, dtype), tf.cast(y, dtype), transpose_b=transpose), tf.float32)
+
+
 @tf.custom_gradient
 def _add_bias(z: tf.Tensor, bias: tf.Tensor) -> tuple[tf.Tensor, Callable]:
     return z + bias, lambda dz: (dz, tf.reduce_sum(dz, 0))

@@ -32,9 +32,9 @@ class Block(keras.layers.Layer):
 class Embedding(Block):
     """Word vectors `[words, units]`; a negative id stands for no word and gives zeros."""
 
-    def __init__(self, words: int, units: int, name: str):
+    def __init__(self, words: int, units: int, name: str, initializer: keras.initializers.Initializer | None = None):
         super().__init__(name=name)
-        self.table = self._matrix("embeddings", words, units)
+        self.table = self._matrix("embeddings", words, units, initializer)
 
     def call(self, ids: tf.Tensor) -> tf.Tensor:
         known = tf.cast(ids >= 0, self.compute_dtype)

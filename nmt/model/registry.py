@@ -1,12 +1,12 @@
 """The architectures: what builds a model from a configuration, by `--model_type`."""
 
-from . import rnnsearch
+from . import rnnsearch, transformer
 
-_BUILDERS = {
+# A new architecture is a module with such a function, and a line here.
+ARCHITECTURES = {
     "rnn": rnnsearch.build,
+    "transformer": transformer.build,
 }
-
-MODEL_TYPES = tuple(_BUILDERS)
 
 
 def build_model(config, source_words: int, target_words: int):
@@ -17,4 +17,4 @@ def build_model(config, source_words: int, target_words: int):
         source_words: Size of the source vocabulary.
         target_words: Size of the target vocabulary.
     """
-    return _BUILDERS[config.model_type](config, source_words, target_words)
+    return ARCHITECTURES[config.model_type](config, source_words, target_words)

@@ -86,13 +86,14 @@ class Decoder(Block):
         rates: Rates,
         activation: str,
         tied: bool,
+        shared: Embedding | None,
     ):
         super().__init__(name="decoder")
         self.rates = rates
         self.units = units
         with keras.name_scope(self.name):
             self.initial_state = Projection(2 * units, units, normalization, "initial_state")
-            self.embedding = Embedding(words, embedding, "embedding")
+            self.embedding = shared or Embedding(words, embedding, "embedding")
             self.word_gru = GRUStep(embedding, units, normalization, name="word_gru")
             self.attention = AdditiveAttention(2 * units, units, normalization, "attention")
             self.context_gru = GRUStep(2 * units, units, normalization, bias_on_state=True, name="context_gru")
@@ -209,6 +210,7 @@ class RNNSearch(keras.Model):
         rates: Dropout rates, used where a dropout seed is given.
         output_activation: `tanh`, `relu`, `prelu` or `linear`, before the output layer.
         tie_decoder_embeddings: The output matrix is the target embedding.
+        tie_encoder_decoder_embeddings: The target embedding is the source embedding.
         training_dtype: What `total_cost` rounds the factors of matrix products to, `float32` or `bfloat16`.
 
     Reference: Bahdanau et al. (2015), arXiv:1409.0473; Sennrich et al. (2017), arXiv:1703.04357.
@@ -227,13 +229,15 @@ class RNNSearch(keras.Model):
         rates: Rates,
         output_activation: str = "tanh",
         tie_decoder_embeddings: bool = False,
+        tie_encoder_decoder_embeddings: bool = False,
         training_dtype: str = "float32",
     ):
         super().__init__(name="rnnsearch")
         self._training_products = Products(training_dtype)
         sizes = (embedding_size, state_size, normalization, rates)
         self.encoder = Encoder(source_words, *sizes)
-        self.decoder = Decoder(target_words, *sizes, output_activation, tie_decoder_embeddings)
+        shared = self.encoder.embedding if tie_encoder_decoder_embeddings else None
+        self.decoder = Decoder(target_words, *sizes, output_activation, tie_decoder_embeddings, shared)
         self.built = True
 
     def call(self, source, source_mask, target) -> tf.Tensor:
@@ -293,5 +297,6 @@ def build(config, source_words: int, target_words: int) -> RNNSearch:
         ),
         output_activation=config.output_hidden_activation,
         tie_decoder_embeddings=config.tie_decoder_embeddings,
+        tie_encoder_decoder_embeddings=config.tie_encoder_decoder_embeddings,
         training_dtype="bfloat16" if config.dtype == "mixed_bfloat16" else "float32",
     )

@@ -12,6 +12,7 @@ import tensorflow as tf
 from ..config import Config
 from ..model.contract import TranslationModel
 from ..text.batches import Batch
+from .schedule import learning_rate
 
 _RESERVED_BYTES = 2**31  # more than most updates need
 
@@ -55,7 +56,7 @@ class Update:
         _reserve_memory()
         self._model, self._config = model, config
         self._optimizer = keras.optimizers.Adam(
-            config.learning_rate,
+            learning_rate(config),
             beta_1=config.adam_beta1,
             beta_2=config.adam_beta2,
             epsilon=config.adam_epsilon,

@@ -57,9 +57,36 @@ def test_options_not_given_are_absent():
     assert parse() == {}
 
 
+TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 64}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (
+            {**TRANSFORMER, "embedding_size": 32},
+            "--embedding_size is 32 and --state_size 64; a Transf",
+        ),
+        (
+            {**TRANSFORMER, "transformer_num_heads": 5},
+            "--state_size is 64, which --transformer_num_heads 5",
+        ),
+        (
+            {**TRANSFORMER, "embedding_size": 15, "state_size": 15, "transformer_num_heads": 5},
+            "--state_size is 15; a Transformer needs an even one",
+        ),
+        (
+            {**TRANSFORMER, "rnn_dropout_hidden": 0.1},
+            "--rnn_dropout_hidden has no effect with --model_type transformer, only with rnn; leave it out",
+        ),
+        ({**TRANSFORMER, "output_hidden_activation": "relu"}, "--output_hidden_activation has no effect with"),
+        ({**TRANSFORMER, "transformer_norm_position": "mid"}, "it must be one of pre, post"),
+        ({"transformer_num_heads": 4}, "--transformer_num_heads has no effect with --model_type rnn, only with transf"),
+        ({"warmup_steps": 10}, "only with transformer or warmup-plateau-decay; leave it out"),
+        (
+            {"learning_schedule": "transformer", "learning_rate": 0.1},
+            "--learning_rate has no effect with --learning",
+        ),
         ({"batch_size": 0}, "--batch_size is 0; it must be above 0"),
         ({"batch_size": 2.5}, "--batch_size is 2.5; it must be of type int"),
         ({"batch_size": True}, "--batch_size is True; it must be of type int"),
@@ -82,6 +109,14 @@ def test_what_is_wrong_is_named(options, said):
         make_config({**FILES, **options})
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_resumed_training_must_share_only_options_with_an_effect():
+    rnn, transformer = make_config(FILES).of_training(), make_config({**FILES, **TRANSFORMER}).of_training()
+    assert {"state_size", "learning_rate", "layer_normalization_type"} <= rnn.keys() & transformer.keys()
+    assert not [name for name in rnn if name.startswith("transformer_")]
+    assert not [name for name in transformer if name.startswith("rnn_")]
+    assert not {"warmup_steps", "finish_after", "source_dataset"} & rnn.keys()
 
 
 def test_all_that_is_wrong_is_named_at_once():

@@ -37,9 +37,20 @@ COSTS = {
     "tied": "layernorm",
     "master": "none",
     "master_rms": "rmsnorm",
+    "ttiny_ln": "layernorm",
+    "ttiny_rms": "rmsnorm",
+    "ttiny_rms_smooth": "rmsnorm",
+    "tsmall_ln": "layernorm",
+    "tsmall_rms": "rmsnorm",
 }
-SEARCHES = {"mid": "none", "small_ln": "layernorm", "small_rms": "rmsnorm"}
-TINY = ["tiny_none", "tiny_ln", "tiny_rms", "tiny_prms"]
+SEARCHES = {
+    "mid": "none",
+    "small_ln": "layernorm",
+    "small_rms": "rmsnorm",
+    "tsmall_ln": "layernorm",
+    "tsmall_rms": "rmsnorm",
+}
+TINY = ["tiny_none", "tiny_ln", "tiny_rms", "tiny_prms", "ttiny_ln", "ttiny_rms", "ttiny_rms_smooth"]
 
 
 def in_this_tree(names):
@@ -63,7 +74,8 @@ def imported(tmp_path_factory):
 
 
 def text_of(name):
-    stem = "small.source" if name.startswith("small") else "tiny.score"
+    model = name.partition("_")[0]
+    stem = {"small": "small.source", "tsmall": "tsmall.source", "ttiny": "ttiny.score"}.get(model, "tiny.score")
     return DATA / f"{stem}.en", DATA / f"{stem}.de"
 
 
@@ -96,9 +108,11 @@ def test_translations(imported, name, beam, alpha):
 
     The model `mid` is half trained, so the search matters most; the others are nearly certain of every word.
     """
+    own = f"{name}.beam{beam}.{'norm' if alpha else 'raw'}.txt"
+    golden = DATA / ("small.source.de" if name.startswith("small") else own)
     system = load_system(imported(name))
-    lines = (DATA / "small.source.en").read_text(encoding="utf-8").splitlines()
-    golden = DATA / (f"mid.beam{beam}.{'norm' if alpha else 'raw'}.txt" if name == "mid" else "small.source.de")
+    source = DATA / ("tsmall.source.en" if name.startswith("tsmall") else "small.source.en")
+    lines = source.read_text(encoding="utf-8").splitlines()
     theirs = golden.read_text(encoding="utf-8").splitlines()
     ours = system.translator(beam, alpha).best(lines)
     if beam == 1:
@@ -139,7 +153,7 @@ def trainer_after_ten(imported, tmp_path, name):
     system.model.set_weights(
         [np.zeros_like(weight) for weight in system.model.get_weights()]
     )  # so that all weights come from the file
-    ids = json.loads((DATA / "tiny.batches.json").read_text())
+    ids = json.loads((DATA / f"{name.partition('_')[0]}.batches.json").read_text())
     width = (
         max(len(words) for batch in ids for side in batch.values() for words in side) + 1
     )  # one shape for all batches, so one trace

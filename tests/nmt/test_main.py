@@ -70,6 +70,21 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert (status, said) == (2, "nmt: saved exists already; remove it, or export to another place\n")
 
 
+def test_a_joint_vocabulary_trains_a_model_with_one_embedding(run, training, tmp_path):
+    texts = ("--source_dataset", "train.en", "--target_dataset", "train.de")
+    assert run("vocab", *texts, "--joint", "--size", 8, "--to", "vocab")[0] == 0
+    names = [f"vocab/{side}.model" for side in ("source", "target")]
+    assert len({(tmp_path / name).read_bytes() for name in names}) == 1
+    words = (*training, "--tie_encoder_decoder_embeddings", "--finish_after", 2)
+    assert run(*words, "-m", "one", "--dictionaries", *names)[0] == 0
+    with np.load(tmp_path / "one" / "best.npz") as saved:
+        assert [name for name in saved if name.endswith("embeddings")] == ["encoder/embedding/embeddings"]
+    assert run("vocab", *texts, "--size", 9, "--to", "others")[0] == 0
+    status, _, said = run(*words, "-m", "two", "--dictionaries", names[0], "others/target.model")
+    assert (status, said.count("\n")) == (2, 1)
+    assert "--tie_encoder_decoder_embeddings needs one vocabulary" in said
+
+
 def test_dictionaries_are_taken_as_they_are(run, dictionary, tmp_path):
     assert run("vocab", "--dictionaries", dictionary, dictionary, "--to", "vocab")[0] == 0
     for side in ("source", "target"):
@@ -178,6 +193,7 @@ def test_a_kind_of_the_patches_names_the_command(run, train):
         ("vocab --source_dataset a --target_dataset b --to v", "nmt: there is no text a"),
         ("translate -m nowhere -n nan", "argument -n/--normalization_alpha: 'nan' is not a number of at least 0"),
         ("vocab --dictionaries words.json words.json --to words.json", "nmt: FileExistsError"),
+        ("vocab --dictionaries a.json b.json --joint --to v", "nmt: --joint trains a vocabulary and --dictionaries"),
         ("vocab --source_dataset a --to v", "nmt: give --source_dataset and --target_dataset, or --dictionaries"),
         ("vocab --dictionaries a.json b.json --to v", "nmt: there is no vocabulary a.json"),
         ("train -m model --config none.json", "nmt: none.json cannot be read"),

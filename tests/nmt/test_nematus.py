@@ -111,8 +111,6 @@ def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
         ("factors", 2),
         ("rnn_lexical_model", True),
         ("softmax_mixture_size", 3),
-        ("model_type", "transformer"),
-        ("tie_encoder_decoder_embeddings", True),
         ("exponential_smoothing", 0.001),
     ],
 )
@@ -124,6 +122,7 @@ def test_options_that_are_not_supported(tmp_path, option, value):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
+        ({"model_type": "hybrid"}, "model_type is 'hybrid'; only rnn and transformer are supported"),
         ({"source_vocab_sizes": [50, 50]}, "there are 2 source vocabulary sizes; only one is supported"),
         ({"source_vocab_sizes": []}, "there are 0 source vocabulary sizes"),
         ({"dictionaries": [1, 2]}, "give --dictionaries SOURCE TARGET"),

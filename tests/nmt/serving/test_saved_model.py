@@ -17,7 +17,9 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from nmt.decoding.translator import Translator
 from nmt.errors import UserError
-from nmt.model.rnnsearch import Rates, RNNSearch
+from nmt.model import rnnsearch, transformer_layers
+from nmt.model.rnnsearch import RNNSearch
+from nmt.model.transformer import Transformer
 from nmt.serving.saved_model import save_translator
 from nmt.text.batches import LONGEST
 from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
@@ -50,19 +52,30 @@ def vocabularies(tmp_path_factory):
     return vocabularies
 
 
-def make_translator(vocabularies, kind):
+def make_rnn(kind, *words):
+    return RNNSearch(*words, embedding_size=8, state_size=8, normalization=kind, rates=rnnsearch.Rates())
+
+
+def make_transformer(kind, *words):
+    sizes = transformer_layers.Sizes(8, 12, 2, kind, "pre", transformer_layers.Rates())
+    return Transformer(*words, depths=(2, 2), sizes=sizes)
+
+
+ARCHITECTURES = {"rnn": make_rnn, "transformer": make_transformer}
+
+
+def make_translator(vocabularies, kind, architecture="rnn"):
     """Makes a translator with random weights, large enough that translations differ."""
-    sizes = (vocabulary.size for vocabulary in vocabularies)
-    model = RNNSearch(*sizes, embedding_size=8, state_size=8, normalization=kind, rates=Rates())
+    model = ARCHITECTURES[architecture](kind, *(vocabulary.size for vocabulary in vocabularies))
     rng = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(rng.normal(0.0, 1.0, size=weight.shape))
     return Translator(*vocabularies, model, beam_size=2, alpha=1.0, max_length=10)
 
 
-@pytest.fixture(scope="module")
-def translator(vocabularies):
-    return make_translator(vocabularies, "layernorm")
+@pytest.fixture(scope="module", params=ARCHITECTURES)
+def translator(vocabularies, request):
+    return make_translator(vocabularies, "layernorm", request.param)
 
 
 @pytest.fixture(scope="module")
@@ -211,9 +224,10 @@ def test_a_sentence_alone_is_translated_as_in_any_batch(translator):
         np.testing.assert_allclose(cost, beam[0][1], rtol=1e-5)
 
 
-def test_only_tensorflow_and_the_tokenizer_are_saved(vocabularies, kind, tmp_path):
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_only_tensorflow_and_the_tokenizer_are_saved(vocabularies, kind, architecture, tmp_path):
     """No Python function, no other library's operation, no XLA function, no operation that writes files."""
-    save_translator(make_translator(vocabularies, kind), tmp_path / "saved")
+    save_translator(make_translator(vocabularies, kind, architecture), tmp_path / "saved")
     graph = meta_graph(tmp_path / "saved").graph_def
     functions = graph.library.function
     nodes = [*graph.node, *(node for function in functions for node in function.node_def)]

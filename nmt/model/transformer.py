@@ -1,0 +1,262 @@
+"""The Transformer: stacks of attention and feed-forward layers over word embeddings with sinusoid positions.
+
+With the norm before each function it equals the Transformer of Nematus.
+"""
+
+import math
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from ..normalization import build_normalization
+from .affine import Products, affine, computing_with, over_rows
+from .costs import sum_in_parts, word_costs
+from .dropout import DropoutMasks, drop
+from .layers import Block, Embedding
+from .multi_head_attention import KeysAndValues, future_bias, padding_bias
+from .positions import sinusoids
+from .transformer_layers import DecoderLayer, EncoderLayer, Rates, Sizes
+
+FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
+
+State = list[KeysAndValues]  # of the target words so far, for each layer
+
+
+class Memory(NamedTuple):
+    """What the decoder knows of the source sentences."""
+
+    layers: list[KeysAndValues]
+    bias: tf.Tensor  # [batch, 1, 1, source_time]
+
+
+class Encoder(Block):
+    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, units]`."""
+
+    def __init__(self, words: int, depth: int, sizes: Sizes):
+        super().__init__(name="encoder")
+        self.rate = sizes.rates.embeddings
+        with keras.name_scope(self.name):
+            self.embedding = _embedding(words, sizes.units)
+            self.stack = [EncoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
+            self.final_norm = _final_norm(sizes)
+
+    def call(self, source: tf.Tensor, bias: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
+        x = _embed(source, self.embedding, 0)
+        x = drop(x, dropout.draw(self.rate, tf.shape(x)))
+        for layer in self.stack:
+            x = layer(x, bias, dropout=dropout)
+        return over_rows(self.final_norm, x)
+
+
+class Decoder(Block):
+    """Maps the words before, and the source, to what the output layer takes.
+
+    Args:
+        embedding: The target embedding, or `None` for a new one.
+        words: Size of the target vocabulary.
+        depth: Number of layers.
+        sizes: Sizes and kinds of the layers.
+        tied: The output table is the target embedding.
+    """
+
+    def __init__(self, embedding: Embedding | None, words: int, depth: int, sizes: Sizes, tied: bool):
+        super().__init__(name="decoder")
+        self.rate = sizes.rates.embeddings
+        with keras.name_scope(self.name):
+            self.embedding = embedding or _embedding(words, sizes.units)
+            self.stack = [DecoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
+            self.final_norm = _final_norm(sizes)
+        self.output_kernel = None if tied else self._matrix("output_kernel", words, sizes.units, _glorot())
+
+    def remember(self, context: tf.Tensor, bias: tf.Tensor) -> Memory:
+        """Returns the memory of the context `[batch, source_time, units]`."""
+        return Memory([layer.cross_attention.remember(context) for layer in self.stack], bias)
+
+    def call(self, words: tf.Tensor, state: State | None, *, memory: Memory, dropout: DropoutMasks):
+        """Returns what the output layer takes after each of `words`, `[batch, time, units]`, and the next state.
+
+        Args:
+            words: `[batch, time]` ids; only one for each row where there is a state.
+            state: The state before `words`, or `None` at the beginning of the sentences.
+            memory: What `remember` returned.
+            dropout: Draws the dropout masks.
+        """
+        first, bias = (0, future_bias(tf.shape(words)[1])) if state is None else (tf.shape(state[0].keys)[2], None)
+        x = _embed(words, self.embedding, first)
+        x = drop(x, dropout.draw(self.rate, tf.shape(x)))
+        after = []
+        for layer, past, source in zip(self.stack, state or [None] * len(self.stack), memory.layers, strict=True):
+            x, own = layer(x, past, bias, source, memory.bias, dropout=dropout)
+            after.append(own)
+        return over_rows(self.final_norm, x), after
+
+    @property
+    def output_table(self) -> tf.Tensor:
+        """The table of the output layer, `[words, units]`."""
+        return (self.embedding.table if self.output_kernel is None else self.output_kernel).value
+
+
+class Transformer(keras.Model):
+    """The Transformer; a `contract.TranslationModel`.
+
+    Args:
+        source_words: Size of the source vocabulary.
+        target_words: Size of the target vocabulary.
+        depths: Number of layers of the encoder and of the decoder.
+        sizes: Sizes and kinds of the layers; dropout is used where a dropout seed is given.
+        tie_decoder_embeddings: The output table is the target embedding.
+        tie_encoder_decoder_embeddings: The target embedding is the source embedding.
+        training_dtype: What `total_cost` rounds the factors of matrix products to, `float32` or `bfloat16`.
+
+    Reference: Vaswani et al. (2017), arXiv:1706.03762.
+    """
+
+    first_word = FIRST_WORD
+
+    def __init__(
+        self,
+        source_words: int,
+        target_words: int,
+        *,
+        depths: tuple[int, int],
+        sizes: Sizes,
+        tie_decoder_embeddings: bool = False,
+        tie_encoder_decoder_embeddings: bool = False,
+        training_dtype: str = "float32",
+    ):
+        super().__init__(name="transformer")
+        self._training_products = Products(training_dtype)
+        self._sizes = sizes
+        self.encoder = Encoder(source_words, depths[0], sizes)
+        shared = self.encoder.embedding if tie_encoder_decoder_embeddings else None
+        self.decoder = Decoder(shared, target_words, depths[1], sizes, tie_decoder_embeddings)
+        self.built = True
+
+    def call(self, source, source_mask, target) -> tf.Tensor:
+        """Returns the logits of every target word, `[batch, target_time, target_words]`."""
+        hidden = self._hidden(source, source_mask, target, None)
+        return over_rows(lambda rows: _logits(rows, self.decoder.output_table), hidden)
+
+    def _hidden(self, source, source_mask, target, dropout_seed) -> tf.Tensor:
+        """Returns what the output layer takes for every target word, `[batch, target_time, units]`."""
+        dropout = DropoutMasks(dropout_seed)
+        memory = self._remember(source, source_mask, dropout)
+        previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=FIRST_WORD)
+        hidden, _ = self.decoder(previous, None, memory=memory, dropout=dropout)
+        return hidden
+
+    def _remember(self, source, source_mask, dropout: DropoutMasks) -> Memory:
+        bias = padding_bias(tf.convert_to_tensor(source_mask))
+        return self.decoder.remember(self.encoder(source, bias, dropout=dropout), bias)
+
+    def costs(self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0) -> tf.Tensor:
+        """Returns the cost of each target sentence, `[batch]`, with this share of smoothed labels."""
+        logits = self(source, source_mask, target)
+        return tf.reduce_sum(_word_costs(logits, target, label_smoothing) * target_mask, -1)
+
+    def total_cost(
+        self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None
+    ) -> tf.Tensor:
+        """Returns the sum of `costs`; its gradient holds the logits of one part of the words at a time."""
+        with computing_with(self._training_products):
+            hidden = self._hidden(source, source_mask, target, dropout_seed)
+
+            def cost(rows, words, mask, table):
+                return tf.reduce_sum(_word_costs(_logits(rows, table), words, label_smoothing) * mask)
+
+            rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
+            return sum_in_parts(cost, rows, (self.decoder.output_table,))
+
+    def encode(self, source, source_mask, max_length: int) -> tuple[State, Memory]:
+        """Returns the state before the first word, without positions, and the memory of the source."""
+        memory = self._remember(source, source_mask, DropoutMasks())
+        rows, heads = tf.shape(source)[0], self._sizes.heads
+        none = tf.zeros([rows, heads, 0, self._sizes.units // heads])
+        none = tf.raw_ops.PlaceholderWithDefault(input=none, shape=[None, heads, None, none.shape[-1]])  # it will grow
+        return [KeysAndValues(none, none) for _ in memory.layers], memory
+
+    def decode_step(self, words, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
+        """Returns log-probabilities `[rows, target_words]` after `words` `[rows]`, and the next state."""
+        words = tf.convert_to_tensor(words)[:, tf.newaxis]
+        hidden, state = self.decoder(words, state, memory=memory, dropout=DropoutMasks())
+        return tf.nn.log_softmax(_logits(hidden[:, 0], self.decoder.output_table)), state
+
+
+def _glorot() -> keras.initializers.Initializer:
+    return keras.initializers.GlorotUniform()
+
+
+def _embedding(words: int, units: int) -> Embedding:
+    return Embedding(words, units, "embedding", _glorot())
+
+
+def _final_norm(sizes: Sizes) -> keras.layers.Layer:
+    """Returns the norm of a stack's output, which is normalized already where the norm comes after each function."""
+    if sizes.norm_position == "post":
+        return keras.layers.Identity(name="final_norm")
+    return build_normalization(sizes.normalization, sizes.units, "final_norm")
+
+
+def _embed(ids: tf.Tensor, embedding: Embedding, first: tf.Tensor | int) -> tf.Tensor:
+    """Returns embeddings times the root of their size plus positions, `[batch, time, units]`."""
+    x = _look_up(embedding.table.value, ids)
+    return x * x.shape[-1] ** 0.5 + sinusoids(first, tf.shape(ids)[1], x.shape[-1])
+
+
+@tf.custom_gradient
+def _look_up(table: tf.Tensor, ids: tf.Tensor):
+    """Returns rows of a table, with a dense gradient.
+
+    So clipping by its norm counts each word once, as in Nematus master, and not each occurrence of a word.
+    """
+
+    def gradient(d_rows):
+        d_rows = tf.reshape(d_rows, [-1, table.shape[-1]])
+        return tf.math.unsorted_segment_sum(d_rows, tf.reshape(ids, [-1]), table.shape[0]), None
+
+    return tf.gather(table, ids), gradient
+
+
+def _logits(rows: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
+    return affine(rows, tf.transpose(table))
+
+
+def _word_costs(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:
+    """Returns the cost of each word, `[...]`, less the entropy of the smoothed labels, so that 0 can be reached.
+
+    As in Nematus, the probability that smoothing takes from the right word goes to the other words alone.
+    """
+    if not smoothing:
+        return word_costs(logits, words)
+    others = logits.shape[-1] - 1
+    entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / others)
+    return word_costs(logits, words, smoothing * (others + 1) / others) - entropy
+
+
+def build(config, source_words: int, target_words: int) -> Transformer:
+    """Builds the model of a configuration."""
+    rates = Rates(
+        config.transformer_dropout_embeddings,
+        config.transformer_dropout_residual,
+        config.transformer_dropout_relu,
+        config.transformer_dropout_attn,
+        config.transformer_drophead,
+    )
+    sizes = Sizes(
+        config.state_size,
+        config.transformer_ffn_hidden_size,
+        config.transformer_num_heads,
+        config.layer_normalization_type,
+        config.transformer_norm_position,
+        rates,
+    )
+    return Transformer(
+        source_words,
+        target_words,
+        depths=(config.transformer_enc_depth, config.transformer_dec_depth),
+        sizes=sizes,
+        tie_decoder_embeddings=config.tie_decoder_embeddings,
+        tie_encoder_decoder_embeddings=config.tie_encoder_decoder_embeddings,
+        training_dtype="bfloat16" if config.dtype == "mixed_bfloat16" else "float32",
+    )

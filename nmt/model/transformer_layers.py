@@ -1,0 +1,153 @@
+"""What a Transformer's stacks are made of: residual connections with their normalization, feed-forward, layers."""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from ..normalization import build_normalization
+from .affine import affine, over_rows
+from .dropout import DropoutMasks, drop
+from .layers import Block
+from .multi_head_attention import KeysAndValues, MultiHeadAttention
+
+
+class Rates(NamedTuple):
+    """Dropout rates: of embeddings, of what a residual connection adds, of feed-forward inputs, of attention."""
+
+    embeddings: float = 0.0
+    residual: float = 0.0
+    relu: float = 0.0  # Nematus's name; it drops the input of the inner product, as Nematus does
+    attention: float = 0.0
+    heads: float = 0.0
+
+
+class Sizes(NamedTuple):
+    """Sizes and kinds that all layers of a Transformer share."""
+
+    units: int
+    inner_units: int  # of the feed-forward
+    heads: int
+    normalization: str  # one of normalization.KINDS
+    norm_position: str  # pre or post
+    rates: Rates
+
+
+class Residual(Block):
+    """A residual connection around a function f, with N the normalization:
+
+        x + dropout(f(N(x)))    where the norm comes before ("pre")
+        N(x + dropout(f(x)))    where it comes after ("post")
+
+    Reference: Xiong et al. (2020), arXiv:2002.04745, on the two positions.
+    """
+
+    def __init__(self, sizes: Sizes, name: str):
+        super().__init__(name=name)
+        self.is_pre, self.rate = sizes.norm_position == "pre", sizes.rates.residual
+        with keras.name_scope(name):
+            self.norm = build_normalization(sizes.normalization, sizes.units, "norm")
+
+    def input(self, x: tf.Tensor) -> tf.Tensor:
+        """Returns what f takes, `[batch, time, units]`."""
+        return over_rows(self.norm, x) if self.is_pre else x
+
+    def sum(self, x: tf.Tensor, added: tf.Tensor, dropout: DropoutMasks) -> tf.Tensor:
+        """Returns the output for what f gave, `[batch, time, units]`."""
+        total = x + drop(added, dropout.draw(self.rate, tf.shape(added)))
+        return total if self.is_pre else over_rows(self.norm, total)
+
+
+class FeedForward(Block):
+    """`relu(x W_1 + b_1) W_2 + b_2` at each position."""
+
+    def __init__(self, sizes: Sizes, name: str):
+        super().__init__(name=name)
+        self.rate = sizes.rates.relu
+        glorot = keras.initializers.GlorotUniform
+        self.inner_kernel = self._matrix("inner_kernel", sizes.units, sizes.inner_units, glorot())
+        self.inner_bias = self._vector("inner_bias", sizes.inner_units)
+        self.outer_kernel = self._matrix("outer_kernel", sizes.inner_units, sizes.units, glorot())
+        self.outer_bias = self._vector("outer_bias", sizes.units)
+
+    def call(self, x: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
+        x = drop(x, dropout.draw(self.rate, tf.shape(x)))
+
+        def map_rows(rows: tf.Tensor) -> tf.Tensor:
+            inner = tf.nn.relu(affine(rows, self.inner_kernel, self.inner_bias))
+            return affine(inner, self.outer_kernel, self.outer_bias)
+
+        return over_rows(map_rows, x)
+
+
+class EncoderLayer(Block):
+    """Self-attention, then feed-forward, each in a residual connection."""
+
+    def __init__(self, sizes: Sizes, name: str):
+        super().__init__(name=name)
+        with keras.name_scope(name):
+            self.attention = _attention(sizes, "self_attention")
+            self.attention_residual = Residual(sizes, "self_attention_residual")
+            self.feed_forward = FeedForward(sizes, "feed_forward")
+            self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
+
+    def call(self, x: tf.Tensor, bias: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
+        """Maps `[batch, time, units]` to the same shape; `bias` is that of the attention."""
+        read = self.attention_residual.input(x)
+        attended = self.attention(read, self.attention.remember(read), bias, dropout=dropout)
+        x = self.attention_residual.sum(x, attended, dropout)
+        return _feed(x, self.feed_forward, self.feed_forward_residual, dropout)
+
+
+class DecoderLayer(Block):
+    """Self-attention, attention to the source, then feed-forward, each in a residual connection."""
+
+    def __init__(self, sizes: Sizes, name: str):
+        super().__init__(name=name)
+        with keras.name_scope(name):
+            self.attention = _attention(sizes, "self_attention")
+            self.attention_residual = Residual(sizes, "self_attention_residual")
+            self.cross_attention = _attention(sizes, "cross_attention")
+            self.cross_residual = Residual(sizes, "cross_attention_residual")
+            self.feed_forward = FeedForward(sizes, "feed_forward")
+            self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
+
+    def call(
+        self,
+        x: tf.Tensor,
+        past: KeysAndValues | None,
+        bias: tf.Tensor | None,
+        source: KeysAndValues,
+        source_bias: tf.Tensor,
+        *,
+        dropout: DropoutMasks,
+    ) -> tuple[tf.Tensor, KeysAndValues]:
+        """Maps `[batch, time, units]` to the same shape.
+
+        Args:
+            x: `[batch, time, units]`.
+            past: Keys and values of the positions before those of `x`, or `None` if there are none.
+            bias: Bias of the self-attention.
+            source: Keys and values of the source.
+            source_bias: Bias of the attention to the source.
+            dropout: Draws the dropout masks.
+
+        Returns:
+            The output, and the keys and values of all positions so far.
+        """
+        read = self.attention_residual.input(x)
+        own = self.attention.remember(read)
+        if past is not None:
+            own = past.followed_by(own)
+        x = self.attention_residual.sum(x, self.attention(read, own, bias, dropout=dropout), dropout)
+        read = self.cross_residual.input(x)
+        x = self.cross_residual.sum(x, self.cross_attention(read, source, source_bias, dropout=dropout), dropout)
+        return _feed(x, self.feed_forward, self.feed_forward_residual, dropout), own
+
+
+def _attention(sizes: Sizes, name: str) -> MultiHeadAttention:
+    return MultiHeadAttention(sizes.units, sizes.heads, sizes.rates.attention, sizes.rates.heads, name)
+
+
+def _feed(x: tf.Tensor, feed_forward: FeedForward, residual: Residual, dropout: DropoutMasks) -> tf.Tensor:
+    return residual.sum(x, feed_forward(residual.input(x), dropout=dropout), dropout)

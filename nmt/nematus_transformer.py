@@ -1,0 +1,72 @@
+"""Nematus's names for the options and variables of its Transformer, v0.4 to master."""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+# The same names as ours.
+OPTIONS = (
+    "transformer_enc_depth",
+    "transformer_dec_depth",
+    "transformer_ffn_hidden_size",
+    "transformer_num_heads",
+    "transformer_dropout_embeddings",
+    "transformer_dropout_residual",
+    "transformer_dropout_relu",
+    "transformer_dropout_attn",
+    "transformer_drophead",
+)
+_MODEL = "transformer_model"
+_UNTIED = f"{_MODEL}/softmax_projection_layer/embedding_table"
+_TABLES = {
+    "encoder/embedding/embeddings": f"{_MODEL}/encoder_embedding_layer/embedding_table",
+    "decoder/embedding/embeddings": f"{_MODEL}/decoder_embedding_layer/embedding_table",
+    "decoder/output_kernel": _UNTIED,
+}
+# Parts of the path of a layer's weight, and what Nematus calls them.
+_BLOCKS = {
+    "self_attention": "self_attn_sublayer",
+    "cross_attention": "cross_attn_sublayer",
+    "self_attention_residual": "pre_self_attn_sublayer",
+    "cross_attention_residual": "pre_cross_attn_sublayer",
+    "feed_forward_residual": "pre_ffn_sublayer",
+}
+_WEIGHTS = {
+    "queries": "queries_projection/dense_layer_weights",
+    "keys": "keys_projection/dense_layer_weights",
+    "values": "values_projection/dense_layer_weights",
+    "output": "context_projection/dense_layer_weights",
+    "inner_kernel": "ff_layer_1/dense_layer_weights",
+    "inner_bias": "ff_layer_1/dense_layer_biases",
+    "outer_kernel": "ff_layer_2/dense_layer_weights",
+    "outer_bias": "ff_layer_2/dense_layer_biases",
+    "gamma": "layer_norm/scale",
+    "beta": "layer_norm/offset",
+    "scale": "rms_norm/scale",
+}
+
+
+def tied(names: Collection[str]) -> bool:
+    """Returns whether the output table of a checkpoint with these variables is the target embedding.
+
+    Master ties them by `--tie_decoder_embeddings`, v0.4 and v0.5 by `--tie_encoder_decoder_embeddings`.
+    """
+    return _UNTIED not in names
+
+
+def options(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns our options of the Transformer for Nematus's."""
+    return {name: given.get(name) for name in OPTIONS} | {"transformer_norm_position": "pre"}
+
+
+def nematus_name(path: str, names: Collection[str]) -> str:
+    """Returns Nematus's name of our variable, where a checkpoint has these names."""
+    if path in _TABLES:
+        return _TABLES[path]
+    side, *parts, weight = path.split("/")
+    if parts[0] == "final_norm":
+        pattern = re.compile(rf"{_MODEL}/{side}/layer_\d+/final_transform/")
+        found = next(filter(None, map(pattern.match, names)), None)
+        return (found[0] if found else f"{_MODEL}/{side}/final_transform/") + _WEIGHTS[weight]
+    block = f"{_BLOCKS[parts[1]]}/" if parts[1] in _BLOCKS else ""  # the feed-forward's weights lie in the layer
+    return f"{_MODEL}/{side}/{parts[0]}/{block}{_WEIGHTS[weight]}"

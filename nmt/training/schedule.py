@@ -1,0 +1,36 @@
+"""Learning rates over time, as in Nematus."""
+
+import keras
+
+from ..config import Config
+
+
+class WarmupPlateauDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """Rises linearly to a peak, stays there, then falls with the root of the number of the update.
+
+    Args:
+        peak: The highest learning rate.
+        warmup: Number of the update at which the peak is reached.
+        plateau: Number of updates that follow at the peak.
+    """
+
+    def __init__(self, peak: float, warmup: int, plateau: int = 0):
+        self.peak, self.warmup, self.plateau = peak, warmup, plateau
+
+    def __call__(self, step):
+        """Returns the learning rate after `step` updates, for the next one."""
+        number = keras.ops.cast(step, "float32") + 1.0
+        decay = keras.ops.sqrt((self.warmup + self.plateau) / number)
+        return self.peak * keras.ops.minimum(keras.ops.minimum(number / self.warmup, 1.0), decay)
+
+
+def learning_rate(config: Config) -> float | WarmupPlateauDecay:
+    """Returns what the optimizer takes for the learning rate of a configuration.
+
+    `transformer` is the schedule of Vaswani et al. (2017), arXiv:1706.03762, section 5.3.
+    """
+    if config.learning_schedule == "constant":
+        return config.learning_rate
+    if config.learning_schedule == "transformer":
+        return WarmupPlateauDecay((config.state_size * config.warmup_steps) ** -0.5, config.warmup_steps)
+    return WarmupPlateauDecay(config.learning_rate, config.warmup_steps, config.plateau_steps)

@@ -1,0 +1,67 @@
+"""A new architecture is one module and one line: one that knows nothing of the others trains, searches and exports."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.model.registry import ARCHITECTURES
+
+
+class Bigrams:
+    """The probability of each target word given the word before; the source is ignored. A `TranslationModel`."""
+
+    first_word = 0
+
+    def __init__(self, config, source_words, target_words):
+        self.table = keras.Variable(np.zeros([target_words, target_words]), dtype="float32", name="table")
+        self.variables = self.trainable_variables = [self.table]
+
+    def costs(self, source, source_mask, target, target_mask):
+        before = tf.pad(target[:, :-1], [[0, 0], [1, 0]])
+        log_p = tf.gather(self._log_probabilities(before), target, batch_dims=2)
+        return -tf.reduce_sum(log_p * target_mask, -1)
+
+    def total_cost(self, *batch, label_smoothing, dropout_seed):
+        return tf.reduce_sum(self.costs(*batch))
+
+    def encode(self, source, source_mask, max_length):
+        return tf.zeros([tf.shape(source)[0], 1]), source_mask
+
+    def decode_step(self, words, state, memory):
+        return self._log_probabilities(words), state
+
+    def _log_probabilities(self, words):
+        return tf.nn.log_softmax(tf.gather(tf.convert_to_tensor(self.table), words))
+
+
+@pytest.fixture
+def bigrams():
+    ARCHITECTURES["bigrams"] = Bigrams
+    yield
+    del ARCHITECTURES["bigrams"]
+
+
+def test_it_trains_scores_translates_and_exports(bigrams, run, write_lines, dictionary, tmp_path):
+    for name, lines in {
+        "train.en": ["a", "b"],
+        "train.de": ["d c b"] * 2,
+        "dev.en": ["c"],
+        "dev.de": ["d c b"],
+    }.items():
+        write_lines(name, lines)
+    texts = [f"--{part}{side}_dataset" for part in ("", "valid_") for side in ("source", "target")]
+    names = ["train.en", "train.de", "dev.en", "dev.de"]
+    status, _, said = run(
+        *("train", "-m", "model", "--model_type", "bigrams", "--dictionaries", dictionary, dictionary),
+        *(word for pair in zip(texts, names, strict=True) for word in pair),
+        *("--finish_after", 60, "--learning_rate", 0.1, "--translation_maxlen", 5, "--batch_size", 2, "--maxlen", 7),
+    )
+    assert status == 0, said
+    assert run("translate", "-m", "model", "-i", "dev.en", "-o", "out")[0] == 0
+    assert (tmp_path / "out").read_text() == "d c b\n"
+    assert run("score", "-m", "model", "-s", "dev.en", "-t", "dev.de", "-o", "costs")[0] == 0
+    assert 0 < float((tmp_path / "costs").read_text()) < 1
+    assert run("export", "-m", "model", "--to", "saved")[0] == 0
+    serve = tf.saved_model.load(tmp_path / "saved").signatures["serving_default"]
+    assert serve(sources=tf.constant(["a"]))["translations"].numpy().tolist() == [b"d c b"]

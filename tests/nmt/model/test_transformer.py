@@ -1,0 +1,184 @@
+"""The Transformer: its equations, and what padding, dropout and step-by-step decoding may and may not change."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.model.transformer import FIRST_WORD, Transformer
+from nmt.model.transformer_layers import Rates, Sizes
+from tests.nmt.model.blocks import layer_norm
+
+SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
+SOURCE_MASK = np.array([[1, 1, 1], [1, 1, 0]], np.float32)
+TARGET = np.array([[3, 2, 5, 0], [5, 0, 0, 0]])
+TARGET_MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32)
+PAIRS = (SOURCE, SOURCE_MASK, TARGET, TARGET_MASK)
+UNITS, HEADS = 8, 2
+
+
+def make(kind="layernorm", position="pre", rates=None, depths=(1, 2), **options):
+    """Makes a small model of 6 words a side with random weights."""
+    sizes = Sizes(UNITS, 12, HEADS, kind, position, rates or Rates())
+    model = Transformer(6, 6, depths=depths, sizes=sizes, **options)
+    rng = np.random.default_rng(3)
+    for weight in model.weights:
+        weight.assign(rng.normal(0.3, 0.5, size=weight.shape))
+    return model
+
+
+@pytest.fixture(params=["pre", "post"])
+def model(kind, request):
+    return make(kind, request.param)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+class Transcription:
+    """The equations, sentence by sentence, in NumPy float64."""
+
+    def __init__(self, model, position):
+        self.weights = {weight.path: weight.numpy().astype(float) for weight in model.weights}
+        self.is_pre = position == "pre"
+
+    def norm(self, x, name):
+        return layer_norm(x, self.weights, name)
+
+    def residual(self, x, name, function):
+        if self.is_pre:
+            return x + function(self.norm(x, f"{name}_residual/norm"))
+        return self.norm(x + function(x), f"{name}_residual/norm")
+
+    def attention(self, x, memory, name, causal=False):
+        q, k, v = (
+            y @ self.weights[f"{name}/{part}"] for y, part in ((x, "queries"), (memory, "keys"), (memory, "values"))
+        )
+        found = []
+        for head in np.split(np.arange(UNITS), HEADS):
+            scores = q[:, head] @ k[:, head].T / np.sqrt(UNITS / HEADS)
+            hidden = np.triu(np.full(scores.shape, -np.inf), 1) if causal else 0.0
+            found.append(softmax(scores + hidden) @ v[:, head])
+        return np.concatenate(found, -1) @ self.weights[f"{name}/output"]
+
+    def feed_forward(self, x, name):
+        w = {
+            part: self.weights[f"{name}/{part}"]
+            for part in ("inner_kernel", "inner_bias", "outer_kernel", "outer_bias")
+        }
+        return np.maximum(x @ w["inner_kernel"] + w["inner_bias"], 0) @ w["outer_kernel"] + w["outer_bias"]
+
+    def embed(self, ids, side):
+        t, i = np.arange(len(ids))[:, None], np.arange(UNITS // 2)
+        angles = t * 10000.0 ** (-i / (UNITS // 2 - 1))
+        table = self.weights[f"{side}/embedding/embeddings"]
+        return table[ids] * np.sqrt(UNITS) + np.concatenate([np.sin(angles), np.cos(angles)], -1)
+
+    def final(self, x, side):
+        return self.norm(x, f"{side}/final_norm") if self.is_pre else x
+
+    def logits(self, source, target):
+        layer = "encoder/layer_1"
+        x = self.embed(source, "encoder")
+        x = self.residual(x, f"{layer}/self_attention", lambda y: self.attention(y, y, f"{layer}/self_attention"))
+        x = self.residual(x, f"{layer}/feed_forward", lambda y: self.feed_forward(y, f"{layer}/feed_forward"))
+        context = self.final(x, "encoder")
+        x = self.embed([FIRST_WORD, *target[:-1]], "decoder")
+        for layer in ("decoder/layer_1", "decoder/layer_2"):
+            own, cross, feed = (f"{layer}/{name}" for name in ("self_attention", "cross_attention", "feed_forward"))
+            x = self.residual(x, own, lambda y, name=own: self.attention(y, y, name, causal=True))
+            x = self.residual(x, cross, lambda y, name=cross: self.attention(y, context, name))
+            x = self.residual(x, feed, lambda y, name=feed: self.feed_forward(y, name))
+        return self.final(x, "decoder") @ self.weights["decoder/output_kernel"].T
+
+
+@pytest.mark.parametrize("position", ["pre", "post"])
+def test_the_equations(position):
+    model = make("layernorm", position)
+    found, transcription = model(SOURCE, SOURCE_MASK, TARGET).numpy(), Transcription(model, position)
+    for row in range(2):
+        source = SOURCE[row][SOURCE_MASK[row] == 1]
+        np.testing.assert_allclose(found[row], transcription.logits(source, TARGET[row]), rtol=1e-4, atol=1e-4)
+
+
+def test_decoding_step_by_step_equals_the_whole_sentence(model):
+    expected = tf.nn.log_softmax(model(SOURCE, SOURCE_MASK, TARGET)).numpy()
+    state, memory = model.encode(SOURCE, SOURCE_MASK, 4)
+    for t, words in enumerate(np.vstack([[FIRST_WORD, FIRST_WORD], TARGET.T[:-1]])):
+        found, state = model.decode_step(words, state, memory)
+        np.testing.assert_allclose(found, expected[:, t], rtol=1e-4, atol=1e-4)
+
+
+def test_the_state_has_a_row_for_each_hypothesis(model):
+    """Exchanging rows of the state exchanges what follows."""
+    state, memory = model.encode(SOURCE[[0, 0]], SOURCE_MASK[[0, 0]], 4)
+    _, state = model.decode_step(np.array([FIRST_WORD, FIRST_WORD]), state, memory)
+    straight, _ = model.decode_step(np.array([2, 3]), state, memory)
+    _, state = model.decode_step(np.array([2, 3]), state, memory)
+    expected, _ = model.decode_step(np.array([4, 4]), state, memory)
+    crossed = tf.nest.map_structure(lambda x: tf.gather(x, [1, 0]), state)
+    found, _ = model.decode_step(np.array([4, 4]), crossed, memory)
+    np.testing.assert_allclose(found, expected.numpy()[::-1], rtol=1e-5, atol=1e-5)
+    assert not np.allclose(straight[0], straight[1])
+
+
+def test_padding_changes_nothing(model):
+    wider = [np.pad(x, [(0, 0), (0, 3)]) for x in PAIRS]
+    np.testing.assert_allclose(model.costs(*wider), model.costs(*PAIRS), rtol=1e-5)
+
+
+def test_a_row_that_fills_the_batch_costs_nothing(model):
+    filled = [np.pad(x, [(0, 1), (0, 0)]) for x in PAIRS]
+    filled[1][2, 0] = 1  # nothing but its end
+    np.testing.assert_allclose(model.costs(*filled), [*model.costs(*PAIRS), 0.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize(("tied", "shared"), [(False, False), (True, False), (True, True)])
+def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(tied, shared, smoothing):
+    model = make(tie_decoder_embeddings=tied, tie_encoder_decoder_embeddings=shared)
+    with tf.GradientTape(persistent=True) as tape:
+        total = model.total_cost(*PAIRS, label_smoothing=smoothing)
+        expected = tf.reduce_sum(model.costs(*PAIRS, label_smoothing=smoothing))
+    np.testing.assert_allclose(total, expected, rtol=1e-5)
+    gradients = [tape.gradient(each, model.trainable_variables) for each in (total, expected)]
+    for weight, *both in zip(model.trainable_variables, *gradients, strict=True):
+        np.testing.assert_allclose(*map(tf.convert_to_tensor, both), rtol=1e-3, atol=1e-4, err_msg=weight.path)
+
+
+def test_label_smoothing_is_that_of_nematus():
+    """The right word keeps 1 - e, the others share e; a prediction equal to the smoothed labels costs nothing."""
+    model, smoothing = make(), 0.1
+    log_p = tf.nn.log_softmax(model(SOURCE, SOURCE_MASK, TARGET)).numpy()
+    wanted = np.where(np.eye(6)[TARGET] == 1, 1 - smoothing, smoothing / 5)
+    expected = ((wanted * (np.log(wanted) - log_p)).sum(-1) * TARGET_MASK).sum(-1)
+    np.testing.assert_allclose(model.costs(*PAIRS, label_smoothing=smoothing), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("rate", Rates._fields)
+def test_every_rate_of_dropout_has_an_effect_that_the_seed_decides(rate):
+    model = make(rates=Rates(**{rate: 0.5}), depths=(1, 1))
+    none, *seeded = (
+        float(model.total_cost(*PAIRS, dropout_seed=seed))
+        for seed in (None, *tf.constant([[1, 2], [1, 2], [1, 3], [1, 4]]))
+    )
+    assert seeded[0] == seeded[1]
+    assert len({none, *seeded}) > 2
+
+
+def test_tied_embeddings_are_one_weight():
+    untied, tied, shared = (
+        make(tie_decoder_embeddings=tied, tie_encoder_decoder_embeddings=shared)
+        for tied, shared in ((False, False), (True, False), (True, True))
+    )
+    assert len(untied.variables) - 2 == len(tied.variables) - 1 == len(shared.variables)
+    before = shared(SOURCE, SOURCE_MASK, TARGET).numpy()
+    shared.encoder.embedding.table.assign(-shared.encoder.embedding.table)
+    assert (shared(SOURCE, SOURCE_MASK, TARGET).numpy() != before).all()
+
+
+def test_bfloat16_is_near_float32():
+    costs = [float(make(training_dtype=dtype).total_cost(*PAIRS)) for dtype in ("float32", "bfloat16")]
+    np.testing.assert_allclose(costs[1], costs[0], rtol=0.05)
+    assert costs[0] != costs[1]

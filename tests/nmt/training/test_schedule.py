@@ -1,0 +1,54 @@
+"""Learning schedules against their formulas, and in training."""
+
+import numpy as np
+import pytest
+
+from nmt.config import make_config
+from nmt.model.registry import build_model
+from nmt.training.schedule import learning_rate
+from nmt.training.update import Update
+from tests.nmt.training.test_update import BATCH, FILES
+
+STEPS = np.arange(1, 200)
+
+
+def make(**options):
+    return make_config({**FILES, "dictionaries": ["-", "-"], **options})
+
+
+def rates(config):
+    schedule = learning_rate(config)
+    return [float(schedule(step)) for step in STEPS - 1]
+
+
+def test_the_transformer_s_schedule_is_the_paper_s():
+    config = make(learning_schedule="transformer", warmup_steps=40, state_size=64)
+    expected = 64**-0.5 * np.minimum(STEPS**-0.5, STEPS * 40**-1.5)
+    np.testing.assert_allclose(rates(config), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("plateau", [0, 30])
+def test_warmup_plateau_and_decay(plateau):
+    options = {"warmup_steps": 40, "plateau_steps": plateau, "learning_rate": 0.5}
+    found = rates(make(learning_schedule="warmup-plateau-decay", **options))
+    rise, fall = 0.5 * STEPS / 40, 0.5 * np.sqrt((40 + plateau) / STEPS)
+    expected = np.where(STEPS < 40, rise, np.minimum(0.5, fall))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_an_update_takes_the_rate_of_its_number():
+    """Adam's first step is as large as the learning rate; doubling the warm-up halves the rate of the first update."""
+    changes = []
+    for warmup in (4, 8):
+        config = make(
+            learning_schedule="warmup-plateau-decay",
+            warmup_steps=warmup,
+            learning_rate=0.1,
+            embedding_size=3,
+            state_size=3,
+        )
+        model = build_model(config, 6, 6)
+        before = [weight.numpy() for weight in model.weights]
+        Update(model, config)(BATCH, 1)
+        changes.append(max(np.abs(a - b).max() for a, b in zip(model.weights, before, strict=True)))
+    np.testing.assert_allclose(changes, [0.1 / 4, 0.1 / 8], rtol=0.01)
