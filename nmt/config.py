@@ -7,11 +7,9 @@ import argparse
 import dataclasses
 import difflib
 import json
-import math
 import os
 import types
-import typing
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,21 @@ from typing import Any
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
+from .option import (
+    argument,
+    choice,
+    fraction,
+    has_effect,
+    limit,
+    mistake,
+    not_negative,
+    only_with,
+    option,
+    positive,
+    required_file,
+    rnn_only,
+    transformer_only,
+)
 from .storage.files import atomic_write
 
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
@@ -27,136 +40,91 @@ _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents
 STOPPING = ("finish_after", "max_epochs", "patience")
 
 
-def _option(
-    default: Any, text: str, allowed: str = "", ok: Callable[[Any], bool] = lambda value: True, **argument
-) -> Any:
-    """Declares an option: its help, its allowed values in words and as a test, and more arguments for argparse."""
-    metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument, "with": {}}
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-def _with(field: Any, **needed: tuple[str, ...]) -> Any:
-    """Says that an option has an effect only where another one has one of these values."""
-    return dataclasses.field(default=field.default, metadata={**field.metadata, "with": needed})
-
-
-def _rnn(field: Any) -> Any:
-    return _with(field, model_type=("rnn",))
-
-
-def _transformer(field: Any) -> Any:
-    return _with(field, model_type=("transformer",))
-
-
-def _file(text: str, **argument) -> Any:
-    """Declares a required file. Whoever reads it checks that it exists."""
-    return _option(None, text, metavar="FILE", **argument)
-
-
-def _positive(default: float | None, text: str) -> Any:
-    return _option(default, text, "above 0", lambda value: value > 0)
-
-
-def _not_negative(default: float, text: str) -> Any:
-    return _option(default, text, "0 or more", lambda value: value >= 0)
-
-
-def _fraction(default: float, text: str) -> Any:
-    return _option(default, text, "at least 0 and below 1", lambda value: 0 <= value < 1)
-
-
-def _limit(text: str) -> Any:
-    return _option(None, text, "above 3, since end and unknown are among them", lambda value: value > 3)
-
-
-def _choice(default: str, text: str, choices: Collection[str], hint: str = "") -> Any:
-    metavar = f"{{{','.join(choices)}}}"
-    return _option(default, text, f"one of {', '.join(choices)}{hint}", lambda value: value in choices, metavar=metavar)
-
-
 @dataclass(frozen=True)
 class Config:
     """Everything that determines a training. `None` is an option not given."""
 
-    source_dataset: str = _file("training text, source side, one sentence a line")
-    target_dataset: str = _file("training text, target side")
-    dictionaries: tuple[str, str] = _file(
+    source_dataset: str = required_file("training text, source side, one sentence a line")
+    target_dataset: str = required_file("training text, target side")
+    dictionaries: tuple[str, str] = required_file(
         "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
     )
-    source_vocab_sizes: int | None = _limit("use only this many words of a .json source dictionary")
-    target_vocab_size: int | None = _limit("use only this many words of a .json target dictionary")
-    valid_source_dataset: str = _file("text for validation, source side")
-    valid_target_dataset: str = _file("text for validation, target side")
-    maxlen: int = _positive(100, "leave out training pairs with more tokens than this on either side")
+    source_vocab_sizes: int | None = limit("use only this many words of a .json source dictionary")
+    target_vocab_size: int | None = limit("use only this many words of a .json target dictionary")
+    valid_source_dataset: str = required_file("text for validation, source side")
+    valid_target_dataset: str = required_file("text for validation, target side")
+    maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side")
 
-    model_type: str = _choice("rnn", "architecture", ARCHITECTURES)
-    embedding_size: int = _positive(512, "size of the word embeddings")
-    state_size: int = _positive(1000, "size of each GRU, or of all a Transformer's layers")
-    layer_normalization_type: str = _choice(
+    model_type: str = choice("rnn", "architecture", ARCHITECTURES)
+    embedding_size: int = positive(512, "size of the word embeddings")
+    state_size: int = positive(1000, "size of each GRU, or of all a Transformer's layers")
+    layer_normalization_type: str = choice(
         "none", "normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
     )
-    tie_decoder_embeddings: bool = _option(False, "use the target embedding as the output matrix")
-    tie_encoder_decoder_embeddings: bool = _option(
+    tie_decoder_embeddings: bool = option(False, "use the target embedding as the output matrix")
+    tie_encoder_decoder_embeddings: bool = option(
         False, "use one embedding for source and target; `nmt vocab --joint` makes the vocabulary"
     )
-    output_hidden_activation: str = _rnn(
-        _choice("tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear"))
+    output_hidden_activation: str = rnn_only(
+        choice("tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear"))
     )
-    transformer_enc_depth: int = _transformer(_positive(6, "layers of the encoder"))
-    transformer_dec_depth: int = _transformer(_positive(6, "layers of the decoder"))
-    transformer_ffn_hidden_size: int = _transformer(_positive(2048, "inner size of the feed-forward"))
-    transformer_num_heads: int = _transformer(_positive(8, "heads of each attention"))
-    transformer_norm_position: str = _transformer(
-        _choice("pre", "normalization before each function, or after its residual sum", ("pre", "post"))
+    transformer_enc_depth: int = transformer_only(positive(6, "layers of the encoder"))
+    transformer_dec_depth: int = transformer_only(positive(6, "layers of the decoder"))
+    transformer_ffn_hidden_size: int = transformer_only(positive(2048, "inner size of the feed-forward"))
+    transformer_num_heads: int = transformer_only(positive(8, "heads of each attention"))
+    transformer_norm_position: str = transformer_only(
+        choice("pre", "normalization before each function, or after its residual sum", ("pre", "post"))
     )
 
-    rnn_dropout_embedding: float = _rnn(_fraction(0.0, "dropout of embedding units"))
-    rnn_dropout_hidden: float = _rnn(_fraction(0.0, "dropout of hidden units"))
-    rnn_dropout_source: float = _rnn(_fraction(0.0, "dropout of whole source words"))
-    rnn_dropout_target: float = _rnn(_fraction(0.0, "dropout of whole target words"))
-    transformer_dropout_embeddings: float = _transformer(_fraction(0.1, "dropout of embeddings with their positions"))
-    transformer_dropout_residual: float = _transformer(_fraction(0.1, "dropout of what a residual connection adds"))
-    transformer_dropout_relu: float = _transformer(_fraction(0.1, "dropout of the feed-forward's input"))
-    transformer_dropout_attn: float = _transformer(_fraction(0.1, "dropout of attention weights"))
-    transformer_drophead: float = _transformer(_fraction(0.0, "dropout of whole attention heads"))
-    label_smoothing: float = _fraction(0.0, "probability moved from the right word to all words alike")
-    batch_size: int = _positive(80, "sentence pairs in an update")
-    learning_schedule: str = _choice(
+    rnn_dropout_embedding: float = rnn_only(fraction(0.0, "dropout of embedding units"))
+    rnn_dropout_hidden: float = rnn_only(fraction(0.0, "dropout of hidden units"))
+    rnn_dropout_source: float = rnn_only(fraction(0.0, "dropout of whole source words"))
+    rnn_dropout_target: float = rnn_only(fraction(0.0, "dropout of whole target words"))
+    transformer_dropout_embeddings: float = transformer_only(
+        fraction(0.1, "dropout of embeddings with their positions")
+    )
+    transformer_dropout_residual: float = transformer_only(fraction(0.1, "dropout of what a residual connection adds"))
+    transformer_dropout_relu: float = transformer_only(fraction(0.1, "dropout of the feed-forward's input"))
+    transformer_dropout_attn: float = transformer_only(fraction(0.1, "dropout of attention weights"))
+    transformer_drophead: float = transformer_only(fraction(0.0, "dropout of whole attention heads"))
+    label_smoothing: float = fraction(0.0, "probability moved from the right word to all words alike")
+    batch_size: int = positive(80, "sentence pairs in an update")
+    learning_schedule: str = choice(
         "constant",
         "learning rate over time: constant; up to a peak and down with the root of the update (transformer, whose peak "
         "follows from --state_size); or the same with a plateau at --learning_rate",
         ("constant", "transformer", "warmup-plateau-decay"),
     )
-    learning_rate: float = _with(
-        _positive(0.0001, "step size of Adam, or its peak"), learning_schedule=("constant", "warmup-plateau-decay")
+    learning_rate: float = only_with(
+        positive(0.0001, "step size of Adam, or its peak"), learning_schedule=("constant", "warmup-plateau-decay")
     )
-    warmup_steps: int = _with(
-        _positive(8000, "updates until the learning rate is at its peak"),
+    warmup_steps: int = only_with(
+        positive(8000, "updates until the learning rate is at its peak"),
         learning_schedule=("transformer", "warmup-plateau-decay"),
     )
-    plateau_steps: int = _with(_not_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
-    adam_beta1: float = _fraction(0.9, "decay of Adam's first moment")
-    adam_beta2: float = _fraction(0.999, "decay of Adam's second moment")
-    adam_epsilon: float = _positive(1e-8, "constant in Adam's denominator")
-    clip_c: float = _positive(1.0, "clip the gradient to this global norm")
-    dtype: str = _choice(
+    plateau_steps: int = only_with(not_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
+    adam_beta1: float = fraction(0.9, "decay of Adam's first moment")
+    adam_beta2: float = fraction(0.999, "decay of Adam's second moment")
+    adam_epsilon: float = positive(1e-8, "constant in Adam's denominator")
+    clip_c: float = positive(1.0, "clip the gradient to this global norm")
+    dtype: str = choice(
         "float32", "mixed_bfloat16 computes the matrix products in bfloat16", ("float32", "mixed_bfloat16")
     )
-    deterministic: bool = _option(
+    deterministic: bool = option(
         False, "use deterministic operations, so that a seed gives the same run on a GPU too (slower there)"
     )
-    seed: int = _option(
+    seed: int = option(
         1234, "seed of initialisation, order and dropout", "from 0 to 2147483647", lambda value: 0 <= value < 2**31
     )
 
-    finish_after: int = _positive(10_000_000, "stop after this many updates")
-    max_epochs: int = _positive(5000, "stop after this many passes over the training text")
-    patience: int = _positive(10, "stop after this many validations in a row without a better BLEU")
-    valid_freq: int = _positive(10_000, "validate and save after every this many updates")
-    valid_batch_size: int = _positive(80, "sentences in a batch of validation")
-    beam_size: int = _positive(5, "beam of the validation's translations")
-    normalization_alpha: float = _not_negative(1.0, "rank translations by cost over length to this power")
-    translation_maxlen: int = _positive(200, "longest translation, in tokens")
+    finish_after: int = positive(10_000_000, "stop after this many updates")
+    max_epochs: int = positive(5000, "stop after this many passes over the training text")
+    patience: int = positive(10, "stop after this many validations in a row without a better BLEU")
+    valid_freq: int = positive(10_000, "validate and save after every this many updates")
+    valid_batch_size: int = positive(80, "sentences in a batch of validation")
+    beam_size: int = positive(5, "beam of the validation's translations")
+    normalization_alpha: float = not_negative(1.0, "rank translations by cost over length to this power")
+    translation_maxlen: int = positive(200, "longest translation, in tokens")
 
     def validate(self) -> None:
         """Checks every option.
@@ -165,7 +133,7 @@ class Config:
             UserError: Names everything that is wrong, one option a line.
         """
         wrong = [
-            message for field in dataclasses.fields(self) if (message := _mistake(field, getattr(self, field.name)))
+            message for field in dataclasses.fields(self) if (message := mistake(field, getattr(self, field.name)))
         ]
         if wrong := wrong or [*_without_effect(self), *_conflicts(self)]:
             raise UserError("\n".join(wrong))
@@ -173,7 +141,7 @@ class Config:
     def of_training(self) -> dict[str, Any]:
         """Returns the options that a resumed training must share, by name; those without an effect are left out."""
         others = (*STOPPING, *FILES)
-        fields = [field for field in dataclasses.fields(self) if field.name not in others and _has_effect(field, self)]
+        fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
         return {field.name: getattr(self, field.name) for field in fields}
 
     def save(self, path: str | os.PathLike) -> None:
@@ -235,7 +203,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             dest=field.name,
             default=argparse.SUPPRESS,
             help=f"{field.metadata['help']} ({_remark(field)})",
-            **_argument(field),
+            **argument(field),
         )
 
 
@@ -251,41 +219,10 @@ def _remark(field: dataclasses.Field) -> str:
     return "optional" if isinstance(field.type, types.UnionType) else "required"
 
 
-def _argument(field: dataclasses.Field) -> dict[str, Any]:
-    kind, given = _type(field), field.metadata["argument"]
-    if kind is bool:
-        return {"action": argparse.BooleanOptionalAction}
-    return given if kind is tuple else {"type": kind, "metavar": kind.__name__.upper(), **given}
-
-
-def _mistake(field: dataclasses.Field, value: Any) -> str | None:
-    """Returns what is wrong with the value of an option, if anything is."""
-    if value is None:
-        return (
-            None if isinstance(field.type, types.UnionType) else f"--{field.name} is missing: {field.metadata['help']}"
-        )
-    kind = _type(field)
-    if kind is tuple:
-        fits, described = isinstance(value, tuple) and [*map(type, value)] == [str, str], "two file names"
-    elif kind is float:
-        fits, described = type(value) in (int, float) and math.isfinite(value), "a finite number"
-    else:
-        fits, described = type(value) is kind, f"of type {kind.__name__}"
-    if not fits:
-        return f"--{field.name} is {value!r}; it must be {described}"
-    if not field.metadata["ok"](value):
-        return f"--{field.name} is {value!r}; it must be {field.metadata['allowed']}"
-    return None
-
-
-def _has_effect(field: dataclasses.Field, config: Config) -> bool:
-    return all(getattr(config, name) in values for name, values in field.metadata["with"].items())
-
-
 def _without_effect(config: Config) -> Iterator[str]:
     """Yields what is wrong with each option that was given and has no effect."""
     for field in dataclasses.fields(config):
-        if getattr(config, field.name) != field.default and not _has_effect(field, config):
+        if getattr(config, field.name) != field.default and not has_effect(field, config):
             ((name, values),) = field.metadata["with"].items()
             yield (
                 f"--{field.name} has no effect with --{name} {getattr(config, name)}, only with {' or '.join(values)}; "
@@ -303,9 +240,3 @@ def _conflicts(config: Config) -> Iterator[str]:
             yield f"--state_size is {size}, which --transformer_num_heads {heads} does not divide; give a multiple"
         if size % 2 or size < 4:
             yield f"--state_size is {size}; a Transformer needs an even one of at least 4, for its positions"
-
-
-def _type(field: dataclasses.Field) -> type:
-    """Returns the type of the option when given: str, int, float, bool or tuple."""
-    kind = typing.get_args(field.type)[0] if isinstance(field.type, types.UnionType) else field.type
-    return typing.get_origin(kind) or kind
