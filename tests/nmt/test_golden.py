@@ -40,6 +40,7 @@ COSTS = {
     "ttiny_ln": "layernorm",
     "ttiny_rms": "rmsnorm",
     "ttiny_rms_smooth": "rmsnorm",
+    "ttiny_prms": "prmsnorm",
     "tsmall_ln": "layernorm",
     "tsmall_rms": "rmsnorm",
 }
@@ -50,7 +51,7 @@ SEARCHES = {
     "tsmall_ln": "layernorm",
     "tsmall_rms": "rmsnorm",
 }
-TINY = ["tiny_none", "tiny_ln", "tiny_rms", "tiny_prms", "ttiny_ln", "ttiny_rms", "ttiny_rms_smooth"]
+TINY = ["tiny_none", "tiny_ln", "tiny_rms", "tiny_prms", "ttiny_ln", "ttiny_rms", "ttiny_rms_smooth", "ttiny_prms"]
 
 
 def in_this_tree(names):
