@@ -113,7 +113,7 @@ def _plain(equation):
 def _compile(equation, x, count):
     """Compiles both passes for an input like x and `count` weights."""
     for_forward, for_backward = {}, {}
-    if not tf.config.list_logical_devices("GPU"):
+    if _gradient.sums_as_products():
         for_forward = {"square_sum": _matmul_square_sum}
         for_backward = {"column_sum": _sliced_column_sum}
 

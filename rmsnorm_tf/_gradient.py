@@ -18,6 +18,7 @@ keeps `_HEADROOM` times u, and z likewise, and divides scale by `_HEADROOM`, whi
 import dataclasses
 import functools
 import math
+import os
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -52,6 +53,19 @@ def plain_column_sum(t: tf.Tensor, scale_axes: tuple[int, ...]) -> tf.Tensor:
         # Outside XLA, several times faster than reduce_sum.
         return tf.raw_ops.BiasAddGrad(out_backprop=t)
     return tf.reduce_sum(t, [a for a in range(rank) if a not in scale_axes])
+
+
+@functools.cache
+def sums_as_products() -> bool:
+    """Whether to write sums along rows as matrix products, which a CPU computes faster.
+
+    A GPU may round the factors of a float32 matrix product to ten bits (TensorFloat-32). The environment variable
+    `RMSNORM_TF_SUMS`, `products` or `plain`, decides for a program that is made on one machine and runs on another.
+    """
+    given = os.environ.get("RMSNORM_TF_SUMS", "")
+    if given not in ("products", "plain", ""):
+        raise ValueError(f"The environment variable RMSNORM_TF_SUMS must be products, plain or empty, got {given!r}.")
+    return given == "products" or (not given and not tf.config.list_logical_devices("GPU"))
 
 
 def forward(
@@ -185,16 +199,10 @@ def _row_dot(equation, t, w):
     """Sums `t * w` over the statistic's axes, which keep size 1; w is the scale or a scalar."""
     if w.shape.rank == 0:
         return _row_sum(t, equation.axes) * w
-    if equation.axes == equation.scale_axes == (t.shape.rank - 1,) and _matmul_is_exact():
+    if equation.axes == equation.scale_axes == (t.shape.rank - 1,) and sums_as_products():
         w = tf.expand_dims(w, 1)
         return tf.matmul(t, w) if t.shape.rank == 2 else tf.tensordot(t, w, 1)
     return _row_sum(t * w, equation.axes)
-
-
-@functools.cache
-def _matmul_is_exact():
-    """A GPU may round the factors of a float32 matrix product to ten bits (TensorFloat-32)."""
-    return not tf.config.list_logical_devices("GPU")
 
 
 def _head(equation, t):

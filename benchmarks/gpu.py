@@ -1,0 +1,86 @@
+"""Times the compiled programs of the layer and of a whole gradient on a GPU; prints tables, asserts nothing.
+
+    python benchmarks/gpu.py make --to build/gpu                            # needs TensorFlow and no GPU
+    python benchmarks/gpu.py measure build/gpu --json build/gpu.json        # needs JAX on the GPU and no TensorFlow
+    python benchmarks/gpu.py show build/gpu.json                            # needs neither
+
+TensorFlow hands XLA the same program for a `tf.function(jit_compile=True)`, whoever compiles and runs it. So the
+programs are made where TensorFlow is, and measured where JAX sees a GPU, which takes no build of TensorFlow for that
+GPU. Where TensorFlow itself sees the GPU, benchmarks/training.py times whole updates there.
+
+`make` writes the programs of two things. The layer, forward and both passes: rmsnorm_tf with plain sums and with sums
+as matrix products (`RMSNORM_TF_SUMS`), Keras's RMSNormalization and LayerNormalization, and a copy. The gradient of a
+batch of the RNN of nmt with each normalization, at the sizes of the paper. Inputs and weights are random, and the same
+on both machines. `measure` runs the programs of one table in turn, each round in another order, and the first program
+twice under two names, which shows the noise. A turn enqueues calls for about 20 ms and waits for the last.
+
+Columns:
+
+    ms          milliseconds of one call, the median over the rounds
+    ±           half of what lies between the quartiles
+    / KIND      ratio to that kind, the median over the rounds
+    GPU ms      milliseconds that the GPU computes during one call, from JAX's profiler; launching is left out
+    bandwidth   share of the bandwidth of the largest copy, if x and y move once, and for both passes dy and dx too;
+                of GPU ms where it is known. Inputs rotate until they exceed the cache, but no more than 16: where a
+                share is above one, the cache holds them
+    difference  largest relative difference of the outputs from TensorFlow's on the CPU
+
+The figures that --json writes are read by `show`, which prints the tables again.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from gpu_tables import show
+
+SHAPES = ["80x256", "80x1024", "4096x1024", "2048x4096", "16384x1024", "16384x8192"]
+DTYPES = ["float32", "bfloat16"]
+SIZES = {"embedding_size": 512, "state_size": 1024, "vocabulary": 32000, "batch_size": 80}  # the paper's
+SUMS = ["plain", "products"]  # how rmsnorm_tf writes sums
+
+
+def parse(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    style = {"formatter_class": argparse.ArgumentDefaultsHelpFormatter}
+    make = commands.add_parser("make", help="make the programs, where TensorFlow is", **style)
+    make.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="write the programs here")
+    make.add_argument("--shapes", nargs="*", default=SHAPES, help="of the layer's input")
+    make.add_argument("--dtypes", nargs="+", default=DTYPES, choices=DTYPES, help="of the layer's input")
+    for name, default in SIZES.items():
+        make.add_argument(f"--{name}", type=int, default=default, help="of the RNN")
+    make.add_argument("--width", type=int, default=30, help="words in each sentence; 0 leaves out the RNN")
+    make.add_argument("--sums", choices=SUMS, help=argparse.SUPPRESS)
+    measuring = commands.add_parser("measure", help="measure them, where JAX is", **style)
+    measuring.add_argument("folder", type=Path, help="what `make` wrote")
+    measuring.add_argument("--json", type=Path, required=True, metavar="FILE", help="write the figures here")
+    measuring.add_argument("--rounds", type=int, default=15, help="times that every program has its turn")
+    showing = commands.add_parser("show", help="print the figures as tables")
+    showing.add_argument("json", type=Path, metavar="FILE", help="what `measure` wrote")
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = parse()
+    if options.command == "make" and not options.sums:
+        for sums in SUMS:  # rmsnorm_tf chooses once a process
+            subprocess.run([sys.executable, *sys.argv, "--sums", sums], check=True)
+    elif options.command == "make":
+        os.environ["RMSNORM_TF_SUMS"] = options.sums
+        from gpu_programs import make
+
+        make(options)
+    elif options.command == "measure":
+        from gpu_measure import measure
+
+        measure(options.folder, options.json, options.rounds)
+    else:
+        show(json.loads(options.json.read_text()))
+
+
+if __name__ == "__main__":
+    main()

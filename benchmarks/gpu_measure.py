@@ -1,0 +1,125 @@
+"""Measures the programs that gpu_programs.py made. Needs JAX and no TensorFlow."""
+
+import dataclasses
+import datetime
+import itertools
+import json
+import platform
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import jax
+import jaxlib
+import numpy as np
+from gpu_profile import profiled
+from gpu_tables import show, table
+from gpu_values import array, difference, summary
+from interleaved import orders
+from jax import export
+from jax.extend import mlir
+from jax.extend.mlir.dialects import stablehlo
+
+_SECONDS_PER_TURN = 0.02
+_MOST_CALLS_PER_TURN = 200
+_CALLS_PROFILED = 10
+_CACHE_BYTES = 2**27  # more than a GPU's cache
+_MOST_COPIES = 16
+
+
+def measure(folder: Path, results: Path, rounds: int) -> None:
+    """Measures the programs of a folder, a group at a time, and writes the figures after each group."""
+    indices = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    if not indices:
+        print(f"gpu.py: {folder} holds no programs. Make some: gpu.py make --to {folder}", file=sys.stderr)
+        sys.exit(2)
+    groups = {}
+    for program in itertools.chain(*(index["programs"] for index in indices)):
+        groups.setdefault(json.dumps(program["group"]), []).append(program)
+    result = {
+        "date": datetime.date.today().isoformat(),
+        "device": jax.devices()[0].device_kind,
+        "driver": _driver(),
+        "versions": {"python": platform.python_version(), "jax": jax.__version__, "jaxlib": jaxlib.__version__},
+        "made_with": indices[0]["versions"],
+        "groups": [],
+    }
+    print(json.dumps(result), flush=True)
+    for group, programs in groups.items():
+        entry = {"group": json.loads(group), "kinds": _measure_group(programs, folder, rounds)}
+        result["groups"].append(entry)
+        results.write_text(json.dumps(result, indent=1) + "\n")
+        print(table(entry) + "\n", flush=True)
+    show(result)
+
+
+def _measure_group(programs, folder, rounds):
+    """Returns by kind what was measured of programs that run in turn."""
+    codes = [(folder / program["file"]).read_bytes() for program in programs]
+    with ThreadPoolExecutor() as pool:
+        functions = list(pool.map(_load, programs, codes))
+    calls, measured = {}, {}
+    for program, function in zip(programs, functions, strict=True):
+        arrays = [jax.device_put(array(each, seed)) for seed, each in enumerate(program["inputs"])]
+        found = [summary(output) for output in jax.device_get(function(*arrays))]
+        measured[program["kind"]] = {"difference": difference(program["expected"], found)}
+        calls[program["kind"]] = function, _copies(arrays)
+    first = programs[0]["kind"]
+    calls[f"{first} again"], measured[f"{first} again"] = calls[first], dict(measured[first])
+    for kind, call in calls.items():
+        seconds = min(_turn(*call, 3) for _ in range(3))
+        count = int(np.clip(_SECONDS_PER_TURN / seconds, 1, _MOST_CALLS_PER_TURN))
+        measured[kind] |= {"calls": count, "rounds": [], "busy": _busy(call)}
+    for order in itertools.islice(orders(calls), rounds):
+        for kind in order:
+            measured[kind]["rounds"].append(_turn(*calls[kind], measured[kind]["calls"]))
+    return measured
+
+
+def _load(program, hlo):
+    """Returns a compiled function of a program's inputs and weights, from its HLO."""
+    inputs, outputs = (
+        [jax.ShapeDtypeStruct(each["shape"], each["dtype"]) for each in program[name]] for name in ("inputs", "outputs")
+    )
+
+    # JAX exports a function with the same inputs and outputs. Then the program takes the place of its code.
+    def stand_in(*arrays):
+        return [jax.numpy.zeros(output.shape, output.dtype) for output in outputs]
+
+    exported = export.export(jax.jit(stand_in, keep_unused=True))(*inputs)
+    code = mlir.serialize_portable_artifact(mlir.hlo_to_stablehlo(hlo), stablehlo.get_current_version())
+    exported = dataclasses.replace(exported, mlir_module_serialized=code)
+    return jax.jit(exported.call).lower(*inputs).compile()
+
+
+def _copies(arrays):
+    """Returns the arrays and copies of them, until together they exceed the cache."""
+    count = min(_MOST_COPIES, 1 + _CACHE_BYTES // sum(each.nbytes for each in arrays))
+    return [arrays, *([jax.numpy.copy(each) for each in arrays] for _ in range(count - 1))]
+
+
+def _turn(function, inputs, count):
+    """Returns the seconds of one call, of `count` that follow one another without waiting."""
+    start = time.perf_counter()
+    for number in range(count):
+        outputs = function(*inputs[number % len(inputs)])
+    jax.block_until_ready(outputs)
+    return (time.perf_counter() - start) / count
+
+
+def _busy(call):
+    """Returns for how many seconds the GPU computes during one call, or None without a GPU."""
+    if jax.devices()[0].platform != "gpu":
+        return None
+    seconds = profiled(lambda: _turn(*call, _CALLS_PROFILED))
+    return None if seconds is None else seconds / _CALLS_PROFILED
+
+
+def _driver():
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,142 @@
+"""Makes the programs that gpu.py measures: what TensorFlow hands to XLA, as serialized HLO. Needs no GPU."""
+
+import argparse
+import functools
+import itertools
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+import tensorflow as tf
+from gpu_values import Description, array, integers, normal, summary
+from tensorflow.compiler.xla.service import hlo_pb2
+from updates import ROOT, made_up_work, patched_baseline
+
+from rmsnorm_tf import RMSNormalization
+
+# What the kinds of rmsnorm_tf are called in addition, by how it writes sums.
+_SUFFIXES = {"plain": "", "products": ", sums as products"}
+
+
+def make(options: argparse.Namespace) -> None:
+    """Writes the programs and their index. RMSNORM_TF_SUMS must already be `options.sums`."""
+    options.to.mkdir(parents=True, exist_ok=True)
+    programs = []
+    for shape, dtype, passes in itertools.product(options.shapes, options.dtypes, ["forward", "both passes"]):
+        programs += _layer_programs(options.to, shape, dtype, passes, options.sums)
+    if options.width:
+        programs += _gradient_programs(options)
+    versions = {module.__name__: module.__version__ for module in (tf, keras, np)}
+    index = {"versions": versions, "programs": programs}
+    (options.to / f"{options.sums}.json").write_text(json.dumps(index, indent=1) + "\n")
+
+
+def _layer_programs(folder, shape, dtype, passes, sums):
+    sizes = [int(size) for size in shape.split("x")]
+    layers = {f"rmsnorm_tf{_SUFFIXES[sums]}": RMSNormalization(dtype=dtype)}
+    if sums == "plain":
+        layers["keras RMSNormalization"] = keras.layers.RMSNormalization(dtype=dtype)
+        layers["keras LayerNormalization"] = keras.layers.LayerNormalization(dtype=dtype)
+        if passes == "forward":
+            layers["copy"] = keras.layers.Lambda(tf.negative, dtype=dtype)  # moves the bytes and does nothing else
+    group = {"what": "layer", "shape": shape, "dtype": dtype, "passes": passes}
+    arrays = 2 if passes == "forward" else 4  # x and y; x, y, dy and dx
+    group["bytes"] = arrays * int(np.prod(sizes)) * tf.as_dtype(dtype).size
+    inputs = [normal(sizes, dtype)] * (arrays // 2)
+    for kind, layer in layers.items():
+        layer.build((None, *sizes[1:]))
+        function = functools.partial(_forward if passes == "forward" else _both_passes, layer)
+        yield _program(folder, group, kind, function, inputs, layer.weights)
+
+
+def _forward(layer, x):
+    return [layer(x)]
+
+
+def _both_passes(layer, x, dy):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = layer(x)
+    return [y, *tape.gradient(y, [x, *layer.trainable_variables], dy)]
+
+
+def _gradient_programs(options):
+    with tempfile.TemporaryDirectory() as copy:
+        sys.path[:0] = [patched_baseline(copy), str(ROOT)]
+        from nmt.config import make_config
+        from nmt.text.batches import Batch
+        from nmt.training.update import clip_mean, sum_gradients
+
+        names = ("embedding_size", "state_size", "vocabulary", "batch_size")
+        work = made_up_work(1, **{name: getattr(options, name) for name in names})
+        shape = [options.batch_size, options.width]
+        side = [integers(shape, options.vocabulary), normal(shape, "float32", 1.0, 0.0)]  # ids and mask
+        sizes = f"embedding {options.embedding_size}, state {options.state_size}, {options.vocabulary} words"
+        group = {"what": f"gradient of the RNN, {sizes}", "shape": "x".join(map(str, shape))}
+        group |= {"dtype": "float32", "passes": "both passes", "bytes": None}
+        for kind in ["none", "layernorm", "rmsnorm"] if options.sums == "plain" else ["rmsnorm"]:
+            keras.utils.set_random_seed(1)
+            config = make_config({**work.options, "layer_normalization_type": kind})
+            model = work.build(config)
+
+            def gradient(model, clip, *batch):
+                summed = sum_gradients(model, Batch(*batch), 0.0, None)
+                clipped, norm = clip_mean(summed, clip)
+                return [summed.cost, norm, *map(tf.convert_to_tensor, clipped)]
+
+            function = functools.partial(gradient, model, config.clip_c)
+            yield _program(options.to, group, kind + _SUFFIXES[options.sums], function, side * 2, model.variables)
+
+
+def _program(
+    folder: Path,
+    group: dict,
+    kind: str,
+    function: Callable[..., list[tf.Tensor]],
+    inputs: list[Description],
+    weights: list[keras.Variable],
+) -> dict:
+    """Writes a function as a program; returns its entry in the index, with a summary of what TensorFlow computes.
+
+    The program takes the function's inputs and then the variables that it captured.
+    """
+    specs = [tf.TensorSpec(each["shape"], each["dtype"]) for each in inputs]
+    compiled = tf.function(function, jit_compile=True, autograph=False)
+    concrete = compiled.get_concrete_function(*specs)
+    handles = [weight.value.handle for weight in weights]
+    captured = [
+        weights[next(i for i, handle in enumerate(handles) if handle is each)] for each in concrete.captured_inputs
+    ]
+    for weight in captured:
+        deviation = float(np.std(weight)) or 0.1  # no two weights are alike, or their order would not show
+        inputs = [*inputs, normal(weight.shape, weight.dtype, float(np.mean(weight)), deviation)]
+    hlo = _without_copies(compiled.experimental_get_compiler_ir(*specs)(stage="hlo_serialized"))
+    arrays = [array(each, seed) for seed, each in enumerate(inputs)]
+    for weight, value in zip(captured, arrays[len(specs) :], strict=True):
+        weight.assign(value)
+    outputs = [output.numpy() for output in concrete(*map(tf.constant, arrays[: len(specs)]))]
+    described = "_".join([group["what"], group["shape"], group["dtype"], group["passes"], kind])
+    file = "".join(c if c.isalnum() else "_" for c in described) + ".hlo"
+    (folder / file).write_bytes(hlo)
+    print(f"{file}: {len(hlo)} bytes", flush=True)
+    return {
+        **{"group": group, "kind": kind, "file": file, "inputs": inputs},
+        "outputs": [{"shape": list(each.shape), "dtype": each.dtype.name} for each in outputs],
+        "expected": [summary(each) for each in outputs],
+    }
+
+
+def _without_copies(hlo: bytes) -> bytes:
+    """Writes copies as reshapes to the same shape: JAX converts no HLO with copies."""
+    module = hlo_pb2.HloModuleProto.FromString(hlo)
+    for instruction in itertools.chain(*(computation.instructions for computation in module.computations)):
+        if instruction.opcode == "copy":
+            instruction.opcode = "reshape"
+    return module.SerializeToString()

@@ -1,0 +1,144 @@
+"""The script in processes of its own; and what it makes of figures."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu_profile import busy_seconds
+from benchmarks.gpu_tables import copy_bandwidth, table
+from benchmarks.gpu_values import array, difference, integers, normal, summary
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, str(SCRIPT), *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """The folder that the script makes of one shape."""
+    folder = tmp_path_factory.mktemp("programs")
+    ended = run("make", "--to", folder, "--shapes", "128x128", "--dtypes", "float32", "--width", "0")
+    assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+def entries(folder):
+    found = [entry for path in folder.glob("*.json") for entry in json.loads(path.read_text())["programs"]]
+    return {(entry["kind"], entry["group"]["passes"]): entry for entry in found}
+
+
+def test_every_kind_is_made_for_both_passes_and_the_copy_for_one(programs):
+    kinds = ["rmsnorm_tf", "rmsnorm_tf, sums as products", "keras RMSNormalization", "keras LayerNormalization"]
+    both = {(kind, passes) for kind in kinds for passes in ("forward", "both passes")}
+    assert entries(programs).keys() == both | {("copy", "forward")}
+
+
+def test_sums_are_written_in_two_ways(programs):
+    made = entries(programs)
+    plain, products = ((programs / made[kind, "forward"]["file"]).read_bytes() for kind in list_of_ours())
+    assert b"\x12\x03dot" not in plain  # the opcode of a matrix product, in a protocol buffer
+    assert b"\x12\x03dot" in products
+
+
+def list_of_ours():
+    return ["rmsnorm_tf", "rmsnorm_tf, sums as products"]
+
+
+@pytest.mark.parametrize("kind", list_of_ours())
+def test_what_is_expected_is_the_equation_on_the_described_inputs(programs, kind):
+    entry = entries(programs)[kind, "forward"]
+    x, scale = (array(each, seed).astype(np.float64) for seed, each in enumerate(entry["inputs"]))
+    y = x / np.sqrt(np.mean(x**2, -1, keepdims=True) + 1e-6) * scale
+    assert difference(entry["expected"], [summary(y)]) < 1e-6
+
+
+def test_bytes_are_those_that_must_move(programs):
+    made = entries(programs)
+    assert made["copy", "forward"]["group"]["bytes"] == 2 * 4 * 128**2
+    assert made["rmsnorm_tf", "both passes"]["group"]["bytes"] == 4 * 4 * 128**2
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX, which the project does not")
+def test_jax_computes_what_tensorflow_computes(programs, tmp_path):
+    ended = run("measure", programs, "--json", tmp_path / "figures.json", "--rounds", "3")
+    assert ended.returncode == 0, ended.stderr
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert [len(entry["kinds"]) for entry in figures["groups"]] == [6, 5]
+    for entry in figures["groups"]:
+        for found in entry["kinds"].values():
+            assert found["difference"] < 1e-5
+            assert len(found["rounds"]) == 3
+    shown = run("show", tmp_path / "figures.json")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.count("| rmsnorm_tf again |") == 2
+
+
+def test_the_same_description_and_seed_give_the_same_array():
+    description = normal([50, 40], "bfloat16", 3.0, 0.5)
+    np.testing.assert_array_equal(array(description, 1), array(dict(description), 1))
+    assert not np.array_equal(array(description, 1), array(description, 2))
+    wide = array(description, 1).astype(np.float64)
+    assert wide.mean() == pytest.approx(3.0, abs=0.05)
+    assert wide.std() == pytest.approx(0.5, abs=0.05)
+    assert set(array(integers([100], 3), 0)) == {0, 1, 2}
+
+
+def test_a_difference_is_seen_in_any_array_and_in_any_row():
+    x = np.random.default_rng(0).standard_normal([300, 20])
+    other = x.copy()
+    other[7] *= 2  # not among the entries of the summary
+    assert difference([summary(x)], [summary(x)]) == 0
+    assert difference([summary(x), summary(x)], [summary(x), summary(other)]) > 1e-3
+    assert difference([summary(x)], [summary(x[::-1])]) > 0.1  # of the same norm
+    assert np.isnan(difference([summary(x)], [summary(x * np.nan)]))
+
+
+def line(name, *spans):
+    events = [SimpleNamespace(start_ns=start, duration_ns=stop - start) for start, stop in spans]
+    return SimpleNamespace(name=name, lines=None, events=events)
+
+
+def test_time_in_which_streams_overlap_counts_once():
+    gpu = SimpleNamespace(
+        name="/device:GPU:0",
+        lines=[
+            line("Stream #1(Compute)", (100, 300), (500, 600)),
+            line("Stream #2(MemcpyD2D)", (250, 400), (520, 530)),
+            line("XLA Ops", (0, 1000)),
+        ],
+    )
+    cpu = SimpleNamespace(name="/host:CPU", lines=[line("Stream", (0, 1000))])
+    assert busy_seconds([cpu, gpu]) == pytest.approx(400e-9)
+    assert busy_seconds([cpu]) is None
+
+
+def figures(seconds, busy=None):
+    return {"rounds": seconds, "busy": busy, "difference": 2e-7}
+
+
+def test_a_table_compares_round_by_round_and_with_the_largest_copy():
+    group = {"what": "layer", "shape": "2x3", "dtype": "float32", "passes": "forward", "bytes": 1000}
+    keras, ours = figures([1e-3, 2e-3, 4e-3], busy=4e-4), figures([5e-4, 1e-3, 2e-3], busy=2e-4)
+    small = {"group": group, "kinds": {"keras RMSNormalization": keras, "rmsnorm_tf": ours, "copy": figures([1e-4])}}
+    large = {"group": {**group, "bytes": 10**6}, "kinds": {"copy": figures([2.0] * 3, busy=0.1)}}
+    assert copy_bandwidth([small, large]) == 1e7
+    rows = table(small, 1e7).splitlines()
+    assert rows[0] == "layer, 2x3, float32, forward"
+    assert rows[2] == "| | ms | ± | / keras RMSNormalization | GPU ms | bandwidth | difference |"
+    assert rows[5] == "| rmsnorm_tf | 1.0000 | 0.3750 | 0.500 | 0.2000 | 0.50 | 2e-07 |"
+
+
+def test_a_folder_without_programs_is_refused(tmp_path):
+    pytest.importorskip("jax")
+    ended = run("measure", tmp_path, "--json", tmp_path / "figures.json")
+    assert ended.returncode == 2
+    assert f"{tmp_path} holds no programs. Make some" in ended.stderr
+    assert "Traceback" not in ended.stderr
