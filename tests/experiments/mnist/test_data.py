@@ -32,7 +32,9 @@ def test_missing_files_are_named(folder):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"<html>", gzip.compress(b"\0\0\x08\x01\0\0\0\x09abc"), gzip.compress(b"\0\0\x0d\x01\0\0\0\0")]
+    "content",
+    [b"", b"<html>", gzip.compress(b"\0\0\x08\x01\0\0\0\x09abc"), gzip.compress(b"\0\0\x0d\x01\0\0\0\0")],
+    ids=["empty", "html", "truncated", "of floats"],  # the default is the bytes, which hold the time
 )
 def test_a_file_of_something_else_is_refused(folder, content):
     (folder / "train-images-idx3-ubyte.gz").write_bytes(content)
