@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "tutorial.md"
 BLOCK = re.compile(r"```sh\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
 
+HIDDEN = re.compile(r"WARNING:|[IWE]\d{4} |.*\[\d\d:\d\d")
+
 
 def run(text: str, folder: Path) -> str:
     """Runs the commands of a page in order, in a copy of the project in `folder`.
@@ -45,9 +47,9 @@ def run(text: str, folder: Path) -> str:
 
 
 def visible(output: str) -> str:
-    """Returns what a terminal would show in the end, without bars of progress."""
+    """Returns what stays on a terminal, without bars of progress and TensorFlow's log."""
     lines = [line.rpartition("\r")[2] for line in output.splitlines()]
-    return "".join(f"{line}\n" for line in lines if line and not re.match(r".*\d+%\|", line))
+    return "".join(f"{line}\n" for line in lines if line.strip() and not HIDDEN.match(line))
 
 
 if __name__ == "__main__":

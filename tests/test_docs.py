@@ -141,7 +141,8 @@ def test_the_tutorial_gives_what_it_shows(tmp_path):
     text = tutorial.PAGE.read_text("utf-8")
     shown = [block[2] for block in tutorial.BLOCK.finditer(text) if block[2]]
     found = [block[2] for block in tutorial.BLOCK.finditer(tutorial.run(text, tmp_path)) if block[2]]
-    assert found[:4] == shown[:4]
+    ids = re.compile(r"\b[0-9a-f]{12}\b")
+    assert [ids.sub("ID", output) for output in found[:4]] == [ids.sub("ID", output) for output in shown[:4]]
     assert [output.count("\n") for output in found] == [output.count("\n") for output in shown]
     (bleu,) = re.findall(r"^BLEU (\S+)", "\n".join(found), re.MULTILINE)
     assert float(bleu) > 50
