@@ -35,6 +35,13 @@ MODELS = {
 MASTER = "RMSNormLayer" in (SCRIPTS / "layers.py").read_text(encoding="utf-8")
 PATCHED = (SCRIPTS / "rmsnorm.py").exists()
 THEIRS = {"rmsnorm": MASTER or PATCHED, "prmsnorm": PATCHED, "rmsnorm_fast": MASTER and PATCHED}
+TRANSFORMER = ["--model_type", "transformer", "--embedding_size", 24, "--tie_decoder_embeddings"]
+TRANSFORMER += ["--transformer_enc_depth", 2, "--transformer_dec_depth", 2, "--transformer_num_heads", 4]
+TRANSFORMER += ["--transformer_ffn_hidden_size", 40, "--transformer_dropout_embeddings", 0]
+if MASTER:  # earlier versions tie all embeddings or none, which needs one dictionary
+    MODELS["transformer"] = TRANSFORMER
+if MASTER and "rmsnorm" in KINDS:
+    MODELS["transformer, rmsnorm"] = [*TRANSFORMER, "--layer_normalization_type", "rmsnorm"]
 if "rmsnorm" in KINDS:
     for kind in (kind for kind, there in THEIRS.items() if there):
         MODELS[kind] = ["--use_layer_norm", "--layer_normalization_type", kind]
