@@ -16,31 +16,39 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from nmt.training.interruption import Interrupted, noting_signals
 
-# Functions after whose first call a training is killed, each of which leaves it half way through something.
+# Library functions that leave a training half way through something: their name, and what an argument must contain.
 MOMENTS = {
-    "an update": "nmt.training.update.Update.__call__",
-    "a validation, before its translations": "nmt.training.trainer.Trainer._valid_loss",
-    "a validation, after its translations": "nmt.training.trainer.bleu",
-    "saving, in the middle of a file": "nmt.storage.checkpoints._write_array",
-    "saving, before the file has its name": "os.fsync",
-    "saving, between the last and the best": "nmt.training.trainer.save_checkpoint",
-    "saving, before progress.json": "nmt.training.trainer.atomic_write",
-    "saving, after all of it": "nmt.training.trainer.Trainer._keep",
-    "logging": "nmt.training.trainer._log",
+    "an update": ("keras.optimizers.Adam.apply", ""),
+    "a validation, after its translations": ("sacrebleu.BLEU.corpus_score", ""),
+    "saving, in the middle of a file": ("numpy.lib.format.write_array", ""),
+    "saving, before the file has its name": ("os.fsync", ""),
+    "saving, between the last and the best": ("pathlib.Path.replace", "last.npz"),
+    "saving, before progress.json": ("pathlib.Path.replace", "best.npz"),
+    "saving, after all of it": ("pathlib.Path.replace", "progress.json"),
+    "logging": ("tensorflow.summary.scalar", ""),
 }
+# Runs an action after the first call of such a function.
 AFTER = """
-import signal, nmt.commands
+import os, pathlib, signal
+import filelock, keras, numpy, sacrebleu, tensorflow
 owner, name = {function!r}.rsplit(".", 1)
 owner = eval(owner)
 function = getattr(owner, name)
 def and_then(*arguments, **options):
     found = function(*arguments, **options)
-    {action}
+    if {part!r} in str(arguments):
+        {action}
     return found
 setattr(owner, name, and_then)
 """
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 MARK = "open('begun', 'w').close()"
+
+
+def after(moment, action):
+    """Returns what a process runs first, to run an action at a moment."""
+    function, part = moment
+    return AFTER.format(function=function, part=part, action=action)
 
 
 def outcome(directory):
@@ -113,7 +121,7 @@ def test_killed_then_asked_to_end_then_left_alone(train, finish, tmp_path):
     process = train("model")
     wait_for(tmp_path / "model/model/last.npz", process)
     stop(process, signal.SIGKILL)
-    process = train("model", AFTER.format(function=MOMENTS["an update"], action=MARK))
+    process = train("model", after(MOMENTS["an update"], MARK))
     wait_for(tmp_path / "begun", process)
     stop(process, signal.SIGTERM)
     said = (tmp_path / "model" / "errors").read_text()
@@ -124,26 +132,26 @@ def test_killed_then_asked_to_end_then_left_alone(train, finish, tmp_path):
 @pytest.mark.slow
 def test_killed_at_every_kind_of_moment(train, finish):
     expected = finish("uninterrupted")
-    for function in MOMENTS.values():
-        process = train("model", AFTER.format(function=function, action=KILL))
+    for name, moment in MOMENTS.items():
+        process = train("model", after(moment, KILL))
         process.join()
-        assert process.exitcode == -signal.SIGKILL, function
+        assert process.exitcode == -signal.SIGKILL, name
     assert_equal(finish("model"), expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_twenty_random_moments(train, finish, tmp_path, number):
-    """Counted from when it begins to load what there is, or from its first update, to hit both.
+    """Moments are counted from the first lock, or from the first update, so that both parts of a run are hit.
 
-    A training that has ended before that is compared, and another begins.
+    A training that ends before its moment is compared, and another begins.
     """
     expected = finish("uninterrupted")
     stopped = 0
     while stopped < 20:
         (tmp_path / "begun").unlink(missing_ok=True)
-        function = ("nmt.commands.train.exclusive", "nmt.training.update.Update.__call__")[stopped % 2]
-        process = train("model", AFTER.format(function=function, action=MARK))
+        moment = (("filelock.FileLock.acquire", ""), MOMENTS["an update"])[stopped % 2]
+        process = train("model", after(moment, MARK))
         wait_for(tmp_path / "begun", process)
         time.sleep(random.uniform(0, 3))
         stop(process, number)
