@@ -70,6 +70,20 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert (status, said) == (2, "nmt: saved exists already; remove it, or export to another place\n")
 
 
+def test_a_transformer_trains_goes_on_and_translates(run, training, tmp_path):
+    rnn = training.index("--rnn_dropout_hidden")
+    words = [*training[:rnn], *training[rnn + 2 :], "-m", "model", "--model_type", "transformer"]
+    words += ["--transformer_num_heads", 2, "--transformer_enc_depth", 1, "--transformer_dec_depth", 1]
+    words += ["--transformer_ffn_hidden_size", 8, "--learning_schedule", "warmup-plateau-decay", "--warmup_steps", 3]
+    assert run(*words, "--finish_after", 2)[0] == 0
+    status, _, said = run(*words, "--finish_after", 4)
+    assert (status, "stopped after update 4" in said) == (0, True)
+    status, _, said = run(*words[:-1], 5)
+    assert (status, "other values of warmup_steps" in said) == (2, True)
+    status, out, _ = run("translate", "-m", "model", "-i", "dev.en")
+    assert (status, out.count("\n")) == (0, 64)
+
+
 def test_a_joint_vocabulary_trains_a_model_with_one_embedding(run, training, tmp_path):
     texts = ("--source_dataset", "train.en", "--target_dataset", "train.de")
     assert run("vocab", *texts, "--joint", "--size", 8, "--to", "vocab")[0] == 0
