@@ -16,8 +16,8 @@ class Rule:
     """How centring treats the layers of one class.
 
     Attributes:
-        weights: The axis to centre each weight over, by the end of the weight's path, so that the layer's output is
-            centred. Empty for a layer without any.
+        weights: Which weights to centre so that the layer's output is centred: from the end of a weight's path to the
+            axis. Empty if the layer has no weights to centre.
         passes_on: Given the layer, the shapes of its inputs and the number of constants among them, whether its output
             is centred as soon as all its inputs are.
         obstacle: Given the layer and the shapes of its inputs, why its weights cannot be centred, or None.
@@ -52,7 +52,7 @@ def why_not_a_norm(layer: keras.layers.LayerNormalization, shape: Shape) -> str 
 
 
 def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
-    """Returns why no RMSNormalization differs from a LayerNormalization by the centring alone, or None."""
+    """Returns why no RMSNormalization computes the same as a LayerNormalization except for the centring, or None."""
     if type(layer) is not keras.layers.LayerNormalization:
         return f"{layer.name} ({type(layer).__name__}) may compute something else than LayerNormalization"
     if getattr(layer, "rms_scaling", False):  # deprecated
@@ -82,7 +82,7 @@ def _map(weights, obstacle=_no_obstacle) -> Rule:
 
 
 def _passing(passes_on, obstacle=_unknown) -> Rule:
-    """Passes on what it is given, if it meets the condition."""
+    """A layer whose output is centred if its inputs are and `passes_on` holds."""
     return Rule({}, passes_on, obstacle)
 
 

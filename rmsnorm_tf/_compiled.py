@@ -14,10 +14,10 @@ from rmsnorm_tf._equation import Equation, check_flag
 # The smallest size, in entries, that a graph compiles.
 _ENTRIES_WORTH_COMPILING = 2**14
 
-# In the CPU's cache, summing in float64, where no square of a float32 overflows, is cheaper than checking for overflow.
+# Up to this size, which fits the CPU's cache, a sum in float64 is cheaper than a check of a float32 sum for overflow.
 _MOST_ENTRIES_SUMMED_IN_FLOAT64 = 2**18
 
-# Rows at least twice as long are cut into slices, which are added before the product with ones.
+# Rows at least twice as long are cut into slices. The slices are added first, and the product with ones comes after.
 _LONGEST_PRODUCT = 2048
 
 # Compiling takes as long as about a thousand small calls, so eager calls compile few shapes, and only recurring ones.
@@ -136,7 +136,7 @@ def _compile(equation, x, count):
 
 def _trace(function, *specs):
     """Returns the function traced and compiled for inputs like these, which is the cheapest to call."""
-    # Outside of whatever graph is being built: inside XLA, TensorFlow picks other operations, not all differentiable.
+    # Trace outside the current graph: inside XLA, TensorFlow picks other operations, and cannot differentiate them all.
     with tf.init_scope():
         return tf.function(function, jit_compile=True, autograph=False).get_concrete_function(*specs)
 

@@ -42,7 +42,7 @@ def fold_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]:
     """Returns a new model with RMSNorm instead of LayerNorm and the same outputs, and a report.
 
     LayerNorm is RMSNorm of its centred input. Where affine maps and their sums provably make that input, and only
-    LayerNorms consume it, the weights of the maps are centred once, and the LayerNormalization becomes a
+    LayerNorms consume it, the weights of the maps are centred once, and the LayerNormalization becomes an
     `RMSNormalization` with the same gain, offset and epsilon. Elsewhere the layer stays, and the report says why.
     Outputs are equal up to rounding, with `training=True` too. The given model does not change; the new one is not
     compiled.

@@ -63,7 +63,7 @@ def config_with_rms_cells(layer: keras.Layer, why_stays: WhyStays) -> dict[str, 
 
 
 def with_centred_kernels(layer: keras.Layer, weights: Weights) -> Weights:
-    """Returns the weights of a recurrent layer, with the kernels centred of the cells that convert exactly."""
+    """Returns a recurrent layer's weights, after centring the kernels of the cells that convert exactly."""
     positions = {id(weight): i for i, weight in enumerate(layer.weights)}
     for _, cell in cells_with_layer_norm(layer):
         if stays_if_inexact(type(cell).__name__, cell.get_config()):

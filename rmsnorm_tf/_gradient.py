@@ -8,8 +8,8 @@ With one number per row, u = 1 / sqrt(mean(x**2) + epsilon), and z = x u:
     doffset = sum over rows of dy
 
 The backward pass needs only x, u and scale. For second derivatives, u is an output too and has a gradient du; n is the
-number of entries in the mean. A partial statistic is the mean over the first k entries. Then mean(g z) is the sum over
-all entries divided by k, n is k, and both act on the first k entries only.
+number of entries in the mean. A partial statistic is the mean over the first k entries. Then n is k, mean(g z) is the
+sum over all entries divided by k, and the term with z is subtracted in the first k entries only.
 
 The CPU flushes subnormal numbers to zero, and near the end of the floating-point range u is subnormal. So the code
 keeps `_HEADROOM` times u, and z likewise, and divides scale by `_HEADROOM`, which costs nothing.
@@ -83,7 +83,7 @@ def forward(
         *weights: Nothing, scale, or scale and offset, in the wide dtype.
         square_sum: How to sum the squares over the statistic's axes. A result in the wide dtype is checked for
             overflow; a result in a wider dtype must not overflow.
-        branches: Whether to sum again in a branch, taken only where a sum overflowed, or always.
+        branches: True sums again only if a sum overflowed, in a branch. False always sums again, without a branch.
     """
     wide = tf.cast(x, wide_dtype(x.dtype))
     u = _inverse_rms(equation, x, wide, square_sum, branches)
@@ -121,7 +121,8 @@ class _Call:
 
     Attributes:
         u: What the call returned, or None before it returns.
-        in_forward_mode: Whether the gradient was asked for before the call returned. Only a forward accumulator does.
+        in_forward_mode: Whether the gradient was asked for before the call returned. Only a forward accumulator asks so
+            early.
     """
 
     u: tf.Tensor | None = None
@@ -181,7 +182,7 @@ def _inverse_rms(equation, x, wide, square_sum, branches):
         return factor * _inverse_root(equation, wide, shrunk, factor)
 
     if not branches:
-        return again()  # not both: the derivative of the u that is not selected would be infinity times zero
+        return again()  # a choice between two u would have infinity times zero in its derivative
     return tf.cond(tf.reduce_all(fits), lambda: u, lambda: tf.where(fits, u, again()))
 
 

@@ -34,7 +34,7 @@ class RMSNormalization(keras.layers.Layer):
     >>> [(weight.name, tuple(weight.shape)) for weight in layer.weights]
     [('scale', (2,))]
 
-    Weights saved by a `keras.layers.RMSNormalization()` load into a `RMSNormalization()`.
+    Weights saved by a `keras.layers.RMSNormalization()` load into an `RMSNormalization()`.
 
     Args:
         axis: Axis or axes of the mean, in any order; negative ones count from the end. Use 1 for channels-first images.

@@ -41,7 +41,7 @@ def check_model(model: keras.Model) -> None:
 
 
 def walk(model: keras.Model, prefix: str = "") -> Iterator[tuple[str, keras.Model, keras.Layer]]:
-    """Yields a prefix for its name, the calling model and the layer, for all layers of a model and of models inside."""
+    """Yields each layer of a model and of the models inside it: the prefix of its name, its caller, the layer."""
     for layer in model.layers:
         if is_plain(layer):
             yield from walk(layer, f"{prefix}{layer.name}/")
@@ -65,7 +65,7 @@ def rebuilt(model: keras.Model, convert: Convert) -> keras.Model:
     def new_copy(layer):
         if isinstance(layer, keras.Layer) and is_plain(layer):
             return _copied_graph(layer, copy)
-        # What `adapt` learned, and the function of a Lambda, are not in the config, and are never trained.
+        # Share layers whose state is not in their config and is never trained: what `adapt` learned, a Lambda's code.
         if not isinstance(layer, keras.Layer) or hasattr(layer, "adapt") or isinstance(layer, keras.layers.Lambda):
             return layer
         converted, weights = convert(layer)
@@ -101,7 +101,7 @@ def _attempt(layer, step):
 
 
 def as_rms_normalization(layer: keras.layers.LayerNormalization) -> RMSNormalization:
-    """Returns a RMSNormalization with the options of a LayerNormalization, ready for its weights."""
+    """Returns an RMSNormalization with the options of a LayerNormalization, ready for its weights."""
     axis = layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
     return RMSNormalization(
         axis=axis[0] if len(axis) == 1 else tuple(axis),

@@ -29,7 +29,7 @@ def rms_norm(
     the root and the products are computed in at least float32, in float64 for a float64 `x`, and `y` is rounded to the
     dtype of `x` at the end. A row whose squares overflow that dtype is normalized like any other. The gradient keeps
     `x` and one number per row, and can itself be differentiated. There is no mask: each row is normalized by itself, so
-    padded rows affect no other.
+    padded rows do not affect the others.
 
     >>> rms_norm(tf.constant([[3.0, 4.0]]), epsilon=1e-12).numpy().round(4)
     array([[0.8485, 1.1314]], dtype=float32)
@@ -48,7 +48,7 @@ def rms_norm(
         fused: True compiles with XLA, once for every new shape. False never compiles, which TFLiteConverter and tf2onnx
             need for a static shape. None (default) compiles large inputs of a static shape and, in eager mode, shapes
             that recur. `set_fused` overrides it.
-        **unknown: None are accepted. The error for a name of another library, such as `eps`, gives ours.
+        **unknown: Always an error. For another library's name of an argument, such as `eps`, the error gives ours.
 
     Returns:
         A tensor of the shape and dtype of `x`.
