@@ -127,7 +127,7 @@ def test_the_bleu_of_the_readme_is_that_of_the_logs():
     for label, row in {"LayerNorm": "layernorm", "RMSNorm": "rmsnorm", "none": "baseline"}.items():
         runs = [json.loads((logs / f"{row}-{seed}.json").read_text("utf-8")) for seed in (1, 2, 3)]
         scores[label] = [run["tests"]["test_2016_flickr"]["bleu"] for run in runs]
-        figures = f"{statistics.mean(scores[label]):.1f} ± {statistics.stdev(scores[label]):.1f}"
+        figures = f"{statistics.mean(scores[label]):.1f} (sd {statistics.stdev(scores[label]):.1f})"
         assert f"| {label} | {figures} | {runs[0]['options']['learning_rate']:g}, " in text
     paired = [ours - theirs for ours, theirs in zip(scores["RMSNorm"], scores["LayerNorm"], strict=True)]
     half = 4.303 * statistics.stdev(paired) / 3**0.5  # Student's t, two degrees of freedom, 95%
