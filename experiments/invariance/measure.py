@@ -97,8 +97,9 @@ def measure_at_model_scale() -> dict[str, Any]:
     """Returns what the model's epsilon does at the scale of its initial weights.
 
     Returns:
-        `epsilon`; and by size, the number of `inputs`, the `mean_square` of the map's sums, and by norm the root mean
-        square of its output, `rms`, and its `change` when all weights are doubled, as `measure_invariance` has it.
+        `epsilon`, and for each of the `sizes`: the number of `inputs`; the `mean_square` of the map's output before the
+        norm; and by norm, the root mean square of its output (`rms`) and its relative `change` when all weights are
+        doubled.
     """
     found: dict[str, Any] = {"epsilon": MODEL_EPSILON, "sizes": {}}
     for name, inputs in MODEL_INPUTS.items():

@@ -47,7 +47,7 @@ def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Resu
 
 
 def by_row(results: Iterable[Result]) -> dict[Row, list[Result]]:
-    """Returns the results of each row, in order."""
+    """Returns the results of each row, in the order given."""
     found: dict[Row, list[Result]] = {}
     for result in results:
         found.setdefault(result.row, []).append(result)

@@ -11,7 +11,7 @@ from .book import provenance
 from .trial import Row
 
 ROUNDS = 30
-AGAIN = "layernorm, again"  # the noise: a second model of the row that the others are compared with
+AGAIN = "layernorm, again"  # a second model of LayerNorm: its distance from the first is noise
 
 
 def time_updates(
@@ -29,8 +29,8 @@ def time_updates(
         rounds: How often each model makes an update.
 
     Returns:
-        `seconds`, by setting, then by `XLA` or `plain`, then by row: the seconds of each round. Round i of all rows is
-        interleaved.
+        `seconds`, by setting, then by `XLA` or `plain`, then by row: the seconds of each round. In a round all rows
+        take turns.
     """
     named = {row.name: row for row in rows}
     if "layernorm" in named:

@@ -23,7 +23,7 @@ def fit(
 ) -> dict[str, Any]:
     """Trains a compiled model, window by window of updates, and validates it.
 
-    A training that was interrupted continues from its last validation, and gives what it would have given.
+    An interrupted training continues from its last validation, and ends as an uninterrupted one would.
 
     Args:
         build: Builds and compiles the model.

@@ -86,7 +86,7 @@ def _plot_step_sizes(figure: Figure, found: dict, lines: list, sizes: list[float
 
 
 def share_section(logs: Logs) -> Section | None:
-    """Returns the section of the mean's share of each norm's input, or `None` without any."""
+    """Returns the section of how much of each norm's input is its mean, or `None` without any."""
     shares = {
         (setting, row): [log["mean_share"] for log in done.values()]
         for setting in settings_of(logs)

@@ -29,7 +29,7 @@ BATCH_SIZE = 80
 
 @contextlib.contextmanager
 def recorded(gru: GRUStep) -> Iterator[dict[str, tf.Tensor]]:
-    """Yields the outputs of the normalizations of the state's side, once a step was made."""
+    """Yields a dictionary that the next step fills with the outputs of the norms of the state's side."""
     side: dict[str, tf.Tensor] = {}
     norms = {name: getattr(gru, name) for name in ("gates_state_norm", "proposal_state_norm")}
 

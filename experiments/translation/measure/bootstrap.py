@@ -33,13 +33,13 @@ class Comparison(NamedTuple):
 
 
 def compare_pairs(results: Sequence[Result], references: Mapping[str, Path], place: Place) -> list[Comparison]:
-    """Returns sacreBLEU's paired bootstrap test for each pair of rows, test set and seed that both are done with.
+    """Returns sacreBLEU's paired bootstrap test for each pair of rows, test set and seed, if both runs are done.
 
     A kept test is used again as long as BLEU and the number of samples are the same.
 
     Args:
         results: The results so far.
-        references: Reference translation of each test set. Without it, only kept tests are returned.
+        references: Reference translation of each test set. For a test set without one, only kept tests are returned.
         place: Where the logs are.
 
     Raises:

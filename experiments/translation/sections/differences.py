@@ -8,7 +8,7 @@ _MEANT = {"layer_normalization_type", "seed"}
 
 
 def differences(one: Result, other: Result) -> str:
-    """Returns the options of one training that differ from the other's, as part of a sentence, or an empty string."""
+    """Returns the options that differ between two trainings as part of a sentence, or an empty string."""
     ours, theirs = one.log["options"], other.log["options"]
     names = sorted(name for name in (ours.keys() | theirs.keys()) - _MEANT if ours.get(name) != theirs.get(name))
     return " and ".join(f"`{name}` {_value(ours, name)} instead of {_value(theirs, name)}" for name in names)
