@@ -1,1 +1,1 @@
-"""Models in production, where nothing of this project is installed."""
+"""Exported models, which run where this project is not installed."""

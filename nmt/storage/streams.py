@@ -12,10 +12,11 @@ from .files import atomic_write
 
 
 def reading(path: Path | None) -> AbstractContextManager[IO]:
-    """Opens a file, or standard input if `path` is `None`, to be read by its descriptor.
+    """Opens a file, or standard input if `path` is `None`. Read from its descriptor: one is binary, the other text.
 
     Raises:
         UserError: Standard input is closed.
+        OSError: The file cannot be opened.
     """
     if path is None and sys.stdin is None:
         raise UserError("standard input is closed; give --input FILE")

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from .vocabulary import END, Vocabulary
 
-LONGEST = 1000  # tokens of a sentence that are translated or scored; bounds the memory that one sentence takes
+LONGEST = 1000  # limit of the tokens in a sentence that are translated or scored; it bounds the memory
 
 
 class Batch(NamedTuple):

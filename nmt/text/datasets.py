@@ -125,8 +125,10 @@ class ValidationData:
 
 
 def bucket_widths(maxlen: int) -> list[int]:
-    """Returns the padded lengths of the buckets: each about a sixth and at least 4 longer, the last with room for an
-    end after `maxlen` tokens.
+    """Returns the padded lengths of the buckets, shortest first.
+
+    Each is about a sixth longer than the one before, and by at least 4. The last has room for `maxlen` tokens and the
+    end.
     """
     widths = [8]
     while widths[-1] < maxlen + 1:

@@ -73,7 +73,7 @@ class DictionaryVocabulary(tf.Module):
 
     Args:
         path: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`) may have any other.
-        size: Number of ids; `None` is the number of words. In a smaller vocabulary the words with higher ids are
+        size: Number of ids; by default, the number of words. In a smaller vocabulary the words with higher ids are
             unknown. In a larger one the ids without a word decode to the unknown word.
 
     Attributes:

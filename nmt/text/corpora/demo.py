@@ -1,6 +1,6 @@
 """The demo corpus: short sentences with spelled-out numbers, dates, clock times and amounts of money.
 
-The same sentences every time, so that results can be compared.
+The corpus is the same every time, so that results can be compared.
 """
 
 import random
