@@ -36,8 +36,10 @@ class Scorer:
         self.too_long = 0
 
     def costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
-        """Returns the negative log-probability of each target with its end, `[batch]`, in nats, over its length to the
-        power alpha. The cost of a pair that is too long is infinite.
+        """Returns the cost of each target with its end, `[batch]`.
+
+        It is the negative log-probability in nats over the length to the power alpha, and infinite if the pair is too
+        long.
         """
         sides = zip(self._vocabularies, zip(*pairs, strict=True), strict=True)
         lengths = np.stack([vocabulary.encode(side).row_lengths() for vocabulary, side in sides])

@@ -85,7 +85,7 @@ def beam_search(
         costs = beams.costs[..., tf.newaxis] - tf.reshape(log_probabilities, [*shape, words])
         must_end = (beams.time == max_length) & (tf.range(words) != end)
         costs = tf.where(must_end, float("inf"), costs)  # [batch, beam, words]
-        # Every hypothesis has one end, so of the 2 * beam_size cheapest extensions at least beam_size are no ends.
+        # Each hypothesis has one extension by the end, so at least beam_size of the 2 * beam_size cheapest go on.
         negated, flat = tf.math.top_k(-tf.reshape(costs, [batch, beam_size * words]), 2 * beam_size)
         parents, extending = flat // words, flat % words  # [batch, 2 * beam]
         finished = _finish(beams, -negated, parents, extending == end, alpha)
@@ -105,7 +105,7 @@ def _score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
 
 
 def _finish(beams: _Beams, costs, parents, is_end, alpha: float) -> Hypotheses:
-    """Returns the best of the finished hypotheses and of those that the cheapest extensions `[batch, 2 * beam]` end."""
+    """Returns the best of the old finished hypotheses and the new ones among the extensions `[batch, 2 * beam]`."""
     old, beam_size = beams.finished, beams.costs.shape[1]
     costs = tf.where(is_end, costs, float("inf"))[:, :beam_size]
     words = tf.gather(beams.words, parents[:, :beam_size], batch_dims=1)
@@ -117,7 +117,7 @@ def _finish(beams: _Beams, costs, parents, is_end, alpha: float) -> Hypotheses:
 
 
 def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, finished: Hypotheses) -> _Beams:
-    """Returns the beams that the cheapest extensions `[batch, 2 * beam]` other than ends leave open."""
+    """Returns the beams of the cheapest extensions, out of `[batch, 2 * beam]`, that are not ends."""
     beam_size = beams.costs.shape[1]
     negated, kept = tf.math.top_k(-tf.where(extending == end, float("inf"), costs), beam_size)
     parents, extending = (tf.gather(x, kept, batch_dims=1) for x in (parents, extending))  # [batch, beam]

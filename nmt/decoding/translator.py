@@ -51,8 +51,8 @@ class Translator(tf.Module):
     ):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
-        # A SavedModel would hold each Keras variable and a copy, and servers without Python restore only the copy. So
-        # track the TensorFlow variables, and of the model only bound methods, which are not tracked.
+        # Tracking the model would save each Keras variable and a copy of it. Servers without Python restore only the
+        # copy. So track the TensorFlow variables. Of the model, keep bound methods, which are not tracked.
         self._encode, self._decode_step, self._first_word = model.encode, model.decode_step, model.first_word
         self._variables = [variable.value for variable in model.variables]
         self._beam_size, self._alpha, self._max_length = beam_size, alpha, max_length
