@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C during a training: noted when they come, obeyed between two updates."""
+"""SIGTERM and Ctrl-C during a training: recorded when they arrive, obeyed between two updates."""
 
 import contextlib
 import signal
@@ -11,12 +11,12 @@ class Interrupted(BaseException):
 
 @contextlib.contextmanager
 def noting_signals() -> Iterator[Callable[[], None]]:
-    """Notes the first SIGTERM or Ctrl-C; the second acts as it did outside of this context.
+    """Records the first SIGTERM or Ctrl-C instead of obeying it. A second one acts as outside of this context.
 
     Ignored signals stay ignored.
 
     Yields:
-        A function to call where the process may end: it raises `Interrupted` if a signal came.
+        A function to call where the process may stop. It raises `Interrupted` if a signal was recorded.
     """
     noted: list[signal.Signals] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

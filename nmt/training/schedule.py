@@ -6,7 +6,7 @@ from ..config import Config
 
 
 class WarmupPlateauDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Rises linearly to a peak, stays there, then falls with the root of the number of the update.
+    """A learning rate that rises linearly to a peak, stays there, then falls as 1 / sqrt(number of the update).
 
     Args:
         peak: The highest learning rate.
@@ -25,7 +25,7 @@ class WarmupPlateauDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def learning_rate(config: Config) -> float | WarmupPlateauDecay:
-    """Returns what the optimizer takes for the learning rate of a configuration.
+    """Returns the learning rate of a configuration as a Keras optimizer takes it: a number or a schedule.
 
     `transformer` is the schedule of Vaswani et al. (2017), arXiv:1706.03762, section 5.3.
     """

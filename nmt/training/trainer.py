@@ -1,7 +1,7 @@
 """The training loop: updates, validation, early stopping, checkpoints.
 
-The last checkpoint holds all that one update hands to the next, and batch n and its dropout are functions of (seed, n).
-So a resumed training equals one that was never interrupted.
+The last checkpoint holds everything that the next update depends on, and batch n and its dropout are functions of
+(seed, n). So a resumed training equals one that was never interrupted.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ class Trainer:
 
     Args:
         model: The model.
-        update: What updates it from a batch.
+        update: Updates the model from a batch.
         config: How long to train, and when to validate.
         directory: Where checkpoints and logs go. A training found there is resumed.
         made_with: Values that a training found there must share, by name.
@@ -80,14 +80,15 @@ class Trainer:
             translate: Maps a batch of lines to their translations.
 
         Raises:
-            UserError: The loss stays not finite, or a checkpoint cannot be written.
+            UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, or a
+                checkpoint cannot be written.
             Interrupted: The process was asked to end; the last update is saved.
         """
         self._start = time.monotonic() - self.progress.seconds
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
         batches = iter(data.batches(self.progress.update))
         if self.progress.validated:
-            self._keep(self.progress)  # a killed process may have saved only a part
+            self._keep(self.progress)  # a killed process may have saved only `LAST`
         with self._summaries() as writer, noting_signals() as poll, self._progress_bar(last) as bar:
             try:
                 while self.progress.bad_validations < self._config.patience:
@@ -168,7 +169,7 @@ class Trainer:
         return round(time.monotonic() - self._start, 3)
 
     def _keep(self, progress: Progress) -> None:
-        """Saves after a validation. The best model comes second: it can be made again from the last one."""
+        """Saves after a validation. `LAST` comes first, since `BEST` can be written again from it."""
         self.progress = progress
         self._save(LAST, progress)
         if progress.best is progress.validations[-1]:
@@ -183,7 +184,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def _summaries(self) -> Iterator[tf.summary.SummaryWriter]:
-        """Writes the logs for TensorBoard afresh, so that they hold each validation once."""
+        """Rewrites the logs for TensorBoard, so that they hold each validation once."""
         for old in (self._directory / "logs").glob("events.out.tfevents.*"):
             old.unlink()
         writer = tf.summary.create_file_writer(str(self._directory / "logs"))

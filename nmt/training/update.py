@@ -25,7 +25,7 @@ class Sums(NamedTuple):
     cost: tf.Tensor  # of the target words and ends, in nats
     words: tf.Tensor  # target words and ends
     sentences: tf.Tensor
-    gradients: list[Gradient]  # of the cost, by variable; of an embedding one row per occurrence of a word
+    gradients: list[Gradient]  # of the cost, one for each variable
 
 
 def sum_gradients(model: TranslationModel, batch: Batch, label_smoothing: float, dropout_seed: tf.Tensor) -> Sums:
@@ -39,7 +39,7 @@ def sum_gradients(model: TranslationModel, batch: Batch, label_smoothing: float,
 def clip_mean(sums: Sums, limit: float) -> tuple[list[Gradient], tf.Tensor]:
     """Returns the gradients of the mean cost of a sentence, scaled to a global norm of at most `limit`, and their norm.
 
-    The norm is that of Nematus: in the gradient of an embedding the rows of one word are not yet added up.
+    As in Nematus, the norm of a sparse gradient counts its rows before those of the same word are summed.
     """
     return tf.clip_by_global_norm([_divide(gradient, sums.sentences) for gradient in sums.gradients], limit)
 
@@ -65,7 +65,7 @@ class Update:
         self._optimizer.build(model.trainable_variables)
         # On a CPU, XLA's products in bfloat16 are slower than TensorFlow's.
         gradients = tf.function(self._gradients, jit_compile=config.dtype == "float32", autograph=False)
-        self._compiled = functools.cache(gradients.get_concrete_function)  # by the width of the batch
+        self._compiled = functools.cache(gradients.get_concrete_function)  # one for each width of a batch
         self._step = tf.function(self._optimizer.apply, jit_compile=True, autograph=False)
 
     @property
