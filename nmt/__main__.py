@@ -1,4 +1,4 @@
-"""`python -m nmt COMMAND`: prepares the process, runs a command, and turns errors into one line and exit status 2."""
+"""Runs `python -m nmt COMMAND`. A user's error ends it with a message and exit status 2, without a traceback."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from .errors import UserError
 
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Keeps what native code prints off the terminal."""
+    """Discards what native code prints on standard error."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
@@ -24,7 +24,7 @@ def _silent_stderr() -> Iterator[None]:
 
 
 def _load_tensorflow() -> None:
-    """Imports TensorFlow without the lines about the machine that no setting turns off."""
+    """Imports TensorFlow and discards what it prints about the machine, which no setting turns off."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with _silent_stderr():
         import tensorflow
@@ -34,9 +34,9 @@ def _load_tensorflow() -> None:
 
 def main() -> None:
     """Runs the command of the command line."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # while it loads, Ctrl-C ends it without a word
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # no traceback for Ctrl-C during imports
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if not os.isatty(2):  # a log file needs a line of progress now and then, not ten a second
+    if not os.isatty(2):  # a log file needs few lines of progress
         os.environ.setdefault("TQDM_MININTERVAL", "30")
     _load_tensorflow()
 
@@ -53,7 +53,7 @@ def main() -> None:
         run(arguments)
     except UserError as error:
         _fail(str(error))
-    except BrokenPipeError:  # the reader of the output has seen enough
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except (OSError, UnicodeError, tf.errors.OpError) as error:
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _handle_signals() -> None:
-    """Makes SIGTERM end the process as Ctrl-C does, so that nothing half-written is left. Ignored signals stay so."""
+    """Lets SIGTERM and Ctrl-C raise exceptions, so that temporary files are removed. Ignored signals stay ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:

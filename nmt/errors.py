@@ -1,5 +1,5 @@
-"""Mistakes of the user. Every command prints them in one line and exits with status 2."""
+"""Errors that users can fix. Every command prints the message without a traceback and exits with status 2."""
 
 
 class UserError(Exception):
-    """A mistake that the user can mend. The message says what came, what is allowed, and what to do."""
+    """An error that the user can fix. The message says what is wrong, what is allowed, and what to do."""

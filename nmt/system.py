@@ -2,7 +2,7 @@
 
 The directory holds `config.json`, `versions.json` (versions of the libraries that trained it), `files.json` (digests of
 the files it was trained on), the vocabularies as `source` and `target`, and the checkpoints `best.npz` and `last.npz`.
-A directory may come from anybody: loading it runs nothing in it, and reads no file outside of it.
+A directory may come from an untrusted source: loading it executes nothing and reads no file outside of it.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class System(NamedTuple):
 
 
 def build_system(config: Config, vocabularies: tuple[Path, Path]) -> System:
-    """Builds the model of a configuration for two vocabulary files, with weights as they are initialised.
+    """Builds the model of a configuration for two vocabulary files, with initial weights.
 
     Raises:
         UserError: A vocabulary cannot be loaded, or the embeddings are tied and the vocabularies differ.
@@ -80,7 +80,7 @@ def open_system(config: Config, directory: Path) -> System:
     begun = make_config(read_options(directory / "config.json"))
     changed = [name for name, value in config.of_training().items() if value != getattr(begun, name)]
     if _vocabularies(config, directory) != _vocabularies(begun, directory):
-        changed.append("dictionaries")  # of another kind
+        changed.append("dictionaries")  # .json in place of .model, or the reverse
     _refuse(changed, "values", directory)
     return build_system(config, _vocabularies(config, directory))
 

@@ -1,4 +1,4 @@
-"""The commands of `python -m nmt`, a module each.
+"""The commands of `python -m nmt`, one module each.
 
 A module has `add_arguments`, which adds its options to a parser, and `run`, which takes the parsed arguments. The first
 line of the docstring of `run` is the help of the command.
@@ -19,7 +19,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Parses the command line; the result has the function to call as `run`."""
+    """Returns the parsed command line; its attribute `run` is the function of the command."""
     parser = _Parser(prog="python -m nmt", description="Neural machine translation, Nematus style.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:
@@ -29,7 +29,7 @@ def parse_arguments() -> argparse.Namespace:
         module.add_arguments(added)
         added.set_defaults(run=module.run, fail=added.error)
     arguments, unknown = parser.parse_known_args()
-    if unknown:  # left to argparse, the error would name the help of all commands
+    if unknown:  # argparse itself would refer to the help of all commands, not of this one
         arguments.fail(f"unrecognized arguments: {' '.join(unknown)}")
     del arguments.fail
     return arguments

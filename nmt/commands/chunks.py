@@ -9,7 +9,7 @@ BATCHES = 20  # in a chunk
 
 
 def counting_bad_bytes(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
-    """Passes chunks on. At the end it warns of items that are not UTF-8.
+    """Yields the chunks unchanged, then warns of items that are not UTF-8.
 
     Args:
         chunks: Lists of items.

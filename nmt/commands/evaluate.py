@@ -8,7 +8,7 @@ from ..decoding.metrics import bleu, exact_match, read_lines
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("translations", type=Path, metavar="TRANSLATIONS", help="text, one sentence a line (required)")
-    parser.add_argument("references", type=Path, metavar="REFERENCES", help="as many lines (required)")
+    parser.add_argument("references", type=Path, metavar="REFERENCES", help="a reference for each line (required)")
 
 
 def run(arguments: argparse.Namespace) -> None:

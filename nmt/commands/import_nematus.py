@@ -11,7 +11,7 @@ from .options import say
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "checkpoint", type=Path, metavar="CHECKPOINT", help="its name without ending: .../model-20 (required)"
+        "checkpoint", type=Path, metavar="CHECKPOINT", help="its path without extension: .../model-20 (required)"
     )
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the model goes (required)")
     parser.add_argument(
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs=2,
         metavar=("SOURCE", "TARGET"),
-        help="its .json dictionaries (default: those its options name)",
+        help=".json dictionaries (default: those that the checkpoint's options name)",
     )
 
 

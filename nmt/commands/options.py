@@ -1,4 +1,4 @@
-"""Options that several commands share, and how the commands talk to the user."""
+"""Options that several commands share, and messages to the user."""
 
 import argparse
 import math
@@ -26,7 +26,7 @@ def add_alpha(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         const=1.0,
         metavar="ALPHA",
-        help="divide costs by length to this power (default: 0; bare -n: 1)",
+        help="divide costs by length to this power (default: 0; -n without ALPHA: 1)",
     )
 
 

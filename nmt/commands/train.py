@@ -24,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--model", type=Path, required=True, metavar="DIR", help="where the model goes (required)"
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="JSON from option to value; options given win")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="JSON object from option to value; the command line wins"
+    )
     add_options(parser)
 
 
@@ -59,7 +61,7 @@ def _train(config: Config, directory: Path) -> None:
 
 
 def _read_texts(config: Config, system: System) -> tuple[TrainingData, ValidationData]:
-    """Reads both corpora, and says what it leaves out."""
+    """Reads both corpora and prints how many pairs are left out."""
     vocabularies = (system.source_vocabulary, system.target_vocabulary)
     text = ParallelText(config.source_dataset, config.target_dataset).checked()
     valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset).checked()

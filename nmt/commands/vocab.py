@@ -16,7 +16,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dictionaries", type=Path, nargs=2, metavar="FILE", help="copy a pair of Nematus .json dictionaries instead"
     )
     parser.add_argument(
-        "--to", type=Path, required=True, metavar="DIR", help="gets source.model and target.model, or .json (required)"
+        "--to",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="directory for source.model and target.model, or .json (required)",
     )
     parser.add_argument("--size", type=positive, default=8000, help="subword units on each side (default: 8000)")
     parser.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
