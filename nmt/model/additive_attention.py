@@ -29,11 +29,11 @@ class AdditiveAttention(Block):
             self.state_norm = build_normalization(normalization, hidden, "hidden_state_norm")
 
     def matrices(self, context: tf.Tensor) -> list[Matrix]:
-        """Returns what `step` multiplies by, for `scan`."""
+        """Returns the matrices that `step` multiplies by, as `scan` takes them."""
         return [Matrix(self.state_to_hidden), Matrix(context)]
 
     def project_context(self, context: tf.Tensor) -> tf.Tensor:
-        """Returns the side of the context in the energies, `[batch, source_time, hidden]`."""
+        """Returns the term of the context in the energies, `[batch, source_time, hidden]`."""
         return over_rows(
             lambda rows: self.context_norm(affine(rows, self.context_to_hidden, self.hidden_bias)), context
         )
@@ -78,8 +78,8 @@ def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
 def _time_sum(function: Callable[..., tf.Tensor], d: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
     """Returns the sum over time of a function of `[batch, time, 1]` and `[batch, time, hidden]`.
 
-    XLA vectorizes a sum of separate time steps on a CPU and fuses it with the function. It would repeat a single sum
-    in the loop of each use, but not what it has to concatenate; hence the two halves.
+    On a CPU, XLA vectorizes a sum of separate time steps and fuses it with the function. But it would compute a single
+    sum again for each use. It does not repeat a concatenation, so the sum is concatenated from two halves.
     """
     if hidden.shape[1] is None:
         return tf.reduce_sum(function(d, hidden), 1)

@@ -1,6 +1,6 @@
 """What training, search, scoring, export and import may ask of a translation model.
 
-Nothing outside this folder knows more of a model than this page. `registry.py` builds one from a configuration.
+Code outside this folder uses nothing else of a model. `registry.py` builds one from a configuration.
 """
 
 from typing import Any, Protocol
@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import keras
 import tensorflow as tf
 
-State = Any  # a structure of tensors [rows, ...]: what search selects and reorders with the hypotheses
-Memory = Any  # a structure of tensors [rows, ...]: what stays the same for all words of a translation
+State = Any  # a structure of tensors [rows, ...]; search selects and reorders the rows with the hypotheses
+Memory = Any  # a structure of tensors [rows, ...]; it stays the same for all words of a translation
 
 
 class TranslationModel(Protocol):
@@ -20,8 +20,8 @@ class TranslationModel(Protocol):
     negative log-probabilities in nats, in float32.
 
     Attributes:
-        first_word: The id that `decode_step` takes in the place of a word before the first.
-        variables: All weights, each under a `path` of its own: what a checkpoint holds.
+        first_word: The id that `decode_step` takes at the first step, instead of a previous word.
+        variables: All weights, which a checkpoint holds. Each has a unique `path`.
         trainable_variables: The weights that have a gradient.
     """
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-_PARTS = 8  # the fastest of 2 to 16 for 8,000 words: a part still fills a processor
+_PARTS = 8  # the fastest of 2 to 16 for 8,000 words; one part still keeps all cores busy
 
 
 def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:

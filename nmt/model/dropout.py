@@ -1,4 +1,4 @@
-"""Dropout masks that are drawn once per sequence and reused at every time step, as in Nematus."""
+"""Dropout masks. A recurrent model reuses the mask of a sequence at every time step, as in Nematus."""
 
 import tensorflow as tf
 
@@ -29,7 +29,7 @@ class DropoutMasks:
 
 
 def drop(x: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """Applies a mask `[batch, units]` to `[batch, units]` or, at every time step, to `[batch, time, units]`."""
+    """Multiplies by a mask that broadcasts to `x`; `[batch, units]` serves every step of `[batch, time, units]`."""
     if mask is None:
         return x
     if len(x.shape) == 3 and len(mask.shape) == 2:

@@ -1,4 +1,4 @@
-"""The gated recurrent unit of Nematus, with a normalization on each side of gates and proposal."""
+"""The gated recurrent unit of Nematus, with separate normalizations for the terms of input and state."""
 
 from typing import NamedTuple
 
@@ -31,13 +31,13 @@ class GRUStep(Block):
         h~    = tanh(N(x W_p + b_p) + r * N(h U_p))
         h'    = u * h + (1 - u) * h~
 
-    What depends on x alone is computed by `project_input`, for all time steps in one matrix product.
+    `project_input` computes the terms of x for all time steps at once.
 
     Args:
         inputs: Size of x.
         units: Size of h.
         normalization: Kind of `N`, one of `normalization.KINDS`.
-        bias_on_state: Adds the biases on the side of the state, `N(h U + b)`, as Nematus does in the second GRU of
+        bias_on_state: Adds the biases to the terms of the state, `N(h U + b)`, as Nematus does in the second GRU of
             the decoder. The reset gate then multiplies the bias of the proposal too.
         name: Name of the layer.
 
@@ -65,12 +65,12 @@ class GRUStep(Block):
 
     @property
     def input_matrices(self) -> list[Matrix]:
-        """What `project_input` multiplies by, for `scan`."""
+        """The matrices that `project_input` multiplies by, as `scan` takes them."""
         return list(map(Matrix, (self.input_to_gates, self.input_to_proposal), self._input_biases))
 
     @property
     def state_matrices(self) -> list[Matrix]:
-        """What `step` multiplies by, for `scan`."""
+        """The matrices that `step` multiplies by, as `scan` takes them."""
         return list(map(Matrix, (self.state_to_gates, self.state_to_proposal), self._state_biases))
 
     def masks(self, dropout: DropoutMasks, batch: tf.Tensor, input_rate: float, state_rate: float) -> GRUMasks:
@@ -83,7 +83,7 @@ class GRUStep(Block):
         )
 
     def project_input(self, x: tf.Tensor, masks: GRUMasks = NO_MASKS) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the side of the input in gates `[..., 2 * units]` and proposal `[..., units]`."""
+        """Returns the terms of the input in gates `[..., 2 * units]` and proposal `[..., units]`."""
         gates, proposal = self.input_matrices
         return (
             over_rows(lambda rows: self.gates_x_norm(affine(rows, *gates)), drop(x, masks.input_to_gates)),

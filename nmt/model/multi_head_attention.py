@@ -13,7 +13,7 @@ _MASKED = -1e9  # as in Nematus
 
 
 class KeysAndValues(NamedTuple):
-    """What attention reads of each position."""
+    """Keys and values of the positions that attention reads."""
 
     keys: tf.Tensor  # [batch, heads, time, units / heads]
     values: tf.Tensor  # [batch, heads, time, units / heads]
@@ -35,7 +35,7 @@ class MultiHeadAttention(Block):
         units: Size of the input, the memory and the output.
         heads: Number of heads, a divisor of `units`.
         weight_rate: Dropout rate of the attention weights.
-        head_rate: Dropout rate of whole heads, for one sentence each.
+        head_rate: Dropout rate of whole heads, drawn for each sentence.
         name: Name of the layer.
 
     Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.2; Zhou et al. (2020), arXiv:2004.13342, DropHead.
@@ -62,7 +62,7 @@ class MultiHeadAttention(Block):
         Args:
             x: `[batch, time, units]`.
             memory: The keys and values, of `memory_time` positions.
-            bias: What is added to the scores, to be broadcast to `[batch, heads, time, memory_time]`.
+            bias: Added to the scores; it broadcasts to `[batch, heads, time, memory_time]`.
             dropout: Draws the dropout masks.
 
         Returns:

@@ -1,7 +1,7 @@
 """Recurrences over time whose weight gradients are computed after the loop.
 
-By default TensorFlow computes the gradient of every matrix at every time step and adds them up, which moves more
-memory than it multiplies. Here the forward loop stores the result `z = x W + b` of each product. The backward loop
+By default TensorFlow computes the gradient of every matrix at every time step and adds them up, which is bound by
+memory bandwidth. Here the forward loop stores the result `z = x W + b` of each product. The backward loop
 differentiates one step at a time with the stored z in place of the products, and stores x and dz. Afterwards the
 gradient of W is one product of all x and all dz.
 """
@@ -39,7 +39,7 @@ def scan(
         step: Maps a state, one time step of `sequences`, and `constants` to the next state.
         sequences: A structure of `[batch, time, units]`.
         initial: The state before the first step, a structure of `[batch, ...]`.
-        matrices: What the step's `affine` calls multiply by, in the order of the calls.
+        matrices: The matrices that the step's `affine` calls multiply by, in the order of the calls.
         constants: Other tensors that the step uses and that need a gradient; variables need not be listed.
         reverse: Runs from the last time step to the first; the result keeps the order of the input.
 
@@ -118,7 +118,7 @@ class _Recurrence:
         return (gradients, d_variables) if variables else gradients
 
     def _differentiate(self, state, t, summed, products: "_Backward", d_after):
-        """Returns the gradients of one step by state, inputs, what is summed over time, and results of products."""
+        """Returns the gradients of one step: of state, inputs, tensors summed over time, and results of products."""
         sources = (state, [x[t] for x in self._inputs], summed, products.results)
         with tf.GradientTape() as tape, computing_with(products):
             tape.watch(sources)
@@ -136,7 +136,7 @@ class _Recurrence:
         """Returns the variables after all steps, and what the steps stored, `[time, batch, ...]`.
 
         XLA hoists constant zeros and would allocate the arrays of every loop at once. So the backward loop fills its
-        arrays with a number of `like`, `[time, batch, units]`, which XLA cannot know; the loop overwrites it.
+        arrays with an element of `like`, `[time, batch, units]`, whose value XLA cannot know; the loop overwrites it.
         """
 
         def array(x):
@@ -153,7 +153,7 @@ class _Recurrence:
 
 
 class _Products:
-    """Stands in for the products of one step, which must come in the declared order."""
+    """Replaces the `affine` calls of one step, which must come in the declared order."""
 
     def __init__(self, matrices: Sequence[Matrix], factors: list[tf.Tensor]):
         self._matrices, self._factors, self.inputs = matrices, factors, []
@@ -182,7 +182,7 @@ class _Forward(_Products):
 
 
 class _Backward(_Products):
-    """Gives the stored results of one step, and keeps what was multiplied."""
+    """Returns the stored results of one step and keeps the inputs of its products."""
 
     def __init__(self, matrices: Sequence[Matrix], transposed: list[tf.Tensor], results: list[tf.Tensor]):
         super().__init__(matrices, transposed)

@@ -1,4 +1,4 @@
-"""The architectures: what builds a model from a configuration, by `--model_type`."""
+"""The architectures: for each `--model_type`, the function that builds a model from a configuration."""
 
 from . import rnnsearch, transformer
 
@@ -10,7 +10,7 @@ ARCHITECTURES = {
 
 
 def build_model(config, source_words: int, target_words: int):
-    """Builds a `contract.TranslationModel`, with weights as they are initialised.
+    """Builds a `contract.TranslationModel`, with initial weights.
 
     Args:
         config: A `config.Config`; its `model_type` chooses the architecture.

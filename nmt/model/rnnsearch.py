@@ -32,7 +32,7 @@ class Memory(NamedTuple):
     """The source sentences as the decoder sees them."""
 
     context: tf.Tensor  # [batch, source_time, 2 * units], zero on padding
-    projected: tf.Tensor  # [batch, source_time, 2 * units], the side of the context in the attention energies
+    projected: tf.Tensor  # [batch, source_time, 2 * units], the term of the context in the attention energies
     mask: tf.Tensor  # [batch, source_time]
 
 
@@ -72,7 +72,7 @@ class Encoder(Block):
 
 
 class Decoder(Block):
-    """The conditional GRU: one GRU on the previous word, attention, a second GRU on what it found, deep output.
+    """The conditional GRU: a GRU on the previous word, attention, a second GRU on the attended context, deep output.
 
     Reference: Sennrich et al. (2017), arXiv:1703.04357, section 3.
     """
@@ -253,14 +253,14 @@ class RNNSearch(keras.Model):
         return self.decoder(previous, state, memory=memory, dropout=dropout)
 
     def costs(self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0) -> tf.Tensor:
-        """Returns the cost of each target sentence, `[batch]`, with this share of smoothed labels."""
+        """Returns the cost of each target sentence, `[batch]`, with this label smoothing."""
         logits = self(source, source_mask, target)
         return tf.reduce_sum(word_costs(logits, target, label_smoothing) * target_mask, -1)
 
     def total_cost(
         self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None
     ) -> tf.Tensor:
-        """Returns the sum of `costs`; its gradient holds the logits of one part of the words at a time."""
+        """Returns the sum of `costs`. The logits of only one part of the words are in memory at a time."""
         with computing_with(self._training_products):
             hidden = self._hidden(source, source_mask, target, dropout_seed)
 

@@ -50,7 +50,7 @@ class Encoder(Block):
 
 
 class Decoder(Block):
-    """Maps the words before, and the source, to what the output layer takes.
+    """Maps previous words and the source to the input of the output layer.
 
     Args:
         embedding: The target embedding, or `None` for a new one.
@@ -74,10 +74,10 @@ class Decoder(Block):
         return Memory([layer.cross_attention.remember(context) for layer in self.stack], bias)
 
     def call(self, words: tf.Tensor, state: State | None, *, memory: Memory, dropout: DropoutMasks):
-        """Returns what the output layer takes after each of `words`, `[batch, time, units]`, and the next state.
+        """Returns the input of the output layer for the word after each of `words`, and the next state.
 
         Args:
-            words: `[batch, time]` ids; only one for each row where there is a state.
+            words: `[batch, time]` ids; with a state, `time` must be 1.
             state: The state before `words`, or `None` at the beginning of the sentences.
             memory: What `remember` returned.
             dropout: Draws the dropout masks.
@@ -139,7 +139,7 @@ class Transformer(keras.Model):
         return over_rows(lambda rows: _logits(rows, self.decoder.output_table), hidden)
 
     def _hidden(self, source, source_mask, target, dropout_seed) -> tf.Tensor:
-        """Returns what the output layer takes for every target word, `[batch, target_time, units]`."""
+        """Returns the input of the output layer for every target word, `[batch, target_time, units]`."""
         dropout = DropoutMasks(dropout_seed)
         memory = self._remember(source, source_mask, dropout)
         previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=FIRST_WORD)
@@ -151,14 +151,14 @@ class Transformer(keras.Model):
         return self.decoder.remember(self.encoder(source, bias, dropout=dropout), bias)
 
     def costs(self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0) -> tf.Tensor:
-        """Returns the cost of each target sentence, `[batch]`, with this share of smoothed labels."""
+        """Returns the cost of each target sentence, `[batch]`, with this label smoothing."""
         logits = self(source, source_mask, target)
         return tf.reduce_sum(_word_costs(logits, target, label_smoothing) * target_mask, -1)
 
     def total_cost(
         self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None
     ) -> tf.Tensor:
-        """Returns the sum of `costs`; its gradient holds the logits of one part of the words at a time."""
+        """Returns the sum of `costs`. The logits of only one part of the words are in memory at a time."""
         with computing_with(self._training_products):
             hidden = self._hidden(source, source_mask, target, dropout_seed)
 
@@ -169,11 +169,11 @@ class Transformer(keras.Model):
             return sum_in_parts(cost, rows, (self.decoder.output_table,))
 
     def encode(self, source, source_mask, max_length: int) -> tuple[State, Memory]:
-        """Returns the state before the first word, without positions, and the memory of the source."""
+        """Returns the empty state before the first word and the memory of the source."""
         memory = self._remember(source, source_mask, DropoutMasks())
         rows, heads = tf.shape(source)[0], self._sizes.heads
         none = tf.zeros([rows, heads, 0, self._sizes.units // heads])
-        none = tf.raw_ops.PlaceholderWithDefault(input=none, shape=[None, heads, None, none.shape[-1]])  # it will grow
+        none = tf.raw_ops.PlaceholderWithDefault(input=none, shape=[None, heads, None, none.shape[-1]])  # time grows
         return [KeysAndValues(none, none) for _ in memory.layers], memory
 
     def decode_step(self, words, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
@@ -192,7 +192,7 @@ def _embedding(words: int, units: int) -> Embedding:
 
 
 def _final_norm(sizes: Sizes) -> keras.layers.Layer:
-    """Returns the norm of a stack's output, which is normalized already where the norm comes after each function."""
+    """Returns the norm of a stack's output: none for `post`, where the last layer has normalized it already."""
     if sizes.norm_position == "post":
         return keras.layers.Identity(name="final_norm")
     return build_normalization(sizes.normalization, sizes.units, "final_norm")
@@ -208,7 +208,7 @@ def _embed(ids: tf.Tensor, embedding: Embedding, first: tf.Tensor | int) -> tf.T
 def _look_up(table: tf.Tensor, ids: tf.Tensor):
     """Returns rows of a table, with a dense gradient.
 
-    So clipping by its norm counts each word once, as in Nematus master, and not each occurrence of a word.
+    So the norm that clipping uses counts each word once, as in Nematus master, not each of its occurrences.
     """
 
     def gradient(d_rows):
@@ -223,9 +223,9 @@ def _logits(rows: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
 
 
 def _word_costs(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:
-    """Returns the cost of each word, `[...]`, less the entropy of the smoothed labels, so that 0 can be reached.
+    """Returns the cost of each word, `[...]`, minus the entropy of the smoothed labels, so that the least cost is 0.
 
-    As in Nematus, the probability that smoothing takes from the right word goes to the other words alone.
+    As in Nematus, the probability that smoothing takes from the right word goes only to the other words.
     """
     if not smoothing:
         return word_costs(logits, words)

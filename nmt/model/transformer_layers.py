@@ -1,4 +1,4 @@
-"""What a Transformer's stacks are made of: residual connections with their normalization, feed-forward, layers."""
+"""Parts of a Transformer's stacks: residual connections with their normalization, feed-forward, layers."""
 
 from typing import NamedTuple
 
@@ -13,13 +13,13 @@ from .multi_head_attention import KeysAndValues, MultiHeadAttention
 
 
 class Rates(NamedTuple):
-    """Dropout rates: of embeddings, of what a residual connection adds, of feed-forward inputs, of attention."""
+    """Dropout rates."""
 
-    embeddings: float = 0.0
-    residual: float = 0.0
-    relu: float = 0.0  # Nematus's name; it drops the input of the inner product, as Nematus does
-    attention: float = 0.0
-    heads: float = 0.0
+    embeddings: float = 0.0  # of embeddings with their positions
+    residual: float = 0.0  # of the term that a residual connection adds
+    relu: float = 0.0  # of the feed-forward's input; Nematus's name for it
+    attention: float = 0.0  # of attention weights
+    heads: float = 0.0  # of whole attention heads
 
 
 class Sizes(NamedTuple):
@@ -49,11 +49,11 @@ class Residual(Block):
             self.norm = build_normalization(sizes.normalization, sizes.units, "norm")
 
     def input(self, x: tf.Tensor) -> tf.Tensor:
-        """Returns what f takes, `[batch, time, units]`."""
+        """Returns the input of f, `[batch, time, units]`."""
         return over_rows(self.norm, x) if self.is_pre else x
 
     def sum(self, x: tf.Tensor, added: tf.Tensor, dropout: DropoutMasks) -> tf.Tensor:
-        """Returns the output for what f gave, `[batch, time, units]`."""
+        """Returns the output for the result of f, `[batch, time, units]`."""
         total = x + drop(added, dropout.draw(self.rate, tf.shape(added)))
         return total if self.is_pre else over_rows(self.norm, total)
 
