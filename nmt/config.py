@@ -1,4 +1,4 @@
-"""The configuration of a training. Every option is declared once here; the command line is built from it.
+"""The configuration of a training. Every option is declared once here; the command line is built from that.
 
 Options carry Nematus's names.
 """
@@ -57,7 +57,7 @@ class Config:
 
     model_type: str = choice("rnn", "architecture", ARCHITECTURES)
     embedding_size: int = positive(512, "size of the word embeddings")
-    state_size: int = positive(1000, "size of each GRU, or of all a Transformer's layers")
+    state_size: int = positive(1000, "size of each GRU, or of every layer of a Transformer")
     layer_normalization_type: str = choice(
         "none", "normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
     )
@@ -91,8 +91,8 @@ class Config:
     batch_size: int = positive(80, "sentence pairs in an update")
     learning_schedule: str = choice(
         "constant",
-        "learning rate over time: constant; up to a peak and down with the root of the update (transformer, whose peak "
-        "follows from --state_size); or the same with a plateau at --learning_rate",
+        "learning rate over time: constant; transformer rises to a peak that follows from --state_size, then falls "
+        "with the root of the update; warmup-plateau-decay is the same with a plateau at --learning_rate",
         ("constant", "transformer", "warmup-plateau-decay"),
     )
     learning_rate: float = only_with(
@@ -220,7 +220,7 @@ def _remark(field: dataclasses.Field) -> str:
 
 
 def _without_effect(config: Config) -> Iterator[str]:
-    """Yields what is wrong with each option that was given and has no effect."""
+    """Yields a message for each option that differs from its default and has no effect."""
     for field in dataclasses.fields(config):
         if getattr(config, field.name) != field.default and not has_effect(field, config):
             ((name, values),) = field.metadata["with"].items()
@@ -231,7 +231,7 @@ def _without_effect(config: Config) -> Iterator[str]:
 
 
 def _conflicts(config: Config) -> Iterator[str]:
-    """Yields what is wrong with options together."""
+    """Yields a message for each combination of options that is not allowed."""
     size, heads = config.state_size, config.transformer_num_heads
     if config.model_type == "transformer":
         if config.embedding_size != size:

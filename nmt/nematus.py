@@ -45,7 +45,7 @@ _OPTIONS = {
 }
 _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
 _RATES = ("embedding", "hidden", "source", "target")
-# By learning schedule.
+# Learning schedule -> options without an effect in it.
 _WITHOUT_EFFECT = {
     "constant": ("warmup_steps", "plateau_steps"),
     "transformer": ("learning_rate", "plateau_steps"),

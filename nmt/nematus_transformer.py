@@ -60,7 +60,7 @@ def options(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def nematus_name(path: str, names: Collection[str]) -> str:
-    """Returns Nematus's name of our variable, where a checkpoint has these names."""
+    """Returns Nematus's name of our variable in a checkpoint with these names."""
     if path in _TABLES:
         return _TABLES[path]
     side, *parts, weight = path.split("/")

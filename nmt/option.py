@@ -12,13 +12,21 @@ from typing import Any
 def option(
     default: Any, text: str, allowed: str = "", ok: Callable[[Any], bool] = lambda value: True, **argument
 ) -> Any:
-    """Declares an option: its help, its allowed values in words and as a test, and more arguments for argparse."""
+    """Declares an option.
+
+    Args:
+        default: The default.
+        text: The help.
+        allowed: Describes the allowed values.
+        ok: Returns whether a value is allowed.
+        **argument: More arguments for argparse.
+    """
     metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument, "with": {}}
     return dataclasses.field(default=default, metadata=metadata)
 
 
 def only_with(field: Any, **needed: tuple[str, ...]) -> Any:
-    """Says that an option has an effect only where another one has one of these values."""
+    """Restricts an option: it has an effect only if another option has one of these values."""
     return dataclasses.field(default=field.default, metadata={**field.metadata, "with": needed})
 
 
@@ -82,7 +90,7 @@ def mistake(field: dataclasses.Field, value: Any) -> str | None:
 
 
 def argument(field: dataclasses.Field) -> dict[str, Any]:
-    """Returns what argparse is told of an option."""
+    """Returns the arguments of `add_argument` for an option."""
     kind, given = _type(field), field.metadata["argument"]
     if kind is bool:
         return {"action": argparse.BooleanOptionalAction}
