@@ -26,8 +26,8 @@ def section(measured: dict[str, Any]) -> Section:
         f"inputs, {measured['units']} units, standard normal numbers, {measured['draws']} draws. BatchNorm takes the "
         "statistics of these cases, pRMSNorm those of 6.25% of the units. There is no gain and no offset, and the "
         f"norms' epsilon of {measured['epsilon']:.0e} vanishes in the mean squares. The map has no bias. With a bias, "
-        "which is not re-scaled with the rest, LayerNorm, RMSNorm and pRMSNorm are invariant to no re-scaling; some "
-        "maps of the translation model have one.",
+        "which is not re-scaled with the rest, LayerNorm, RMSNorm and pRMSNorm are not invariant to any re-scaling. "
+        "Some maps of the translation model have one.",
         "Re-centring adds one random vector to the weights of every unit, or to every case. Re-scaling multiplies by a "
         "number between 2 and 10: all weights, the weights of one unit, all cases or one case.",
         "A cell says whether the output stays the same, how far it moves at most relative to the largest output, and "
@@ -66,8 +66,8 @@ def _at_model_scale(model: dict[str, Any] | None) -> list[str]:
     return [
         f"The translation model's epsilon is {model['epsilon']:.0e}, and its embeddings and weights start at a "
         f"standard deviation of 0.01. Before its first norms the mean square is then below epsilon: {told}. So at the "
-        "beginning of training, and as long as the mean square is of the order of epsilon, re-scaling is not without "
-        "effect."
+        "beginning of training, and as long as the mean square is of the order of epsilon, re-scaling changes the "
+        "output."
     ]
 
 

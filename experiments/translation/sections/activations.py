@@ -62,7 +62,7 @@ def _on_claim(measured: dict[Row, Figures], published: dict[Row, Figures]) -> li
     ours = f"from {first['baseline']:.2f} to {first['layernorm']:.2f} and {first['rmsnorm']:.2f}"
     if first["baseline"] > 2 * max(first["layernorm"], first["rmsnorm"]):
         return [f"{claim} Here it falls {ours}."]
-    return [f"{claim} Here it goes {ours}, less than by half: this model and training do not show the effect."]
+    return [f"{claim} Here it goes {ours}, a fall of less than half: this model and training do not show the effect."]
 
 
 def _rows(row: Row, figures: Figures) -> list[list[str]]:

@@ -33,8 +33,8 @@ def section(measured: Sequence[Comparison], results: Sequence[Result]) -> Sectio
         title="Paired bootstrap tests",
         text=[
             f"For two models with the same seed, sentences of the test set are drawn with replacement {SAMPLES:,} "
-            f"times, the same for both (sacreBLEU `{measured[0].signature}`). Brackets hold the interval of 95% of the "
-            "resulting BLEU; p is the probability of a difference at least as large if the two models did not differ. "
+            f"times, the same for both (sacreBLEU `{measured[0].signature}`). Brackets hold 95% of the resulting "
+            "BLEU; p is the probability of a difference at least as large if the two models did not differ. "
             f"Holm's p is adjusted for the {len(measured)} comparisons. A small p tells two trained models apart, not "
             "two kinds of normalization: the seeds in Table 2 do that.",
             f"Holm's p is at most {LEVEL} in {len(found)} of {len(measured)} comparisons"
