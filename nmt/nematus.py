@@ -88,7 +88,7 @@ _WEIGHTS = {
     "beta": ("new_mean",),
     "scale": ("scale", "new_std"),  # RMSNorm: master has its own class, a patched v0.3 uses the name of LayerNorm
 }
-_TRANSPOSED = "decoder/output_kernel"
+_TRANSPOSED = "decoder/next_word_predictor/hidden_to_logits/W"  # the output matrix of the RNN
 
 
 def import_checkpoint(
@@ -137,7 +137,7 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     """
     options = read_options(path)
     model_type = options.get("model_type") or "rnn"
-    if model_type not in _NAMES:
+    if not isinstance(model_type, str) or model_type not in _NAMES:
         raise UserError(f"{path}: model_type is {model_type!r}; only {' and '.join(_NAMES)} are supported")
     _refuse_unsupported(options, _SUPPORTED | (_SUPPORTED_RNN if model_type == "rnn" else {}), path)
     ours = {name: _given(options, spellings) for name, spellings in _OPTIONS.items()}
@@ -151,7 +151,7 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
             ours[name] = None
     ours["model_type"] = model_type
     schedule = ours["learning_schedule"] or "constant"
-    ours |= {name: None for name in _WITHOUT_EFFECT[schedule]}
+    ours |= {name: None for name in _WITHOUT_EFFECT.get(str(schedule), ())}
     ours |= _rnn_options(options) if model_type == "rnn" else nematus_transformer.options(options)
     ours |= {name: options.get(name) or "" for name in _TEXTS}
     ours["dictionaries"] = tuple(
@@ -200,8 +200,8 @@ def _kind(options: dict[str, Any], model_type: str) -> str:
 
 def _named_dictionaries(options: dict[str, Any], path: Path) -> list[Path]:
     """Returns the dictionaries that the options name."""
-    names = options.get("dictionaries") or ()
-    if len(names) != 2 or not all(isinstance(name, str) for name in names):
+    names = options.get("dictionaries")
+    if not isinstance(names, list | tuple) or len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise UserError(f"{path} does not name 2 dictionaries; give --dictionaries SOURCE TARGET")
     return [Path(name) for name in names]
 
@@ -267,7 +267,7 @@ def _assign(
         name = nematus_name(variable.path, arrays)
         left.discard(name)
         shape, found = list(variable.shape), arrays.get(name)
-        if variable.path == _TRANSPOSED:
+        if name == _TRANSPOSED:
             shape, found = shape[::-1], None if found is None else found.T
         if found is None:
             wrong.append(f"{name} {shape} is missing")

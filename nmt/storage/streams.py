@@ -15,11 +15,13 @@ def reading(path: Path | None) -> AbstractContextManager[IO]:
     """Opens a file, or standard input if `path` is `None`. Read from its descriptor: one is binary, the other text.
 
     Raises:
-        UserError: Standard input is closed.
+        UserError: Standard input is closed, or there is no such file.
         OSError: The file cannot be opened.
     """
     if path is None and sys.stdin is None:
         raise UserError("standard input is closed; give --input FILE")
+    if path is not None and not path.exists():
+        raise UserError(f"the text {path} does not exist; give a text file")
     return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
 
 

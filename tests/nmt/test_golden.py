@@ -7,13 +7,11 @@ import collections
 import dataclasses
 import json
 from types import SimpleNamespace
-from unittest import mock
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.dropout import DropoutMasks
 from nmt.model.rnnsearch import Rates
 from nmt.normalization import KINDS
 from nmt.storage.checkpoints import save_checkpoint
@@ -178,20 +176,20 @@ def test_ten_updates(imported, tmp_path, name):
             np.testing.assert_allclose(weight, expected[weight.path], rtol=0, atol=1e-4, err_msg=weight.path)
 
 
-def test_dropout_masks(make_model):
+def test_dropout_masks(make_model, monkeypatch):
     """Those of Nematus, for whole words or a sequence at all times: batch 2, words 3 and 4, embedding 5, state 7."""
-    drawn, draw = collections.Counter(), DropoutMasks.draw
+    drawn, draw = collections.Counter(), tf.random.stateless_uniform
 
-    def recorded(self, rate, shape):
-        drawn[(rate, *map(int, shape))] += 1
-        return draw(self, rate, shape)
+    def recorded(shape, *arguments, **options):
+        drawn[tuple(map(int, shape))] += 1
+        return draw(shape, *arguments, **options)
 
+    monkeypatch.setattr(tf.random, "stateless_uniform", recorded)
     model = make_model(rates=Rates(embedding=0.1, hidden=0.2, source=0.3, target=0.4))
-    with mock.patch.object(DropoutMasks, "draw", recorded):
-        pairs = (np.ones([2, 3], int), np.ones([2, 3], "f4"), np.ones([2, 4], int), np.ones([2, 4], "f4"))
-        model.total_cost(*pairs, dropout_seed=tf.constant([1, 2]))
-    words = {(0.3, 2, 3, 1): 1, (0.4, 2, 4, 1): 1}
-    embeddings = {(0.1, 2, 5): 3 * 2 + 2}  # gates and proposal of three GRUs; the last word and the sum in the output
-    states = {(0.2, 2, 7): 4 * 2 + 2}  # gates and proposal of four GRUs; in the attention; in the output
-    contexts = {(0.2, 2, 14): 2 + 3}  # the last GRU's input; the first state; in the attention; in the output
+    pairs = (np.ones([2, 3], int), np.ones([2, 3], "f4"), np.ones([2, 4], int), np.ones([2, 4], "f4"))
+    model.total_cost(*pairs, dropout_seed=tf.constant([1, 2]))
+    words = {(2, 3, 1): 1, (2, 4, 1): 1}
+    embeddings = {(2, 5): 3 * 2 + 2}  # gates and proposal of three GRUs; the last word and the sum in the output
+    states = {(2, 7): 4 * 2 + 2}  # gates and proposal of four GRUs; in the attention; in the output
+    contexts = {(2, 14): 2 + 3}  # the last GRU's input; the first state; in the attention; in the output
     assert drawn == {**words, **embeddings, **states, **contexts}

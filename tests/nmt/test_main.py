@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-import nmt.training.trainer
+import sacrebleu
 
 LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
 
@@ -139,7 +138,7 @@ def test_a_training_of_which_the_digests_are_gone_goes_on_and_has_them_again(tra
 
 def test_a_training_without_its_best_model_says_so(train, tmp_path, monkeypatch):
     falling = (SimpleNamespace(score=score) for score in (2.0, 1.0))
-    monkeypatch.setattr(nmt.training.trainer, "bleu", lambda *_: next(falling))
+    monkeypatch.setattr(sacrebleu.BLEU, "corpus_score", lambda *_: next(falling))
     assert "model/best.npz keeps it" in train("--finish_after", 4)[2]
     (tmp_path / "model" / "best.npz").unlink()
     status, _, said = train("--finish_after", 4)
@@ -262,5 +261,5 @@ def test_bad_places_leave_no_output(run, trained, tmp_path, output, said):
 
 def test_an_input_that_is_missing_leaves_no_output(run, trained, tmp_path):
     status, _, said = run("translate", "-m", "model", "-i", "none", "-o", "out")
-    assert (status, said) == (2, "nmt: FileNotFoundError: [Errno 2] No such file or directory: 'none'\n")
+    assert (status, said) == (2, "nmt: the text none does not exist; give a text file\n")
     assert not list(tmp_path.glob("out*"))

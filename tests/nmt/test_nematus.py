@@ -180,3 +180,28 @@ def test_files_that_are_missing_or_damaged(tmp_path, tiny, capsys):
     data.write_bytes(data.read_bytes()[:1000])
     assert "is damaged or not a checkpoint" in refused(capsys, checkpoint, "--to", to)
     assert not to.exists()
+
+
+def test_an_untied_transformer_keeps_its_output_table(tmp_path):
+    arrays, name = read_arrays("ttiny_ln.step10"), "transformer_model/softmax_projection_layer/embedding_table"
+    arrays = {key: value for key, value in arrays.items() if not key.endswith(("/Adam", "/Adam_1", "_power", "time"))}
+    table = np.random.default_rng(0).normal(
+        size=arrays["transformer_model/decoder_embedding_layer/embedding_table"].shape
+    )
+    options = {**read_options("ttiny_ln"), "tie_decoder_embeddings": False, "tie_encoder_decoder_embeddings": False}
+    checkpoint = write_checkpoint(tmp_path / "untied", {**arrays, name: table.astype(np.float32)}, options)
+    run("import-nematus", checkpoint, "--to", tmp_path / "model")
+    (kernel,) = (
+        each for each in load_system(tmp_path / "model").model.variables if each.path == "decoder/output_kernel"
+    )
+    np.testing.assert_allclose(kernel, table, rtol=1e-6)
+
+
+@pytest.mark.parametrize("change", [{"learning_schedule": "cosine"}, {"model_type": ["rnn"]}, {"dictionaries": 5}])
+def test_options_of_another_form_are_one_line(tiny, tmp_path, capsys, change):
+    checkpoint = tiny()
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    said = refused(capsys, checkpoint, "--to", tmp_path / "imported")
+    assert "Traceback" not in said
+    assert said.count("\n") == 1
