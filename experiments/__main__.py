@@ -42,6 +42,9 @@ def main() -> None:
     except UserError as error:
         print(f"experiments: {error}", file=sys.stderr)
         sys.exit(2)
+    except (OSError, ModuleNotFoundError) as error:
+        print(f"experiments: {error}; `make reproduce` installs what is needed", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted; the same command continues from here", file=sys.stderr)
         sys.exit(130)

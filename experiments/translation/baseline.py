@@ -22,13 +22,19 @@ _SECONDS = 2  # between two calls of `watch`
 
 
 def make_baseline(place: Place) -> None:
-    """Makes a patched copy of the baseline, and replaces an earlier one."""
+    """Makes a patched copy of the baseline, and replaces an earlier one.
+
+    Raises:
+        UserError: The patches do not apply.
+    """
     aside = place.baseline.with_name("baseline.part")
     shutil.rmtree(aside, ignore_errors=True)
     for name in _COPIED:
         shutil.copytree(ROOT / name, aside / name, ignore=shutil.ignore_patterns("__pycache__", *_MADE))
     apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(aside)]
-    subprocess.run(apply, check=True, stdout=subprocess.DEVNULL)
+    applied = subprocess.run(apply, capture_output=True, text=True)
+    if applied.returncode:
+        raise UserError(f"the patches do not apply to the baseline: {applied.stderr.strip()}")
     seam = aside / "nmt" / "normalization.py"
     seam.rename(seam.with_name("patched_normalization.py"))
     shutil.copyfile(_SEAM, seam)
