@@ -49,5 +49,5 @@ def test_a_skipped_update_adds_nothing_and_is_counted():
     [{"update": "3"}, {"epoch": 3}, {"validations": [3]}, {"validations": [{"update": 3}]}, {"validations": 3}],
 )
 def test_what_is_no_progress_is_refused(state):
-    with pytest.raises(UserError, match="progress is damaged"):
+    with pytest.raises(UserError, match="progress of the training is damaged"):
         Progress.from_json(state)
