@@ -165,6 +165,7 @@ def test_mixed_precision(case, policy):
 
 @every_case
 def test_fit_with_the_default_jit_compile(case):
+    keras.utils.set_random_seed(1)
     dense = keras.layers.Dense(case.shape[-1])
     model = keras.Sequential([keras.Input(case.shape), dense, case.layer()])
     model.compile(keras.optimizers.SGD(0.01), "mse")
