@@ -1,38 +1,10 @@
 """A new architecture is one module and one line: one that knows nothing of the others trains, searches and exports."""
 
-import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from nmt.model.registry import ARCHITECTURES
-
-
-class Bigrams:
-    """The probability of each target word given the word before; the source is ignored. A `TranslationModel`."""
-
-    first_word = 0
-
-    def __init__(self, config, source_words, target_words):
-        self.table = keras.Variable(np.zeros([target_words, target_words]), dtype="float32", name="table")
-        self.variables = self.trainable_variables = [self.table]
-
-    def costs(self, source, source_mask, target, target_mask):
-        before = tf.pad(target[:, :-1], [[0, 0], [1, 0]])
-        log_p = tf.gather(self._log_probabilities(before), target, batch_dims=2)
-        return -tf.reduce_sum(log_p * target_mask, -1)
-
-    def total_cost(self, *batch, label_smoothing, dropout_seed):
-        return tf.reduce_sum(self.costs(*batch))
-
-    def encode(self, source, source_mask, max_length):
-        return tf.zeros([tf.shape(source)[0], 1]), source_mask
-
-    def decode_step(self, words, state, memory):
-        return self._log_probabilities(words), state
-
-    def _log_probabilities(self, words):
-        return tf.nn.log_softmax(tf.gather(tf.convert_to_tensor(self.table), words))
+from tests.nmt.bigrams import Bigrams
 
 
 @pytest.fixture

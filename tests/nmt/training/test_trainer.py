@@ -11,11 +11,12 @@ import tensorflow as tf
 
 from nmt.config import make_config
 from nmt.errors import UserError
-from nmt.model.rnnsearch import Rates, RNNSearch
+from nmt.model.registry import build_model
 from nmt.text.datasets import TrainingData, ValidationData
 from nmt.text.lines import ParallelText
 from nmt.training.trainer import MOST_SKIPPED, Trainer
 from nmt.training.update import Update
+from tests.nmt.bigrams import Bigrams
 
 LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
 
@@ -24,11 +25,15 @@ def copy(lines):
     return [line.decode() for line in lines]
 
 
+def build_bigrams(*arguments):
+    return Bigrams(*arguments, dropout=0.1)
+
+
 @pytest.fixture
 def make_trainer(write_lines, vocabulary):
-    """Makes a trainer of a small model that copies; the translations of its validations can be scripted."""
+    """Makes a trainer of a model; the translations of its validations can be scripted."""
 
-    def make(directory, kind="none", translate=copy, rates=None, **options):
+    def make(directory, translate=copy, build=build_bigrams, **options):
         directory.mkdir(exist_ok=True)
         files = [str(write_lines("copied", LINES))] * 2
         given = dict(zip(("source_dataset", "target_dataset"), files, strict=True))
@@ -36,7 +41,7 @@ def make_trainer(write_lines, vocabulary):
         defaults = {"batch_size": 16, "learning_rate": 0.01, "valid_freq": 3, "finish_after": 6, "seed": 5}
         config = make_config({**given, "dictionaries": ("a.json", "b.json"), **defaults, **options})
         keras.utils.set_random_seed(config.seed)
-        model = RNNSearch(6, 6, embedding_size=8, state_size=8, normalization=kind, rates=rates or Rates())
+        model = build(config, 6, 6)
         text = ParallelText(*files)
         data = TrainingData(text, vocabulary, vocabulary, batch_size=config.batch_size, maxlen=9, seed=config.seed)
         valid = ValidationData(text, vocabulary, vocabulary, batch_size=32)
@@ -64,7 +69,8 @@ def weights(path):
 
 def test_learns_to_copy(make_trainer, tmp_path, kind):
     """The loss begins at a word's entropy, log 6 = 1.8 nats; 200 updates take two thirds of it away."""
-    train, _ = make_trainer(tmp_path / "model", kind, finish_after=200, valid_freq=200, learning_rate=0.03)
+    options = {"embedding_size": 8, "state_size": 8, "layer_normalization_type": kind, "learning_rate": 0.03}
+    train, _ = make_trainer(tmp_path / "model", build=build_model, finish_after=200, valid_freq=200, **options)
     (validation,) = train().validations
     assert validation.valid_loss < math.log(6) / 3
 
@@ -75,10 +81,9 @@ def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, inter
 
     The first falls between two validations. The one it calls for is kept, and changes nothing else.
     """
-    options = {"rates": Rates(0.1, 0.2, 0.1, 0.1), "label_smoothing": 0.1}
-    make_trainer(tmp_path / "whole", finish_after=9, **options)[0]()
-    make_trainer(tmp_path / "parts", finish_after=interrupted_at, **options)[0]()
-    make_trainer(tmp_path / "parts", finish_after=9, **options)[0]()
+    make_trainer(tmp_path / "whole", finish_after=9)[0]()
+    make_trainer(tmp_path / "parts", finish_after=interrupted_at)[0]()
+    make_trainer(tmp_path / "parts", finish_after=9)[0]()
     whole, parts = (weights(tmp_path / name / "last.npz") for name in ("whole", "parts"))
     assert whole.keys() == parts.keys()
     assert any("momentum" in name for name in whole)
@@ -102,9 +107,9 @@ def test_the_best_model_is_kept_also_by_a_training_that_goes_on(make_trainer, tm
     assert [v.update for v in progress.validations] == [3, 6, 9]
     assert (progress.best.update, progress.bad_validations) == (6, 1)
     best, last = (weights(tmp_path / "model" / name) for name in ("best.npz", "last.npz"))
-    name = model.weights[0].path
+    name = model.table.path
     np.testing.assert_array_equal(best[name], kept[name])
-    np.testing.assert_array_equal(last[name], model.weights[0])
+    np.testing.assert_array_equal(last[name], model.table)
     assert (best[name] != last[name]).any()
 
 
@@ -137,7 +142,7 @@ def test_the_training_stops_when_the_loss_stays_not_finite(make_trainer, tmp_pat
 
 def test_a_broken_model_is_not_saved(make_trainer, tmp_path):
     train, model = make_trainer(tmp_path / "model")
-    model.decoder.output_bias.assign(np.full(6, np.nan))
+    model.table.assign(np.full([6, 6], np.nan))
     with pytest.raises(
         UserError, match=r"the loss on the validation text is nan after update 3; .*nothing is saved yet"
     ):
