@@ -7,7 +7,6 @@ optimizer's state is not.
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from . import nematus_transformer
 from .config import Config, make_config, read_options
 from .errors import UserError
 from .storage.checkpoints import BEST, save_checkpoint
+from .storage.files import atomic_directory
 
 # Our option -> its names in Nematus. Dropout rates are handled separately.
 _OPTIONS = {
@@ -109,24 +109,19 @@ def import_checkpoint(
         UserError: `to` exists already, a file is missing or damaged, an option is not supported, or the
             variables do not fit the model.
     """
-    if to.exists():
-        raise UserError(f"{to} exists already; remove it, or import to another place")
     arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
     config = read_config(options_path, dictionaries)
     if config.model_type == "transformer":
         config = replace(config, tie_decoder_embeddings=nematus_transformer.tied(arrays))
     variables, made_with = build(config)
     _assign(variables, arrays, checkpoint, _NAMES[config.model_type])
-    to.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f"{to.name}.", suffix=".part", dir=to.parent) as aside:
-        directory = Path(aside) / "model"
+    with atomic_directory(to) as directory:
         directory.mkdir()
         for side, path in zip(("source", "target"), config.dictionaries, strict=True):
             shutil.copyfile(path, directory / f"{side}.json")
         shutil.copyfile(options_path, directory / "nematus.json")
         config.save(directory / "config.json")
         save_checkpoint(directory / BEST, variables, {}, made_with)
-        directory.rename(to)
 
 
 def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Config:

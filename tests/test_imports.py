@@ -38,7 +38,7 @@ NMT = {
     "decoding": {"errors", "model.contract", "storage.files", "text"},
     "decoding.search": set(),
     "serving": {"decoding", "errors", "storage.files"},
-    "nematus": {"config", "errors", "nematus_transformer", "storage.checkpoints"},
+    "nematus": {"config", "errors", "nematus_transformer", "storage"},
     "nematus_transformer": set(),
     "system": {
         "config",

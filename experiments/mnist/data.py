@@ -37,9 +37,14 @@ def read_mnist(data: str = "", training: int = TRAINING) -> Mnist:
         training: How many images to train on; the others of the training set validate.
 
     Raises:
-        UserError: A file is missing or is not an IDX file, or the download failed.
+        UserError: A file is missing or is not an IDX file or belongs to other data, or the download failed.
     """
     images, classes, test_images, test_classes = _from_folder(Path(data)) if data else _download()
+    if len(images) != len(classes) or len(test_images) != len(test_classes):
+        raise UserError(
+            f"{data} has {len(images)} and {len(test_images)} images, but {len(classes)} and {len(test_classes)} "
+            "classes; download its files again"
+        )
     train, test = _part(images, classes), _part(test_images, test_classes)
     return Mnist(Part(*(each[:training] for each in train)), Part(*(each[training:] for each in train)), test)
 

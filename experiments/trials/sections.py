@@ -43,7 +43,8 @@ def step_size_section(logs: Logs, metric: str, label: str) -> Section | None:
         metric: Key of a validation; the lowest value is the best.
         label: The metric in words.
     """
-    grid = {trial: min(each[metric] for each in log["validations"]) for trial, log in logs.items() if not trial.seed}
+    tried = {trial: log["validations"] for trial, log in logs.items() if trial.seed == GRID_SEED}
+    grid = {trial: min(each[metric] for each in validations) for trial, validations in tried.items()}
     if not grid:
         return None
     sizes = sorted({trial.step_size for trial in grid})

@@ -1,6 +1,7 @@
 """`python -m nmt vocab`."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UserError
@@ -37,12 +38,24 @@ def run(arguments: argparse.Namespace) -> None:
         for path in given:
             load_vocabulary(path)  # refuses anything else
     arguments.to.mkdir(parents=True, exist_ok=True)
-    for side, path in zip(("source", "target"), given, strict=True):
-        to = arguments.to / f"{side}{path.suffix if arguments.dictionaries else '.model'}"
-        if arguments.dictionaries:
-            with atomic_write(to, "wb") as file:
-                file.write(path.read_bytes())
-        else:
-            train_sentencepiece(given if arguments.joint else path, to, arguments.size)
-        texts = " and ".join(map(str, given)) if arguments.joint else path
-        say(f"{to}: {load_vocabulary(to).size} units of {texts}")
+    source, target = (arguments.to / f"{side}.model" for side in ("source", "target"))
+    if arguments.dictionaries:
+        for side, path in zip((source, target), given, strict=True):
+            _copy(path, side.with_suffix(path.suffix))
+    elif arguments.joint:
+        _train(given, source, arguments.size)
+        _copy(source, target)
+    else:
+        for side, path in zip((source, target), given, strict=True):
+            _train([path], side, arguments.size)
+
+
+def _train(texts: Sequence[Path], to: Path, size: int) -> None:
+    train_sentencepiece(texts, to, size)
+    say(f"{to}: {load_vocabulary(to).size} units of {' and '.join(map(str, texts))}")
+
+
+def _copy(path: Path, to: Path) -> None:
+    with atomic_write(to, "wb") as file:
+        file.write(path.read_bytes())
+    say(f"{to}: a copy of {path}, {load_vocabulary(to).size} units")

@@ -1,14 +1,12 @@
 """A translator as a SavedModel, which TensorFlow and tensorflow-text serve without this project."""
 
 import os
-import shutil
 from pathlib import Path
 
 import tensorflow as tf
 
 from ..decoding.translator import Translator
-from ..errors import UserError
-from ..storage.files import temporary_path
+from ..storage.files import atomic_directory
 
 
 def save_translator(translator: Translator, to: str | os.PathLike) -> None:
@@ -17,12 +15,5 @@ def save_translator(translator: Translator, to: str | os.PathLike) -> None:
     Raises:
         UserError: `to` exists already.
     """
-    to = Path(to)
-    if to.exists():
-        raise UserError(f"{to} exists already; remove it, or export to another place")
-    temporary = temporary_path(to)
-    try:
-        tf.saved_model.save(translator, str(temporary), signatures=translator.serve)
-        temporary.rename(to)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with atomic_directory(Path(to)) as directory:
+        tf.saved_model.save(translator, str(directory), signatures=translator.serve)

@@ -5,6 +5,7 @@ import fcntl
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -40,6 +41,24 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_directory(path: Path) -> Iterator[Path]:
+    """Yields an unused path, where the caller creates a directory. It becomes `path` when the block ends in order.
+
+    Raises:
+        UserError: `path` exists already.
+    """
+    if path.exists():
+        raise UserError(f"{path} exists already; remove it, or give another place")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_path(path)
+    try:
+        yield temporary
+        temporary.rename(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def temporary_path(path: Path) -> Path:

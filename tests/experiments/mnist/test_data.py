@@ -1,4 +1,5 @@
 import gzip
+import shutil
 
 import numpy as np
 import pytest
@@ -23,6 +24,13 @@ def test_parts_have_their_sizes_and_pixels_lie_between_0_and_1(mnist):
 def test_images_and_classes_belong_together(mnist):
     for part in mnist:
         np.testing.assert_array_equal(part.images.argmax(1), part.classes)
+
+
+def test_images_and_classes_of_other_data_are_refused(folder):
+    files = {path.name.partition(".")[0]: path for path in folder.iterdir()}
+    shutil.copy(files["t10k-labels-idx1-ubyte"], files["train-labels-idx1-ubyte"])
+    with pytest.raises(UserError, match="has 80 and 20 images, but 20 and 20 classes; download its files again"):
+        read_mnist(str(folder))
 
 
 def test_missing_files_are_named(folder):
