@@ -155,6 +155,7 @@ def test_the_notebook_runs():
     assert sum(bool(cell.get("outputs")) for cell in cells) >= 4
 
 
+@pytest.mark.slow
 def test_the_site_builds(tmp_path):
     """Strictly: MkDocs fails at a broken link or anchor."""
     pytest.importorskip("mkdocstrings", reason="needs the documentation tools: pip install -e '.[docs]'")

@@ -211,6 +211,7 @@ def test_tflite(case, batch):
 
 @portable_cases
 @pytest.mark.parametrize("batch", [None, 2])
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_onnx(case, batch):
     tf2onnx = pytest.importorskip("tf2onnx", reason="tf2onnx is not installed")
