@@ -1,10 +1,13 @@
 """Runs `python -m nmt COMMAND`. A user's error ends it with a message and exit status 2, without a traceback."""
 
 import contextlib
+import hashlib
+import importlib.metadata
 import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 from .errors import UserError
@@ -23,9 +26,28 @@ def _silent_stderr() -> Iterator[None]:
         os.close(nowhere)
 
 
+def _keep_compiled() -> None:
+    """Makes XLA keep what it compiles in the user's cache directory, unless NMT_XLA_CACHE is off or names another.
+
+    Programs for another processor or TensorFlow must not be loaded, so these have directories of their own.
+    """
+    place = os.environ.get("NMT_XLA_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-xla")
+    if place == "off" or "TF_XLA_FLAGS" in os.environ:
+        return
+    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
+        machine = "".join(
+            sorted({line for line in Path("/proc/cpuinfo").open() if line.startswith(("flags", "model"))})
+        )
+        versions = importlib.metadata.version("tensorflow") + machine
+        directory = Path(place).expanduser() / hashlib.sha256(versions.encode()).hexdigest()[:12]
+        directory.mkdir(parents=True, exist_ok=True)
+        os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={directory}"
+
+
 def _load_tensorflow() -> None:
     """Imports TensorFlow and discards what it prints about the machine, which no setting turns off."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # At level 2, TensorFlow warns of each program that comes from the cache.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with _silent_stderr():
         import tensorflow
 
@@ -38,6 +60,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if not os.isatty(2):  # a log file needs few lines of progress
         os.environ.setdefault("TQDM_MININTERVAL", "30")
+    _keep_compiled()
     _load_tensorflow()
 
     import tensorflow as tf

@@ -34,10 +34,25 @@ from .option import (
 )
 from .storage.files import atomic_write
 
+VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
-# How long to train. These options may change when a training is resumed.
-STOPPING = ("finish_after", "max_epochs", "patience")
+# These options may change when a training is resumed: the step size, how long to train, when to validate, save and log.
+CHANGEABLE = (
+    "learning_schedule",
+    "learning_rate",
+    "warmup_steps",
+    "plateau_steps",
+    "finish_after",
+    "max_epochs",
+    "patience",
+    "valid_freq",
+    "valid_metric",
+    "valid_tokenizer",
+    "save_freq",
+    "summary_freq",
+)
+_TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
 
 
 @dataclass(frozen=True)
@@ -119,8 +134,17 @@ class Config:
 
     finish_after: int = positive(10_000_000, "stop after this many updates")
     max_epochs: int = positive(5000, "stop after this many passes over the training text")
-    patience: int = positive(10, "stop after this many validations in a row without a better BLEU")
+    patience: int = positive(10, "stop after this many validations in a row without a better model")
     valid_freq: int = positive(10_000, "validate and save after every this many updates")
+    valid_metric: str = choice("bleu", "what makes a model better; the loss decides between equals", VALID_METRICS)
+    valid_tokenizer: str = choice("13a", "how sacreBLEU splits text into words; char suits any script", _TOKENIZERS)
+    save_freq: int | None = option(
+        None,
+        "save after every this many updates as well; by default every 10 minutes",
+        "above 0",
+        lambda value: value > 0,
+    )
+    summary_freq: int = positive(100, "log to TensorBoard after every this many updates")
     valid_batch_size: int = positive(80, "sentences in a batch of validation")
     beam_size: int = positive(5, "beam of the validation's translations")
     normalization_alpha: float = not_negative(1.0, "rank translations by cost over length to this power")
@@ -140,7 +164,7 @@ class Config:
 
     def of_training(self) -> dict[str, Any]:
         """Returns the options that a resumed training must share, by name; those without an effect are left out."""
-        others = (*STOPPING, *FILES)
+        others = (*CHANGEABLE, *FILES)
         fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
         return {field.name: getattr(self, field.name) for field in fields}
 

@@ -8,8 +8,23 @@ from pathlib import Path
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-m", "--model", type=Path, required=True, metavar="DIR", help="directory of a trained model (required)"
+        "-m",
+        "--model",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        action=_Once,
+        help="directory of a trained model (required)",
     )
+
+
+class _Once(argparse.Action):
+    """Stores a value, and refuses a second."""
+
+    def __call__(self, parser, namespace, value, option_string=None):
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "it was given twice; give one")
+        setattr(namespace, self.dest, value)
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from ..config import Config, add_options, make_config, read_options
-from ..storage.checkpoints import BEST
+from ..config import CHANGEABLE, Config, add_options, make_config, read_options
+from ..errors import UserError
+from ..storage.checkpoints import BEST, LAST
 from ..storage.files import exclusive
 from ..system import System, open_system, save_system
 from ..text.batches import LONGEST
@@ -16,6 +17,7 @@ from ..text.lines import ParallelText
 from ..training.interruption import Interrupted
 from ..training.trainer import Trainer
 from ..training.update import Update
+from ..training.validation import Validator, cannot_split
 from .options import say
 
 
@@ -44,20 +46,34 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _train(config: Config, directory: Path) -> None:
     system = open_system(config, directory)
+    _say_changes(config, directory)
     trainer = Trainer(system.model, Update(system.model, config), config, directory, system.made_with)
     data, valid = _read_texts(config, system)
-    save_system(system, directory)
     translate = system.translator(config.beam_size, config.normalization_alpha).best
+    validate = Validator(system.model, valid, translate, config)
+    save_system(system, directory)
     try:
-        progress = trainer.train(data, valid, translate)
+        progress = trainer.train(data, validate)
     except Interrupted:
         say(f"interrupted after update {trainer.progress.update}; the same command resumes the training")
         raise
+    best = progress.best
+    if divergence := validate.divergence(best.valid_loss):
+        raise UserError(divergence)
     kept = f"{directory / BEST} keeps it" if (directory / BEST).exists() else f"there is no {directory / BEST}"
     say(
-        f"stopped after update {progress.update}, {progress.skipped} of them skipped; the best validation was BLEU "
-        f"{progress.best.bleu:.2f} after update {progress.best.update}; {kept}"
+        f"stopped after update {progress.update}, {progress.skipped} of them skipped; the best validation was loss "
+        f"{best.valid_loss:.3f}, BLEU {best.bleu:.2f}, chrF {best.chrf:.2f} after update {best.update}; {kept}"
     )
+
+
+def _say_changes(config: Config, directory: Path) -> None:
+    """Prints the options that differ from those of the training found in a directory."""
+    if (directory / LAST).exists():
+        begun = make_config(read_options(directory / "config.json"))
+        for name in CHANGEABLE:
+            if getattr(config, name) != getattr(begun, name):
+                say(f"resuming with --{name} {getattr(config, name)}; it was {getattr(begun, name)}")
 
 
 def _read_texts(config: Config, system: System) -> tuple[TrainingData, ValidationData]:
@@ -73,6 +89,11 @@ def _read_texts(config: Config, system: System) -> tuple[TrainingData, Validatio
     )
     if shared := valid_text.shared_with(text):
         say(f"warning: {shared} of the {len(valid_text)} validation pairs are also training pairs")
+    if cannot_split(config.valid_tokenizer, valid.references):
+        say(
+            f"warning: --valid_tokenizer {config.valid_tokenizer} splits text at spaces, and the validation text has "
+            "hardly any, so BLEU stays near 0; give --valid_tokenizer char or --valid_metric chrf"
+        )
     if valid.too_long:
         say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
     return data, valid

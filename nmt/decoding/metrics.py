@@ -34,6 +34,31 @@ def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
     return Bleu(score, str(metric.get_signature()))
 
 
+class ValidationMetrics:
+    """BLEU and chrF of a validation, both from 0 to 100.
+
+    Args:
+        tokenizer: How BLEU splits text into words; a name of sacreBLEU's.
+
+    Raises:
+        UserError: The tokenizer needs a package that is not installed, or a file that cannot be downloaded.
+    """
+
+    def __init__(self, tokenizer: str):
+        try:
+            # Without smoothing, as smoothed BLEU is above 0 when no four words in a row are right.
+            self._bleu = sacrebleu.BLEU(tokenize=tokenizer, smooth_method="none")
+        except Exception as error:  # sacreBLEU raises RuntimeError, ImportError and those of the download
+            raise UserError(
+                f"--valid_tokenizer {tokenizer} cannot be used: {' '.join(str(error).split())}; char needs nothing else"
+            ) from None
+
+    def scores(self, translations: Sequence[str], references: Sequence[str]) -> tuple[float, float]:
+        """Returns BLEU and chrF against one reference each."""
+        references = [list(references)]
+        return tuple(each.corpus_score(list(translations), references).score for each in (self._bleu, sacrebleu.CHRF()))
+
+
 def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
     """Returns the percentage of translations that equal their reference."""
     pairs = list(zip(translations, references, strict=True))

@@ -103,6 +103,7 @@ class ValidationData:
         references: All target lines, as strings.
         batches: The pairs in batches of similar length, without those that are too long.
         too_long: Number of pairs left out of the batches because a side has more than `LONGEST` tokens.
+        target_words: Size of the target vocabulary.
 
     Raises:
         UserError: No pair is left.
@@ -111,6 +112,7 @@ class ValidationData:
     def __init__(
         self, text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, *, batch_size: int
     ):
+        self.target_words = target_vocabulary.size
         self.sources, targets = text.pairs(range(len(text)))
         self.references = [target.decode() for target in targets]
         too_long = _token_counts(text, source_vocabulary, target_vocabulary).max(0) > LONGEST

@@ -17,10 +17,11 @@ class Validation:
     bleu: float
     seconds: float  # spent training so far, validations included
     counts: bool = True  # towards patience; False for the extra validation at the end of a run
+    chrf: float = 0.0
 
-    def quality(self) -> tuple[float, float]:
-        """Returns a key that is greater for a better model."""
-        return self.bleu, -self.valid_loss
+    def quality(self, metric: str) -> tuple[float, float]:
+        """Returns a key that is greater for a better model: the metric as it is printed, then the loss."""
+        return 0.0 if metric == "loss" else round(getattr(self, metric), 2), -self.valid_loss
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,15 @@ class Progress:
     skipped_in_a_row: int = 0
     bad_validations: int = 0  # in a row
     validations: tuple[Validation, ...] = ()
+    metric: str = "bleu"  # what makes a validation better: bleu, chrf or loss
 
     @property
     def best(self) -> Validation | None:
-        """The validation with the highest BLEU, then the lowest loss, then the first."""
-        return max(self.validations, key=Validation.quality, default=None)
+        """The best validation by the metric, then by the loss; the first of equals."""
+        return max(self.validations, key=self._quality, default=None)
+
+    def _quality(self, validation: Validation) -> tuple[float, float]:
+        return validation.quality(self.metric)
 
     @property
     def validated(self) -> bool:
@@ -64,8 +69,8 @@ class Progress:
         validations = (*self.validations, validation)
         if not validation.counts:
             return replace(self, seconds=validation.seconds, validations=validations)
-        earlier = [each.quality() for each in self.validations if each.counts]
-        better = not earlier or validation.quality() > max(earlier)
+        earlier = [self._quality(each) for each in self.validations if each.counts]
+        better = not earlier or self._quality(validation) > max(earlier)
         bad = 0 if better else self.bad_validations + 1
         return replace(
             self, seconds=validation.seconds, loss=0.0, tokens=0.0, bad_validations=bad, validations=validations

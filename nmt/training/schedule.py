@@ -24,13 +24,26 @@ class WarmupPlateauDecay(keras.optimizers.schedules.LearningRateSchedule):
         return self.peak * keras.ops.minimum(keras.ops.minimum(number / self.warmup, 1.0), decay)
 
 
-def learning_rate(config: Config) -> float | WarmupPlateauDecay:
-    """Returns the learning rate of a configuration as a Keras optimizer takes it: a number or a schedule.
+class Constant(keras.optimizers.schedules.LearningRateSchedule):
+    """The same learning rate for all updates.
+
+    A number would be a variable of the optimizer, and a resumed training could not change it.
+    """
+
+    def __init__(self, rate: float):
+        self.rate = rate
+
+    def __call__(self, step):
+        return self.rate
+
+
+def learning_rate(config: Config) -> keras.optimizers.schedules.LearningRateSchedule:
+    """Returns the learning rate of a configuration over time.
 
     `transformer` is the schedule of Vaswani et al. (2017), arXiv:1706.03762, section 5.3.
     """
     if config.learning_schedule == "constant":
-        return config.learning_rate
+        return Constant(config.learning_rate)
     if config.learning_schedule == "transformer":
         return WarmupPlateauDecay((config.state_size * config.warmup_steps) ** -0.5, config.warmup_steps)
     return WarmupPlateauDecay(config.learning_rate, config.warmup_steps, config.plateau_steps)

@@ -9,29 +9,29 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import tensorflow as tf
 from tqdm import tqdm
 
 from ..config import Config
-from ..decoding.metrics import bleu
 from ..errors import UserError
 from ..model.contract import TranslationModel
 from ..storage.checkpoints import BEST, LAST, load_checkpoint, save_checkpoint
 from ..storage.files import atomic_write
 from ..text.batches import Batch
-from ..text.by_length import map_by_length
-from ..text.datasets import TrainingData, ValidationData
+from ..text.datasets import TrainingData
 from .interruption import Interrupted, noting_signals
+from .log import TrainingLog
 from .progress import Progress, Validation
 from .update import Update
+from .validation import Scores
 
 MOST_SKIPPED = 10  # updates in a row; then the training stops
+SAVE_SECONDS = 600  # between saves, unless the configuration counts updates
 
 
 class Trainer:
@@ -40,7 +40,7 @@ class Trainer:
     Args:
         model: The model.
         update: Updates the model from a batch.
-        config: How long to train, and when to validate.
+        config: How long to train, and when to validate, save and log.
         directory: Where checkpoints and logs go. A training found there is resumed.
         made_with: Values that a training found there must share, by name.
 
@@ -61,71 +61,89 @@ class Trainer:
     ):
         self._model, self._update, self._config = model, update, config
         self._directory, self._made_with = directory, made_with
-        self._costs = tf.function(model.costs, reduce_retracing=True)
         self.progress, self._saved = Progress(), 0  # the latter is the update of the newest checkpoint
         if (directory / LAST).exists():
             self.progress = Progress.from_json(load_checkpoint(directory / LAST, update.variables, made_with))
             self._saved = self.progress.update
-        self._start = time.monotonic()
+        self.progress = replace(self.progress, metric=config.valid_metric)
+        self._start = self._last_save = time.monotonic()
         self._words = self._seconds_of_updates = 0.0  # target words of this run, and the time of their updates
 
-    def train(
-        self, data: TrainingData, valid: ValidationData, translate: Callable[[Sequence[bytes]], list[str]]
-    ) -> Progress:
+    def train(self, data: TrainingData, validate: Callable[[Callable[[], None]], Scores]) -> Progress:
         """Trains until the configuration says stop, and returns the progress.
 
         Args:
             data: The training batches.
-            valid: The validation corpus.
-            translate: Maps a batch of lines to their translations.
+            validate: Returns the scores of the model; it calls its argument between batches.
 
         Raises:
             UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, or a
                 checkpoint cannot be written.
             Interrupted: The process was asked to end; the last update is saved.
         """
-        self._start = time.monotonic() - self.progress.seconds
+        self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
         batches = iter(data.batches(self.progress.update))
         if self.progress.validated:
             self._keep(self.progress)  # a killed process may have saved only `LAST`
-        with self._summaries() as writer, noting_signals() as poll, self._progress_bar(last) as bar:
+        with self._new_log() as log, noting_signals() as poll, self._progress_bar(last) as bar:
             try:
                 while self.progress.bad_validations < self._config.patience:
                     poll()
                     if self._validation_is_due(last):
-                        epoch = self.progress.update / data.batches_per_epoch
-                        validation = self._validate(valid, translate, epoch, poll)
+                        validation = self._validate(validate, self.progress.update / data.batches_per_epoch, poll)
+                        log.flush()
                         self._keep(self.progress.after_validation(validation))
-                        _log(validation, writer)
+                        log.validation(validation)
                     elif self.progress.update < last:
-                        self._train_on(next(batches), bar)
+                        self._train_on(next(batches), bar, log)
+                        if self._save_is_due():
+                            log.flush()
+                            self._save_last()
                     else:
                         break
             except Interrupted:
-                if not self.progress.skipped_in_a_row:  # else the last checkpoint is the better one to resume from
-                    self._save(LAST, replace(self.progress, seconds=self._seconds()))
+                log.flush()
+                self._save_last()
                 raise
             finally:
                 del batches  # ends the threads that read text; they must not outlive the interpreter
         return self.progress
 
+    def _new_log(self):
+        log = TrainingLog(self._directory / "logs", self.progress.update, self.progress.validations)
+        return contextlib.closing(log)
+
     def _progress_bar(self, last: int) -> tqdm:
-        return tqdm(initial=self.progress.update, total=last, unit=" updates")
+        # Without smoothing, the time of a compilation can be left out of the estimate.
+        return tqdm(initial=self.progress.update, total=last, unit=" updates", smoothing=0)
 
     def _validation_is_due(self, last: int) -> bool:
         update = self.progress.update
         return update > 0 and not self.progress.validated and (update % self._config.valid_freq == 0 or update >= last)
 
-    def _train_on(self, batch: Batch, bar: tqdm) -> None:
-        begun, number = time.monotonic(), self.progress.update + 1
-        cost, words, norm = self._update(batch, number)
+    def _save_is_due(self) -> bool:
+        if self._config.save_freq:
+            return self.progress.update % self._config.save_freq == 0
+        return time.monotonic() - self._last_save > SAVE_SECONDS
+
+    def _train_on(self, batch: Batch, bar: tqdm, log: TrainingLog) -> None:
+        number = self.progress.update + 1
+        cost, words, norm = self._timed_update(batch, number, bar)
         finite = math.isfinite(cost) and math.isfinite(norm)
         self.progress = self.progress.after_update(cost, words) if finite else self.progress.after_skipping()
-        self._words, self._seconds_of_updates = self._words + words, self._seconds_of_updates + time.monotonic() - begun
         bar.update()
+        speed = self._words / self._seconds_of_updates if self._seconds_of_updates else math.nan
+        if number % self._config.summary_freq == 0:
+            log.update(
+                number,
+                loss=cost / words,
+                gradient_norm=norm,
+                learning_rate=self._update.learning_rate,
+                words_per_second=speed,
+            )
         if finite:
-            loss, speed = self.progress.loss / self.progress.tokens, self._words / self._seconds_of_updates
+            loss = self.progress.loss / self.progress.tokens
             bar.set_postfix_str(f"loss {loss:.3f}, {speed:.0f} words/s", refresh=False)
             return
         seen = f"the loss is {cost}, the norm of its gradient {norm}"
@@ -133,33 +151,42 @@ class Trainer:
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
             raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in the last, of update {number}, {seen}")
 
-    def _validate(self, valid: ValidationData, translate, epoch: float, poll: Callable[[], None]) -> Validation:
-        def polled(lines: Sequence[bytes]) -> list[str]:
-            poll()
-            return translate(lines)
+    def _timed_update(self, batch: Batch, number: int, bar: tqdm) -> tuple[float, float, float]:
+        """Makes an update. The first for each width of a batch compiles; its time does not count."""
+        width = batch.source.shape[1]
+        compiles = not self._update.is_compiled(batch)
+        if compiles:
+            bar.set_postfix_str(f"compiling for batches of {width} tokens", refresh=True)
+        begun = time.monotonic()
+        cost, words, norm = self._update(batch, number)
+        if compiles:
+            bar.unpause()
+        else:
+            self._words += words
+            self._seconds_of_updates += time.monotonic() - begun
+        return cost, words, norm
 
-        progress = self.progress
-        valid_loss = self._valid_loss(valid, poll)
-        if not math.isfinite(valid_loss):
-            raise self._broken(f"the loss on the validation text is {valid_loss} after update {progress.update}")
-        translations = list(map_by_length(polled, [valid.sources], self._config.valid_batch_size))
-        return Validation(
+    def _validate(self, validate, epoch: float, poll: Callable[[], None]) -> Validation:
+        progress, scores = self.progress, validate(poll)
+        if not math.isfinite(scores.loss):
+            raise self._broken(f"the loss on the validation text is {scores.loss} after update {progress.update}")
+        validation = Validation(
             update=progress.update,
             epoch=round(epoch, 3),
             train_loss=progress.loss / progress.tokens if progress.tokens else math.nan,
-            valid_loss=valid_loss,
-            bleu=bleu(translations, valid.references).score,
+            valid_loss=scores.loss,
+            bleu=scores.bleu,
+            chrf=scores.chrf,
             seconds=self._seconds(),
             counts=progress.update % self._config.valid_freq == 0,
         )
-
-    def _valid_loss(self, valid: ValidationData, poll: Callable[[], None]) -> float:
-        cost = words = 0.0
-        for batch in valid.batches:
-            poll()
-            cost += float(tf.reduce_sum(self._costs(*batch)))
-            words += float(tf.reduce_sum(batch.target_mask))
-        return cost / words
+        _say(
+            f"update {validation.update}  train loss {validation.train_loss:.3f}  valid loss {scores.loss:.3f}  "
+            f"BLEU {scores.bleu:.2f}  chrF {scores.chrf:.2f}  {validation.seconds:.0f} s"
+        )
+        if scores.warning:
+            _say(f"warning: {scores.warning}")
+        return validation
 
     def _broken(self, seen: str) -> UserError:
         kept = f"{self._directory} keeps the model of update {self._saved}" if self._saved else "nothing is saved yet"
@@ -177,36 +204,15 @@ class Trainer:
         with atomic_write(self._directory / "progress.json") as file:
             file.write(json.dumps(asdict(progress), indent=2) + "\n")
 
+    def _save_last(self) -> None:
+        """Saves the last update, unless it was skipped: then the last checkpoint is the better one to resume from."""
+        if not self.progress.skipped_in_a_row:
+            self._save(LAST, replace(self.progress, seconds=self._seconds()))
+
     def _save(self, name: str, progress: Progress) -> None:
         variables = self._model.variables if name == BEST else self._update.variables
         save_checkpoint(self._directory / name, variables, asdict(progress), self._made_with)
-        self._saved = progress.update
-
-    @contextlib.contextmanager
-    def _summaries(self) -> Iterator[tf.summary.SummaryWriter]:
-        """Rewrites the logs for TensorBoard, so that they hold each validation once."""
-        for old in (self._directory / "logs").glob("events.out.tfevents.*"):
-            old.unlink()
-        writer = tf.summary.create_file_writer(str(self._directory / "logs"))
-        for validation in self.progress.validations:
-            _summarize(validation, writer)
-        with contextlib.closing(writer):
-            yield writer
-
-
-def _log(validation: Validation, writer: tf.summary.SummaryWriter) -> None:
-    _summarize(validation, writer)
-    _say(
-        f"update {validation.update}  train loss {validation.train_loss:.3f}  "
-        f"valid loss {validation.valid_loss:.3f}  BLEU {validation.bleu:.2f}  {validation.seconds:.0f} s"
-    )
-
-
-def _summarize(validation: Validation, writer: tf.summary.SummaryWriter) -> None:
-    with writer.as_default(step=validation.update):
-        for name in ("train_loss", "valid_loss", "bleu"):
-            tf.summary.scalar(name, getattr(validation, name))
-    writer.flush()
+        self._saved, self._last_save = progress.update, time.monotonic()
 
 
 def _say(text: str) -> None:

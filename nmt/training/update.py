@@ -55,8 +55,9 @@ class Update:
     def __init__(self, model: TranslationModel, config: Config):
         _reserve_memory()
         self._model, self._config = model, config
+        self._rate, self._shapes = learning_rate(config), set()
         self._optimizer = keras.optimizers.Adam(
-            learning_rate(config),
+            self._rate,
             beta_1=config.adam_beta1,
             beta_2=config.adam_beta2,
             epsilon=config.adam_epsilon,
@@ -73,12 +74,22 @@ class Update:
         """Everything that updates change: the variables of the model and of the optimizer."""
         return [*self._model.variables, *self._optimizer.variables]
 
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the last update that was not skipped."""
+        return float(self._rate(max(int(self._optimizer.iterations.numpy()) - 1, 0)))
+
+    def is_compiled(self, batch: Batch) -> bool:
+        """Returns whether a batch of this shape was seen before. The first of each shape takes long."""
+        return tuple(batch.source.shape) in self._shapes
+
     def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:
         """Makes update `number`. If the loss or its gradient is not finite, nothing changes.
 
         Returns:
             The summed cost of the batch in nats, its number of target words and ends, and the norm of the gradient.
         """
+        self._shapes.add(tuple(batch.source.shape))
         seed = tf.constant([self._config.seed, number])
         batch = Batch(*map(tf.convert_to_tensor, batch))
         gradients = self._compiled(Batch(*map(tf.TensorSpec.from_tensor, batch)), tf.TensorSpec.from_tensor(seed))

@@ -12,9 +12,11 @@ import sys
 import pytest
 
 from nmt.__main__ import main
+from nmt.model.registry import ARCHITECTURES
 from nmt.model.rnnsearch import Rates, RNNSearch
 from nmt.normalization import KINDS
 from nmt.text.vocabulary import load_vocabulary
+from tests.nmt.bigrams import Bigrams
 
 WORDS = ["a", "b", "c", "d"]
 
@@ -109,7 +111,7 @@ def write_training(directory):
         *("--dictionaries", "words.json", "words.json"),
         *("--embedding_size", 8, "--state_size", 8, "--rnn_dropout_hidden", 0.2, "--learning_rate", 0.03),
         *("--batch_size", 16, "--maxlen", 7, "--beam_size", 2, "--translation_maxlen", 5),
-        *("--valid_freq", 5, "--finish_after", 30, "--seed", 1),
+        *("--valid_freq", 5, "--summary_freq", 3, "--finish_after", 30, "--seed", 1),
     ]
 
 
@@ -132,6 +134,12 @@ def trained(trained_once, training, tmp_path):
     """Copies a trained model to `model`; returns the words of the command that trained it."""
     shutil.copytree(trained_once, tmp_path / "model")
     return [*training, "-m", "model"]
+
+
+@pytest.fixture
+def bigrams(monkeypatch):
+    """Adds the architecture `bigrams`, which trains in a moment."""
+    monkeypatch.setitem(ARCHITECTURES, "bigrams", Bigrams)
 
 
 @pytest.fixture

@@ -113,10 +113,17 @@ def test_what_is_wrong_is_named(options, said):
 
 def test_a_resumed_training_must_share_only_options_with_an_effect():
     rnn, transformer = make_config(FILES).of_training(), make_config({**FILES, **TRANSFORMER}).of_training()
-    assert {"state_size", "learning_rate", "layer_normalization_type"} <= rnn.keys() & transformer.keys()
+    assert {"state_size", "batch_size", "layer_normalization_type"} <= rnn.keys() & transformer.keys()
     assert not [name for name in rnn if name.startswith("transformer_")]
     assert not [name for name in transformer if name.startswith("rnn_")]
-    assert not {"warmup_steps", "finish_after", "source_dataset"} & rnn.keys()
+    assert not {"finish_after", "source_dataset"} & rnn.keys()
+
+
+def test_the_step_size_may_change_when_a_training_is_resumed():
+    assert (
+        not {"learning_schedule", "learning_rate", "warmup_steps", "plateau_steps"}
+        & make_config({**FILES, "learning_schedule": "warmup-plateau-decay"}).of_training().keys()
+    )
 
 
 def test_all_that_is_wrong_is_named_at_once():

@@ -14,10 +14,10 @@ LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
 
 
 @pytest.fixture
-def train(run, write_lines):
-    """Trains a small model, in `model`, for two updates; more options may be given."""
+def train(run, write_lines, bigrams):
+    """Trains a model, in `model`, for two updates; more options may be given."""
 
-    def train(*words):
+    def train(*words, model_type="bigrams"):
         for name in ("train.en", "train.de", "dev.en", "dev.de"):
             write_lines(name, LINES)
         run("vocab", "--source_dataset", "train.en", "--target_dataset", "train.de", "--to", "vocab", "--size", 10)
@@ -27,13 +27,13 @@ def train(run, write_lines):
             *("--dictionaries", "vocab/source.model", "vocab/target.model"),
         ]
         sizes = ["--embedding_size", 4, "--state_size", 4, "--valid_freq", 2, "--translation_maxlen", 8]
-        return run("train", "-m", "model", *files, *sizes, "--finish_after", 2, *words)
+        return run("train", "-m", "model", "--model_type", model_type, *files, *sizes, "--finish_after", 2, *words)
 
     return train
 
 
 def test_from_text_to_translations(run, train, tmp_path, write_lines):
-    status, _, said = train()
+    status, _, said = train(model_type="rnn")
     assert status == 0, said
     assert "6 of 6 sentence pairs are used" in said
     assert "warning: 6 of the 6 validation pairs are also training pairs" in said
@@ -77,8 +77,8 @@ def test_a_transformer_trains_goes_on_and_translates(run, training, tmp_path):
     assert run(*words, "--finish_after", 2)[0] == 0
     status, _, said = run(*words, "--finish_after", 4)
     assert (status, "stopped after update 4" in said) == (0, True)
-    status, _, said = run(*words[:-1], 5)
-    assert (status, "other values of warmup_steps" in said) == (2, True)
+    status, _, said = run(*words, "--transformer_ffn_hidden_size", 16)
+    assert (status, "other values of transformer_ffn_hidden_size" in said) == (2, True)
     status, out, _ = run("translate", "-m", "model", "-i", "dev.en")
     assert (status, out.count("\n")) == (0, 64)
 
@@ -104,14 +104,46 @@ def test_dictionaries_are_taken_as_they_are(run, dictionary, tmp_path):
         assert (tmp_path / "vocab" / f"{side}.json").read_bytes() == dictionary.read_bytes()
 
 
-def test_a_training_goes_on_with_the_same_options_only(train):
+def test_a_training_goes_on_with_the_same_data_and_model_only(train):
     assert train()[0] == 0
     status, _, said = train("--finish_after", 4)
     assert status == 0
     assert "stopped after update 4" in said
-    status, _, said = train("--learning_rate", 0.5, "--maxlen", 7)
+    status, _, said = train("--batch_size", 9, "--maxlen", 7)
     assert status == 2
-    assert "with other values of maxlen, learning_rate" in said
+    assert "with other values of maxlen, batch_size" in said
+
+
+def test_a_training_may_go_on_with_another_step_size(train, tmp_path):
+    """Adam's steps are as large as its learning rate."""
+
+    def table():
+        with np.load(tmp_path / "model" / "last.npz") as saved:
+            return saved["table"]
+
+    assert train()[0] == 0
+    before = table()
+    status, _, said = train("--finish_after", 3, "--learning_rate", 0.5, "--valid_freq", 3)
+    assert status == 0
+    assert "resuming with --learning_rate 0.5; it was 0.0001" in said
+    assert "resuming with --valid_freq 3; it was 2" in said
+    assert 0.4 < np.abs(table() - before).max() < 0.6
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert (config["learning_rate"], config["valid_freq"]) == (0.5, 3)
+
+
+def test_a_training_that_diverges_says_so(train):
+    status, _, said = train("--learning_rate", 1e6)
+    assert status == 2
+    assert "nmt: the training diverges: the validation loss is " in said
+    assert "and guessing alone would give 2.3" in said  # log 10
+
+
+def test_text_without_spaces_needs_another_tokenizer(train, write_lines):
+    write_lines("japanese", ["これはペンです", "猫が好きです"])
+    texts = ("--valid_source_dataset", "japanese", "--valid_target_dataset", "japanese")
+    assert "give --valid_tokenizer char or --valid_metric chrf" in train(*texts)[2]
+    assert "--valid_tokenizer char" not in train(*texts, "--valid_tokenizer", "char", "-m", "other")[2]
 
 
 def test_a_training_goes_on_with_the_same_files_wherever_they_are(train, write_lines):
@@ -213,6 +245,7 @@ def test_a_kind_of_the_patches_names_the_command(run, train):
         ("train -m model --config none.json", "nmt: none.json cannot be read"),
         ("train -m model --batch_size many", "python -m nmt train: argument --batch_size: invalid int value: 'many'"),
         ("translate -m model -k 0", "argument -k/--beam_size: '0' is not a whole number above 0"),
+        ("translate -m one -m two", "argument -m/--model: it was given twice; give one"),
         ("translate -m nowhere --beem 3", "unrecognized arguments: --beem 3; see python -m nmt translate --help"),
         ("corpus other --to there", "argument name: invalid choice: 'other'"),
         ("", "the following arguments are required: COMMAND"),

@@ -1,17 +1,6 @@
 """A new architecture is one module and one line: one that knows nothing of the others trains, searches and exports."""
 
-import pytest
 import tensorflow as tf
-
-from nmt.model.registry import ARCHITECTURES
-from tests.nmt.bigrams import Bigrams
-
-
-@pytest.fixture
-def bigrams():
-    ARCHITECTURES["bigrams"] = Bigrams
-    yield
-    del ARCHITECTURES["bigrams"]
 
 
 def test_it_trains_scores_translates_and_exports(bigrams, run, write_lines, dictionary, tmp_path):

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorboard.compat.proto.event_pb2 import Event
 
 from nmt.config import make_config
 from nmt.errors import UserError
@@ -16,6 +17,7 @@ from nmt.text.datasets import TrainingData, ValidationData
 from nmt.text.lines import ParallelText
 from nmt.training.trainer import MOST_SKIPPED, Trainer
 from nmt.training.update import Update
+from nmt.training.validation import Validator
 from tests.nmt.bigrams import Bigrams
 
 LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
@@ -46,7 +48,8 @@ def make_trainer(write_lines, vocabulary):
         data = TrainingData(text, vocabulary, vocabulary, batch_size=config.batch_size, maxlen=9, seed=config.seed)
         valid = ValidationData(text, vocabulary, vocabulary, batch_size=32)
         trainer = Trainer(model, Update(model, config), config, directory)
-        return lambda: trainer.train(data, valid, translate), model
+        validate = Validator(model, valid, translate, config)
+        return lambda: trainer.train(data, validate), model
 
     return make
 
@@ -111,6 +114,39 @@ def test_the_best_model_is_kept_also_by_a_training_that_goes_on(make_trainer, tm
     np.testing.assert_array_equal(best[name], kept[name])
     np.testing.assert_array_equal(last[name], model.table)
     assert (best[name] != last[name]).any()
+
+
+def broken(lines):
+    raise RuntimeError
+
+
+def test_a_training_is_saved_between_validations(make_trainer, tmp_path):
+    train, _ = make_trainer(tmp_path / "model", broken, valid_freq=100, save_freq=2, finish_after=5)
+    with pytest.raises(RuntimeError):
+        train()
+    assert weights(tmp_path / "model" / "last.npz")["adam/iteration"] == 4
+
+
+def test_the_metric_decides_which_model_is_best(make_trainer, tmp_path):
+    """The second validation translates less, but the loss falls."""
+    for metric, best in (("bleu", 3), ("chrf", 3), ("loss", 6)):
+        train, _ = make_trainer(tmp_path / metric, scripted([0.9, 0.2]), valid_metric=metric)
+        assert train().best.update == best
+
+
+def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_path):
+    """Also those of a training that is resumed."""
+    make_trainer(tmp_path / "model", summary_freq=2, finish_after=4)[0]()
+    make_trainer(tmp_path / "model", summary_freq=2, finish_after=6)[0]()
+    (path,) = (tmp_path / "model" / "logs").iterdir()
+    events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
+    logged = sorted((value.tag, event.step) for event in events for value in event.summary.value)
+    of_updates = ("gradient_norm", "learning_rate", "loss", "words_per_second")
+    of_validations = ("bleu", "chrf", "train_loss", "valid_loss")
+    assert logged == sorted(
+        [(f"update/{name}", step) for name in of_updates for step in (2, 4, 6)]
+        + [(name, step) for name in of_validations for step in (3, 4, 6)]
+    )
 
 
 def test_of_equal_bleu_the_lower_loss_is_better(make_trainer, tmp_path):

@@ -1,0 +1,68 @@
+"""The figures of a training for TensorBoard."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import tensorflow as tf
+from tensorboard.compat.proto.event_pb2 import Event
+
+from .progress import Validation
+
+OF_UPDATES = "update/"  # begins the names of the figures of single updates; the others are of validations
+
+
+class TrainingLog:
+    """Writes figures to a directory. Those of a resumed training up to its last save are kept, later ones are dropped.
+
+    Args:
+        directory: The directory of the event files.
+        update: The last update that is saved.
+        validations: The validations so far.
+    """
+
+    def __init__(self, directory: Path, update: int, validations: tuple[Validation, ...]):
+        old = sorted(directory.glob("events.out.tfevents.*"))
+        kept = [figure for path in old for figure in _figures_of_updates(path) if figure[0] <= update]
+        for path in old:
+            path.unlink()
+        self._writer = tf.summary.create_file_writer(str(directory))
+        for step, name, value in kept:
+            self._write(step, name, value)
+        for validation in validations:
+            self.validation(validation)
+
+    def update(self, number: int, **figures: float) -> None:
+        """Writes figures of an update."""
+        for name, value in figures.items():
+            self._write(number, OF_UPDATES + name, value)
+
+    def validation(self, validation: Validation) -> None:
+        """Writes the figures of a validation."""
+        for name in ("train_loss", "valid_loss", "bleu", "chrf"):
+            self._write(validation.update, name, getattr(validation, name))
+        self.flush()
+
+    def flush(self) -> None:
+        """Hands everything to the OS."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Ends the log."""
+        self._writer.close()
+
+    def _write(self, step: int, name: str, value: float) -> None:
+        with self._writer.as_default(step=step):
+            tf.summary.scalar(name, value)
+
+
+def _figures_of_updates(path: str | os.PathLike) -> Iterator[tuple[int, str, float]]:
+    """Yields step, name and value of the figures of updates in an event file, up to where it is damaged."""
+    try:
+        for record in tf.data.TFRecordDataset(os.fspath(path)):
+            event = Event.FromString(record.numpy())
+            for value in event.summary.value:
+                if value.tag.startswith(OF_UPDATES):
+                    yield event.step, value.tag, float(tf.make_ndarray(value.tensor))
+    except tf.errors.DataLossError:  # a killed process wrote half a record
+        return

@@ -1,0 +1,95 @@
+"""Validation: the loss, BLEU and chrF of a model on the validation set."""
+
+import math
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from ..config import Config
+from ..decoding.metrics import ValidationMetrics
+from ..model.contract import TranslationModel
+from ..text.by_length import map_by_length
+from ..text.datasets import ValidationData
+
+# Scripts that put no spaces between words, as Unicode's names of characters begin.
+_WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+_SPLIT_AT_SPACES = ("13a", "intl", "none")
+
+
+class Scores(NamedTuple):
+    """What a validation measures."""
+
+    loss: float  # nats per target token, ends included
+    bleu: float  # 0 to 100
+    chrf: float  # 0 to 100
+    warning: str = ""
+
+
+class Validator:
+    """Measures a model on the validation set.
+
+    Args:
+        model: The model.
+        data: The validation set.
+        translate: Maps a batch of lines to their translations.
+        config: How to validate.
+
+    Raises:
+        UserError: The tokenizer of the configuration cannot be used.
+    """
+
+    def __init__(
+        self,
+        model: TranslationModel,
+        data: ValidationData,
+        translate: Callable[[Sequence[bytes]], list[str]],
+        config: Config,
+    ):
+        self._data, self._translate, self._batch_size = data, translate, config.valid_batch_size
+        self._costs = tf.function(model.costs, reduce_retracing=True)
+        self._metrics = ValidationMetrics(config.valid_tokenizer)
+        self._guessing = math.log(data.target_words)
+
+    def __call__(self, poll: Callable[[], None]) -> Scores:
+        """Returns the scores of the model as it is. Without a finite loss nothing is translated.
+
+        Args:
+            poll: Is called between batches, and may raise.
+        """
+
+        def translate(lines: Sequence[bytes]) -> list[str]:
+            poll()
+            return self._translate(lines)
+
+        loss, bleu, chrf = self._loss(poll), 0.0, 0.0
+        if math.isfinite(loss):
+            translations = list(map_by_length(translate, [self._data.sources], self._batch_size))
+            bleu, chrf = self._metrics.scores(translations, self._data.references)
+        return Scores(loss, bleu, chrf, self.divergence(loss))
+
+    def divergence(self, loss: float) -> str:
+        """Returns what is wrong if the loss is far above that of guessing, else an empty string."""
+        if loss <= 2 * self._guessing:
+            return ""
+        return (
+            f"the training diverges: the validation loss is {loss:.4g}, and guessing alone would give "
+            f"{self._guessing:.1f}; train again with a lower --learning_rate or more --warmup_steps"
+        )
+
+    def _loss(self, poll: Callable[[], None]) -> float:
+        cost = words = 0.0
+        for batch in self._data.batches:
+            poll()
+            cost += float(tf.reduce_sum(self._costs(*batch)))
+            words += float(tf.reduce_sum(batch.target_mask))
+        return cost / words
+
+
+def cannot_split(tokenizer: str, references: Sequence[str]) -> bool:
+    """Returns whether BLEU with this tokenizer takes whole sentences for words, as in Japanese or Thai."""
+    letters = [letter for line in references[:1000] for letter in line if letter.isalpha()]
+    without = sum(unicodedata.name(letter, "").startswith(_WITHOUT_SPACES) for letter in letters)
+    spaces = sum(line.count(" ") for line in references[:1000])
+    return tokenizer in _SPLIT_AT_SPACES and without > 0.3 * len(letters) and spaces < 0.2 * len(letters)
