@@ -35,11 +35,10 @@ def _keep_compiled() -> None:
     if place == "off" or "TF_XLA_FLAGS" in os.environ:
         return
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
-        machine = "".join(
-            sorted({line for line in Path("/proc/cpuinfo").open() if line.startswith(("flags", "model"))})
-        )
-        versions = importlib.metadata.version("tensorflow") + machine
-        directory = Path(place).expanduser() / hashlib.sha256(versions.encode()).hexdigest()[:12]
+        processors = Path("/proc/cpuinfo").read_text().splitlines()
+        of_machine = sorted({line for line in processors if line.startswith(("flags", "Features", "model"))})
+        key = hashlib.sha256("\n".join([importlib.metadata.version("tensorflow"), *of_machine]).encode())
+        directory = Path(place).expanduser() / key.hexdigest()[:12]
         directory.mkdir(parents=True, exist_ok=True)
         os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={directory}"
 
