@@ -6,9 +6,9 @@ line of the docstring of `run` is the help of the command.
 
 import argparse
 
-from . import corpus, evaluate, export, import_nematus, score, train, translate, vocab
+from . import corpus, curves, evaluate, export, import_nematus, score, train, translate, vocab
 
-_COMMANDS = (corpus, vocab, train, translate, evaluate, score, export, import_nematus)
+_COMMANDS = (corpus, vocab, train, curves, translate, evaluate, score, export, import_nematus)
 
 
 class _Parser(argparse.ArgumentParser):
