@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import sacrebleu
+from sacrebleu.metrics.base import Metric
+from sacrebleu.significance import PairedTest
 
 from ..errors import UserError
 from ..text.lines import TextFile, require_utf8
@@ -34,6 +36,49 @@ def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
     return Bleu(score, str(metric.get_signature()))
 
 
+def evaluate(translations: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, tuple[float, str]]:
+    """Returns sacreBLEU's BLEU, chrF and TER of detokenized text, each with its signature.
+
+    Args:
+        translations: The translations.
+        references: One or more lists of references; each has one line for each translation.
+
+    Raises:
+        UserError: The numbers of lines differ, or are 0.
+    """
+    _require_equal_lengths(translations, *references)
+    found = {}
+    for name, metric in _metrics().items():
+        score = metric.corpus_score(list(translations), references).score
+        found[name] = score, str(metric.get_signature())
+    return found
+
+
+def p_values(first: Sequence[str], second: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Returns the p-value of the difference of two systems by metric: sacreBLEU's paired bootstrap, 1,000 resamples.
+
+    Raises:
+        UserError: The numbers of lines differ, or are 0.
+
+    Reference: Koehn (2004), "Statistical significance tests for machine translation evaluation".
+    """
+    _require_equal_lengths(first, second, *references)
+    systems = [("first", list(first)), ("second", list(second))]
+    _, scores = PairedTest(systems, _metrics(), references, test_type="bs", n_samples=1000)()
+    _, *columns = scores.values()  # the first holds the names of the systems
+    return {name: column[1].p_value for name, column in zip(_metrics(), columns, strict=True)}
+
+
+def _metrics() -> dict[str, Metric]:
+    return {"BLEU": sacrebleu.BLEU(), "chrF": sacrebleu.CHRF(), "TER": sacrebleu.TER()}
+
+
+def _require_equal_lengths(*texts: Sequence[str]) -> None:
+    lengths = [len(text) for text in texts]
+    if len(set(lengths)) != 1 or not lengths[0]:
+        raise UserError(f"the texts have {', '.join(map(str, lengths))} lines; give texts of the same number of lines")
+
+
 class ValidationMetrics:
     """BLEU and chrF of a validation, both from 0 to 100.
 
@@ -59,10 +104,10 @@ class ValidationMetrics:
         return tuple(each.corpus_score(list(translations), references).score for each in (self._bleu, sacrebleu.CHRF()))
 
 
-def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
-    """Returns the percentage of translations that equal their reference."""
-    pairs = list(zip(translations, references, strict=True))
-    return 100.0 * sum(translation == reference for translation, reference in pairs) / len(pairs)
+def exact_match(translations: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Returns the percentage of translations that equal one of their references."""
+    found = [line in same for line, *same in zip(translations, *references, strict=True)]
+    return 100.0 * sum(found) / len(found)
 
 
 def read_lines(path: str | os.PathLike) -> list[str]:

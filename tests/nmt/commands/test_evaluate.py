@@ -13,10 +13,19 @@ def test_bleu_and_exact_matches_are_printed(run, tmp_path):
     assert "exact match 50.0%" in output
 
 
+def test_several_references_and_another_system(run, tmp_path):
+    (tmp_path / "one").write_text("a b c d\n" * 20)
+    (tmp_path / "two").write_text("a b c x\n" * 20)
+    status, output, _ = run("evaluate", "one", "two", "one", "--against", "two")
+    assert status == 0
+    assert output.startswith("BLEU 100.00 (nrefs:2|")
+    assert "\nBLEU minus that of two: +0.00, p = " in output
+
+
 @pytest.mark.parametrize(
     ("references", "said"),
     [
-        (b"one\n", "there are 2 translations and 1 references"),
+        (b"one\n", "the texts have 2, 1 lines; give texts of the same number of lines"),
         (None, "references does not exist; give a text file"),
         (b"a\n\xff\n", "references, line 2 is not UTF-8"),
     ],

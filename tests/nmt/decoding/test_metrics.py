@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.decoding.metrics import bleu, exact_match, read_lines
+from nmt.decoding.metrics import bleu, evaluate, exact_match, p_values, read_lines
 from nmt.errors import UserError
 
 
@@ -33,4 +33,27 @@ def test_only_a_line_feed_ends_a_line(tmp_path):
 
 
 def test_exact_match_counts_equal_lines():
-    assert exact_match(["a", "b", "c", "d"], ["a", "b", "c", "x"]) == 75.0
+    assert exact_match(["a", "b", "c", "d"], [["a", "b", "c", "x"]]) == 75.0
+    assert exact_match(["a", "b"], [["a", "x"], ["x", "b"]]) == 100.0
+
+
+LINES = [f"the dog number {i} sees a cat" for i in range(40)]
+WORSE = [line.replace("dog", "cow").replace("sees a", "has seen") for line in LINES]
+
+
+def test_a_second_reference_counts():
+    assert evaluate(WORSE, [LINES])["BLEU"][0] < 40
+    for name, best in {"BLEU": 100, "chrF": 100, "TER": 0}.items():
+        score, signature = evaluate(WORSE, [LINES, WORSE])[name]
+        assert score == pytest.approx(best)
+        assert "nrefs:2" in signature
+
+
+def test_a_difference_between_systems_is_significant_if_every_line_differs():
+    assert all(p < 0.01 for p in p_values(LINES, WORSE, [LINES]).values())
+    assert all(p > 0.5 for p in p_values(WORSE, WORSE, [LINES]).values())
+
+
+def test_texts_of_different_lengths_are_refused():
+    with pytest.raises(UserError, match="the texts have 2, 3 lines; give texts of the same number of lines"):
+        evaluate(LINES[:2], [LINES[:3]])
