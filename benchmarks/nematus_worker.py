@@ -1,10 +1,10 @@
-# ruff: noqa: B905, I001, SIM115, UP031 -- Python 2.7
-"""Updates a model of real Nematus v0.3 for benchmarks/training.py. Runs on Python 2.7 and TensorFlow 1.
+# ruff: noqa: B905, RUF005, SIM115, UP031 -- Python 2.7
+"""Updates a model of real Nematus for benchmarks/training.py: v0.3 on Python 2.7, master on Python 3.
 
-    python nematus_worker.py NEMATUS BATCHES.npz EMBEDDING STATE VOCABULARY none|layernorm
+    python nematus_worker.py NEMATUS BATCHES.npz OPTION...
 
-Reads lines from standard input. For the number of a batch, it runs an update with that batch and prints the seconds;
-for "memory", it prints the peak memory of the process in KiB.
+The options are those of Nematus for the model. Reads lines from standard input. For the number of a batch, it runs an
+update with that batch and prints the seconds; for "memory", it prints the peak memory of the process in KiB.
 """
 
 import os
@@ -14,21 +14,12 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
-def read_config(nmt, sizes, kind):
-    embedding, state, words = sizes
-    sys.argv = ["nmt", "--source_dataset", "-", "--target_dataset", "-", "--dictionaries", "-", "-"]
-    sys.argv += ["--embedding_size", embedding, "--state_size", state, "--n_words_src", words, "--n_words", words]
-    sys.argv += ["--use_layer_norm"] * (kind == "layernorm")
-    return nmt.parse_args()
-
-
-def build(sizes, kind):
+def build_v03(tf):
     """Returns a function that runs one update with a batch of four arrays `[batch, time]`."""
     import nmt
-    import tensorflow as tf
 
     session = tf.Session()
-    model, _, _ = nmt.create_model(read_config(nmt, sizes, kind), session, train=True)
+    model, _, _ = nmt.create_model(nmt.parse_args(), session, train=True)
     fetches = [model.get_global_step(), model.get_apply_grads(), model.get_objective()]
 
     def update(source, source_mask, target, target_mask):
@@ -39,15 +30,44 @@ def build(sizes, kind):
     return update
 
 
+def build_master(tf):
+    """Does the same as `build_v03` with the model and the updater of train.py."""
+    import config
+    import learning_schedule
+    import model_updater
+    import rnn_model
+    import transformer
+
+    tf.compat.v1.disable_eager_execution()
+    options = config.read_config_from_cmdline()
+    session = tf.compat.v1.Session()
+    build = transformer.Transformer if options.model_type == "transformer" else rnn_model.RNNModel
+    with tf.compat.v1.variable_scope(tf.compat.v1.get_variable_scope()):
+        model = build(options)
+    step = tf.compat.v1.get_variable("time", [], initializer=tf.zeros_initializer(), trainable=False)
+    rate = learning_schedule.ConstantSchedule(options.learning_rate).learning_rate
+    adam = tf.compat.v1.train.AdamOptimizer(rate, options.adam_beta1, options.adam_beta2, options.adam_epsilon)
+    updater = model_updater.ModelUpdater(options, 0, [model], adam, step)
+    session.run(tf.compat.v1.global_variables_initializer())
+
+    def update(source, source_mask, target, target_mask):
+        updater.update(session, source.T[None], source_mask.T, target.T, target_mask.T, None, False)
+
+    return update
+
+
 def main():
-    checkout, path, sizes, kind = sys.argv[1], sys.argv[2], sys.argv[3:6], sys.argv[6]
+    checkout, path, words = sys.argv[1], sys.argv[2], sys.argv[3:]
     answers, sys.stdout = sys.stdout, sys.stderr  # keep what Nematus prints out of the answers
     sys.path.insert(0, os.path.join(checkout, "nematus"))
     sys.dont_write_bytecode = True
     import numpy
+    import tensorflow
 
+    sys.argv = ["nmt", "--source_dataset", "-", "--target_dataset", "-", "--dictionaries", "-", "-"] + words
+    is_v03 = not os.path.exists(os.path.join(checkout, "nematus", "train.py"))
     archive = numpy.load(path)
-    update = build(sizes, kind)
+    update = (build_v03 if is_v03 else build_master)(tensorflow)
     answers.write("ready\n")
     answers.flush()
     for line in iter(sys.stdin.readline, ""):

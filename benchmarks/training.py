@@ -2,14 +2,17 @@
 
     python benchmarks/training.py
     python benchmarks/training.py --embedding_size 64 --state_size 128 --batch_size 32
+    python benchmarks/training.py --model_type transformer
     python benchmarks/training.py --dtypes float32 mixed_bfloat16
     python benchmarks/training.py --config FILE.json --batches 10 --rounds 10 --json TIMES.json
     python benchmarks/training.py --baseline FOLDER --kinds none mine
-    NEMATUS=/path/to/v0.3 NEMATUS_PYTHON=/path/to/its/python python benchmarks/training.py
+    NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python python benchmarks/training.py
 
-All kinds, and real Nematus v0.3 if it is given, update a model in turn on the same padded batches, in a new random
-order each time, so that other load on the machine affects all of them equally. The kinds come from a patched copy of
-the baseline, made for this run, or from the copy that --baseline names.
+All kinds, and real Nematus if it is given, update a model in turn on the same padded batches, in a new random order
+each time, so that other load on the machine affects all of them equally. The kinds come from a patched copy of the
+baseline, made for this run, or from the copy that --baseline names. Nematus is v0.3 or master for the RNN, and master
+for the Transformer. A Transformer has the size of its embeddings, 3 layers a side, 4 heads, feed-forwards of 4 times
+its size, an output table that is the target embedding, and no dropout.
 
 Without --config, the batches are random sentences of 10 to 45 words. With --config, a file for `nmt train --config`,
 they are batches of that training, and each represents the same number of its updates. A round is one update with each
@@ -18,7 +21,7 @@ batch.
 Columns:
     s/update    median over the rounds, and half the interquartile range
     / none      ratio to none in the same dtype, likewise
-    / Nematus   ratio to Nematus with the same kind, or to its none if it lacks the kind
+    / Nematus   ratio to Nematus with the same kind, or to its none (Transformer: its layernorm) if it lacks the kind
     GFLOP/s     of the matrix products of the model on the padded batches
     share       of the GFLOP/s of one large float32 product, measured in the same run
     first s     the slowest first update with a batch, which includes compilation
@@ -61,19 +64,45 @@ from interleaved import orders
 from updates import ROOT, made_up_work, matmul_flops, new_update, patched_baseline, real_work, threads, width
 
 KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]
-NEMATUS, NEMATUS_KINDS = "Nematus v0.3", ("none", "layernorm")
+NEMATUS = "Nematus"
+# The kinds of Nematus; the first is compared with a kind that Nematus lacks.
+NEMATUS_KINDS = {"rnn": ("none", "layernorm"), "transformer": ("layernorm", "rmsnorm")}
 SIZES = {"embedding_size": 256, "state_size": 512, "vocabulary": 8000, "batch_size": 80}
+
+
+def model_options(options):
+    """Returns the options of a made-up model, which are also those of Nematus."""
+    size = options.embedding_size
+    if options.model_type == "rnn":
+        return {"embedding_size": size, "state_size": options.state_size}
+    rates = {f"transformer_dropout_{place}": 0.0 for place in ("embeddings", "residual", "relu", "attn")}
+    return {
+        "model_type": "transformer",
+        "embedding_size": size,
+        "state_size": size,
+        "transformer_ffn_hidden_size": 4 * size,
+        "transformer_num_heads": 4,
+        "transformer_enc_depth": 3,
+        "transformer_dec_depth": 3,
+        "tie_decoder_embeddings": True,
+        **rates,
+    }
 
 
 def nematus_worker(batches, options, kind, folder):
     """Starts real Nematus. Returns a function that sends it a line and returns the number it answers."""
     path = f"{folder}/batches.npz"
     np.savez(path, **{f"{i}_{j}": array for i, batch in enumerate(batches) for j, array in enumerate(batch)})
-    sizes = (options.embedding_size, options.state_size, options.vocabulary)
-    command = [os.environ["NEMATUS_PYTHON"], str(ROOT / "benchmarks" / "nematus_worker.py"), os.environ["NEMATUS"]]
+    given = {"n_words_src": options.vocabulary, "n_words": options.vocabulary, "batch_size": options.batch_size}
+    words = [word for name, value in {**given, **model_options(options)}.items() for word in spelled(name, value)]
+    if options.model_type == "transformer":
+        words += ["--layer_normalisation_type", kind]
+    elif kind == "layernorm":
+        words += ["--use_layer_norm"]
+    worker = [os.environ["NEMATUS_PYTHON"], str(ROOT / "benchmarks" / "nematus_worker.py"), os.environ["NEMATUS"], path]
     environment = {name: value for name, value in os.environ.items() if name != "TF2_BEHAVIOR"}
     process = subprocess.Popen(
-        [*command, path, *map(str, sizes), kind],
+        [*worker, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -89,6 +118,11 @@ def nematus_worker(batches, options, kind, folder):
         return float(process.stdout.readline())
 
     return ask
+
+
+def spelled(name, value):
+    """Returns an option as words of a command."""
+    return [f"--{name}"] if value is True else [f"--{name}", str(value)]
 
 
 def measure(turns, batches, rounds):
@@ -113,7 +147,8 @@ def timed(call):
 
 def peak_memory(options, kind, dtype):
     """Returns the peak memory in MiB of a process that runs one update with each batch."""
-    given = [f"--{name}={value}" for name, value in vars(options).items() if name in (*SIZES, "batches")]
+    shared = (*SIZES, "model_type", "batches")
+    given = [f"--{name}={value}" for name, value in vars(options).items() if name in shared]
     given += [f"--{name}={value}" for name in ("config", "baseline") if (value := vars(options)[name])]
     command = [sys.executable, __file__, *given, "--kinds", kind, "--dtypes", dtype, "--alone"]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1024
@@ -134,7 +169,8 @@ def compare(options, work, folder):
     batches = work.batches
     ours = {(dtype, kind): new_update(work, kind, dtype) for dtype in options.dtypes for kind in options.kinds}
     turns = {key: lambda i, update=update: timed(lambda: update(batches[i])) for key, (update, _) in ours.items()}
-    theirs = [kind for kind in options.kinds if kind in NEMATUS_KINDS] if "NEMATUS" in os.environ else []
+    known = NEMATUS_KINDS[options.model_type]
+    theirs = [kind for kind in options.kinds if kind in known] if "NEMATUS" in os.environ else []
     workers = {kind: nematus_worker(batches, options, kind, folder) for kind in theirs}
     turns |= {(NEMATUS, kind): lambda i, kind=kind: workers[kind](str(i)) for kind in theirs}
     taken, first, rate = measure(turns, len(batches), options.rounds)
@@ -146,7 +182,7 @@ def compare(options, work, folder):
         entry = {"rounds": seconds.tolist()}
         entry["seconds"], entry["seconds_quartiles"] = middle(seconds)
         entry["ratio"], entry["ratio_quartiles"] = ratio(seconds, rounds.get((dtype, "none")))
-        entry["ratio_nematus"], _ = ratio(seconds, rounds.get((NEMATUS, kind), rounds.get((NEMATUS, "none"))))
+        entry["ratio_nematus"], _ = ratio(seconds, rounds.get((NEMATUS, kind), rounds.get((NEMATUS, known[0]))))
         entry["gflops"], entry["share"] = flops / entry["seconds"] / 1e9, flops / entry["seconds"] / rate
         entry["first"], entry["mib"] = max(first[dtype, kind]), None
         if options.memory:
@@ -205,6 +241,7 @@ def parse(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
+    parser.add_argument("--model_type", choices=NEMATUS_KINDS, default="rnn", help="ignored with --config")
     for name, default in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=default, help="ignored with --config")
     parser.add_argument("--config", metavar="FILE", help="use the sizes and batches of this training")
@@ -238,7 +275,7 @@ def main():
             if options.config:
                 work = real_work(read_options(options.config), options.batches)
             else:
-                work = made_up_work(options.batches, **{name: getattr(options, name) for name in SIZES})
+                work = made_up_work(options.batches, options.batch_size, options.vocabulary, **model_options(options))
             if options.alone:
                 run_alone(options, work)
                 return

@@ -4,10 +4,11 @@ Only `patched_baseline` works without a patched copy of the baseline that can be
 """
 
 import itertools
+import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +66,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
     return Work(middles(sorted(epoch, key=width), count), options, lambda config: build(config).model)
 
 
-def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: int, state_size: int) -> Work:
+def made_up_work(count: int, batch_size: int, vocabulary: int, **model_options) -> Work:
     """Returns batches of random sentence pairs of 10 to 45 words, sorted by length and padded as in training."""
     from nmt.model.registry import build_model
     from nmt.text.batches import Batch
@@ -83,9 +84,7 @@ def made_up_work(count: int, batch_size: int, vocabulary: int, embedding_size: i
             ids = generator.integers(2, vocabulary, (batch_size, padded)) * (np.arange(padded) < lengths[:, np.newaxis])
             sides += [ids.astype(np.int32), mask.astype(np.float32)]
         batches.append(Batch(*sides))
-    sizes = {"embedding_size": embedding_size, "state_size": state_size}
-
-    options = {**dict.fromkeys(_SIDES, "-"), "dictionaries": ["-", "-"], "batch_size": batch_size, **sizes}
+    options = {**dict.fromkeys(_SIDES, "-"), "dictionaries": ["-", "-"], "batch_size": batch_size, **model_options}
     return Work(batches, options, lambda config: build_model(config, vocabulary, vocabulary))
 
 
@@ -123,13 +122,39 @@ def new_update(work: Work, kind: str, dtype: str = "float32") -> tuple[Callable,
 def matmul_flops(model: keras.Model, batch) -> int:
     """Counts the floating point operations of the matrix products of one update; the backward pass takes two thirds."""
     rows, source_time = batch.source.shape
-    target_time = batch.target.shape[1]
+    count = _transformer_products if model.name == "transformer" else _rnn_products
+    return 3 * 2 * rows * count(model, source_time, batch.target.shape[1])
+
+
+def _rnn_products(model: keras.Model, source_time: int, target_time: int) -> int:
+    """Counts the multiplications of the forward pass of one sentence pair."""
     times = {"context_to_hidden": source_time, "hidden_to_score": source_time * target_time}
     total = source_time * target_time * 2 * model.decoder.units  # the weighted mean of the context
     tied = model.decoder.output_kernel is None
+    for layers, name, variable in _matrices(model):
+        if name != "embeddings" or (tied and "decoder" in layers):
+            usual = 1 if "initial_state" in layers else source_time if "encoder" in layers else target_time
+            total += math.prod(variable.shape) * times.get(name, usual)
+    return total
+
+
+def _transformer_products(model: keras.Model, source_time: int, target_time: int) -> int:
+    """Counts the multiplications of the forward pass of one sentence pair."""
+    words, units = model.decoder.output_table.shape
+    of_encoder = len(model.encoder.stack) * source_time * source_time
+    of_decoder = len(model.decoder.stack) * target_time * (target_time + source_time)
+    total = (of_encoder + of_decoder) * 2 * units  # the scores, and the weighted sum of the values
+    total += target_time * words * units
+    for layers, name, variable in _matrices(model):
+        if name not in ("embeddings", "output_kernel"):
+            of_source = "encoder" in layers or ("cross_attention" in layers and name in ("keys", "values"))
+            total += math.prod(variable.shape) * (source_time if of_source else target_time)
+    return total
+
+
+def _matrices(model: keras.Model) -> Iterator[tuple[list[str], str, keras.Variable]]:
+    """Yields each matrix with the names of its layers and its own."""
     for variable in model.trainable_variables:
         *layers, name = variable.path.split("/")
-        if len(variable.shape) == 2 and (name != "embeddings" or (tied and "decoder" in layers)):
-            usual = 1 if "initial_state" in layers else source_time if "encoder" in layers else target_time
-            total += int(np.prod(variable.shape)) * times.get(name, usual)
-    return 3 * 2 * rows * total
+        if len(variable.shape) == 2:
+            yield layers, name, variable
