@@ -1,1 +1,1 @@
-"""The pinned baseline: Nematus-style neural machine translation in TensorFlow 2 and Keras 3."""
+"""The baseline: Nematus-style neural machine translation in TensorFlow 2 and Keras 3."""

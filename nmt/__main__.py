@@ -1,4 +1,4 @@
-"""Runs `python -m nmt COMMAND`. A user's error ends it with a message and exit status 2, without a traceback."""
+"""Runs `python -m nmt COMMAND`. For an error that the user can fix, prints one message and exits with status 2."""
 
 import contextlib
 import hashlib
@@ -15,21 +15,21 @@ from .errors import UserError
 
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Discards what native code prints on standard error."""
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    """Discards standard error, also that of native code."""
+    saved, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 2)
+        os.dup2(devnull, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(devnull)
 
 
 def _keep_compiled() -> None:
-    """Makes XLA keep what it compiles in the user's cache directory, unless NMT_XLA_CACHE is off or names another.
+    """Makes XLA cache compiled programs in the user's cache directory. NMT_XLA_CACHE names another one, or is off.
 
-    Programs for another processor or TensorFlow must not be loaded, so these have directories of their own.
+    Each processor and each version of TensorFlow has its own directory, because programs of others must not be loaded.
     """
     place = os.environ.get("NMT_XLA_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-xla")
     if place == "off" or "TF_XLA_FLAGS" in os.environ:
@@ -44,20 +44,20 @@ def _keep_compiled() -> None:
 
 
 def _load_tensorflow() -> None:
-    """Imports TensorFlow and discards what it prints about the machine, which no setting turns off."""
+    """Imports TensorFlow without its messages about the machine, which no setting turns off."""
     # At level 2, TensorFlow warns of each program that comes from the cache.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with _silent_stderr():
         import tensorflow
 
-        tensorflow.config.list_physical_devices()  # looks for a GPU, and complains if there is none
+        tensorflow.config.list_physical_devices()  # prints a warning if there is no GPU
 
 
 def main() -> None:
     """Runs the command of the command line."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # no traceback for Ctrl-C during imports
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if not os.isatty(2):  # a log file needs few lines of progress
+    if not os.isatty(2):  # write fewer progress lines to a log file
         os.environ.setdefault("TQDM_MININTERVAL", "30")
     _keep_compiled()
     _load_tensorflow()
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _handle_signals() -> None:
-    """Lets SIGTERM and Ctrl-C raise exceptions, so that temporary files are removed. Ignored signals stay ignored."""
+    """Makes SIGTERM and Ctrl-C raise exceptions, so that temporary files are removed. Ignored signals stay ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:

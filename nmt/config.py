@@ -1,6 +1,6 @@
-"""The configuration of a training. Every option is declared once here; the command line is built from that.
+"""The configuration of a training.
 
-Options carry Nematus's names.
+Every option is declared once, here, under Nematus's name. The command line is built from these declarations.
 """
 
 import argparse
@@ -14,24 +14,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import UserError
-from .model.registry import ARCHITECTURES
-from .normalization import KINDS
-from .option import (
+from .config_fields import (
     argument,
     choice,
     fraction,
     has_effect,
-    limit,
     mistake,
-    not_negative,
+    non_negative,
     only_with,
     option,
     positive,
     required_file,
     rnn_only,
     transformer_only,
+    vocabulary_size,
 )
+from .errors import UserError
+from .model.registry import ARCHITECTURES
+from .normalization import KINDS
 from .storage.files import atomic_write
 
 VALID_METRICS = ("bleu", "chrf", "loss")
@@ -57,15 +57,15 @@ _TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flor
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that determines a training. `None` is an option not given."""
+    """Everything that determines a training. `None` means that an option is not given."""
 
     source_dataset: str = required_file("training text, source side, one sentence a line")
     target_dataset: str = required_file("training text, target side")
     dictionaries: tuple[str, str] = required_file(
         "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
     )
-    source_vocab_sizes: int | None = limit("use only this many words of a .json source dictionary")
-    target_vocab_size: int | None = limit("use only this many words of a .json target dictionary")
+    source_vocab_sizes: int | None = vocabulary_size("use only this many words of a .json source dictionary")
+    target_vocab_size: int | None = vocabulary_size("use only this many words of a .json target dictionary")
     valid_source_dataset: str = required_file("text for validation, source side")
     valid_target_dataset: str = required_file("text for validation, target side")
     maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side")
@@ -74,7 +74,7 @@ class Config:
     embedding_size: int = positive(512, "size of the word embeddings")
     state_size: int = positive(1000, "size of each GRU, or of every layer of a Transformer")
     layer_normalization_type: str = choice(
-        "none", "normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
+        "none", "kind of every normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
     )
     tie_decoder_embeddings: bool = option(False, "use the target embedding as the output matrix")
     tie_encoder_decoder_embeddings: bool = option(
@@ -85,10 +85,10 @@ class Config:
     )
     transformer_enc_depth: int = transformer_only(positive(6, "layers of the encoder"))
     transformer_dec_depth: int = transformer_only(positive(6, "layers of the decoder"))
-    transformer_ffn_hidden_size: int = transformer_only(positive(2048, "inner size of the feed-forward"))
+    transformer_ffn_hidden_size: int = transformer_only(positive(2048, "inner size of the feed-forward networks"))
     transformer_num_heads: int = transformer_only(positive(8, "heads of each attention"))
     transformer_norm_position: str = transformer_only(
-        choice("pre", "normalization before each function, or after its residual sum", ("pre", "post"))
+        choice("pre", "normalize the input of each sublayer (pre) or its residual sum (post)", ("pre", "post"))
     )
 
     rnn_dropout_embedding: float = rnn_only(fraction(0.0, "dropout of embedding units"))
@@ -98,26 +98,26 @@ class Config:
     transformer_dropout_embeddings: float = transformer_only(
         fraction(0.1, "dropout of embeddings with their positions")
     )
-    transformer_dropout_residual: float = transformer_only(fraction(0.1, "dropout of what a residual connection adds"))
-    transformer_dropout_relu: float = transformer_only(fraction(0.1, "dropout of the feed-forward's input"))
+    transformer_dropout_residual: float = transformer_only(fraction(0.1, "dropout of sublayer outputs"))
+    transformer_dropout_relu: float = transformer_only(fraction(0.1, "dropout of feed-forward network inputs"))
     transformer_dropout_attn: float = transformer_only(fraction(0.1, "dropout of attention weights"))
     transformer_drophead: float = transformer_only(fraction(0.0, "dropout of whole attention heads"))
-    label_smoothing: float = fraction(0.0, "probability moved from the right word to all words alike")
-    batch_size: int = positive(80, "sentence pairs in an update")
+    label_smoothing: float = fraction(0.0, "probability taken from the correct word and spread evenly over all words")
+    batch_size: int = positive(80, "sentence pairs per update")
     learning_schedule: str = choice(
         "constant",
-        "learning rate over time: constant; transformer rises to a peak that follows from --state_size, then falls "
-        "with the root of the update; warmup-plateau-decay is the same with a plateau at --learning_rate",
+        "learning rate over time. transformer: linear warmup to a peak that --state_size and --warmup_steps set, then "
+        "inverse square root decay. warmup-plateau-decay: the same with a peak of --learning_rate and a plateau there",
         ("constant", "transformer", "warmup-plateau-decay"),
     )
     learning_rate: float = only_with(
-        positive(0.0001, "step size of Adam, or its peak"), learning_schedule=("constant", "warmup-plateau-decay")
+        positive(0.0001, "learning rate of Adam, or its peak"), learning_schedule=("constant", "warmup-plateau-decay")
     )
     warmup_steps: int = only_with(
-        positive(8000, "updates until the learning rate is at its peak"),
+        positive(8000, "updates until the learning rate reaches its peak"),
         learning_schedule=("transformer", "warmup-plateau-decay"),
     )
-    plateau_steps: int = only_with(not_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
+    plateau_steps: int = only_with(non_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
     adam_beta1: float = fraction(0.9, "decay of Adam's first moment")
     adam_beta2: float = fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = positive(1e-8, "constant in Adam's denominator")
@@ -126,7 +126,7 @@ class Config:
         "float32", "mixed_bfloat16 computes the matrix products in bfloat16", ("float32", "mixed_bfloat16")
     )
     deterministic: bool = option(
-        False, "use deterministic operations, so that a seed gives the same run on a GPU too (slower there)"
+        False, "use deterministic operations: the same seed gives the same run on a GPU too, but slower"
     )
     seed: int = option(
         1234, "seed of initialisation, order and dropout", "from 0 to 2147483647", lambda value: 0 <= value < 2**31
@@ -135,26 +135,26 @@ class Config:
     finish_after: int = positive(10_000_000, "stop after this many updates")
     max_epochs: int = positive(5000, "stop after this many passes over the training text")
     patience: int = positive(10, "stop after this many validations in a row without a better model")
-    valid_freq: int = positive(10_000, "validate and save after every this many updates")
-    valid_metric: str = choice("bleu", "what makes a model better; the loss decides between equals", VALID_METRICS)
-    valid_tokenizer: str = choice("13a", "how sacreBLEU splits text into words; char suits any script", _TOKENIZERS)
+    valid_freq: int = positive(10_000, "updates between validations; each saves a checkpoint")
+    valid_metric: str = choice("bleu", "metric that decides which model is better, then the loss", VALID_METRICS)
+    valid_tokenizer: str = choice("13a", "tokenizer of sacreBLEU; char suits any script", _TOKENIZERS)
     save_freq: int | None = option(
         None,
-        "save after every this many updates as well; by default every 10 minutes",
+        "updates between further checkpoints; by default, one every 10 minutes",
         "above 0",
         lambda value: value > 0,
     )
-    summary_freq: int = positive(100, "log to TensorBoard after every this many updates")
-    valid_batch_size: int = positive(80, "sentences in a batch of validation")
-    beam_size: int = positive(5, "beam of the validation's translations")
-    normalization_alpha: float = not_negative(1.0, "rank translations by cost over length to this power")
+    summary_freq: int = positive(100, "updates between entries in the log for TensorBoard")
+    valid_batch_size: int = positive(80, "sentences in a validation batch")
+    beam_size: int = positive(5, "beam size when the validation text is translated")
+    normalization_alpha: float = non_negative(1.0, "rank translations by cost divided by length to this power")
     translation_maxlen: int = positive(200, "longest translation, in tokens")
 
     def validate(self) -> None:
         """Checks every option.
 
         Raises:
-            UserError: Names everything that is wrong, one option a line.
+            UserError: Options are wrong; the message names all of them, one a line.
         """
         wrong = [
             message for field in dataclasses.fields(self) if (message := mistake(field, getattr(self, field.name)))
@@ -162,19 +162,19 @@ class Config:
         if wrong := wrong or [*_without_effect(self), *_conflicts(self)]:
             raise UserError("\n".join(wrong))
 
-    def of_training(self) -> dict[str, Any]:
-        """Returns the options that a resumed training must share, by name; those without an effect are left out."""
+    def fixed_options(self) -> dict[str, Any]:
+        """Returns the options that must not change when a training is resumed, without those that have no effect."""
         others = (*CHANGEABLE, *FILES)
         fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
         return {field.name: getattr(self, field.name) for field in fields}
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the configuration as JSON that `--config` reads."""
+        """Writes the configuration as a JSON file for `--config`."""
         with atomic_write(path) as file:
             file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
 
 
-# Where each group of options begins, for --help.
+# First option of each group in --help -> title of the group.
 _GROUPS = {
     "source_dataset": "texts",
     "model_type": "model",
@@ -204,7 +204,7 @@ def read_options(path: str | os.PathLike) -> dict[str, Any]:
     """Reads the options of a JSON file, as `Config.save` writes it.
 
     Raises:
-        UserError: The file cannot be read or is no JSON object.
+        UserError: The file cannot be read or does not hold a JSON object.
     """
     try:
         options = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -244,7 +244,7 @@ def _remark(field: dataclasses.Field) -> str:
 
 
 def _without_effect(config: Config) -> Iterator[str]:
-    """Yields a message for each option that differs from its default and has no effect."""
+    """Yields a message for each option that has no effect but differs from its default."""
     for field in dataclasses.fields(config):
         if getattr(config, field.name) != field.default and not has_effect(field, config):
             ((name, values),) = field.metadata["with"].items()
@@ -259,8 +259,8 @@ def _conflicts(config: Config) -> Iterator[str]:
     size, heads = config.state_size, config.transformer_num_heads
     if config.model_type == "transformer":
         if config.embedding_size != size:
-            yield f"--embedding_size is {config.embedding_size} and --state_size {size}; a Transformer has one size"
+            yield f"--embedding_size is {config.embedding_size} and --state_size {size}; a Transformer needs equal ones"
         if size % heads:
-            yield f"--state_size is {size}, which --transformer_num_heads {heads} does not divide; give a multiple"
+            yield f"--state_size is {size}; it must be a multiple of --transformer_num_heads, which is {heads}"
         if size % 2 or size < 4:
-            yield f"--state_size is {size}; a Transformer needs an even one of at least 4, for its positions"
+            yield f"--state_size is {size}; position encodings need an even number of at least 4"

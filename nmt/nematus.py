@@ -45,14 +45,14 @@ _OPTIONS = {
 }
 _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
 _RATES = ("embedding", "hidden", "source", "target")
-# Learning schedule -> options without an effect in it.
+# Learning schedule -> options that have no effect with it.
 _WITHOUT_EFFECT = {
     "constant": ("warmup_steps", "plateau_steps"),
     "transformer": ("learning_rate", "plateau_steps"),
     "warmup-plateau-decay": (),
 }
 
-# Options that change the model -> the only value for which our model is the same.
+# Names of an option that changes the model -> the only value that our model supports.
 _SUPPORTED = {
     ("factors",): 1,
     ("softmax_mixture_size",): 1,
@@ -66,7 +66,7 @@ _SUPPORTED_RNN = {
     ("rnn_lexical_model", "lexical_model"): False,
 }
 
-# Start of our variable paths -> start of Nematus's names. The first match counts.
+# Prefix of our variable paths -> prefix of Nematus's names. The first match counts.
 _LAYERS = {
     "encoder/forward/": "encoder/forward-stack/level0/gru0/",
     "encoder/backward/": "encoder/backward-stack/level0/gru0/",
@@ -86,7 +86,7 @@ _WEIGHTS = {
     "bias": ("b",),
     "gamma": ("new_std",),
     "beta": ("new_mean",),
-    "scale": ("scale", "new_std"),  # RMSNorm: master has its own class, a patched v0.3 uses the name of LayerNorm
+    "scale": ("scale", "new_std"),  # RMSNorm: in master a class of its own, in a patched v0.3 the name of LayerNorm
 }
 _TRANSPOSED = "decoder/next_word_predictor/hidden_to_logits/W"  # the output matrix of the RNN
 
@@ -103,7 +103,7 @@ def import_checkpoint(
         checkpoint: Path of the checkpoint without extension, as for Nematus's `-m`.
         to: The directory to create.
         dictionaries: Source and target dictionary; `None` takes those that the checkpoint's options name.
-        build: Returns the variables of the model for a configuration, and the values that it was made with.
+        build: Maps a configuration to the variables of its model and to the `made_with` of `save_checkpoint`.
 
     Raises:
         UserError: `to` exists already, a file is missing or damaged, an option is not supported, or the
@@ -202,7 +202,7 @@ def _named_dictionaries(options: dict[str, Any], path: Path) -> list[Path]:
 
 
 def _dictionary(name: Path, path: Path) -> Path:
-    """Returns a dictionary's path: its name, or else that name in the directory of the options."""
+    """Returns the path of a dictionary: `name`, or else the file of that name next to the options at `path`."""
     places = [place for place in (name, path.parent / name.name) if place.is_file()]
     if not places:
         raise UserError(f"there is no dictionary {name} here or next to {path}; give --dictionaries SOURCE TARGET")
@@ -251,7 +251,7 @@ def _assign(
     checkpoint: Path,
     nematus_name: Callable[[str, Collection[str]], str],
 ) -> None:
-    """Assigns all variables from the checkpoint, which has them under the names of `nematus_name`.
+    """Assigns all variables from the arrays of a checkpoint; `nematus_name` maps their paths to names of arrays.
 
     Raises:
         UserError: Variables are missing, left over or of another shape; the message names all of them. Then no variable

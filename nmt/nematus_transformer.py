@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-# The same names as ours.
+# Options with the same name in Nematus and here.
 OPTIONS = (
     "transformer_enc_depth",
     "transformer_dec_depth",
@@ -23,7 +23,7 @@ _TABLES = {
     "decoder/embedding/embeddings": f"{_MODEL}/decoder_embedding_layer/embedding_table",
     "decoder/output_kernel": _UNTIED,
 }
-# Parts of the path of a layer's weight, and what Nematus calls them.
+# Parts of our variable paths -> Nematus's names for them.
 _BLOCKS = {
     "self_attention": "self_attn_sublayer",
     "cross_attention": "cross_attn_sublayer",
@@ -55,7 +55,7 @@ def tied(names: Collection[str]) -> bool:
 
 
 def options(given: dict[str, Any]) -> dict[str, Any]:
-    """Returns our options of the Transformer for Nematus's."""
+    """Returns our Transformer options for the options of Nematus."""
     return {name: given.get(name) for name in OPTIONS} | {"transformer_norm_position": "pre"}
 
 
@@ -68,5 +68,5 @@ def nematus_name(path: str, names: Collection[str]) -> str:
         pattern = re.compile(rf"{_MODEL}/{side}/layer_\d+/final_transform/")
         found = next(filter(None, map(pattern.match, names)), None)
         return (found[0] if found else f"{_MODEL}/{side}/final_transform/") + _WEIGHTS[weight]
-    block = f"{_BLOCKS[parts[1]]}/" if parts[1] in _BLOCKS else ""  # the feed-forward's weights lie in the layer
+    block = f"{_BLOCKS[parts[1]]}/" if parts[1] in _BLOCKS else ""  # feed-forward weights have no scope of their own
     return f"{_MODEL}/{side}/{parts[0]}/{block}{_WEIGHTS[weight]}"

@@ -34,10 +34,10 @@ class System(NamedTuple):
 
     @property
     def made_with(self) -> dict[str, Any]:
-        """Values a checkpoint must share with this system to be loaded, by name."""
+        """Values that a checkpoint must share with this system to be loaded, by name."""
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
         digests = {f"{side} vocabulary": each.digest for side, each in vocabularies.items()}
-        return {**digests, **self.config.of_training()}
+        return {**digests, **self.config.fixed_options()}
 
     def translator(self, beam_size: int, alpha: float) -> Translator:
         """Returns a translator with this model."""
@@ -77,9 +77,9 @@ def open_system(config: Config, directory: Path) -> System:
         if (directory / BEST).exists():
             raise UserError(f"{directory} holds a model but no {LAST} to resume from; train in another directory")
         return build_system(config, tuple(map(Path, config.dictionaries)))
-    begun = make_config(read_options(directory / "config.json"))
-    changed = [name for name, value in config.of_training().items() if value != getattr(begun, name)]
-    if _vocabularies(config, directory) != _vocabularies(begun, directory):
+    original = make_config(read_options(directory / "config.json"))
+    changed = [name for name, value in config.fixed_options().items() if value != getattr(original, name)]
+    if _vocabularies(config, directory) != _vocabularies(original, directory):
         changed.append("dictionaries")  # .json in place of .model, or the reverse
     _refuse(changed, "values", directory)
     return build_system(config, _vocabularies(config, directory))
@@ -89,12 +89,12 @@ def save_system(system: System, directory: Path) -> None:
     """Writes a system without its checkpoints to an existing directory.
 
     Raises:
-        UserError: A training found there was begun with other files.
+        UserError: A training found there has other files.
     """
     digests, path = _digests(system.config), directory / "files.json"
     if (directory / LAST).exists() and path.exists():
-        begun = read_options(path)
-        _refuse([name for name in digests if digests[name] != begun.get(name)], "contents", directory)
+        original = read_options(path)
+        _refuse([name for name in digests if digests[name] != original.get(name)], "contents", directory)
     else:
         with atomic_write(path) as file:
             file.write(json.dumps(digests, indent=2) + "\n")
@@ -122,7 +122,7 @@ def load_system(directory: Path) -> System:
 
 
 def _digests(config: Config) -> dict[str, list[str]]:
-    """Returns the digests of the files that a configuration names, by option, where all files of an option exist."""
+    """Returns the digests of a configuration's files, by option. Options with a missing file are left out."""
     values = {name: getattr(config, name) for name in FILES}
     paths = {name: [value] if isinstance(value, str) else value for name, value in values.items()}
     return {name: [_digest(path) for path in found] for name, found in paths.items() if all(map(os.path.exists, found))}

@@ -1,7 +1,7 @@
 """The commands of `python -m nmt`, one module each.
 
-A module has `add_arguments`, which adds its options to a parser, and `run`, which takes the parsed arguments. The first
-line of the docstring of `run` is the help of the command.
+A module has `add_arguments`, which adds its options to a parser, and `run`, which takes the parsed arguments. The
+docstring of `run` is the help of the command.
 """
 
 import argparse
@@ -12,7 +12,7 @@ _COMMANDS = (corpus, vocab, train, curves, translate, evaluate, score, export, i
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line and exits with status 2."""
+    """Prints a mistake in one line and exits with status 2."""
 
     def error(self, message: str):
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")

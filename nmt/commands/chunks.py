@@ -1,14 +1,14 @@
-"""Chunks of lines: sentences are sorted by length within one chunk, then cut into batches."""
+"""Chunks of lines. The sentences of a chunk are sorted by length and split into batches."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .options import say
+from .arguments import say
 
-BATCHES = 20  # in a chunk
+BATCHES_PER_CHUNK = 20
 
 
-def counting_bad_bytes(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
+def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
     """Yields the chunks unchanged, then warns of items that are not UTF-8.
 
     Args:
@@ -28,5 +28,5 @@ def counting_bad_bytes(chunks: Iterator[list], text: Callable[[Any], bytes] = by
         verb = "is" if len(bad) == 1 else "are"
         say(
             f"warning: {len(bad)} of {seen} lines {verb} not UTF-8 (the first: line {bad[0]}); "
-            "their bad bytes were read as unknown words"
+            "their invalid bytes were read as unknown words"
         )

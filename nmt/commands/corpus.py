@@ -8,7 +8,7 @@ from ..text.corpora import CORPORA
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=CORPORA, help="name of the corpus (required)")
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory for its files (required)")
+    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where its files go (required)")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..serving.saved_model import save_translator
 from ..system import load_system
-from .options import add_model, add_search, say
+from .arguments import add_model, add_search, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Exports a model to serve: a SavedModel from strings to strings."""
+    """Exports a model as a SavedModel that maps strings to strings."""
     translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
     save_translator(translator, arguments.to)
     say(f"{arguments.to} holds the SavedModel")

@@ -6,12 +6,12 @@ from pathlib import Path
 from ..config import Config
 from ..nematus import import_checkpoint
 from ..system import build_system
-from .options import say
+from .arguments import say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "checkpoint", type=Path, metavar="CHECKPOINT", help="its path without extension: .../model-20 (required)"
+        "checkpoint", type=Path, metavar="CHECKPOINT", help="path without extension, as .../model-20 (required)"
     )
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the model goes (required)")
     parser.add_argument(
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs=2,
         metavar=("SOURCE", "TARGET"),
-        help=".json dictionaries (default: those that the checkpoint's options name)",
+        help=".json dictionaries (default: those named in the options of the checkpoint)",
     )
 
 

@@ -6,18 +6,18 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..decoding.scoring import Scorer
-from ..storage.streams import writing
+from ..storage.streams import open_output
 from ..system import load_system
 from ..text.batches import LONGEST
 from ..text.by_length import chunked, map_by_length, pair_length
 from ..text.lines import ParallelText
-from .chunks import BATCHES, counting_bad_bytes
-from .options import add_alpha, add_batch_size, add_model, say
+from .arguments import add_alpha, add_batch_size, add_model, say
+from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("-s", "--source", type=Path, required=True, metavar="FILE", help="text (required)")
+    parser.add_argument("-s", "--source", type=Path, required=True, metavar="FILE", help="source text (required)")
     parser.add_argument("-t", "--target", type=Path, required=True, metavar="FILE", help="its translation (required)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="costs (default: standard output)")
     add_alpha(parser)
@@ -25,15 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Writes the cost of given translations: the negative log-probability of each target with its end."""
+    """Writes the cost of given translations: the negative log-probability of each, its end included."""
     system = load_system(arguments.model)
     text = ParallelText(arguments.source, arguments.target)
     scorer = Scorer(
         system.source_vocabulary, system.target_vocabulary, system.model, alpha=arguments.normalization_alpha
     )
-    chunks = counting_bad_bytes(chunked(text, BATCHES * arguments.batch_size), b"\n".join)
+    chunks = warn_of_invalid_utf8(chunked(text, BATCHES_PER_CHUNK * arguments.batch_size), b"\n".join)
     results = map_by_length(scorer.costs, chunks, arguments.batch_size, pair_length)
-    with writing(arguments.output) as output:
+    with open_output(arguments.output) as output:
         for cost in tqdm(results, total=len(text), unit=" pairs"):
             output.write(f"{cost:.6f}\n")
     if count := scorer.too_long:

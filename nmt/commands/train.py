@@ -18,7 +18,7 @@ from ..training.interruption import Interrupted
 from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Validator, cannot_split
-from .options import say
+from .arguments import say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-m", "--model", type=Path, required=True, metavar="DIR", help="where the model goes (required)"
     )
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="JSON object from option to value; the command line wins"
+        "--config", type=Path, metavar="FILE", help="JSON file of options; the command line overrides it"
     )
     add_options(parser)
 
@@ -62,7 +62,7 @@ def _train(config: Config, directory: Path) -> None:
         raise UserError(divergence)
     kept = f"{directory / BEST} keeps it" if (directory / BEST).exists() else f"there is no {directory / BEST}"
     say(
-        f"stopped after update {progress.update}, {progress.skipped} of them skipped; the best validation was loss "
+        f"stopped after update {progress.update} ({progress.skipped} updates skipped); best validation: loss "
         f"{best.valid_loss:.3f}, BLEU {best.bleu:.2f}, chrF {best.chrf:.2f} after update {best.update}; {kept}"
     )
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ..storage.streams import reading, writing
+from ..storage.streams import open_input, open_output
 from ..system import load_system
 from ..text.batches import LONGEST
 from ..text.by_length import map_by_length
 from ..text.lines import read_chunks
-from .chunks import BATCHES, counting_bad_bytes
-from .options import add_batch_size, add_model, add_search, say
+from .arguments import add_batch_size, add_model, add_search, say
+from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,11 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Translates text, one sentence a line."""
+    """Translates a text that has one sentence per line."""
     translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
     function = translator.n_best if arguments.n_best else translator.best
-    with reading(arguments.input) as text, writing(arguments.output) as output:
-        chunks = counting_bad_bytes(read_chunks(text.fileno(), BATCHES * arguments.batch_size))
+    with open_input(arguments.input) as text, open_output(arguments.output) as output:
+        chunks = warn_of_invalid_utf8(read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size))
         results = map_by_length(function, chunks, arguments.batch_size)
         for number, found in enumerate(tqdm(results, unit=" lines")):
             if arguments.n_best:
@@ -36,6 +36,6 @@ def run(arguments: argparse.Namespace) -> None:
             else:
                 output.write(f"{found}\n")
             output.flush()
-    if cut := translator.cut:
-        lines = "1 line is" if cut == 1 else f"{cut} lines are"
+    if count := translator.truncated:
+        lines = "1 line is" if count == 1 else f"{count} lines are"
         say(f"warning: {lines} longer than {LONGEST} tokens; only the first {LONGEST} were translated")

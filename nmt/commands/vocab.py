@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..storage.files import atomic_write
 from ..text.vocabulary import load_vocabulary, train_sentencepiece
-from .options import positive, say
+from .arguments import positive_int, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="directory for source.model and target.model, or .json (required)",
+        help="where source.model and target.model (or .json) go (required)",
     )
-    parser.add_argument("--size", type=positive, default=8000, help="subword units on each side (default: 8000)")
+    parser.add_argument("--size", type=positive_int, default=8000, help="subword units on each side (default: 8000)")
     parser.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
 
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise UserError("--joint trains a vocabulary and --dictionaries copies two; leave one of them out")
     if arguments.dictionaries:
         for path in given:
-            load_vocabulary(path)  # refuses anything else
+            load_vocabulary(path)  # checks the file
     arguments.to.mkdir(parents=True, exist_ok=True)
     source, target = (arguments.to / f"{side}.model" for side in ("source", "target"))
     if arguments.dictionaries:

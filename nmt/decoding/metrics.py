@@ -1,4 +1,4 @@
-"""Measures of translation quality over a test set."""
+"""Quality of translations: BLEU and exact matches."""
 
 import os
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class Bleu(NamedTuple):
 
 
 def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
-    """Returns sacreBLEU of detokenized text against one reference each.
+    """Returns the sacreBLEU score of detokenized translations, with one reference each.
 
     Raises:
         UserError: The numbers of translations and references differ, which sacreBLEU ignores, or are 0.
@@ -113,7 +113,7 @@ def exact_match(translations: Sequence[str], references: Sequence[Sequence[str]]
 
 
 def read_lines(path: str | os.PathLike) -> list[str]:
-    """Returns the lines of a text as training and translation read them: only a line feed ends one.
+    """Returns the lines of a text. As in training and translation, only a line feed ends a line.
 
     Raises:
         UserError: The file is missing or not UTF-8.

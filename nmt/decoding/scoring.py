@@ -17,7 +17,7 @@ class Scorer:
         source_vocabulary: Encodes the sentences.
         target_vocabulary: Encodes their translations.
         model: Computes the costs.
-        alpha: Costs are divided by the length, the end included, to this power.
+        alpha: Costs are divided by the length, the end included, to the power alpha.
 
     Attributes:
         too_long: Number of pairs seen so far with more than `LONGEST` tokens on a side.
@@ -36,10 +36,10 @@ class Scorer:
         self.too_long = 0
 
     def costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
-        """Returns the cost of each target with its end, `[batch]`.
+        """Returns the cost of each target, its end included, `[batch]`.
 
-        It is the negative log-probability in nats over the length to the power alpha, and infinite if the pair is too
-        long.
+        The cost is the negative log-probability in nats, divided by the length to the power alpha. It is infinite if
+        the pair is too long.
         """
         sides = zip(self._vocabularies, zip(*pairs, strict=True), strict=True)
         lengths = np.stack([vocabulary.encode(side).row_lengths() for vocabulary, side in sides])

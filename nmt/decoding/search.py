@@ -1,12 +1,12 @@
 """Beam search over any model that gives next-word log-probabilities.
 
-The cost of a hypothesis is the sum of -log p over its words and its end. Its score is the cost over its length, the end
-included, to the power alpha; low is good.
+The cost of a hypothesis is the sum of -log p over its words and its end. Its score is the cost divided by its length,
+the end included, to the power alpha. Lower scores are better.
 
 Each step extends the open hypotheses by every word. An extension by the end is finished if it is among the `beam_size`
-cheapest; of the other extensions, the `beam_size` cheapest stay open. The search of a sentence stops when it has
-`beam_size` finished hypotheses and no open one would score better than the worst of them if it ended now at no further
-cost. A beam of one is greedy: it stops at its first end.
+cheapest extensions. Of the other extensions, the `beam_size` cheapest stay open. The search of a sentence stops when it
+has `beam_size` finished hypotheses and no open one would score better than the worst of them by ending now at no cost.
+A beam of one is greedy: it stops at its first end.
 
 The loop and its tensors stay in the graph.
 """
@@ -21,7 +21,7 @@ DecodeStep = Callable[[tf.Tensor, State], tuple[tf.Tensor, State]]
 
 
 class Hypotheses(NamedTuple):
-    """The finished hypotheses of each sentence, best score first. If there are fewer, the rest have infinite cost."""
+    """The finished hypotheses of each sentence, best score first. Unused places have infinite cost."""
 
     words: tf.Tensor  # [batch, beam, time] ids, padded with the end
     lengths: tf.Tensor  # [batch, beam], without the end; 0 where the cost is infinite
@@ -58,7 +58,7 @@ def beam_search(
         state: The state before the first word, `[batch * beam_size, ...]`.
         batch: Number of sentences.
         beam_size: Number of open hypotheses, and of finished ones, that are kept.
-        alpha: Costs are divided by the length to this power; 0 ranks by cost alone.
+        alpha: Costs are divided by the length to the power alpha; 0 ranks by cost alone.
         max_length: Words after which a hypothesis must end.
         start: Id that `decode_step` gets as the word before the first.
         end: Id of the end of sentence.
@@ -93,7 +93,7 @@ def beam_search(
         # A decided sentence stays decided while others of the batch go on.
         return (beams._replace(costs=tf.where(undecided(beams)[:, tf.newaxis], beams.costs, float("inf"))),)
 
-    # A tuple of one: while_loop would pass the fields of `beams` as separate arguments.
+    # In a tuple, because while_loop would pass the fields of `beams` as separate arguments.
     (beams,) = tf.while_loop(
         lambda beams: tf.reduce_any(undecided(beams)), advance, (beams,), maximum_iterations=max_length + 1
     )
@@ -117,7 +117,7 @@ def _finish(beams: _Beams, costs, parents, is_end, alpha: float) -> Hypotheses:
 
 
 def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, finished: Hypotheses) -> _Beams:
-    """Returns the beams of the cheapest extensions, out of `[batch, 2 * beam]`, that are not ends."""
+    """Returns the beams with the cheapest of the extensions `[batch, 2 * beam]` that are not ends."""
     beam_size = beams.costs.shape[1]
     negated, kept = tf.math.top_k(-tf.where(extending == end, float("inf"), costs), beam_size)
     parents, extending = (tf.gather(x, kept, batch_dims=1) for x in (parents, extending))  # [batch, beam]

@@ -1,6 +1,6 @@
-"""Strings to strings: vocabularies, model and search in one module.
+"""Translation of strings: vocabularies, model and search in one `tf.Module`.
 
-Any bytes are accepted as a sentence. Bytes that are not UTF-8 are unknown words. Only the first `LONGEST` tokens are
+A sentence may contain any bytes. Bytes that are not UTF-8 become unknown words. Only the first `LONGEST` tokens are
 translated, so that no sentence exhausts the memory.
 """
 
@@ -20,8 +20,8 @@ class Translations(NamedTuple):
     """Translations of a batch, best first."""
 
     texts: tf.Tensor  # [batch, beam] strings without line breaks
-    scores: tf.Tensor  # [batch, beam], cost over length to the power alpha; infinite where the search found fewer
-    cut: tf.Tensor  # [batch], whether the sentence has more than LONGEST tokens
+    scores: tf.Tensor  # [batch, beam], cost / length**alpha; infinite where the search found no translation
+    truncated: tf.Tensor  # [batch], whether the sentence has more than LONGEST tokens
 
 
 class Translator(tf.Module):
@@ -32,11 +32,11 @@ class Translator(tf.Module):
         target_vocabulary: Decodes the target.
         model: Predicts the words.
         beam_size: Hypotheses kept in the search.
-        alpha: Translations are ranked by their cost over their length, the end included, to this power.
+        alpha: Translations are ranked by their cost divided by their length, the end included, to the power alpha.
         max_length: Longest translation, in tokens.
 
     Attributes:
-        cut: Number of lines so far of which `n_best` and `best` translated only the first `LONGEST` tokens.
+        truncated: Number of lines so far of which `n_best` and `best` translated only the first `LONGEST` tokens.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class Translator(tf.Module):
     ):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
-        # Tracking the model would save each Keras variable and a copy of it. Servers without Python restore only the
-        # copy. So track the TensorFlow variables. Of the model, keep bound methods, which are not tracked.
+        # A tracked model would save each Keras variable and a copy of it, and servers without Python restore only the
+        # copy. So track the TensorFlow variables, and keep only bound methods of the model, which are not tracked.
         self._encode, self._decode_step, self._first_word = model.encode, model.decode_step, model.first_word
         self._variables = [variable.value for variable in model.variables]
         self._beam_size, self._alpha, self._max_length = beam_size, alpha, max_length
-        self.cut = 0
+        self.truncated = 0
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
     def translate(self, sources: tf.Tensor) -> Translations:
-        """Returns the translations of each of `sources` `[batch]`; an empty source has one, which is empty."""
-        whole = self._source_vocabulary.encode(sources)
-        ids = whole[:, :LONGEST]
+        """Returns the translations of `sources` `[batch]`. An empty source has one translation, which is empty."""
+        all_ids = self._source_vocabulary.encode(sources)
+        ids = all_ids[:, :LONGEST]
         found = self._search(ids)
         words = tf.RaggedTensor.from_tensor(
             tf.reshape(found.words, [-1, self._max_length]), tf.reshape(found.lengths, [-1])
@@ -71,19 +71,19 @@ class Translator(tf.Module):
         texts = tf.reshape(decoded, tf.shape(found.scores))
         empty = (ids.row_lengths() == 0)[:, tf.newaxis]
         only_first = tf.where(tf.range(self._beam_size) == 0, 0.0, float("inf"))
-        cut = whole.row_lengths() > LONGEST
-        return Translations(tf.where(empty, "", texts), tf.where(empty, only_first, found.scores), cut)
+        truncated = all_ids.row_lengths() > LONGEST
+        return Translations(tf.where(empty, "", texts), tf.where(empty, only_first, found.scores), truncated)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
     def serve(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the best translation of each of `sources` `[batch]` and its score."""
+        """Returns the best translations of `sources` `[batch]` and their scores."""
         found = self.translate(sources)
         return {"translations": found.texts[:, 0], "scores": found.scores[:, 0]}
 
     def n_best(self, lines: Sequence[str | bytes]) -> list[list[tuple[str, float]]]:
-        """Returns the translations of each line with their scores, best first; there is at least one."""
-        texts, scores, cut = (found.numpy() for found in self.translate(tf.constant(lines, tf.string)))
-        self.cut += int(cut.sum())
+        """Returns the translations of each line with their scores, best first, at least one for each line."""
+        texts, scores, truncated = (found.numpy() for found in self.translate(tf.constant(lines, tf.string)))
+        self.truncated += int(truncated.sum())
         beams = [enumerate(zip(*beam, strict=True)) for beam in zip(texts, scores, strict=True)]
         return [
             [(text.decode(errors="replace"), float(score)) for i, (text, score) in beam if i == 0 or np.isfinite(score)]

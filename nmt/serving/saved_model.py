@@ -1,4 +1,4 @@
-"""A translator as a SavedModel, which TensorFlow and tensorflow-text serve without this project."""
+"""Exports a translator as a SavedModel, which runs with TensorFlow and tensorflow-text alone."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Checkpoints: `.npz` files with the arrays of a model by name, and the state of its training as JSON.
+"""Checkpoints: `.npz` files with the arrays of a model, by name, and the state of its training, as JSON.
 
 Checkpoints are written atomically. Reading one unpickles nothing.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UserError
 from .files import atomic_write
 
-BEST, LAST = "best.npz", "last.npz"  # written after the best validation, and to resume from
+BEST, LAST = "best.npz", "last.npz"  # the best model, and the checkpoint that a training resumes from
 VERSION = 1
 
 
@@ -32,7 +32,7 @@ def save_checkpoint(
         path: The file.
         variables: Each is stored under its path.
         state: State of the training, in JSON types.
-        made_with: Values that the loader must share, by name.
+        made_with: Values that must be the same when the checkpoint is loaded, by name.
 
     Raises:
         UserError: The file cannot be written. Then `path` stays as it was.
@@ -52,7 +52,7 @@ def load_checkpoint(
     Args:
         path: The file.
         variables: Variables to assign; the checkpoint may hold more.
-        made_with: Values to compare with those of the checkpoint. Names that only one side has are ignored.
+        made_with: Values to compare with those in the checkpoint, by name. A name that only one of them has is ignored.
 
     Raises:
         UserError: The file is missing, damaged or of another version; a value of `made_with` differs; or a variable is
@@ -89,11 +89,11 @@ def _read(path: str | os.PathLike, names: list[str]) -> tuple[dict[str, Any], di
             return head, {name: saved[name] for name in names if name in saved}
     except FileNotFoundError:
         raise UserError(f"there is no checkpoint {path}; `python -m nmt train` makes one") from None
-    except Exception as error:  # one flipped bit can make the zip reader raise almost anything
+    except Exception as error:  # the zip reader raises many types for a damaged file
         raise UserError(f"{path} is damaged or not a checkpoint: {error}; copy it again") from None
 
 
 def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
-    """Writes an array as `numpy.savez` does. That function itself leaves the archive open when the disk is full."""
+    """Writes an array as `numpy.savez` does, which itself leaves the archive open when the disk is full."""
     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
         np.lib.format.write_array(file, array, allow_pickle=False)

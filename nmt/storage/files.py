@@ -20,12 +20,12 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.part")
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
-    """Opens a temporary file that replaces `path` once it is complete and synced; text is UTF-8 with `\\n` line ends.
+    """Opens a temporary file, which replaces `path` when it is complete and synced. Text is UTF-8 with `\\n` line ends.
 
     Raises:
         UserError: The file cannot be written. Then `path` stays as it was, and the temporary file is removed.
     """
-    target = Path(os.path.realpath(path))  # or a symbolic link would be replaced
+    target = Path(os.path.realpath(path))  # replace the file behind a symbolic link, not the link
     temporary = temporary_path(target)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
@@ -45,13 +45,13 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Yields an unused path, where the caller creates a directory. It becomes `path` when the block ends in order.
+    """Yields a temporary path, where the caller creates a directory. It is renamed to `path` when the block succeeds.
 
     Raises:
         UserError: `path` exists already.
     """
     if path.exists():
-        raise UserError(f"{path} exists already; remove it, or give another place")
+        raise UserError(f"{path} exists already; remove it or give another path")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(path)
     try:
@@ -97,7 +97,7 @@ def exclusive(directory: Path) -> Iterator[None]:
 
 
 def _remove_abandoned(directory: Path) -> None:
-    """Removes the temporary files that no process is writing."""
+    """Removes temporary files that no process is writing to."""
     for path in directory.iterdir():
         if _TEMPORARY.fullmatch(path.name):
             with contextlib.suppress(OSError), path.open() as file:

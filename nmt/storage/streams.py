@@ -1,4 +1,4 @@
-"""The inputs and outputs of the commands: files, pipes, devices and the standard streams."""
+"""Inputs and outputs of the commands: files, pipes, devices and the standard streams."""
 
 import contextlib
 import sys
@@ -11,8 +11,8 @@ from ..errors import UserError
 from .files import atomic_write
 
 
-def reading(path: Path | None) -> AbstractContextManager[IO]:
-    """Opens a file, or standard input if `path` is `None`. Read from its descriptor: one is binary, the other text.
+def open_input(path: Path | None) -> AbstractContextManager[IO]:
+    """Opens a file in binary mode, or standard input (a text stream) if `path` is `None`. Read from its descriptor.
 
     Raises:
         UserError: Standard input is closed, or there is no such file.
@@ -26,8 +26,8 @@ def reading(path: Path | None) -> AbstractContextManager[IO]:
 
 
 @contextlib.contextmanager
-def writing(path: Path | None) -> Iterator[TextIO]:
-    """Opens a file, or standard output if `path` is `None`. A regular file is replaced once it is complete.
+def open_output(path: Path | None) -> Iterator[TextIO]:
+    """Opens a file, or standard output if `path` is `None`. A regular file is replaced when the output is complete.
 
     Raises:
         UserError: Standard output is closed, or the file cannot be written.

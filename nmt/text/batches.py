@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from .vocabulary import END, Vocabulary
 
-LONGEST = 1000  # limit of the tokens in a sentence that are translated or scored; it bounds the memory
+LONGEST = 1000  # tokens of the longest sentence that is translated or scored as a whole; bounds the memory
 
 
 class Batch(NamedTuple):
@@ -23,7 +23,10 @@ class Batch(NamedTuple):
 
 
 def pad(ids: tf.RaggedTensor, width: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns ids and mask `[batch, width]` of `[batch, (tokens)]`; by default, the width fits the longest row."""
+    """Pads ids `[batch, (tokens)]` to `[batch, width]` and returns them with their mask.
+
+    By default the width fits the longest row and its end.
+    """
     dense = ids.to_tensor(END)
     longest = tf.shape(dense)[1]
     width = longest + 1 if width is None else width

@@ -25,7 +25,7 @@ class TrainingData:
         used: Number of pairs that are trained on.
         empty: Number of pairs left out because a side is empty.
         too_long: Number of pairs left out because a side has more than `maxlen` tokens.
-        batches_per_epoch: Number of batches that hold every used pair once.
+        batches_per_epoch: Number of batches in one pass over the used pairs.
 
     Raises:
         UserError: No pair is left.
@@ -70,7 +70,7 @@ class TrainingData:
         return lines.map(self._tokenize, num_parallel_calls=2, deterministic=True).prefetch(8)
 
     def _lines(self, first: int) -> Iterator[tuple[list[bytes], list[bytes], int, int]]:
-        """Yields source lines, target lines, number of real pairs and width, from batch `first` on."""
+        """Yields source lines, target lines, the number of pairs without filling, and the width, from `first` on."""
         for epoch in itertools.count(first // self.batches_per_epoch):
             skip = max(0, first - epoch * self.batches_per_epoch)
             for width, members in self._epoch(epoch)[skip:]:
@@ -129,8 +129,7 @@ class ValidationData:
 def bucket_widths(maxlen: int) -> list[int]:
     """Returns the padded lengths of the buckets, shortest first.
 
-    Each is about a sixth longer than the one before, and by at least 4. The last has room for `maxlen` tokens and the
-    end.
+    Each is about a sixth longer than the one before, and at least 4 longer. The last fits `maxlen` tokens and the end.
     """
     widths = [8]
     while widths[-1] < maxlen + 1:

@@ -50,7 +50,7 @@ class TextFile:
         return found.rstrip(b"\r\n")
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yields the lines in order, faster than by number."""
+        """Yields the lines in order. This is faster than reading them by number."""
         with self.path.open("rb") as file:
             for number, line in enumerate(file):
                 yield _sentence(line, number)
@@ -83,10 +83,10 @@ class ParallelText:
         return [self.source[i] for i in numbers], [self.target[i] for i in numbers]
 
     def checked(self) -> "ParallelText":
-        """Returns itself if it can be trained on or validated with.
+        """Returns itself if it can be used for training or validation.
 
         Raises:
-            UserError: It is empty, or not UTF-8.
+            UserError: The text is empty or not UTF-8.
         """
         if not len(self):
             raise UserError(f"{self.source.path} and {self.target.path} are empty")

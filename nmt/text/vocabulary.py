@@ -35,7 +35,7 @@ class SentencePieceVocabulary(tf.Module):
         size: Number of ids.
 
     Raises:
-        UserError: The file is not such a model.
+        UserError: The file is not a SentencePiece model, or has other ids for these two.
 
     Reference: Kudo & Richardson (2018), arXiv:1808.06226.
     """
@@ -81,7 +81,7 @@ class DictionaryVocabulary(tf.Module):
         size: Number of ids.
 
     Raises:
-        UserError: The file is not such a dictionary, or the unknown word's id is not below `size`.
+        UserError: The file is not a Nematus dictionary, or the id of the unknown word is not below `size`.
     """
 
     def __init__(self, path: Path, size: int | None = None):
@@ -174,11 +174,11 @@ def train_sentencepiece(texts: str | os.PathLike | Sequence[os.PathLike], to: st
 def _explain(error: str) -> str:
     """Returns the cause of a SentencePiece error, and what to do."""
     if found := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        return f"its characters alone need {found[1]}; ask for at least {found[1]}"
+        return f"the characters alone need {found[1]}; give a --size of at least {found[1]}"
     if found := re.search(r"too high .* <= (\d+)", error):
-        return f"its words yield only {found[1]}; ask for at most {found[1]}"
+        return f"the words yield only {found[1]}; give a --size of at most {found[1]}"
     if "sentences_.empty()" in error or "all_chars_count" in error:
-        return "it has no words; give a text with words"
+        return "there are no words; give a text with words"
     return error.splitlines()[-1]
 
 

@@ -1,1 +1,1 @@
-"""Training: the loop, an update, progress, interruption."""
+"""Training: the loop, one update, the learning rate, progress and interruption."""

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C during a training: recorded when they arrive, obeyed between two updates."""
+"""Defers SIGTERM and Ctrl-C during a training until the current update is complete."""
 
 import contextlib
 import signal
@@ -10,32 +10,32 @@ class Interrupted(BaseException):
 
 
 @contextlib.contextmanager
-def noting_signals() -> Iterator[Callable[[], None]]:
-    """Records the first SIGTERM or Ctrl-C instead of obeying it. A second one acts as outside of this context.
+def deferred_signals() -> Iterator[Callable[[], None]]:
+    """Records the first SIGTERM or Ctrl-C. A second one takes effect at once.
 
     Ignored signals stay ignored.
 
     Yields:
         A function to call where the process may stop. It raises `Interrupted` if a signal was recorded.
     """
-    noted: list[signal.Signals] = []
+    recorded: list[signal.Signals] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    heeded = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    handlers = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
 
     def restore() -> None:
-        for number, handler in heeded.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
-    def note(number: int, frame) -> None:
-        noted.append(signal.Signals(number))
+    def record(number: int, frame) -> None:
+        recorded.append(signal.Signals(number))
         restore()
 
     def poll() -> None:
-        if noted:
-            raise Interrupted(noted[0])
+        if recorded:
+            raise Interrupted(recorded[0])
 
-    for number in heeded:
-        signal.signal(number, note)
+    for number in handlers:
+        signal.signal(number, record)
     try:
         yield poll
     finally:

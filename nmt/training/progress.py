@@ -1,4 +1,4 @@
-"""The progress of a training: everything it carries from one update to the next besides weights and optimizer."""
+"""The progress of a training: its state, except for weights and optimizer."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_origin
@@ -8,19 +8,19 @@ from ..errors import UserError
 
 @dataclass(frozen=True)
 class Validation:
-    """One validation, as it is logged."""
+    """The result of a validation."""
 
     update: int
     epoch: float
     train_loss: float  # nats per target token, ends included; with smoothed labels and dropout
     valid_loss: float  # nats per target token, ends included
     bleu: float
-    seconds: float  # spent training so far, validations included
-    counts: bool = True  # towards patience; False for the extra validation at the end of a run
+    seconds: float  # of training so far, validations included
+    counts: bool = True  # for patience; False for the extra validation at the end of a run
     chrf: float = 0.0
 
     def quality(self, metric: str) -> tuple[float, float]:
-        """Returns a key that is greater for a better model: the metric as it is printed, then the loss."""
+        """Returns a key that is greater for a better model: the metric, rounded as it is printed, then the loss."""
         return 0.0 if metric == "loss" else round(getattr(self, metric), 2), -self.valid_loss
 
 
@@ -34,7 +34,7 @@ class Progress:
     tokens: float = 0.0  # number of these target tokens
     skipped: int = 0  # updates whose loss or gradient was not finite
     skipped_in_a_row: int = 0
-    bad_validations: int = 0  # in a row
+    bad_validations: int = 0  # in a row without improvement
     validations: tuple[Validation, ...] = ()
     metric: str = "bleu"  # what makes a validation better: bleu, chrf or loss
 
@@ -64,7 +64,7 @@ class Progress:
     def after_validation(self, validation: Validation) -> "Progress":
         """Returns the progress with one more validation.
 
-        A validation that does not count has no effect on a resumed training.
+        A validation that does not count changes nothing else, so a resumed training continues as without it.
         """
         validations = (*self.validations, validation)
         if not validation.counts:
@@ -84,14 +84,14 @@ class Progress:
             UserError: A field is missing, unknown, or of the wrong type.
         """
         try:
-            validations = tuple(_fitting(Validation, each) for each in state.get("validations", ()))
-            return _fitting(cls, {**state, "validations": validations})
+            validations = tuple(_checked(Validation, each) for each in state.get("validations", ()))
+            return _checked(cls, {**state, "validations": validations})
         except (TypeError, ValueError) as error:
             raise UserError(f"the saved progress of the training is damaged: {error}") from None
 
 
-def _fitting(cls: type, values: dict[str, Any]) -> Any:
-    """Makes a dataclass, and checks that the values have the declared types."""
+def _checked(cls: type, values: dict[str, Any]) -> Any:
+    """Makes an instance of a dataclass and checks that the values have the declared types."""
     made = cls(**values)
     for field in fields(cls):
         value, kind = getattr(made, field.name), get_origin(field.type) or field.type

@@ -6,12 +6,12 @@ from ..config import Config
 
 
 class WarmupPlateauDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """A learning rate that rises linearly to a peak, stays there, then falls as 1 / sqrt(number of the update).
+    """A learning rate that rises linearly to a peak, stays there, then falls with 1 / sqrt(update).
 
     Args:
         peak: The highest learning rate.
-        warmup: Number of the update at which the peak is reached.
-        plateau: Number of updates that follow at the peak.
+        warmup: The update that reaches the peak, counted from 1.
+        plateau: Number of further updates at the peak.
     """
 
     def __init__(self, peak: float, warmup: int, plateau: int = 0):

@@ -1,7 +1,7 @@
 """The training loop: updates, validation, early stopping, checkpoints.
 
-The last checkpoint holds everything that the next update depends on, and batch n and its dropout are functions of
-(seed, n). So a resumed training equals one that was never interrupted.
+The last checkpoint holds everything that the next update depends on. Batch n and its dropout depend only on the seed
+and n. So a resumed training equals one that was never interrupted.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ from ..storage.checkpoints import BEST, LAST, load_checkpoint, save_checkpoint
 from ..storage.files import atomic_write
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
-from .interruption import Interrupted, noting_signals
+from .interruption import Interrupted, deferred_signals
 from .log import TrainingLog
 from .progress import Progress, Validation
 from .update import Update
 from .validation import Scores
 
-MOST_SKIPPED = 10  # updates in a row; then the training stops
+MOST_SKIPPED = 10  # skipped updates in a row that stop the training
 SAVE_SECONDS = 600  # between saves, unless the configuration counts updates
 
 
@@ -45,7 +45,7 @@ class Trainer:
         made_with: Values that a training found there must share, by name.
 
     Attributes:
-        progress: How far the training is.
+        progress: The progress so far.
 
     Raises:
         UserError: The training found there cannot be resumed.
@@ -61,7 +61,8 @@ class Trainer:
     ):
         self._model, self._update, self._config = model, update, config
         self._directory, self._made_with = directory, made_with
-        self.progress, self._saved = Progress(), 0  # the latter is the update of the newest checkpoint
+        self.progress = Progress()
+        self._saved = 0  # update of the newest checkpoint
         if (directory / LAST).exists():
             self.progress = Progress.from_json(load_checkpoint(directory / LAST, update.variables, made_with))
             self._saved = self.progress.update
@@ -70,7 +71,7 @@ class Trainer:
         self._words = self._seconds_of_updates = 0.0  # target words of this run, and the time of their updates
 
     def train(self, data: TrainingData, validate: Callable[[Callable[[], None]], Scores]) -> Progress:
-        """Trains until the configuration says stop, and returns the progress.
+        """Trains until a limit of the configuration is reached, and returns the progress.
 
         Args:
             data: The training batches.
@@ -79,14 +80,14 @@ class Trainer:
         Raises:
             UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, or a
                 checkpoint cannot be written.
-            Interrupted: The process was asked to end; the last update is saved.
+            Interrupted: SIGTERM or Ctrl-C came; the last update is saved.
         """
         self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
         batches = iter(data.batches(self.progress.update))
         if self.progress.validated:
             self._keep(self.progress)  # a killed process may have saved only `LAST`
-        with self._new_log() as log, noting_signals() as poll, self._progress_bar(last) as bar:
+        with self._new_log() as log, deferred_signals() as poll, self._progress_bar(last) as bar:
             try:
                 while self.progress.bad_validations < self._config.patience:
                     poll()
@@ -107,7 +108,7 @@ class Trainer:
                 self._save_last()
                 raise
             finally:
-                del batches  # ends the threads that read text; they must not outlive the interpreter
+                del batches  # stops the threads that read text, which must not outlive the interpreter
         return self.progress
 
     def _new_log(self):
@@ -149,7 +150,7 @@ class Trainer:
         seen = f"the loss is {cost}, the norm of its gradient {norm}"
         _say(f"update {number} is skipped: {seen}")
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
-            raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in the last, of update {number}, {seen}")
+            raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {seen}")
 
     def _timed_update(self, batch: Batch, number: int, bar: tqdm) -> tuple[float, float, float]:
         """Makes an update. The first for each width of a batch compiles; its time does not count."""
@@ -196,7 +197,7 @@ class Trainer:
         return round(time.monotonic() - self._start, 3)
 
     def _keep(self, progress: Progress) -> None:
-        """Saves after a validation. `LAST` comes first, since `BEST` can be written again from it."""
+        """Saves after a validation: `LAST` first, because `BEST` can be restored from it."""
         self.progress = progress
         self._save(LAST, progress)
         if progress.best is progress.validations[-1]:

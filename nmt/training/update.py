@@ -1,4 +1,4 @@
-"""One update in parts: gradient sums over a batch, their mean and its clipping, the optimizer's step."""
+"""One update in parts: summed gradients of a batch, their mean, clipping, and the step of the optimizer."""
 
 import contextlib
 import functools
@@ -20,7 +20,7 @@ Gradient = tf.Tensor | tf.IndexedSlices
 
 
 class Sums(NamedTuple):
-    """Sums over the sentences of a batch. The sums of several batches, or of several replicas, add up."""
+    """Sums over the sentences of a batch. Add them to combine several batches or replicas."""
 
     cost: tf.Tensor  # of the target words and ends, in nats
     words: tf.Tensor  # target words and ends
@@ -61,10 +61,10 @@ class Update:
             beta_1=config.adam_beta1,
             beta_2=config.adam_beta2,
             epsilon=config.adam_epsilon,
-            name="adam",  # Keras would number the names, and a checkpoint holds them
+            name="adam",  # Keras's default names are numbered, and checkpoints store the name
         )
         self._optimizer.build(model.trainable_variables)
-        # On a CPU, XLA's products in bfloat16 are slower than TensorFlow's.
+        # On a CPU, XLA's bfloat16 matrix products are slower than TensorFlow's.
         gradients = tf.function(self._gradients, jit_compile=config.dtype == "float32", autograph=False)
         self._compiled = functools.cache(gradients.get_concrete_function)  # one for each width of a batch
         self._step = tf.function(self._optimizer.apply, jit_compile=True, autograph=False)
@@ -84,7 +84,11 @@ class Update:
         return tuple(batch.source.shape) in self._shapes
 
     def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:
-        """Makes update `number`. If the loss or its gradient is not finite, nothing changes.
+        """Makes one update. If the loss or its gradient is not finite, nothing changes.
+
+        Args:
+            batch: The sentence pairs.
+            number: Number of the update; dropout depends on it.
 
         Returns:
             The summed cost of the batch in nats, its number of target words and ends, and the norm of the gradient.

@@ -112,7 +112,7 @@ def test_what_is_wrong_is_named(options, said):
 
 
 def test_a_resumed_training_must_share_only_options_with_an_effect():
-    rnn, transformer = make_config(FILES).of_training(), make_config({**FILES, **TRANSFORMER}).of_training()
+    rnn, transformer = make_config(FILES).fixed_options(), make_config({**FILES, **TRANSFORMER}).fixed_options()
     assert {"state_size", "batch_size", "layer_normalization_type"} <= rnn.keys() & transformer.keys()
     assert not [name for name in rnn if name.startswith("transformer_")]
     assert not [name for name in transformer if name.startswith("rnn_")]
@@ -122,7 +122,7 @@ def test_a_resumed_training_must_share_only_options_with_an_effect():
 def test_the_step_size_may_change_when_a_training_is_resumed():
     assert (
         not {"learning_schedule", "learning_rate", "warmup_steps", "plateau_steps"}
-        & make_config({**FILES, "learning_schedule": "warmup-plateau-decay"}).of_training().keys()
+        & make_config({**FILES, "learning_schedule": "warmup-plateau-decay"}).fixed_options().keys()
     )
 
 

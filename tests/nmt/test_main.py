@@ -66,7 +66,7 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert run("export", "-m", "model", "--to", "saved")[0] == 0
     assert (tmp_path / "saved" / "saved_model.pb").exists()
     status, _, said = run("export", "-m", "model", "--to", "saved")
-    assert (status, said) == (2, "nmt: saved exists already; remove it, or give another place\n")
+    assert (status, said) == (2, "nmt: saved exists already; remove it or give another path\n")
 
 
 def test_a_transformer_trains_goes_on_and_translates(run, training, tmp_path):

@@ -1,6 +1,6 @@
 """English-German parallel corpora.
 
-Each corpus writes `train`, `dev` and `test` to a directory, as `.en` and `.de` files of raw text, one sentence a line.
+Each function writes `train`, `dev` and `test` to a directory: `.en` and `.de` files of raw text, one sentence a line.
 """
 
 from collections.abc import Callable

@@ -24,7 +24,7 @@ _MONTHS = [
     ("June", "Juni"), ("July", "Juli"), ("August", "August"), ("September", "September"), ("October", "Oktober"),
     ("November", "November"), ("December", "Dezember"),
 ]  # fmt: skip
-# Subject and verb; a separable German verb has a prefix that ends the sentence.
+# Subject and verb. The prefix of a separable German verb ends the sentence.
 _EVENTS = [
     (("the train", "leaves"), ("der Zug", "fährt", " ab")),
     (("the plane", "arrives"), ("das Flugzeug", "kommt", " an")),
@@ -132,7 +132,7 @@ def _sentence(text: str) -> str:
 
 
 def _draw() -> dict[str, list[Pair]]:
-    """Draws the corpus. English sentences are unique, so that no test sentence is in the training text."""
+    """Returns the pairs of each part. English sentences are unique, so no test sentence is in the training text."""
     rng = random.Random(_SEED)
     pairs: dict[str, str] = {}
     while len(pairs) < sum(_SIZES.values()):

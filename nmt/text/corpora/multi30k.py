@@ -41,7 +41,7 @@ def _download(name: str, sha256: str, to: Path) -> str:
         return keras.utils.get_file(
             name, _URL + name, file_hash=sha256, hash_algorithm="sha256", cache_dir=to, cache_subdir="download"
         )
-    except Exception as error:  # Keras raises nothing narrower
+    except Exception as error:  # Keras documents no narrower type
         names = ", ".join(archive for archive, _ in _ARCHIVES.values())
         raise UserError(
             f"{_URL}{name} cannot be downloaded ({error}); put {names} from that folder into {to / 'download'} "

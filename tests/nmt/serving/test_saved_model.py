@@ -249,5 +249,5 @@ def test_the_example_serves_any_lines(saved_model, translator, lines):
 
 def test_nothing_is_overwritten(translator, tmp_path):
     (tmp_path / "there").mkdir()
-    with pytest.raises(UserError, match="there exists already; remove it, or give another place"):
+    with pytest.raises(UserError, match="there exists already; remove it or give another path"):
         save_translator(translator, tmp_path / "there")

@@ -86,10 +86,10 @@ def test_size_is_for_dictionaries_only(tmp_path, write_lines):
 @pytest.mark.parametrize(
     ("lines", "size", "said"),
     [
-        (["abc", "cab"], 500, r"its words yield only (\d+); ask for at most \1$"),
-        (["abcdefghij"], 5, r"its characters alone need 13; ask for at least 13$"),
-        ([""], 5, "it has no words"),
-        (["", " "], 5, "it has no words"),
+        (["abc", "cab"], 500, r"the words yield only (\d+); give a --size of at most \1$"),
+        (["abcdefghij"], 5, r"the characters alone need 13; give a --size of at least 13$"),
+        ([""], 5, "there are no words"),
+        (["", " "], 5, "there are no words"),
     ],
 )
 def test_an_impossible_size_is_refused_and_nothing_is_written(tmp_path, write_lines, lines, size, said):

@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
-from nmt.training.interruption import Interrupted, noting_signals
+from nmt.training.interruption import Interrupted, deferred_signals
 
 # Library functions that leave a training half way through something: their name, and what an argument must contain.
 MOMENTS = {
@@ -166,7 +166,7 @@ def test_twenty_random_moments(train, finish, tmp_path, number):
 
 def test_a_signal_is_obeyed_where_the_training_polls():
     done = []
-    with pytest.raises(Interrupted) as caught, noting_signals() as poll:
+    with pytest.raises(Interrupted) as caught, deferred_signals() as poll:
         poll()
         os.kill(os.getpid(), signal.SIGTERM)
         done.append("whole")
@@ -177,7 +177,7 @@ def test_a_signal_is_obeyed_where_the_training_polls():
 
 
 def test_the_second_signal_does_not_wait():
-    with pytest.raises(KeyboardInterrupt), noting_signals():
+    with pytest.raises(KeyboardInterrupt), deferred_signals():
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -186,7 +186,7 @@ def test_the_second_signal_does_not_wait():
 def test_an_ignored_signal_stays_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with noting_signals() as poll:
+        with deferred_signals() as poll:
             os.kill(os.getpid(), signal.SIGINT)
             poll()
     finally:

@@ -167,7 +167,7 @@ def test_the_training_stops_when_the_loss_stays_not_finite(make_trainer, tmp_pat
     model.total_cost = infinite_from_update_6_on
     with pytest.raises(UserError) as caught:
         train()
-    said = "10 updates in a row were skipped; in the last, of update 15, the loss is inf, the norm of its gradient nan"
+    said = "10 updates in a row were skipped; in update 15, the loss is inf, the norm of its gradient nan"
     assert str(caught.value).startswith(said)
     assert f"{tmp_path / 'model'} keeps the model of update 12" in str(caught.value)
     assert capsys.readouterr().err.count("is skipped: the loss is inf") == MOST_SKIPPED

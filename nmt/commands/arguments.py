@@ -1,4 +1,4 @@
-"""Options that several commands share, and messages to the user."""
+"""Command-line arguments that several commands share, and messages to the user."""
 
 import argparse
 import math
@@ -28,7 +28,7 @@ class _Once(argparse.Action):
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-k", "--beam_size", type=positive, default=5, help="hypotheses kept (default: 5)")
+    parser.add_argument("-k", "--beam_size", type=positive_int, default=5, help="hypotheses that are kept (default: 5)")
     add_alpha(parser)
 
 
@@ -36,27 +36,27 @@ def add_alpha(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n",
         "--normalization_alpha",
-        type=not_negative,
+        type=non_negative_float,
         nargs="?",
         default=0.0,
         const=1.0,
         metavar="ALPHA",
-        help="divide costs by length to this power (default: 0; -n without ALPHA: 1)",
+        help="divide costs by length to the power ALPHA (default: 0; -n alone: 1)",
     )
 
 
 def add_batch_size(parser: argparse.ArgumentParser, items: str) -> None:
-    parser.add_argument("-b", "--batch_size", type=positive, default=80, help=f"{items} in a batch (default: 80)")
+    parser.add_argument("-b", "--batch_size", type=positive_int, default=80, help=f"{items} in a batch (default: 80)")
 
 
-def positive(text: str) -> int:
+def positive_int(text: str) -> int:
     """Parses a whole number above 0."""
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
-def not_negative(text: str) -> float:
+def non_negative_float(text: str) -> float:
     """Parses a number of at least 0."""
     try:
         number = float(text)

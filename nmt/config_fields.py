@@ -1,4 +1,4 @@
-"""Declarations of options as dataclass fields: default, help, allowed values, and where an option has an effect."""
+"""Declares options as dataclass fields: default, help, allowed values, and the options that they depend on."""
 
 import argparse
 import dataclasses
@@ -15,9 +15,9 @@ def option(
     """Declares an option.
 
     Args:
-        default: The default.
+        default: The default; `None` for an option without one.
         text: The help.
-        allowed: Describes the allowed values.
+        allowed: The allowed values in words.
         ok: Returns whether a value is allowed.
         **argument: More arguments for argparse.
     """
@@ -39,7 +39,7 @@ def transformer_only(field: Any) -> Any:
 
 
 def required_file(text: str, **argument) -> Any:
-    """Declares a required file. Whoever reads it checks that it exists."""
+    """Declares a required file. The code that reads the file checks that it exists."""
     return option(None, text, metavar="FILE", **argument)
 
 
@@ -47,7 +47,7 @@ def positive(default: float | None, text: str) -> Any:
     return option(default, text, "above 0", lambda value: value > 0)
 
 
-def not_negative(default: float, text: str) -> Any:
+def non_negative(default: float, text: str) -> Any:
     return option(default, text, "0 or more", lambda value: value >= 0)
 
 
@@ -55,8 +55,8 @@ def fraction(default: float, text: str) -> Any:
     return option(default, text, "at least 0 and below 1", lambda value: 0 <= value < 1)
 
 
-def limit(text: str) -> Any:
-    return option(None, text, "above 3, since end and unknown are among them", lambda value: value > 3)
+def vocabulary_size(text: str) -> Any:
+    return option(None, text, "above 3, because end and unknown count as words", lambda value: value > 3)
 
 
 def choice(default: str, text: str, choices: Collection[str], hint: str = "") -> Any:
@@ -65,12 +65,12 @@ def choice(default: str, text: str, choices: Collection[str], hint: str = "") ->
 
 
 def has_effect(field: dataclasses.Field, config: Any) -> bool:
-    """Returns whether an option has an effect with the others of a configuration."""
+    """Returns whether an option has an effect, given the other options of a configuration."""
     return all(getattr(config, name) in values for name, values in field.metadata["with"].items())
 
 
 def mistake(field: dataclasses.Field, value: Any) -> str | None:
-    """Returns what is wrong with the value of an option, if anything is."""
+    """Returns a message if the value of an option is wrong, and `None` otherwise."""
     if value is None:
         return (
             None if isinstance(field.type, types.UnionType) else f"--{field.name} is missing: {field.metadata['help']}"
