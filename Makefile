@@ -1,4 +1,4 @@
-# Every target sets up .venv by itself. PYTHON is the interpreter it is made from: 3.10 to 3.13.
+# Every target sets up .venv by itself, with the interpreter PYTHON: 3.10 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -63,7 +63,7 @@ $(DEMO)/saved_model/saved_model.pb: $(DEMO)/test.translated
 	rm -rf $(DEMO)/saved_model
 	$(IN_DEMO) -m nmt export --model model --to saved_model -n
 
-# A process that has the libraries but, without the site module, not this project: serve.py checks that.
+# Python with the libraries but without this project: -S skips the editable install. serve.py checks that.
 ISOLATED = cd $(DEMO)/saved_model && PYTHONPATH=$$(echo $(CURDIR)/.venv/lib/python*/site-packages) $(CURDIR)/$(BIN)/python -S
 
 $(DEMO)/served.txt: $(DEMO)/saved_model/saved_model.pb examples/serve.py examples/sentences.en
@@ -92,7 +92,7 @@ docs: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# The insertions into Nematus too when there is a clone of it: NEMATUS=/path/to/clone make patches
+# NEMATUS=/path/to/clone make patches regenerates the insertions into Nematus too.
 patches: .venv/installed
 	$(BIN)/python patches/regenerate.py
 	$(BIN)/python patches/regenerate_nematus.py $(NEMATUS)

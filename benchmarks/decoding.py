@@ -7,9 +7,9 @@
 DIR is a model directory. For a comparison with real Nematus v0.3, MODEL is the checkpoint from which
 `python -m nmt import-nematus MODEL --to DIR` made it.
 
-Throughput: `python -m nmt translate` and, with one process, Nematus's translate.py translate the text in turn. The time
-that the same command takes for the first line alone is subtracted, to leave out the start. Latency: the time for one
-line in a process that has loaded the model.
+Throughput: `python -m nmt translate` and Nematus's translate.py, with one process, translate the text in turn. The time
+of the same command for the first line alone is subtracted, to exclude the start-up. Latency: the time for one line in a
+process that has loaded the model.
 """
 
 import argparse

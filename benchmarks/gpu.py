@@ -1,31 +1,35 @@
-"""Times the compiled programs of the layer and of a whole gradient on a GPU; prints tables, asserts nothing.
+"""Times the compiled programs of the layer and of a model's gradient on a GPU, and prints tables.
 
     python benchmarks/gpu.py make --to build/gpu                            # needs TensorFlow and no GPU
     python benchmarks/gpu.py measure build/gpu --json build/gpu.json        # needs JAX on the GPU and no TensorFlow
     python benchmarks/gpu.py show build/gpu.json                            # needs neither
 
-TensorFlow hands XLA the same program for a `tf.function(jit_compile=True)`, whoever compiles and runs it. So the
-programs are made where TensorFlow is, and measured where JAX sees a GPU, which takes no build of TensorFlow for that
-GPU. Where TensorFlow itself sees the GPU, benchmarks/training.py times whole updates there.
+A `tf.function(jit_compile=True)` is the same XLA program on every machine. So one machine with TensorFlow makes the
+programs, and another measures them with JAX. The GPU then needs no build of TensorFlow. Where TensorFlow itself sees
+the GPU, benchmarks/training.py times whole updates.
 
-`make` writes the programs of two things. The layer, forward and both passes: rmsnorm_tf with plain sums and with sums
-as matrix products (`RMSNORM_TF_SUMS`), Keras's RMSNormalization and LayerNormalization, and a copy. The gradient of a
-batch of the RNN of nmt with each normalization, at the sizes of the paper. Inputs and weights are random, and the same
-on both machines. `measure` runs the programs of one table in turn, each round in another order, and the first program
-twice under two names, which shows the noise. A turn enqueues calls for about 20 ms and waits for the last.
+`make` writes two groups of programs:
+
+- the layer, forward and both passes: rmsnorm_tf with plain sums and with sums as matrix products (`RMSNORM_TF_SUMS`),
+  Keras's RMSNormalization and LayerNormalization, and a copy;
+- the gradient of a batch for the RNN of nmt with each normalization, at the sizes of the paper.
+
+Inputs and weights are random, and the same on both machines. `measure` runs the programs of one table in turn, each
+round in another order. It runs the first program twice, under two names, to show the noise. A turn enqueues calls for
+about 20 ms and waits for the last.
 
 Columns:
 
     ms          milliseconds of one call, the median over the rounds
-    ±           half of what lies between the quartiles
+    ±           half the interquartile range
     / KIND      ratio to that kind, the median over the rounds
-    GPU ms      milliseconds that the GPU computes during one call, from JAX's profiler; launching is left out
-    bandwidth   share of the bandwidth of the largest copy, if x and y move once, and for both passes dy and dx too;
-                of GPU ms where it is known. Inputs rotate until they exceed the cache, but no more than 16: where a
-                share is above one, the cache holds them
+    GPU ms      milliseconds that the GPU computes during one call, from JAX's profiler, without launches
+    bandwidth   share of the bandwidth of the largest copy, from GPU ms where it is known, if x and y move once, and
+                for both passes dy and dx too. Up to 16 copies of the inputs take turns, to exceed the cache; a share
+                above one means that they fit into it
     difference  largest relative difference of the outputs from TensorFlow's on the CPU
 
-The figures that --json writes are read by `show`, which prints the tables again.
+`show` reads the file that `measure --json` wrote and prints the tables again.
 """
 
 import argparse
@@ -58,7 +62,7 @@ def parse(arguments=None):
     measuring = commands.add_parser("measure", help="measure them, where JAX is", **style)
     measuring.add_argument("folder", type=Path, help="what `make` wrote")
     measuring.add_argument("--json", type=Path, required=True, metavar="FILE", help="write the figures here")
-    measuring.add_argument("--rounds", type=int, default=15, help="times that every program has its turn")
+    measuring.add_argument("--rounds", type=int, default=15, help="turns of every program")
     showing = commands.add_parser("show", help="print the figures as tables")
     showing.add_argument("json", type=Path, metavar="FILE", help="what `measure` wrote")
     return parser.parse_args(arguments)
@@ -67,7 +71,7 @@ def parse(arguments=None):
 def main():
     options = parse()
     if options.command == "make" and not options.sums:
-        for sums in SUMS:  # rmsnorm_tf chooses once a process
+        for sums in SUMS:  # in a process each, because rmsnorm_tf reads the choice once
             subprocess.run([sys.executable, *sys.argv, "--sums", sums], check=True)
     elif options.command == "make":
         os.environ["RMSNORM_TF_SUMS"] = options.sums

@@ -1,4 +1,4 @@
-"""Measures the programs that gpu_programs.py made. Needs JAX and no TensorFlow."""
+"""Measures the programs that gpu_programs.py makes. Needs JAX and no TensorFlow."""
 
 import dataclasses
 import datetime
@@ -30,10 +30,10 @@ _MOST_COPIES = 16
 
 
 def measure(folder: Path, results: Path, rounds: int) -> None:
-    """Measures the programs of a folder, a group at a time, and writes the figures after each group."""
+    """Measures the programs of a folder group by group, and writes the figures after each group."""
     indices = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     if not indices:
-        print(f"gpu.py: {folder} holds no programs. Make some: gpu.py make --to {folder}", file=sys.stderr)
+        print(f"gpu.py: {folder} holds no programs; run gpu.py make --to {folder}", file=sys.stderr)
         sys.exit(2)
     groups = {}
     for program in itertools.chain(*(index["programs"] for index in indices)):
@@ -56,7 +56,7 @@ def measure(folder: Path, results: Path, rounds: int) -> None:
 
 
 def _measure_group(programs, folder, rounds):
-    """Returns by kind what was measured of programs that run in turn."""
+    """Runs programs in turn and returns the measurements of each kind."""
     codes = [(folder / program["file"]).read_bytes() for program in programs]
     with ThreadPoolExecutor() as pool:
         functions = list(pool.map(_load, programs, codes))
@@ -84,7 +84,7 @@ def _load(program, hlo):
         [jax.ShapeDtypeStruct(each["shape"], each["dtype"]) for each in program[name]] for name in ("inputs", "outputs")
     )
 
-    # JAX exports a function with the same inputs and outputs. Then the program takes the place of its code.
+    # JAX can call exported functions only. So export one with the same inputs and outputs, then replace its code.
     def stand_in(*arrays):
         return [jax.numpy.zeros(output.shape, output.dtype) for output in outputs]
 
@@ -95,13 +95,13 @@ def _load(program, hlo):
 
 
 def _copies(arrays):
-    """Returns the arrays and copies of them, until together they exceed the cache."""
+    """Returns the arrays and enough copies of them to exceed the cache."""
     count = min(_MOST_COPIES, 1 + _CACHE_BYTES // sum(each.nbytes for each in arrays))
     return [arrays, *([jax.numpy.copy(each) for each in arrays] for _ in range(count - 1))]
 
 
 def _turn(function, inputs, count):
-    """Returns the seconds of one call, of `count` that follow one another without waiting."""
+    """Returns the seconds of one call, averaged over `count` calls without waiting between them."""
     start = time.perf_counter()
     for number in range(count):
         outputs = function(*inputs[number % len(inputs)])
@@ -110,7 +110,7 @@ def _turn(function, inputs, count):
 
 
 def _busy(call):
-    """Returns for how many seconds the GPU computes during one call, or None without a GPU."""
+    """Returns the seconds that the GPU computes during one call, or None without a GPU."""
     if jax.devices()[0].platform != "gpu":
         return None
     seconds = profiled(lambda: _turn(*call, _CALLS_PROFILED))

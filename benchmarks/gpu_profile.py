@@ -1,4 +1,4 @@
-"""How long a GPU computes, from JAX's profiler."""
+"""Measures how long a GPU computes, with JAX's profiler."""
 
 import tempfile
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def profiled(call: Callable[[], object]) -> float | None:
-    """Returns for how many seconds the GPU computes during a call, or None where the profile shows no GPU."""
+    """Returns the seconds that the GPU computes during a call, or None if the profile shows no GPU."""
     import jax
 
     options = jax.profiler.ProfileOptions()
@@ -19,7 +19,7 @@ def profiled(call: Callable[[], object]) -> float | None:
 
 
 def busy_seconds(planes: Iterable) -> float | None:
-    """Returns for how many seconds at least one stream of a GPU is busy, or None where no plane is of a GPU."""
+    """Returns the seconds in which at least one stream of a GPU is busy, or None if no plane belongs to a GPU."""
     spans = [
         (event.start_ns, event.start_ns + event.duration_ns)
         for plane in planes

@@ -1,4 +1,4 @@
-"""Makes the programs that gpu.py measures: what TensorFlow hands to XLA, as serialized HLO. Needs no GPU."""
+"""Makes the programs that gpu.py measures: serialized HLO, as TensorFlow passes it to XLA. Needs no GPU."""
 
 import argparse
 import functools
@@ -21,7 +21,7 @@ from updates import ROOT, made_up_work, patched_baseline
 
 from rmsnorm_tf import RMSNormalization
 
-# What the kinds of rmsnorm_tf are called in addition, by how it writes sums.
+# Suffix of the names of rmsnorm_tf's programs, by how it writes sums.
 _SUFFIXES = {"plain": "", "products": ", sums as products"}
 
 
@@ -45,7 +45,7 @@ def _layer_programs(folder, shape, dtype, passes, sums):
         layers["keras RMSNormalization"] = keras.layers.RMSNormalization(dtype=dtype)
         layers["keras LayerNormalization"] = keras.layers.LayerNormalization(dtype=dtype)
         if passes == "forward":
-            layers["copy"] = keras.layers.Lambda(tf.negative, dtype=dtype)  # moves the bytes and does nothing else
+            layers["copy"] = keras.layers.Lambda(tf.negative, dtype=dtype)  # reads and writes as a copy does
     group = {"what": "layer", "shape": shape, "dtype": dtype, "passes": passes}
     arrays = 2 if passes == "forward" else 4  # x and y; x, y, dy and dx
     group["bytes"] = arrays * int(np.prod(sizes)) * tf.as_dtype(dtype).size
@@ -115,7 +115,7 @@ def _program(
         weights[next(i for i, handle in enumerate(handles) if handle is each)] for each in concrete.captured_inputs
     ]
     for weight in captured:
-        deviation = float(np.std(weight)) or 0.1  # no two weights are alike, or their order would not show
+        deviation = float(np.std(weight)) or 0.1  # weights must differ, or a wrong order would not be seen
         inputs = [*inputs, normal(weight.shape, weight.dtype, float(np.mean(weight)), deviation)]
     hlo = _without_copies(compiled.experimental_get_compiler_ir(*specs)(stage="hlo_serialized"))
     arrays = [array(each, seed) for seed, each in enumerate(inputs)]
@@ -134,7 +134,7 @@ def _program(
 
 
 def _without_copies(hlo: bytes) -> bytes:
-    """Writes copies as reshapes to the same shape: JAX converts no HLO with copies."""
+    """Replaces copies by reshapes to the same shape, because JAX cannot convert HLO that has copies."""
     module = hlo_pb2.HloModuleProto.FromString(hlo)
     for instruction in itertools.chain(*(computation.instructions for computation in module.computations)):
         if instruction.opcode == "copy":

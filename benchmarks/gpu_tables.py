@@ -1,4 +1,4 @@
-"""Tables of what gpu_measure.py measured, in Markdown."""
+"""Prints the measurements of gpu_measure.py as Markdown tables."""
 
 import statistics
 
@@ -9,7 +9,7 @@ _COPY = "copy"
 
 
 def show(result: dict) -> None:
-    """Prints where and with what was measured, and the table of each group."""
+    """Prints the device, the versions and the table of each group."""
     versions = ", ".join(f"{name} {version}" for name, version in {**result["made_with"], **result["versions"]}.items())
     print(f"{result['device']}, driver {result['driver']}, {versions}, {result['date']}")
     bandwidth = copy_bandwidth(result["groups"])
@@ -46,5 +46,5 @@ def table(entry: dict, bandwidth: float | None = None) -> str:
 
 
 def _seconds(kind):
-    """Returns the seconds that the GPU computes during one call; if unknown, those of the call."""
+    """Returns the seconds that the GPU computes during one call, or if unknown, the seconds of the call."""
     return kind["busy"] or statistics.median(kind["rounds"])

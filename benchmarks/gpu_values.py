@@ -1,4 +1,4 @@
-"""Arrays that two machines make alike, and a summary of an array that one can send the other.
+"""Arrays that are the same on two machines, and summaries of arrays, which one machine can send to the other.
 
 NumPy knows bfloat16 by name once ml_dtypes is imported.
 """
@@ -21,7 +21,7 @@ def normal(shape: list[int], dtype: str, mean: float = 0.0, deviation: float = 1
 
 
 def integers(shape: list[int], below: int) -> Description:
-    """Describes an array of integers, none negative, all less than `below`."""
+    """Describes an array of integers from 0 to `below` - 1."""
     return {"shape": list(shape), "dtype": "int32", "below": below}
 
 
@@ -30,7 +30,7 @@ def array(description: Description, seed: int) -> np.ndarray:
     return _array(json.dumps(description, sort_keys=True), seed)
 
 
-@functools.lru_cache(maxsize=4)  # the programs of one group take the same large arrays
+@functools.lru_cache(maxsize=4)  # the programs of one group have the same large inputs
 def _array(text: str, seed: int) -> np.ndarray:
     description, generator = json.loads(text), np.random.default_rng(seed)
     shape = description["shape"]
@@ -50,7 +50,7 @@ def summary(x: np.ndarray) -> list[float]:
 
 
 def difference(expected: list[list[float]], found: list[list[float]]) -> float:
-    """Returns the largest relative difference of the arrays of two lists, by their summaries."""
+    """Returns the largest relative difference between the arrays of two lists, given their summaries."""
     return float(np.max([_relative(*map(np.array, pair)) for pair in zip(expected, found, strict=True)]))
 
 

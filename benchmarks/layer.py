@@ -49,7 +49,7 @@ class Plain(keras.layers.Layer):
 
 
 def tensorflow_calls(shape, dtype, mode, passes):
-    """Returns a function without arguments for each TensorFlow implementation."""
+    """Returns a function that runs one pass, for each TensorFlow implementation."""
     layers = {
         OURS: RMSNormalization(dtype=dtype),
         KERAS: keras.layers.RMSNormalization(dtype=dtype),

@@ -6,7 +6,7 @@
 In each mode, all layers run in turn for many rounds, so that other load on the machine affects all of them equally.
 
 Columns: median milliseconds; the ratio to keras.layers.GRU (median of the rounds' ratios); the milliseconds that the
-normalization adds (median of the rounds' differences to no normalization); and those relative to LayerNorm.
+normalization adds (median of the rounds' differences to no normalization); and the ratio of these to LayerNorm's.
 """
 
 import argparse
@@ -27,7 +27,7 @@ MODES = ["graph", "xla"]
 
 
 def layers(units):
-    """Returns all layers by name. The one of Keras shows what our layer costs without normalization."""
+    """Returns all layers by name. Keras's GRU shows what our layer costs without normalization."""
     arguments = {"units": units, "return_sequences": True}
     return {
         "keras GRU": keras.layers.GRU(**arguments),

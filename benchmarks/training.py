@@ -15,12 +15,12 @@ for the Transformer. A Transformer has the size of its embeddings, 3 layers a si
 its size, an output table that is the target embedding, and no dropout.
 
 Without --config, the batches are random sentences of 10 to 45 words. With --config, a file for `nmt train --config`,
-they are batches of that training, and each represents the same number of its updates. A round is one update with each
+they are batches of that training; each represents the same number of its updates. A round is one update with each
 batch.
 
 Columns:
     s/update    median over the rounds, and half the interquartile range
-    / none      ratio to none in the same dtype, likewise
+    / none      ratio to none in the same dtype, with the same two figures
     / Nematus   ratio to Nematus with the same kind, or to its none (Transformer: its layernorm) if it lacks the kind
     GFLOP/s     of the matrix products of the model on the padded batches
     share       of the GFLOP/s of one large float32 product, measured in the same run
@@ -126,7 +126,7 @@ def spelled(name, value):
 
 
 def measure(turns, batches, rounds):
-    """Returns by name the seconds `[rounds, batches]` and those of first updates `[batches]`, and the matmul FLOP/s."""
+    """Returns by name the seconds `[rounds, batches]`, by name those of first updates, and the matmul FLOP/s."""
     square = tf.random.normal([2048, 2048])
     multiply = tf.function(lambda: tf.matmul(square, square))
     turns = {**turns, "matmul": lambda _: timed(lambda: multiply().numpy())}
@@ -247,7 +247,7 @@ def parse(arguments=None):
     parser.add_argument("--config", metavar="FILE", help="use the sizes and batches of this training")
     parser.add_argument("--batches", type=int, default=6, help="batches in a round")
     parser.add_argument("--baseline", metavar="FOLDER", help="measure this patched copy")
-    parser.add_argument("--kinds", nargs="+", default=KINDS, help="kinds that the copy knows")
+    parser.add_argument("--kinds", nargs="+", default=KINDS, help="kinds of normalization in the copy")
     parser.add_argument("--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"])
     parser.add_argument("--rounds", type=int, default=5, help="updates with each batch")
     parser.add_argument("--memory", action="store_true", help="also measure memory, in one process for each kind")

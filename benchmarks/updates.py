@@ -1,6 +1,6 @@
 """Batches, models and updates for the benchmarks of training.
 
-Only `patched_baseline` works without a patched copy of the baseline that can be imported as `nmt`.
+All functions but `patched_baseline` need a patched copy of the baseline that can be imported as `nmt`.
 """
 
 import itertools
@@ -17,7 +17,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 _SIDES = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
-_MOST_BATCHES = 1000  # enough batches of an epoch, which is shuffled, to know the distribution of widths
+_MOST_BATCHES = 1000  # of a shuffled epoch; enough to know the distribution of widths
 
 
 class Work(NamedTuple):
@@ -40,9 +40,9 @@ def patched_baseline(folder: str) -> str:
 def real_work(options: dict[str, Any], count: int) -> Work:
     """Returns `count` batches of a training with these options.
 
-    Sorts the batches of the first epoch by width, cuts them into `count` equal parts and takes the middle batch of
-    each, so that each represents the same number of updates. The rarest widths are left out: every width is compiled
-    on its own, so measuring all of them would take long.
+    Sorts the batches of the first epoch by width, splits them into `count` equal parts and takes the middle batch of
+    each, so that each represents the same number of updates. The rarest widths are left out, because each width takes
+    its own compilation.
     """
     from nmt.config import make_config
     from nmt.system import build_system

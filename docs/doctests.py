@@ -1,4 +1,4 @@
-"""Griffe extension: fences the doctests in docstrings, which Markdown would take for quotations."""
+"""Griffe extension: puts doctests in docstrings into code blocks, because Markdown would show them as quotations."""
 
 import re
 

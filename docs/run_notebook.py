@@ -1,4 +1,4 @@
-"""Runs docs/layer.ipynb and keeps its outputs in it.
+"""Runs docs/layer.ipynb and writes its outputs into it.
 
     python docs/run_notebook.py
 
@@ -19,7 +19,7 @@ def run(path: Path = NOTEBOOK) -> nbformat.NotebookNode:
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(path.parent)}}).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # times that differ in every run
-        if cell.cell_type == "code":  # TensorFlow writes about the machine to stderr
+        if cell.cell_type == "code":  # TensorFlow prints messages about the machine to stderr
             cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     return notebook
 

@@ -1,8 +1,8 @@
-"""Runs the commands of docs/tutorial.md in a copy of the project, and writes what they print into the page.
+"""Runs the commands of docs/tutorial.md in a copy of the project, and writes their outputs into the page.
 
     python docs/run_tutorial.py
 
-A block marked `sh` is run; a block marked `text` after it holds its output. A block marked `bash` is not run.
+Blocks marked `sh` are run. A block marked `text` after one holds its output. Blocks marked `bash` are not run.
 """
 
 import os
@@ -24,7 +24,7 @@ def run(text: str, folder: Path) -> str:
     """Runs the commands of a page in order, in a copy of the project in `folder`.
 
     Returns:
-        The page with the outputs that appeared. Blocks without an output keep none.
+        The page with the new outputs. A block without a `text` block after it gets none.
 
     Raises:
         RuntimeError: A command failed.
@@ -47,7 +47,7 @@ def run(text: str, folder: Path) -> str:
 
 
 def visible(output: str) -> str:
-    """Returns what stays on a terminal, without bars of progress and TensorFlow's log."""
+    """Returns the output without progress bars and without TensorFlow's log."""
     lines = [line.rpartition("\r")[2] for line in output.splitlines()]
     return "".join(f"{line}\n" for line in lines if line.strip() and not HIDDEN.match(line))
 

@@ -1,4 +1,4 @@
-"""MkDocs hook: the pages of the site are files of the repository, at their own paths, so links work here and there."""
+"""MkDocs hook: pages keep their paths in the repository, so the same links work in the repository and on the site."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ def links(page: Path) -> list[Path]:
 
 
 def on_files(files, config):
-    """Replaces the files that MkDocs found in docs/ by the pages and what they link to."""
+    """Replaces the files that MkDocs found in docs/ by the pages and the files that they link to."""
     from mkdocs.structure.files import File, Files
 
     theme = [file for file in files if file.src_dir != config.docs_dir]

@@ -2,8 +2,8 @@
 
     python serve.py SAVED_MODEL < text
 
-Needs tensorflow and tensorflow-text, but not this project. `--without MODULE ...` fails if one of these modules can be
-imported.
+Needs tensorflow and tensorflow-text, but not this project. `--without MODULE ...` makes it fail if one of these modules
+can be imported.
 """
 
 import argparse

@@ -43,7 +43,7 @@ class Refused(Exception):
 
 
 class Hunk(NamedTuple):
-    """Replaces the lines `old`, which begin at index `start`, by `new`; lines of context are in both."""
+    """Replaces the lines `old`, which begin at index `start`, with `new`. Lines of context are in both."""
 
     start: int
     old: list[bytes]
@@ -51,7 +51,7 @@ class Hunk(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What one patch changes in one file, with the blob ids of the file before and after."""
+    """The hunks of one patch in one file, with the blob ids of the file before and after."""
 
     patch: str
     path: str
@@ -62,7 +62,7 @@ class Change(NamedTuple):
 
 
 class Series(NamedTuple):
-    """The patches that a file `series` lists, in order, its comments, and all changes of the patches."""
+    """A file `series`: its comments, its patches in order, and all changes of the patches."""
 
     name: str
     comments: list[str]
@@ -102,7 +102,7 @@ def blob_id(text: bytes | None) -> str:
 
 
 def _damaged(name: str, what: str) -> NoReturn:
-    raise Refused(f"{name} is damaged: {what}; get it again from where you got this project")
+    raise Refused(f"{name} is damaged: {what}; get a new copy of this project")
 
 
 def parse_patch(name: str, text: bytes) -> list[Change]:
@@ -211,7 +211,7 @@ def print_status(files: list[File], series: Series) -> None:
 
 
 def explain_drift(file: File, undo: bool) -> str:
-    """Says which id the file has and which are known, and shows the lines to insert or remove by hand."""
+    """Returns a message with the id of the file, the known ids, and the lines to insert or remove by hand."""
     states = ["pristine"] + [f"after {change.patch}" for change in file.changes]
     known = ", ".join(f"{id_[:12]} ({state})" for id_, state in zip(file.ids, states) if id_ != ABSENT)
     message = f"{file.path} has drifted: its id is {blob_id(file.text)[:12]}, not {known}; "

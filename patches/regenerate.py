@@ -42,7 +42,7 @@ def run_git(folder: str, *arguments: str, text: bytes = b"") -> bytes:
 
 
 def known_states(changes: list[apply.Change]) -> list[bytes]:
-    """Returns the versions of the file that the patches were made for, as many as can be restored.
+    """Returns those versions of the file that can be restored, of the versions that the patches were made for.
 
     The first comes from the repository of the project, if it is there; each patch produces the next.
     """
@@ -53,7 +53,7 @@ def known_states(changes: list[apply.Change]) -> list[bytes]:
         for change in changes if states else []:
             states.append(apply.rewrite(states[-1], change))
     except apply.Refused:
-        pass  # This patch was edited, so there is no merge for the patches after it.
+        pass  # This patch was edited, so the patches after it get no three-way merge.
     return states
 
 

@@ -140,5 +140,5 @@ def test_a_folder_without_programs_is_refused(tmp_path):
     pytest.importorskip("jax")
     ended = run("measure", tmp_path, "--json", tmp_path / "figures.json")
     assert ended.returncode == 2
-    assert f"{tmp_path} holds no programs. Make some" in ended.stderr
+    assert f"{tmp_path} holds no programs; run gpu.py make" in ended.stderr
     assert "Traceback" not in ended.stderr

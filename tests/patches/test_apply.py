@@ -128,7 +128,7 @@ REFUSED = {
     "read-only": (lambda p: p.file.chmod(0o444), ["read-only", "chmod u+w"]),
     "file missing": (remove(FILE), ["has no file", "restore"]),
     "nmt missing": (remove("nmt"), ["contains neither nmt/", "give the folder"]),
-    "patch missing": (remove(PATCH), ["damaged", LAST, "get it again"]),
+    "patch missing": (remove(PATCH), ["damaged", LAST, "get a new copy"]),
     "series missing": (remove("patches/nmt/series"), ["damaged", "series"]),
     "series empty": (lambda p: (p.series / "series").write_text(""), ["damaged", "no patch"]),
     "patch empty": (lambda p: (p.series / LAST).write_text(""), [LAST, "damaged", "no diff"]),
