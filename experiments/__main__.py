@@ -12,12 +12,12 @@ FOLDER = Path(__file__).parent
 
 
 def find_tasks() -> list[str]:
-    """Returns the names of all tasks: the folders beside this file that have a `task.py`."""
+    """Returns the names of all tasks: the folders here that have a `task.py`."""
     return sorted(path.parent.name for path in FOLDER.glob("*/task.py"))
 
 
 def reproduce(task: str, data: str, so_far: bool) -> None:
-    """Reproduces a task on some data; an empty string stands for the data that the task has by default.
+    """Reproduces a task on some data; an empty string means the default data of the task.
 
     Raises:
         UserError: There is no such task, or it failed.

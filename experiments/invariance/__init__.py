@@ -1,1 +1,1 @@
-"""Table 1: what leaves a normalized linear map as it is."""
+"""Table 1: the transformations that a normalized linear map is invariant to."""

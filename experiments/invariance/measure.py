@@ -1,4 +1,4 @@
-"""Measures how far a normalized linear map moves under the transformations of Ba et al. (2016), Table 1.
+"""Measures how much a normalized linear map changes under the transformations of Ba et al. (2016), Table 1.
 
 The map is `N(x W)` without a bias: cases `[cases, inputs]` times weights `[inputs, units]`, with a unit's weights in a
 column. `N` has no gain and no offset.
@@ -15,10 +15,10 @@ from rmsnorm_tf import RMSNormalization
 
 CASES, INPUTS, UNITS = 48, 64, 128
 DRAWS = 20
-# Half the relative precision of float64: it vanishes in the mean squares, which are all above 1.
+# Half the relative precision of float64. Adding it changes no mean square, because all of them are above 1.
 EPSILON = float(np.finfo(np.float64).eps) / 2
 
-# As the translation model begins: embeddings and weights from 0.01 N(0, 1), and the epsilon of its norms.
+# The translation model at initialisation: epsilon of its norms, and standard deviation of embeddings and weights.
 MODEL_EPSILON, MODEL_SCALE = 1e-5, 0.01
 MODEL_INPUTS = {"our": 128, "the paper's": 512}
 
@@ -27,7 +27,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def _maps(epsilon: float) -> dict[str, Map]:
-    """Returns every normalized map, from cases and weights to the `[cases, units]` input of a nonlinearity."""
+    """Returns every normalized map by name: from cases and weights to outputs `[cases, units]`."""
     common = {"epsilon": epsilon, "center": False, "scale": False, "dtype": "float64"}
     batch = keras.layers.BatchNormalization(**common)
     layer = keras.layers.LayerNormalization(**common)
@@ -48,7 +48,7 @@ def _at_first(values: np.ndarray, axis: int, factor: float) -> np.ndarray:
     return scaled
 
 
-# From cases, weights, a factor and a vector `[inputs]` to other cases and weights.
+# Each maps cases, weights, a factor and a vector `[inputs]` to new cases and weights.
 TRANSFORMATIONS: dict[str, Callable[..., Pair]] = {
     "weight matrix re-scaling": lambda x, w, factor, vector: (x, factor * w),
     "weight matrix re-centring": lambda x, w, factor, vector: (x, w + vector[:, np.newaxis]),
@@ -62,9 +62,9 @@ TRANSFORMATIONS: dict[str, Callable[..., Pair]] = {
 def measure_invariance() -> dict[str, Any]:
     """Returns the largest change of each map under each transformation, relative to its largest output.
 
-    The largest is over all outputs of all draws. The cases, weights and vector of a draw are standard normal, its
-    factor is between 2 and 10. The bound is the most that rounding may add: a sum of n terms errs by up to n eps / 2
-    of their size; an output is a sum over the inputs and one over at most the units; and two outputs are compared.
+    The maximum is over all outputs of all draws. The cases, weights and vector of a draw are standard normal, and its
+    factor is between 2 and 10. The bound is the largest possible rounding error: n eps / 2 for a sum of n terms. An
+    output has a sum over the inputs and one over at most the units, and two outputs are compared.
 
     >>> measured = measure_invariance()
     >>> measured["changes"]["LayerNorm"]["dataset re-scaling"] < measured["bound"]
@@ -94,7 +94,7 @@ def measure_invariance() -> dict[str, Any]:
 
 
 def measure_at_model_scale() -> dict[str, Any]:
-    """Returns what the model's epsilon does at the scale of its initial weights.
+    """Measures the effect of the model's epsilon at the scale of its initial weights.
 
     Returns:
         `epsilon`, and for each of the `sizes`: the number of `inputs`; the `mean_square` of the map's output before the

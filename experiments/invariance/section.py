@@ -1,4 +1,4 @@
-"""The section of the invariances, beside the paper's Table 1."""
+"""The report's section on invariances, compared with the paper's Table 1."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ from ..reporting.section import Section
 from .table1 import INVARIANCES
 
 _ANSWERS = {True: "yes", False: "no"}
-_SHADES = ListedColormap(["#FFFFFF", "#BFD7EA"])  # of no and yes; the words in the cells say the same
+_SHADES = ListedColormap(["#FFFFFF", "#BFD7EA"])  # no, yes
 
 
 def section(measured: dict[str, Any]) -> Section:
@@ -25,13 +25,13 @@ def section(measured: dict[str, Any]) -> Section:
         f"A linear map and its normalization are computed in float64: {measured['cases']} cases, {measured['inputs']} "
         f"inputs, {measured['units']} units, standard normal numbers, {measured['draws']} draws. BatchNorm takes the "
         "statistics of these cases, pRMSNorm those of 6.25% of the units. There is no gain and no offset, and the "
-        f"norms' epsilon of {measured['epsilon']:.0e} vanishes in the mean squares. The map has no bias. With a bias, "
-        "which is not re-scaled with the rest, LayerNorm, RMSNorm and pRMSNorm are not invariant to any re-scaling. "
-        "Some maps of the translation model have one.",
+        f"norms' epsilon of {measured['epsilon']:.0e} is too small to change the mean squares. The map has no bias. "
+        "With a bias, which is not re-scaled with the rest, LayerNorm, RMSNorm and pRMSNorm are not invariant to any "
+        "re-scaling. Some maps of the translation model have a bias.",
         "Re-centring adds one random vector to the weights of every unit, or to every case. Re-scaling multiplies by a "
         "number between 2 and 10: all weights, the weights of one unit, all cases or one case.",
-        "A cell says whether the output stays the same, how far it moves at most relative to the largest output, and "
-        f"the paper's answer. A move of less than {bound:.1e} counts as none: that is one rounding for each term of "
+        "A cell says whether the output stays the same, how much it changes at most relative to the largest output, "
+        f"and the paper's answer. A change of at most {bound:.1e} counts as none: one rounding error for each term of "
         "the longest sums of an output, over the inputs and over the units. " + _gap(small, large),
         f"All {len(small) + len(large)} cells agree with the paper's Table 1."
         if not wrong
@@ -54,13 +54,13 @@ def section(measured: dict[str, Any]) -> Section:
 
 
 def _at_model_scale(model: dict[str, Any] | None) -> list[str]:
-    """Tells what epsilon does to the invariance at the scale of the translation model's first weights."""
+    """Describes the effect of epsilon on the invariance at the scale of the translation model's initial weights."""
     if not model:
         return []
     told = "; ".join(
         f"{each['mean_square']:.1e} at {name} size ({each['inputs']} inputs), where RMSNorm's output has the root mean "
-        f"square {each['rms']['RMSNorm']:.2f} and not 1, and moves by {each['change']['RMSNorm']:.0%} (LayerNorm's by "
-        f"{each['change']['LayerNorm']:.0%}) when all weights are doubled"
+        f"square {each['rms']['RMSNorm']:.2f} instead of 1, and changes by {each['change']['RMSNorm']:.0%} "
+        f"(LayerNorm's by {each['change']['LayerNorm']:.0%}) when all weights are doubled"
         for name, each in model["sizes"].items()
     )
     return [
@@ -81,10 +81,10 @@ def _disagreements(measured: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _gap(small: list[float], large: list[float]) -> str:
-    """Tells how far the cells are from the bound, if there are cells on both sides."""
+    """Says how far the cells are from the bound, if there are cells on both sides."""
     if not (small and large):
         return ""
-    return f"The cells below it move by at most {max(small):.1e}, those above by at least {min(large):.2g}."
+    return f"The cells below it change by at most {max(small):.1e}, those above by at least {min(large):.2g}."
 
 
 def _cell(change: float, bound: float, published: bool) -> str:
@@ -104,7 +104,7 @@ def _plot(figure: Figure, measured: dict[str, Any]) -> None:
     for y, (norm, row) in enumerate(changes.items()):
         for x, (name, change) in enumerate(row.items()):
             answer = _ANSWERS[change <= bound]
-            text = f"{answer}, moves {_power(change)}\npaper: {_ANSWERS[INVARIANCES[norm][name]]}"
+            text = f"{answer}, change {_power(change)}\npaper: {_ANSWERS[INVARIANCES[norm][name]]}"
             weight = "bold" if answer == "yes" else "normal"
             axes.text(x, y, text, ha="center", va="center", fontsize=8.5, fontweight=weight)
             if (norm, name) in wrong:
@@ -115,11 +115,11 @@ def _plot(figure: Figure, measured: dict[str, Any]) -> None:
     axes.set_yticks([y - 0.5 for y in range(1, len(changes))], minor=True)
     axes.grid(which="minor", color="#808080", linewidth=0.6)
     axes.tick_params(which="both", length=0)
-    axes.set_xlabel("invariant: shaded, in bold; the largest relative move of an output beside it")
+    axes.set_xlabel("bold and shaded: invariant; the number is the largest relative change of an output")
 
 
 def _power(change: float) -> str:
-    """Returns the power of ten next to a change, as text; exactly 0 stays 0."""
+    """Returns the nearest power of ten as text for a small change; 0 stays 0."""
     return f"1e{round(math.log10(change)):d}" if change and change < 0.01 else f"{change:.1g}"
 
 

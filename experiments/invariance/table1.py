@@ -1,6 +1,6 @@
 """Table 1 of Zhang & Sennrich (2019), arXiv:1910.07467: the published invariances."""
 
-# Table 1, after Ba et al. (2016), arXiv:1607.06450, table 1: what leaves the output as it is.
+# After Ba et al. (2016), arXiv:1607.06450, table 1: whether a transformation leaves the output unchanged.
 _TRANSFORMATIONS = (
     "weight matrix re-scaling",
     "weight matrix re-centring",

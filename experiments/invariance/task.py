@@ -13,7 +13,7 @@ REPORT = Path(__file__).parents[2] / "build" / "report"
 
 
 def reproduce(data: str, so_far: bool) -> None:
-    """Writes the report; `so_far` changes nothing, as nothing is trained.
+    """Writes the report. `so_far` has no effect, because nothing is trained.
 
     Raises:
         UserError: Data is given.

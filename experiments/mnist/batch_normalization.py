@@ -7,8 +7,8 @@ import keras
 class UnbiasedBatchNormalization(keras.layers.Layer):
     """Normalizes every unit over the batch, `y = (x - mean) / sqrt(variance + epsilon) * gamma + beta`.
 
-    `keras.layers.BatchNormalization` divides the sum of squares by n; this layer divides by n - 1. The moving averages
-    that inference uses are those of the same statistics.
+    `keras.layers.BatchNormalization` divides the sum of squares by n; this layer divides by n - 1. Inference uses
+    moving averages of the same statistics.
 
     >>> layer = UnbiasedBatchNormalization()
     >>> layer(keras.ops.array([[0.0], [1.0], [2.0]]), training=True).numpy().round(2).tolist()
@@ -16,7 +16,7 @@ class UnbiasedBatchNormalization(keras.layers.Layer):
 
     Args:
         epsilon: Added to the variance, inside the root. Default: 1e-6.
-        momentum: Share of the moving averages that an update keeps. Default: 0.99.
+        momentum: Decay of the moving averages in an update. Default: 0.99.
         **kwargs: Arguments of every Keras layer.
 
     Reference:

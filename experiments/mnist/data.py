@@ -10,7 +10,7 @@ import numpy as np
 
 from nmt.errors import UserError
 
-TRAINING = 55_000  # images to train on; the other 5,000 of the training set validate
+TRAINING = 55_000  # images to train on; the other 5,000 of the training set are for validation
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
@@ -30,11 +30,11 @@ class Mnist(NamedTuple):
 
 
 def read_mnist(data: str = "", training: int = TRAINING) -> Mnist:
-    """Reads the data from a folder, or with `keras.datasets` if none is given, which downloads it.
+    """Reads the data from a folder. Without a folder, `keras.datasets` downloads the data.
 
     Args:
         data: A folder with the four files of yann.lecun.com/exdb/mnist, as they are or with `.gz`.
-        training: How many images to train on; the others of the training set validate.
+        training: Number of images to train on; the others of the training set are for validation.
 
     Raises:
         UserError: A file is missing or is not an IDX file or belongs to other data, or the download failed.
@@ -77,7 +77,7 @@ def _read_idx(path: Path) -> np.ndarray:
         zeros, kind, dimensions = content[:2], content[2], content[3]
         sizes = np.frombuffer(content, ">i4", dimensions, 4)
         if zeros != b"\0\0" or kind != 8:
-            raise ValueError("it does not begin as one")
+            raise ValueError("its magic number is another one")
         return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(sizes)
     except (OSError, EOFError, ValueError, IndexError, zlib.error) as error:
         raise UserError(f"{path} is not an IDX file of bytes: {error}; download it again") from None

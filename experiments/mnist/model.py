@@ -6,13 +6,13 @@ from ..trials.trial import Row
 
 HIDDEN = 1000
 CLASSES = 10
-SUMS = ("hidden_1", "hidden_2")  # layers whose outputs the norms get
+SUMS = ("hidden_1", "hidden_2")  # layers whose outputs are normalized
 
 
 def build_model(row: Row, step_size: float, seed: int, hidden: int = HIDDEN, pixels: int = 784) -> keras.Model:
     """Returns the compiled network of a row.
 
-    The norm has an offset, so the product before it has no bias. Weights depend on the seed alone, not on the row.
+    The norm has an offset, so the product before it has no bias. The seed alone determines the weights.
 
     Args:
         row: Builds the norm. Its option `normalize_logits` puts one after the last product too.

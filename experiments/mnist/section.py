@@ -63,7 +63,7 @@ def _learning(logs: Logs) -> Section | None:
 
 
 def _values(log: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the values that a training is judged by."""
+    """Returns the losses and errors of a training that the table shows."""
     losses = [each["loss"] for each in log["train"]]
     best = min(log["validations"], key=lambda each: each["nll"])
     return {
@@ -84,7 +84,7 @@ def _cells(setting: Setting, row: Row, done: Done) -> list[str]:
 
 
 def _judge(setting: Setting, rows: Mapping[Row, Done]) -> str:
-    """Tells the differences between kinds in the mean training loss, paired over the seeds."""
+    """Describes the differences between kinds in the mean training loss, paired over the seeds."""
     found = {row.name: {seed: _values(log)["mean_loss"] for seed, log in done.items()} for row, done in rows.items()}
     labels = {row.name: row.label for row in rows}
     told = []

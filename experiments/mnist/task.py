@@ -28,14 +28,14 @@ TITLE = "Permutation-invariant MNIST"
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the experiment is.
+    """The size of the experiment.
 
     Args:
-        settings: The ways to train.
+        settings: The settings to train in.
         hidden: Units of a hidden layer.
-        training: Images to train on; the others of the training set validate.
+        training: Images to train on; the others of the training set are for validation.
         seeds: The reported seeds.
-        rounds: Rounds of the measurement of time.
+        rounds: Rounds of the timing.
     """
 
     settings: Sequence[Setting] = (
@@ -54,7 +54,7 @@ def reproduce(data: str, so_far: bool, scale: Scale | None = None, root: Path = 
     Args:
         data: The folder of the four MNIST files; an empty string downloads them.
         so_far: Report on the trials that are done; train and measure nothing.
-        scale: How large the experiment is; `None` for the size of the kept report.
+        scale: The size of the experiment; by default that of the kept report.
         root: The folder of logs and report.
 
     Raises:
@@ -117,7 +117,7 @@ def train(trial: Trial, mnist: Mnist, folder: Path, hidden: int = HIDDEN) -> dic
 
 
 def _validate(model: keras.Model, mnist: Mnist) -> dict[str, float]:
-    """Returns loss in nats and error of validation and test images."""
+    """Returns the loss in nats and the error, on the validation images and on the test images."""
     found = {}
     for prefix, part in (("", mnist.valid), ("test_", mnist.test)):
         loss, accuracy = model.evaluate(part.images, part.classes, batch_size=1000, verbose=0)

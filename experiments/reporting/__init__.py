@@ -1,1 +1,1 @@
-"""What the reports of all tasks share: tables, pictures, and the files they are written to."""
+"""Shared by the reports of all tasks: sections, statistics, plot styles and output files."""

@@ -1,4 +1,4 @@
-"""Intervals and tests: how far a difference could be due to chance."""
+"""Confidence intervals and the correction of p-values."""
 
 from collections.abc import Sequence
 from statistics import mean, stdev
@@ -18,11 +18,11 @@ class Interval(NamedTuple):
     high: float
 
     def within(self, margin: float) -> bool:
-        """Whether all of the interval lies between -margin and margin."""
+        """Returns whether the whole interval lies between -margin and margin."""
         return -margin <= self.low and self.high <= margin
 
     def excludes(self, value: float) -> bool:
-        """Whether a value lies outside."""
+        """Returns whether a value lies outside the interval."""
         return not self.low <= value <= self.high
 
 
@@ -48,7 +48,7 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Returns p-values adjusted for their number by Holm's method, in the order given.
+    """Returns p-values adjusted for multiple comparisons by Holm's method, in the order given.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

@@ -1,4 +1,4 @@
-"""How each kind of normalization is drawn: the colour-blind safe palette of Okabe and Ito, a marker and a dash."""
+"""Plot styles of the kinds of normalization: a colour-blind safe palette (Okabe and Ito), markers and dashes."""
 
 import itertools
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 
 class Style(NamedTuple):
-    """Look of one row in all pictures of a report."""
+    """The plot style of a row in all pictures of a report."""
 
     color: str
     marker: str

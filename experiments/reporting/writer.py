@@ -1,4 +1,4 @@
-"""Writes a report: report.md, report.html (one file with all pictures), report.json, and a PNG and an SVG a section."""
+"""Writes a report: report.md, report.html with all pictures in it, report.json, and a PNG and an SVG per section."""
 
 import base64
 import json
@@ -39,27 +39,27 @@ img {{ max-width: 100% }}
 
 
 def write_report(folder: Path, title: str, about: Sequence[str], facts: dict[str, Any], sections: Sequence[Section]):
-    """Writes a report; it replaces the folder when all of it is written.
+    """Writes a report, which replaces the folder when it is complete.
 
     Args:
-        folder: Where its files go. What was there is removed.
+        folder: Where its files go. Earlier files there are removed.
         title: Title of the report.
         about: Paragraphs before the first section, in Markdown.
         facts: Values of the JSON file besides the sections.
         sections: The sections, in order.
     """
-    aside = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
+    temporary = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
     for section in sections:
-        draw(section, aside)
+        draw(section, temporary)
     text = "\n\n".join([f"# {title}", *about, *map(_markdown, sections)]) + "\n"
     found = {**facts, "sections": {section.name: _data(section) for section in sections}}
-    (aside / "report.md").write_text(text, encoding="utf-8")
-    (aside / "report.html").write_text(_html(title, text, aside), encoding="utf-8")
-    (aside / "report.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    (temporary / "report.md").write_text(text, encoding="utf-8")
+    (temporary / "report.html").write_text(_html(title, text, temporary), encoding="utf-8")
+    (temporary / "report.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
-    aside.rename(folder)
+    temporary.rename(folder)
 
 
 def draw(section: Section, folder: Path) -> None:
@@ -69,7 +69,7 @@ def draw(section: Section, folder: Path) -> None:
     section.plot(figure)
     figure.suptitle(section.title, fontsize=12)
     figure.savefig(folder / f"{section.name}.png", dpi=_DOTS_PER_INCH)
-    # The same section gives the same SVG: no date, no random ids.
+    # Without a date and random ids, the same section always gives the same SVG.
     with matplotlib.rc_context({"svg.hashsalt": section.name, "svg.fonttype": "none"}):
         figure.savefig(folder / f"{section.name}.svg", metadata={"Date": None})
 
@@ -86,7 +86,7 @@ def _data(section: Section) -> dict[str, Any]:
 
 
 def _html(title: str, text: str, folder: Path) -> str:
-    """Returns a Markdown text as a page that holds its pictures."""
+    """Returns a Markdown text as an HTML page with its pictures embedded."""
 
     def inline(match: re.Match) -> str:
         return f'src="data:image/png;base64,{base64.b64encode((folder / match[1]).read_bytes()).decode()}"'

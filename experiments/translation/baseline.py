@@ -1,6 +1,6 @@
 """A patched copy of the baseline that has the kinds of all rows, and processes that run in it.
 
-The copy holds all code that runs there, so a change of the checkout does not reach a training of several hours.
+The copy holds all code that its processes run, so edits in the checkout do not affect a training in progress.
 """
 
 import os
@@ -15,32 +15,32 @@ from nmt.errors import UserError
 from .place import ROOT, Place
 
 _COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
-_MADE = ("logs", "results")  # output, in experiments
-_SEAM = Path(__file__).parent / "inside" / "normalization.py"
+_MADE = ("logs", "results")  # folders of output in experiments/
+_NORMALIZATION = Path(__file__).parent / "inside" / "normalization.py"
 _COMMIT = "commit"
 _SECONDS = 2  # between two calls of `watch`
 
 
 def make_baseline(place: Place) -> None:
-    """Makes a patched copy of the baseline, and replaces an earlier one.
+    """Makes a patched copy of the baseline and replaces an earlier copy.
 
     Raises:
         UserError: The patches do not apply.
     """
-    aside = place.baseline.with_name("baseline.part")
-    shutil.rmtree(aside, ignore_errors=True)
+    temporary = place.baseline.with_name("baseline.part")
+    shutil.rmtree(temporary, ignore_errors=True)
     for name in _COPIED:
-        shutil.copytree(ROOT / name, aside / name, ignore=shutil.ignore_patterns("__pycache__", *_MADE))
-    apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(aside)]
+        shutil.copytree(ROOT / name, temporary / name, ignore=shutil.ignore_patterns("__pycache__", *_MADE))
+    apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(temporary)]
     applied = subprocess.run(apply, capture_output=True, text=True)
     if applied.returncode:
         raise UserError(f"the patches do not apply to the baseline: {applied.stderr.strip()}")
-    seam = aside / "nmt" / "normalization.py"
-    seam.rename(seam.with_name("patched_normalization.py"))
-    shutil.copyfile(_SEAM, seam)
-    (aside / _COMMIT).write_text(_commit())
+    normalization = temporary / "nmt" / "normalization.py"
+    normalization.rename(normalization.with_name("patched_normalization.py"))
+    shutil.copyfile(_NORMALIZATION, normalization)
+    (temporary / _COMMIT).write_text(_commit())
     shutil.rmtree(place.baseline, ignore_errors=True)
-    aside.rename(place.baseline)
+    temporary.rename(place.baseline)
 
 
 def commit_of(place: Place) -> str:
@@ -77,13 +77,13 @@ def execute(
             process.terminate()
             process.wait()
     if process.returncode:
-        where = f"{output} says why" if output else "see above"
+        where = f"see {output}" if output else "see above"
         raise UserError(f"python {' '.join(arguments[:3])} ended with status {process.returncode}; {where}")
 
 
 def _commit() -> str:
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
-    looked_at = [*_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE)]
-    changed = subprocess.run([*git, "status", "--porcelain", "--", *looked_at], capture_output=True).stdout
+    paths = [*_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE)]
+    changed = subprocess.run([*git, "status", "--porcelain", "--", *paths], capture_output=True).stdout
     return f"{head or 'unknown'}{'+' if changed else ''}"

@@ -1,4 +1,4 @@
-"""A corpus: text and training options, as a file of `corpora/` declares them."""
+"""A corpus: text and training options, declared in a file of `corpora/`."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ from .place import Place
 from .row import Row
 
 FOLDER = Path(__file__).parent / "corpora"
-LOCAL = "wmt14"  # the declaration of a folder of the user that has none of its own
+LOCAL = "wmt14"  # the declaration for a folder that has none of its own
 _NEEDED = {"embedding_size", "state_size", "batch_size", "learning_rate", "finish_after"}  # the report names them
 
 
@@ -85,25 +85,25 @@ class Corpus:
         return {**dict(files), **dict(valid), "dictionaries": dictionaries, **self.options}
 
     def adapt(self, rows: Sequence[Row]) -> list[Row]:
-        """Returns rows with their options on this corpus.
+        """Returns the rows with the options that they have on this corpus.
 
         Raises:
             UserError: The corpus has options for an unknown row.
         """
         if unknown := self.rows.keys() - {row.name for row in rows}:
-            raise UserError(f"{self.name} has options for {', '.join(sorted(unknown))}, but rows/ has no such row")
+            raise UserError(f"{self.name} has options for {', '.join(sorted(unknown))}, which rows/ does not have")
         return [replace(row, **self._own(row)) if row.name in self.rows else row for row in rows]
 
     def _own(self, row: Row) -> dict[str, Any]:
-        """Returns the options of a row on this corpus, and a label that tells of them."""
+        """Returns a row's options on this corpus and its label, which says that it has its own."""
         return {"options": {**self.rows[row.name], **row.options}, "label": f"{row.label} (own recipe)"}
 
 
 def read_corpus(data: str) -> Corpus:
-    """Returns the corpus with a name, or the one in a folder.
+    """Returns a corpus by its name or folder.
 
     Raises:
-        UserError: There is no such name or folder, the declaration is wrong, or a file is missing.
+        UserError: The name or folder does not exist, the declaration is wrong, or a file is missing.
     """
     declared, origin = FOLDER / f"{data}.json", None
     if Path(data).name != data or not declared.is_file():
@@ -123,7 +123,7 @@ def read_corpus(data: str) -> Corpus:
             f"{declared} is not the declaration of a corpus: {error}; compare it with the other files there"
         ) from None
     if not (origin or corpus.corpus):
-        raise UserError(f"this project does not contain the text of {data}; give its folder: DATA=/path/to/{data}")
+        raise UserError(f"this project does not have the text of {data}; give its folder: DATA=/path/to/{data}")
     if origin and (missing := [name for name in corpus.names if not corpus.given(name)]):
         raise UserError(f"{origin} lacks {', '.join(missing)}, as they are or with .gz; put them there")
     return corpus
@@ -143,7 +143,7 @@ def is_prepared(corpus: Corpus, place: Place) -> bool:
 
 
 def prepare(corpus: Corpus, place: Place) -> None:
-    """Puts text and vocabularies into place, unless they are there.
+    """Puts text and vocabularies into place, unless they are there already.
 
     Raises:
         UserError: A text cannot be used, or another one is in place.
@@ -163,7 +163,7 @@ def prepare(corpus: Corpus, place: Place) -> None:
 
 
 def _text_of(corpus: Corpus) -> dict[str, Any]:
-    """Returns the values by which text and vocabularies of different corpora differ."""
+    """Returns the values that identify a corpus's text and vocabularies."""
     origin = str(corpus.origin or corpus.corpus)
     return {"origin": origin, "files": corpus.names, "vocabulary_size": corpus.vocabulary_size}
 

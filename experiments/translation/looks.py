@@ -1,4 +1,4 @@
-"""How the rows of the translation experiments are drawn."""
+"""Plot styles of the rows of the translation experiments."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from .row import Row
 
 
 def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:
-    """Returns the style of each row: that of its kind for the paper's rows, another one for added rows."""
+    """Returns the style of each row. The paper's rows have the style of their kind, added rows have others."""
     rows = list(rows)
     found = styles({row.name: row.kind if row.name in TABLE2 else None for row in rows})
     return {row: found[row.name] for row in rows}

@@ -1,4 +1,4 @@
-"""The folders of the work on a corpus."""
+"""The folders of a corpus: work, logs and report."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,7 +51,7 @@ class Place(NamedTuple):
         return self.run(run) / "model"
 
     def log(self, run: Run) -> Path:
-        """The log of a run, which is there when the run is done."""
+        """The log of a run, which exists when the run is done."""
         return self.logs / f"{run.name}.json"
 
     def translations(self, run: Run, test: str) -> Path:
@@ -64,7 +64,7 @@ class Place(NamedTuple):
         Args:
             path: The file that holds the earlier values.
             was: The earlier values.
-            wanted: The values of now.
+            wanted: The current values.
 
         Raises:
             UserError: They differ.

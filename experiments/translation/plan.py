@@ -13,16 +13,16 @@ def read_rows() -> list[Row]:
     """Returns the rows of every file in `rows/`, those of `kinds.py` first.
 
     Raises:
-        UserError: Two rows have the same name, or a row that builds its norm is named like a kind of another row.
+        UserError: Two rows have the same name, or a row that builds its norm has the name of another row's kind.
     """
     found = read_package(rows)
     if taken := {row.name for row in found if row.build} & {row.kind for row in found}:
-        raise UserError(f"{', '.join(sorted(taken))} is a kind that other rows have; give the new row another name")
+        raise UserError(f"{', '.join(sorted(taken))} is the kind of another row; give the new row another name")
     return found
 
 
 def all_runs(found: Iterable[Row], most_seeds: int) -> Iterator[Run]:
-    """Yields all rows with the first seed, then with the second those that have one, up to the most seeds allowed."""
+    """Yields all rows with seed 1, then those that have a second seed with seed 2, and so on up to `most_seeds`."""
     found = list(found)
     for seed in range(1, most_seeds + 1):
         yield from (Run(row, seed) for row in found if row.seeds >= seed)

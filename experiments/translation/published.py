@@ -1,4 +1,4 @@
-"""Published figures of Zhang & Sennrich (2019), arXiv:1910.07467, translation with RNNSearch."""
+"""Published results of Zhang & Sennrich (2019), arXiv:1910.07467, for translation with RNNSearch."""
 
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ LOSS: dict[str, dict[int, float]] = {
     "baseline": {900: 8.10, 2900: 7.07, 4900: 6.56, 9900: 5.97},
     "layernorm": {900: 6.68, 2900: 5.45, 4900: 4.91, 9900: 4.27},
 }
-MINUTES = {"baseline": 111.8, "layernorm": 157.0}  # for 10,000 updates, of the same figure
+MINUTES = {"baseline": 111.8, "layernorm": 157.0}  # for 10,000 updates, from the same figure
 
 # Figure 4: validation BLEU with initial weights centred at 0.2, by validation (30,000 updates each), by kind. Read from
 # `ininmt.svg` of the same repository. LayerNorm's last value and RMSNorm's value at 34 are their best.

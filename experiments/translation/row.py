@@ -1,4 +1,4 @@
-"""A row is one training, as the files of `rows/` declare it; a run is a row with a seed."""
+"""A row is one training, declared in a file of `rows/`. A run is a row with a seed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ class Row:
         name: Name of its runs and their logs.
         label: Its name in the report.
         kind: Value of `--layer_normalization_type`. Give this or `build`.
-        build: Builds the norm if the patched baseline has no such kind: returns a Keras layer over the last axis from
-            a layer name. The kind is then the row's name.
+        build: Maps a layer name to a Keras layer over the last axis, for a norm that the patched baseline lacks. The
+            kind is then the row's name.
         seeds: How many seeds it is trained with.
         partial: The share of the entries that gives the statistic, for a point of Figure 3.
         centre: Added to every matrix when it is initialised, for a curve of Figure 4.

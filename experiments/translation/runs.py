@@ -112,7 +112,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
 
 
 def _portable(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns options with the folders left out of file names, so that a log says nothing about the machine."""
+    """Returns options with file names instead of paths, so that a log reveals nothing about the machine."""
 
     def name(value: Any) -> Any:
         return Path(value).name if isinstance(value, str) else value

@@ -22,7 +22,7 @@ from .row import Run
 from .sections import activations, centre, curves, partial, significance, table2
 from .training import train_all
 
-DATA = "demo"  # unless another corpus is given
+DATA = "demo"  # by default
 
 
 def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
@@ -34,7 +34,7 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
         root: The folder of logs, work and report.
 
     Raises:
-        UserError: Something failed, or nothing is done yet. What is done is reported first.
+        UserError: A run or a measurement failed, or nothing is done yet. The report on what is done is written first.
     """
     corpus = read_corpus(data)
     place = Place(corpus.name, root)
@@ -59,7 +59,7 @@ def _make(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
         make_baseline(place)
         prepare(corpus, place)
         failed = train_all(runs, corpus, place)
-        # A norm that a row builds may be the reason why its training failed; its updates are then not timed.
+        # Do not time a norm that a row builds if its training failed: the norm may be the reason.
         rows = [run.row for run in runs if run.row.section == "table2" and (run.row.kind or run.name not in failed)]
         try:
             measure_seconds(list(dict.fromkeys(row.normalization for row in rows)), corpus, place)

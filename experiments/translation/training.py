@@ -20,7 +20,7 @@ def train_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, st
         The reason of each failure, by the name of the run.
 
     Raises:
-        UserError: The log of a run is of other options.
+        UserError: The log of a run has other options.
     """
     failed: dict[str, str] = {}
     each = corpus.options["finish_after"]

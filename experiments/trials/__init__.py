@@ -1,1 +1,1 @@
-"""Trainings of Keras models, by kind of normalization and seed: what all tasks but translation share."""
+"""Trainings of Keras models by kind of normalization and seed, shared by all tasks but translation."""

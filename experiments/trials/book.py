@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Book:
-    """The logs of a task: one JSON file a trial, which is there when the trial is done.
+    """The logs of a task: one JSON file for each trial that is done.
 
     Args:
         task: Name of the task.
@@ -34,7 +34,7 @@ class Book:
         self.logs = root / "experiments" / "logs" / task
         self.work = root / "build" / "reproduce" / task
         self.report = root / "build" / "report"
-        commit_of_checkout()  # of the code that is loaded, whatever is checked out later
+        commit_of_checkout()  # caches the commit of the loaded code, before another one is checked out
 
     def folder(self, trial: Trial) -> Path:
         """Returns the folder of the checkpoints of a trial."""
@@ -44,7 +44,7 @@ class Book:
         """Returns the log of a trial, or `None` if it is not done.
 
         Raises:
-            UserError: The log is of a trial with other options.
+            UserError: The log has other options.
         """
         if not (log := self.read_file(trial.name)):
             return None
@@ -82,7 +82,7 @@ class Book:
 
         Args:
             trials: The trials, in order.
-            make: Trains a trial from the checkpoints in a folder, and returns the values of its log.
+            make: Trains a trial, from the checkpoints in a folder if it has any, and returns the values of its log.
         """
         missing = [trial for trial in trials if not self.read(trial)]
         bar = tqdm(missing, unit=" trainings", initial=len(trials) - len(missing), total=len(trials))
@@ -94,7 +94,7 @@ class Book:
 
 
 def provenance() -> dict[str, Any]:
-    """Returns the commit, the versions and the number of cores that a result was made with."""
+    """Returns the commit, the library versions and the number of cores."""
     return {
         "commit": commit_of_checkout(),
         "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},

@@ -11,7 +11,7 @@ from .book import provenance
 from .trial import Row
 
 ROUNDS = 30
-AGAIN = "layernorm, again"  # a second model of LayerNorm: its distance from the first is noise
+AGAIN = "layernorm, again"  # a second model with LayerNorm: its difference to the first is noise
 
 
 def time_updates(
@@ -20,13 +20,13 @@ def time_updates(
     build: Callable[[Row], keras.Model],
     rounds: int = ROUNDS,
 ) -> dict[str, Any]:
-    """Returns the seconds of an update of every row; nothing else should run meanwhile.
+    """Returns the seconds of an update of every row. Nothing else should run at that time.
 
     Args:
         rows: The rows. `layernorm` is timed twice.
         batches: Inputs and targets of a batch, by setting.
         build: Builds and compiles the model of a row.
-        rounds: How often each model makes an update.
+        rounds: Number of updates of each model.
 
     Returns:
         `seconds`, by setting, then by `XLA` or `plain`, then by row: the seconds of each round. In a round all rows

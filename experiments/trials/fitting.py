@@ -21,14 +21,14 @@ def fit(
     validate: Callable[[keras.Model], Mapping[str, float]],
     folder: Path,
 ) -> dict[str, Any]:
-    """Trains a compiled model, window by window of updates, and validates it.
+    """Trains a compiled model in windows of updates, and validates it.
 
-    An interrupted training continues from its last validation, and ends as an uninterrupted one would.
+    An interrupted training continues from its last validation and ends as an uninterrupted one.
 
     Args:
         build: Builds and compiles the model.
-        examples: Returns inputs and targets of examples, given the number of the first one and how many.
-        setting: The batch size, and how many updates.
+        examples: Maps the number of the first example and a count to inputs and targets.
+        setting: Batch size and number of updates.
         validate: Returns the values of a validation.
         folder: Holds the checkpoint of an interrupted training.
 
@@ -53,7 +53,7 @@ def fit(
 
 
 def order(seed: int, start: int, count: int, size: int) -> np.ndarray:
-    """Returns the indices of the examples from number `start` on; every epoch is a permutation of its own.
+    """Returns the indices of `count` examples from number `start` on. Every epoch has its own permutation.
 
     >>> sorted(order(1, 0, 4, 4).tolist())
     [0, 1, 2, 3]
@@ -66,7 +66,7 @@ def order(seed: int, start: int, count: int, size: int) -> np.ndarray:
 
 
 def _save(model: keras.Model, done: dict[str, Any], folder: Path) -> None:
-    """Saves a checkpoint and removes older ones. It counts once its JSON file is there, which is written last."""
+    """Saves a checkpoint and removes older ones. The JSON file is written last and makes the checkpoint valid."""
     name = f"{done['train'][-1]['update']:09d}"
     model.save(folder / f"{name}.keras")
     with atomic_write(folder / f"{name}.json") as file:
@@ -77,7 +77,7 @@ def _save(model: keras.Model, done: dict[str, Any], folder: Path) -> None:
 
 
 def _restore(folder: Path) -> tuple[keras.Model, dict[str, Any]] | None:
-    """Returns model and progress of the last checkpoint, or `None` without any."""
+    """Returns the model and the progress of the last checkpoint, or `None` without any."""
     saved = sorted(folder.glob("*.json"))
     if not saved:
         return None
@@ -89,6 +89,6 @@ def _restore(folder: Path) -> tuple[keras.Model, dict[str, Any]] | None:
 
 
 def _seeds(model: keras.Model) -> list[keras.Variable]:
-    """Returns the states of the random generators, of dropout for example, which a .keras file lacks."""
+    """Returns the states of the random generators, as of dropout, which a .keras file does not hold."""
     weights = {id(weight) for weight in model.weights}
     return [variable for variable in model.variables if id(variable) not in weights]

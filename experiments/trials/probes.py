@@ -1,4 +1,4 @@
-"""Looks into a trained model: what centring could remove, and how far gains have moved."""
+"""Measures a trained model: the share of the mean that centring would remove, and the size of the gains."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +10,12 @@ import numpy as np
 def mean_share(model: keras.Model, layers: Sequence[str], inputs: Any) -> dict[str, float]:
     """Returns the share of the mean in the mean square of some layers' outputs, `E[mean(a)**2] / E[mean(a**2)]`.
 
-    Mean and mean square are over the last axis. The share is what LayerNorm's centring removes of its input: 0 if it
-    has nothing to remove, 1 if all entries are equal.
+    Mean and mean square are over the last axis. The share is the part of the mean square that LayerNorm's centring
+    removes: 0 if the mean is 0, 1 if all entries are equal.
 
     Args:
         model: A functional model.
-        layers: Names of layers, such as those before the norms.
+        layers: Names of layers, for example of those before the norms.
         inputs: Inputs of the model.
     """
     probe = keras.Model(model.input, [model.get_layer(name).output for name in layers])

@@ -1,4 +1,4 @@
-"""The sections that the reports of all Keras tasks have: step sizes, the mean's share, and speed."""
+"""Sections that the reports of all Keras tasks share: step sizes, the share of the mean, and speed."""
 
 from collections.abc import Mapping, Sequence
 from statistics import mean
@@ -16,7 +16,7 @@ Logs = Mapping[Trial, Mapping[str, Any]]
 
 
 def styles_of(rows: Sequence[Row]) -> dict[Row, Style]:
-    """Returns the style of each row: that of its kind for the paper's rows, another one for added rows."""
+    """Returns the style of each row. The paper's rows have the style of their kind, added rows have others."""
     found = styles({row.name: row.name if row.paper else None for row in rows})
     return {row: found[row.name] for row in rows}
 
@@ -31,7 +31,7 @@ def by_row(logs: Logs, setting: Setting) -> dict[Row, dict[int, Mapping[str, Any
 
 
 def settings_of(logs: Logs) -> list[Setting]:
-    """Returns the settings that some trial is done in."""
+    """Returns the settings that have trials."""
     return list(dict.fromkeys(trial.setting for trial in logs))
 
 
@@ -87,7 +87,7 @@ def _plot_step_sizes(figure: Figure, found: dict, lines: list, sizes: list[float
 
 
 def share_section(logs: Logs) -> Section | None:
-    """Returns the section of how much of each norm's input is its mean, or `None` without any."""
+    """Returns the section of the share of the mean in each norm's input, or `None` without any."""
     shares = {
         (setting, row): [log["mean_share"] for log in done.values()]
         for setting in settings_of(logs)
@@ -107,9 +107,9 @@ def share_section(logs: Logs) -> Section | None:
         name="mean_share",
         title="The share of the mean",
         text=[
-            "E[mean(a)²] / E[mean(a²)] of the input a of each norm, mean and mean square over the units: the part of "
-            "the mean square that LayerNorm's centring removes. Before training and after it, over validation data, "
-            "the mean over the seeds and, in brackets, their range."
+            "E[mean(a)²] / E[mean(a²)] of the input a of each norm, with the means over the units: the part of the "
+            "mean square that LayerNorm's centring removes. It is measured on validation data before and after "
+            "training. The table has the mean over the seeds and, in brackets, their range."
         ],
         columns=["", *(f"{layer}, {when}" for layer in layers for when in ("before", "after"))],
         rows=cells,
@@ -144,8 +144,8 @@ def speed_section(times: Mapping[str, Any] | None, rows: Sequence[Row], settings
     """Returns the section of the seconds of an update, or `None` without any.
 
     Args:
-        times: What `clock.time_updates` returned.
-        rows: The rows; `layernorm` is the one that the others are compared with.
+        times: The result of `clock.time_updates`.
+        rows: The rows; all are compared with `layernorm`.
         settings: The settings.
     """
     if not times:
@@ -163,7 +163,7 @@ def speed_section(times: Mapping[str, Any] | None, rows: Sequence[Row], settings
         text=[
             "The median ratio of an update's time to LayerNorm's over interleaved rounds, with its 95% bootstrap "
             f"interval, on {times['cores']} processor cores, commit {times['commit']}; compiled by XLA, and as plain "
-            "operations of a graph. `layernorm, again` is a second model of LayerNorm: its distance from 1 is noise."
+            "operations of a graph. `layernorm, again` is a second model with LayerNorm: its distance from 1 is noise."
         ],
         columns=["", *panels],
         rows=[[labels.get(name, name), *(_ratio(found[name]) for found in panels.values())] for name in names],

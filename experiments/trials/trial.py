@@ -12,8 +12,8 @@ from nmt.errors import UserError
 if TYPE_CHECKING:
     import keras
 
-GRID = (1 / 3, 1.0, 3.0)  # times the step size that a task has by default
-GRID_SEED = 0  # tries step sizes, and is not reported with the others
+GRID = (1 / 3, 1.0, 3.0)  # factors of a task's default step size
+GRID_SEED = 0  # seed of the trials that choose the step size; only their own section reports them
 SEEDS = (1, 2, 3, 4, 5)
 
 
@@ -26,7 +26,7 @@ class Row:
         label: Its name in the report.
         norm: Builds the normalization from a layer name; `None` for none.
         paper: Whether the row is one of the paper's; its name is then a key of `reporting.styles.KINDS`.
-        options: Options of the task's model that differ for this row.
+        options: Model options that only this row has.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to train all rows of a task.
+    """A way to train all rows of a task: batch size and number of updates.
 
     Args:
         name: Part of the names of its trials.
@@ -103,7 +103,7 @@ def grid_trials(rows: Iterable[Row], settings: Iterable[Setting], step_size: flo
 
 
 def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dict[tuple[Row, Setting], float]:
-    """Returns the step size with the lowest best validation, of each row and setting whose whole grid is done."""
+    """Returns the step size with the best validation for each row and setting whose whole grid is done."""
     found: dict[tuple[Row, Setting], dict[float, float]] = {}
     for trial, log in logs.items():
         if trial.seed == GRID_SEED:
@@ -113,5 +113,5 @@ def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dic
 
 
 def seed_trials(step_sizes: Mapping[tuple[Row, Setting], float], seeds: Sequence[int] = SEEDS) -> list[Trial]:
-    """Returns the reported trials, every row and setting with one seed before the next seed."""
+    """Returns the reported trials, ordered by seed."""
     return [Trial(*key, seed, step_size) for seed in seeds for key, step_size in step_sizes.items()]

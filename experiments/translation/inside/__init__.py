@@ -1,1 +1,1 @@
-"""What runs inside the patched copy of the baseline."""
+"""Programs that run inside the patched copy of the baseline."""

@@ -1,10 +1,10 @@
-"""Measures the state's side of the decoder's GRUs, position by position; runs in the patched copy of the baseline.
+"""Measures the decoder's hidden-to-hidden activations by position; runs in the patched copy of the baseline.
 
     python -m experiments.translation.inside.decoder_states --model DIR --source FILE --target FILE --to FILE.json
 
-At every position the decoder gets the words before it from the target. The state's side of a GRU is the normalized
-product of its state, before gates and proposal add the input's side: `[N(h U_g), N(h U_p)]`, with `N` the
-normalization, `[batch, 3 * units]`.
+The decoder gets the reference words before each position. The hidden-to-hidden activations of a GRU are the normalized
+products of its state, before the products of its input are added: `[N(h U_g), N(h U_p)]` `[batch, 3 * units]`, with N
+the normalization.
 """
 
 import argparse
@@ -29,17 +29,17 @@ BATCH_SIZE = 80
 
 @contextlib.contextmanager
 def recorded(gru: GRUStep) -> Iterator[dict[str, tf.Tensor]]:
-    """Yields a dictionary that the next step fills with the outputs of the norms of the state's side."""
-    side: dict[str, tf.Tensor] = {}
+    """Yields a dictionary that the next step fills with the hidden-to-hidden activations."""
+    activations: dict[str, tf.Tensor] = {}
     norms = {name: getattr(gru, name) for name in ("gates_state_norm", "proposal_state_norm")}
 
     def recording(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
-        return lambda x: side.setdefault(name, norms[name](x))
+        return lambda x: activations.setdefault(name, norms[name](x))
 
     for name in norms:
         setattr(gru, name, recording(name))
     try:
-        yield side
+        yield activations
     finally:
         for name, norm in norms.items():
             setattr(gru, name, norm)
@@ -78,9 +78,9 @@ def measure_states(system: System, text: ParallelText) -> dict[str, Any]:
     return _summary([np.concatenate(each) for each in found])
 
 
-def _statistics(side: dict[str, tf.Tensor]) -> tf.Tensor:
+def _statistics(activations: dict[str, tf.Tensor]) -> tf.Tensor:
     """Returns mean and standard deviation over the units, `[batch, 2]`."""
-    units = tf.concat(list(side.values()), -1)  # [batch, 3 * units]
+    units = tf.concat(list(activations.values()), -1)  # [batch, 3 * units]
     return tf.stack([tf.reduce_mean(units, -1), tf.math.reduce_std(units, -1)], -1)
 
 
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, metavar="DIR")
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
     parser.add_argument("--target", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="gets the figures, as JSON")
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
     options = parser.parse_args()
     measured = measure_states(load_system(options.model), ParallelText(options.source, options.target))
     with atomic_write(options.to) as file:

@@ -1,7 +1,7 @@
 """The kinds of normalization in the patched copy, and those that rows build.
 
-`baseline.make_baseline` puts this file in the place of the copy's `nmt/normalization.py`, which becomes
-`nmt/patched_normalization.py`.
+In the copy, `baseline.make_baseline` renames `nmt/normalization.py` to `nmt/patched_normalization.py` and puts this
+file in its place.
 """
 
 import keras

@@ -1,8 +1,8 @@
-"""Starts a training with matrices initialised around another centre; runs in the patched copy of the baseline.
+"""Initialises the matrices of a model around another centre; runs in the patched copy of the baseline.
 
     python -m experiments.translation.inside.recentre --model DIR --config FILE --centre 0.2
 
-writes a checkpoint of update 0, from which `nmt train` with the same configuration continues.
+Writes a checkpoint of update 0. `nmt train` with the same configuration continues from it.
 """
 
 import argparse

@@ -1,1 +1,1 @@
-"""What is measured besides the trainings: seconds of an update, and bootstrap tests."""
+"""Measurements after the trainings: seconds of an update, and bootstrap tests."""

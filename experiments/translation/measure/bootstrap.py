@@ -1,4 +1,4 @@
-"""Compares translations of two rows by paired bootstrap tests, once, and keeps the outcome with the logs."""
+"""Compares translations of two rows by paired bootstrap tests and keeps the results with the logs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ KEPT = "significance.json"
 
 
 class Comparison(NamedTuple):
-    """Two rows on a test set; each pair of numbers is of the first and of the second."""
+    """A comparison of two rows on a test set. A pair of numbers has the first row's, then the second's."""
 
     first: str  # a row's name
     second: str
@@ -29,17 +29,17 @@ class Comparison(NamedTuple):
     bleu: Sequence[float]
     half_width: Sequence[float]  # of the interval that holds 95% of the samples' BLEU
     p: float
-    signature: str  # sacreBLEU's, of the metric and the samples
+    signature: str  # of sacreBLEU, for the metric and the samples
 
 
 def compare_pairs(results: Sequence[Result], references: Mapping[str, Path], place: Place) -> list[Comparison]:
     """Returns sacreBLEU's paired bootstrap test for each pair of rows, test set and seed, if both runs are done.
 
-    A kept test is used again as long as BLEU and the number of samples are the same.
+    A kept result is re-used if BLEU and the number of samples are the same.
 
     Args:
         results: The results so far.
-        references: Reference translation of each test set. For a test set without one, only kept tests are returned.
+        references: Reference translation of each test set. For a test set without one, only kept results are returned.
         place: Where the logs are.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Measures the seconds of an update once, and keeps them with the logs."""
+"""Measures the seconds of an update and keeps them with the logs."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ _BENCHMARK = ("benchmarks/training.py", "--batches", "10", "--rounds", "12")
 
 
 def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> None:
-    """Times the updates of all kinds in turn, unless that is done; nothing else should run meanwhile.
+    """Times the updates of all kinds in turn, unless that is done. Nothing else should run at that time.
 
     Args:
         kinds: Kinds of normalization. If one of them is new, all are timed again.
@@ -43,6 +43,6 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
 
 
 def read_seconds(place: Place) -> dict[str, Any] | None:
-    """Returns what was measured, as `benchmarks/training.py --json` writes it, or `None`."""
+    """Returns the measurements as `benchmarks/training.py --json` writes them, or `None`."""
     path = place.logs / TIMES
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

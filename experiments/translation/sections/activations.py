@@ -23,13 +23,13 @@ def section(measured: dict[Row, Figures]) -> Section | None:
     any_row = next(iter(measured.values()))
     text = [
         "The hidden-to-hidden activation is N(h U): the product of the decoder's state, for both gates and the "
-        "proposal, after the norm with its gain (and LayerNorm's offset), before the input's side is added and before "
-        "the nonlinearity. For the Baseline, N does nothing. The conditional GRU has two such steps. The first gets "
-        "the state of the position before and has no bias on this side; it is compared with the paper. The second "
-        "follows the attention and has its biases inside N.",
+        "proposal, after the norm with its gain (and LayerNorm's offset), before the product of the input is added and "
+        "before the nonlinearity. For the Baseline, N does nothing. The conditional GRU has two steps. The first gets "
+        "the state of the previous position and has no bias in N; it is compared with the paper. The second follows "
+        "the attention and has its biases inside N.",
         "Mean and standard deviation are over the units at each position, averaged over the "
         f"{any_row['tokens'][-1]:,} target positions of the {any_row['tokens'][0]:,} sentences of the dev set. The end "
-        "of a sentence is a position, padding is not. The words before a position are the reference's. One seed.",
+        "of a sentence is a position, padding is not. The decoder gets the reference's words. One seed.",
         f"Over the positions shown the standard deviation is {_ranges(measured)}."
         + (f" In the paper it is {_ranges(published)}." if published else ""),
         *_on_claim(measured, published),
@@ -50,19 +50,19 @@ def _position(name: str) -> str:
 
 
 def _on_claim(measured: dict[Row, Figures], published: dict[Row, Figures]) -> list[str]:
-    """Compares the paper's claim, that norms shrink the deviation, with the first position here."""
+    """Compares the paper's claim that norms shrink the deviation with our first position."""
     first = {row.name: figures["std"][0] for row, figures in measured.items() if row in published}
     if not {"baseline", "layernorm", "rmsnorm"} <= first.keys():
         return []
     paper = {name: ACTIVATIONS[name]["std"][0] for name in first}
     claim = (
-        f"The paper's claim is that the norms shrink the deviation: at position 1 from {paper['baseline']:.2f} to "
+        f"The paper claims that the norms shrink the deviation: at position 1 from {paper['baseline']:.2f} to "
         f"{paper['layernorm']:.2f} (LayerNorm) and {paper['rmsnorm']:.2f} (RMSNorm)."
     )
     ours = f"from {first['baseline']:.2f} to {first['layernorm']:.2f} and {first['rmsnorm']:.2f}"
     if first["baseline"] > 2 * max(first["layernorm"], first["rmsnorm"]):
         return [f"{claim} Here it falls {ours}."]
-    return [f"{claim} Here it goes {ours}, a fall of less than half: this model and training do not show the effect."]
+    return [f"{claim} Here it goes {ours}, less than a halving: this model and training do not show the effect."]
 
 
 def _rows(row: Row, figures: Figures) -> list[list[str]]:
@@ -81,7 +81,7 @@ def _cells(figures: Figures) -> list[str]:
 
 
 def _ranges(rows: dict[Row, Figures]) -> str:
-    """Tells the range of the standard deviations over the single positions, for each row."""
+    """Describes the range of the standard deviations over the single positions, for each row."""
     stds = {row.label: figures["std"][:-1] for row, figures in rows.items()}
     return "; ".join(f"{min(each):.2f} to {max(each):.2f} for {label}" for label, each in stds.items())
 

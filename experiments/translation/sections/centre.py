@@ -13,7 +13,7 @@ from .curves import Curve, curve, draw
 
 
 def section(results: Sequence[Result]) -> Section | None:
-    """Returns the section of the rows with another centre beside those of Table 2, or `None` without any."""
+    """Returns the section that compares the rows with another centre to those of Table 2, or `None` without any."""
     done = {result.row: result for result in results if result.seed == 1}
     moved = [row for row in done if row.section == "centre"]
     if not moved:
@@ -29,8 +29,8 @@ def section(results: Sequence[Result]) -> Section | None:
         title="Another centre of the initialisation (Figure 4)",
         text=[
             f"Every matrix, embeddings and orthogonal ones included, is initialised as usual; then "
-            f"{' or '.join(map(str, centres))} is added to all its entries. All else is as in Table 2; one seed, so "
-            "there is no measure of chance.",
+            f"{' or '.join(map(str, centres))} is added to all its entries. All else is as in Table 2. With one seed, "
+            "differences may be due to chance.",
             *([" ".join(compared)] if compared else []),
             _on_paper(done, moved),
         ],
@@ -42,7 +42,7 @@ def section(results: Sequence[Result]) -> Section | None:
 
 
 def _on_paper(done: dict[Row, Result], moved: list[Row]) -> str:
-    """Tells the published values, and whether the order of the two norms is the paper's."""
+    """Describes the published values, and whether the order of the two norms is the paper's."""
     best = {kind: max(found.values()) for kind, found in CENTRED.items()}
     published = " and ".join(f"{best[kind]} with {_LABELS[kind]}" for kind in CENTRED)
     told = f"In the paper's Figure 4 (centre 0.2, read from the authors' vector drawing) the best BLEU is {published}."
@@ -52,9 +52,9 @@ def _on_paper(done: dict[Row, Result], moved: list[Row]) -> str:
     if (ours["rmsnorm"] > ours["layernorm"]) == (best["rmsnorm"] > best["layernorm"]):
         return f"{told} Here the order is the same."
     return (
-        f"{told} Here the order is reversed, and why is open. LayerNorm is invariant to a number added to all weights, "
-        "and RMSNorm is not, but that holds in the paper too. Whether the embeddings or the other matrices make the "
-        "difference was not tested."
+        f"{told} Here the order is reversed; the reason is unknown. LayerNorm is invariant to a number added to all "
+        "weights, and RMSNorm is not, but that holds in the paper too. Whether the embeddings or the other matrices "
+        "make the difference was not tested."
     )
 
 

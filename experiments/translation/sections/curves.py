@@ -37,8 +37,8 @@ def draw(
 
     Args:
         axes: Where to draw.
-        curves: What to draw.
-        styles: How each row is drawn.
+        curves: The curve of each row.
+        styles: The style of each row.
         per_update: The x value of one update of a row.
         **given: Arguments of `Axes.plot` that replace the style's.
     """
@@ -53,7 +53,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
 
     Args:
         results: The results so far.
-        times: What `benchmarks/training.py --json` wrote, or `None`.
+        times: The output of `benchmarks/training.py --json`, or `None`.
     """
     rows = {row: done for row, done in by_row(results).items() if row.section == "table2"}
     if not rows:
@@ -74,7 +74,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
     if losses:
         text.append(_on_loss(losses))
     if rising := [row.label for row, found in means.items() if max(found, key=found.get) == max(found)]:
-        text.append(f"The last validation is the best of {'; '.join(rising)}: more updates may give a higher BLEU.")
+        text.append(f"BLEU is highest at the last validation of {'; '.join(rising)}: more updates may raise it.")
     timed = times["updates"]["float32"] if times else {}
     return Section(
         name="curves",
@@ -112,7 +112,7 @@ def _on_loss(losses: dict[Row, Curve]) -> str:
     )
     minutes = " and ".join(f"{MINUTES[row.name]} minutes for {row.label}" for row in shown)
     if not shown:
-        return "The paper's Figure 1 has no curve of these rows."
+        return "The paper's Figure 1 has no curves of these rows."
     return (
         f"Training loss by update: {ours}. In the paper's Figure 1, on other text, it is {paper}, and 10,000 updates "
         f"take {minutes} (read from the authors' vector drawing)."

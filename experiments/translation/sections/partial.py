@@ -15,7 +15,7 @@ from ..results import Result
 
 # Rows of Table 2 that are points of the sweep too.
 _OF_TABLE2 = {"prmsnorm": 0.0625, "rmsnorm": 1.0}
-_GAP = 5.0  # BLEU between neighbouring values from which the axis is broken
+_GAP = 5.0  # the axis is broken where neighbouring values differ by more BLEU than this
 
 
 def section(results: Sequence[Result]) -> Section | None:
@@ -37,9 +37,9 @@ def section(results: Sequence[Result]) -> Section | None:
         title="The part of the entries that gives the statistic (Figure 3)",
         text=[
             "pRMSNorm takes the root mean square of the first k = ceil(n p) of n entries. The model's norms are over "
-            f"{', '.join(map(str, sizes))} entries; the table has k for each. Two p with the same k are the same norm: "
-            f"up to p = 1/{sizes[-1]} every norm has k = 1, the statistic is one entry, and where that is near 0 all "
-            "others become large.",
+            f"{', '.join(map(str, sizes))} entries; the table has k for each. Two p with the same k are the same norm. "
+            f"Up to p = 1/{sizes[-1]} every norm has k = 1: it divides by the size of one entry, and where that is "
+            "near 0, the others become large.",
             f"One seed. Over these p the BLEU on {tests[0]} lies between {min(bleu):.1f} and {max(bleu):.1f}."
             f"{_on_chance(results, tests[0])} The paper shows Figure 3 as a plot; its values were not read off.",
         ],
@@ -58,12 +58,12 @@ def section(results: Sequence[Result]) -> Section | None:
 
 
 def _prefix(size: int, p: float) -> int:
-    """Returns k, the number of entries of the statistic; exact, so that 10% of 30 is 3."""
+    """Returns k, the number of entries of the statistic. The arithmetic is exact: 10% of 30 is 3."""
     return math.ceil(size * Fraction(str(p)))
 
 
 def _on_chance(results: Sequence[Result], test: str) -> str:
-    """Tells the range of the seeds at p = 100%, the yardstick for differences between points."""
+    """Describes the range of the seeds at p = 100%, to compare with the differences between points."""
     seeds = [each.test(test) for each in results if each.row.name == "rmsnorm"]
     if len(seeds) < 2:
         return ""

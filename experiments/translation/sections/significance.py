@@ -32,11 +32,11 @@ def section(measured: Sequence[Comparison], results: Sequence[Result]) -> Sectio
         name="significance",
         title="Paired bootstrap tests",
         text=[
-            f"For two models with the same seed, sentences of the test set are drawn with replacement {SAMPLES:,} "
-            f"times, the same for both (sacreBLEU `{measured[0].signature}`). Brackets hold 95% of the resulting "
-            "BLEU; p is the probability of a difference at least as large if the two models did not differ. "
-            f"Holm's p is adjusted for the {len(measured)} comparisons. A small p tells two trained models apart, not "
-            "two kinds of normalization: the seeds in Table 2 do that.",
+            f"The test set is resampled with replacement {SAMPLES:,} times, in the same way for both models of a pair, "
+            f"which have the same seed (sacreBLEU `{measured[0].signature}`). Brackets hold 95% of the resulting BLEU. "
+            "p is the probability of a difference at least as large if the two models did not differ. "
+            f"Holm's p is adjusted for the {len(measured)} comparisons. A small p shows that two trained models "
+            "differ, not that two kinds of normalization do: for that, compare the seeds in Table 2.",
             f"Holm's p is at most {LEVEL} in {len(found)} of {len(measured)} comparisons"
             + (f": {'; '.join(found)}." if found else "."),
             *_untested(measured, done),
@@ -59,7 +59,7 @@ def _gain(each: Comparison) -> float:
 
 
 def _untested(measured: Sequence[Comparison], done: dict[tuple[str, int], Result]) -> list[str]:
-    """Names the pairs of rows that are trained and were not compared."""
+    """Names the pairs of rows that were trained but not compared."""
     labels = {name: result.row.label for (name, _), result in done.items()}
     tested = {(each.first, each.second) for each in measured}
     missing = [pair for pair in PAIRS if pair not in tested and set(pair) <= labels.keys()]
@@ -68,7 +68,7 @@ def _untested(measured: Sequence[Comparison], done: dict[tuple[str, int], Result
 
 
 def _recipes(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Tells in which pairs not only the norms differ."""
+    """Names the pairs in which more than the norms differ."""
     for first, second in pairs:
         if told := differences(first, second):
             yield f"{_name((first, second))} compares two recipes, not only two norms: {first.row.label} has {told}."

@@ -29,7 +29,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
 
     Args:
         results: The results so far.
-        times: What `benchmarks/training.py --json` wrote, or `None`.
+        times: The output of `benchmarks/training.py --json`, or `None`.
     """
     rows = by_row(result for result in results if result.row.section == "table2")
     if not rows:
@@ -43,8 +43,8 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
         name="table2",
         title="Translation quality and speed (Table 2)",
         text=[
-            "BLEU is of translations with a beam of 5, cased and detokenised, sacreBLEU "
-            f"`{signature}`; of several seeds the mean, with the standard deviation (sd). {_tested(rows)}",
+            f"BLEU: sacreBLEU `{signature}`, cased and detokenised, beam size 5. With several seeds, it is their mean "
+            f"with the standard deviation (sd). {_tested(rows)}",
             *_on_options(rows),
             *_on_seeds(rows),
             *(_on_time(times, log["options"]) if times else []),
@@ -62,10 +62,10 @@ def _scores(done: Sequence[Result]) -> Scores:
 
 
 def _tested(rows: dict[Row, list[Result]]) -> str:
-    """Tells which checkpoint is tested, and names the runs whose best validation is not the last."""
+    """Says which checkpoint is tested, and names the runs whose best validation is not the last."""
     results = [each for done in rows.values() for each in done]
     early = [each for each in results if each.best["update"] < max(v["update"] for v in each.log["validations"])]
-    told = "The model of the best validation is tested; that is the last validation"
+    told = "The model of the best validation is tested. The best validation is the last one"
     if not early:
         return f"{told} in every run."
     named = (f"{each.row.label}, seed {each.seed} (update {each.best['update']:,}{_loss(each)})" for each in early)
@@ -73,7 +73,7 @@ def _tested(rows: dict[Row, list[Result]]) -> str:
 
 
 def _loss(result: Result) -> str:
-    """Tells the dev loss of the tested checkpoint and of the last, if the log has them."""
+    """Describes the dev loss of the tested checkpoint and of the last, if the log has them."""
     last = result.log["validations"][-1]
     if "valid_loss" not in last:
         return ""
@@ -81,15 +81,15 @@ def _loss(result: Result) -> str:
 
 
 def _on_options(rows: dict[Row, list[Result]]) -> list[str]:
-    """Tells which rows are trained with options other than LayerNorm's, or the first row's."""
+    """Names the options in which rows differ from LayerNorm, or from the first row if LayerNorm is missing."""
     usual = next((row for row in rows if row.name == "layernorm"), next(iter(rows)))
     told = {row.label: differences(done[0], rows[usual][0]) for row, done in rows.items()}
     own = "; ".join(f"{label} has {options}" for label, options in told.items() if options)
-    return [f"All rows have the options of {usual.label} except for their norm, but {own}."] if own else []
+    return [f"All rows have the options of {usual.label}, apart from the norm. Exceptions: {own}."] if own else []
 
 
 def _on_seeds(rows: dict[Row, list[Result]]) -> list[str]:
-    """Tells what the seeds say of the differences between kinds, on the first test set."""
+    """Describes the differences between kinds over the seeds, on the first test set."""
     return [" ".join(told)] if (told := list(_differences(rows))) else []
 
 
@@ -117,14 +117,14 @@ def _verdict(gains: Sequence[float]) -> str:
 
 
 def _on_time(times: dict[str, Any], options: dict[str, Any]) -> list[str]:
-    """Tells how the seconds were measured, and compares the cost of the norms with the paper's."""
+    """Describes how the seconds were measured, and compares the cost of the norms with the paper's."""
     updates, layernorm, baseline = times["updates"]["float32"], TABLE2["layernorm"], TABLE2["baseline"]
     return [
         f"Seconds per 1,000 updates come from `benchmarks/training.py` of commit {times['commit']} on "
-        f"{_threads(times['threads'])}, with nothing else running: all kinds with the same options, in turn on the "
-        f"same {len(times['widths'])} batches of this training text. The table has the median over the rounds and, in "
-        "brackets, the quartiles. The saving against LayerNorm is the median of the rounds' ratios with its 95% "
-        "bootstrap interval. The paper's seconds are from one TITAN X, the mean and standard deviation of three runs, "
+        f"{_threads(times['threads'])}, with nothing else running. All kinds have the same options and take turns on "
+        f"the same {len(times['widths'])} batches of this training text. The table has the median over the rounds and, "
+        "in brackets, the quartiles. The saving against LayerNorm is the median of the rounds' ratios with its 95% "
+        "bootstrap interval. The paper's seconds are the mean and standard deviation of three runs on one TITAN X, "
         "with embedding 512 and state 1024; ours "
         f"are {options['embedding_size']} and {options['state_size']}.",
         f"RMSNorm takes {_ratio(updates, 'rmsnorm', 'layernorm')} of LayerNorm's time here and "
@@ -134,8 +134,8 @@ def _on_time(times: dict[str, Any], options: dict[str, Any]) -> list[str]:
         f"{_share(updates, 'layernorm')} of an update with LayerNorm and {_share(updates, 'rmsnorm')} with RMSNorm; in "
         f"the paper {1 - baseline.seconds / layernorm.seconds:.0%} and "
         f"{1 - baseline.seconds / TABLE2['rmsnorm'].seconds:.0%}.",
-        "A likely reason for the paper's larger shares, which was not measured: a norm in its Nematus is several "
-        "operations, which a GPU starts one by one at every step of the recurrences. Here they are compiled loops.",
+        "A likely reason for the paper's larger shares, which was not measured: in its Nematus a norm is several "
+        "operations, which a GPU starts one by one at every step of the recurrences. Here XLA compiles the loops.",
     ]
 
 
@@ -166,7 +166,7 @@ def _saving(updates: dict[str, Any], kind: str) -> Interval:
 
 
 def _share(updates: dict[str, Any], kind: str) -> str:
-    """Tells the share of an update that goes beyond the Baseline's time in the same round."""
+    """Describes the share of an update that exceeds the Baseline's time in the same round."""
     found = median_interval(1 - _ratios(updates, "none", kind))
     return f"{found.middle:.0%} [{found.low:.0%}, {found.high:.0%}]"
 
@@ -223,7 +223,7 @@ def _draw_quality(axes: Axes, rows: dict[Row, Scores]) -> None:
 
 
 def _narrow(axes: Axes, points: Sequence[tuple[int, float]]) -> None:
-    """Cuts the axis off below the best rows, and writes the BLEU of the rows beyond as text."""
+    """Limits the axis to the best rows, and writes the BLEU of the other rows as text."""
     start = max(value for _, value in points) - _WIDTH
     inside = [value for _, value in points if value >= start]
     axes.set_xlim(min(inside) - 0.5, max(inside) + 0.5)

@@ -43,7 +43,7 @@ def test_the_plot_has_a_text_in_each_cell(measured):
     made.plot(figure)
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert len(texts) == 30
-    assert texts[0] == "yes, moves 1e-15\npaper: yes"
+    assert texts[0] == "yes, change 1e-15\npaper: yes"
     assert framed(made) == 0
 
 

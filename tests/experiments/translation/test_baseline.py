@@ -69,7 +69,7 @@ def test_a_copy_says_what_it_was_made_of(empty, tmp_path, monkeypatch, changed, 
 
 def test_what_fails_is_named_with_where_it_says_why(place, tmp_path):
     output = tmp_path / "output.txt"
-    with pytest.raises(UserError, match=rf"python -c .* ended with status 3; {output} says why"):
+    with pytest.raises(UserError, match=rf"python -c .* ended with status 3; see {output}"):
         execute(place, "-c", "print('because'); raise SystemExit(3)", output=output)
     assert output.read_text() == "because\n"
 

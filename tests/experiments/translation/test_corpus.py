@@ -67,7 +67,7 @@ def test_a_row_has_the_options_that_it_has_on_a_corpus(declared):
     assert adapted["layernorm"] == {"learning_rate": 0.5}
     assert adapted["baseline"] == {}
     declared("mine", rows={"layernom": {"learning_rate": 0.5}})
-    with pytest.raises(UserError, match="mine has options for layernom, but rows/ has no such row"):
+    with pytest.raises(UserError, match="mine has options for layernom, which rows/ does not have"):
         read_corpus("mine").adapt(read_rows())
 
 

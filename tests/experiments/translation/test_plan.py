@@ -42,7 +42,7 @@ def test_rows_that_are_added_follow_those_of_table_2(add):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("rmsnorm", "more than one row is named rmsnorm"), ("none", "none is a kind that other rows have")],
+    [("rmsnorm", "more than one row is named rmsnorm"), ("none", "none is the kind of another row")],
 )
 def test_names_are_those_of_one_row_and_of_no_kind(name, said, add):
     add(name)

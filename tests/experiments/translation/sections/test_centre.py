@@ -32,7 +32,7 @@ def test_an_added_row_of_the_same_kind_is_not_the_papers(results):
 
 
 @pytest.mark.parametrize(
-    ("best", "said"), [(30.0, "Here the order is reversed, and why is open."), (10.0, "the same.")]
+    ("best", "said"), [(30.0, "Here the order is reversed; the reason is unknown."), (10.0, "the same.")]
 )
 def test_the_order_of_the_norms_is_compared_with_the_papers(results, best, said):
     layernorm = make_result(Row("other", "LayerNorm, elsewhere", kind="layernorm", centre=0.25), bleu=[best])

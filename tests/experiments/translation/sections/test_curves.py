@@ -54,7 +54,7 @@ def test_a_long_training_has_the_columns_that_a_table_has_room_for(times):
 
 
 def test_what_was_still_rising_is_told(results, times):
-    told = "The last validation is the best of Baseline: more updates may give a higher BLEU."
+    told = "BLEU is highest at the last validation of Baseline: more updates may raise it."
     assert section(results, times).text[1] == told
     assert len(section([each for each in results if each.row.name == "rmsnorm"], times).text) == 1
 

@@ -42,7 +42,7 @@ def test_the_plot_shades_where_every_norm_has_the_same_k(results):
     assert shaded.get_x() + shaded.get_width() == pytest.approx(1 / 64)
     assert shaded.get_x() < 0.001
     assert shaded.get_label() == "p up to 1/64: k = 1 in every norm"
-    assert "up to p = 1/64 every norm has k = 1" in section(results).text[0]
+    assert "Up to p = 1/64 every norm has k = 1" in section(results).text[0]
 
 
 def plotted(results):

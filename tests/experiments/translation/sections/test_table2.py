@@ -72,8 +72,8 @@ def test_options_that_are_not_the_same_for_all_are_told(results, times):
     options = results[0].log["options"]
     options.update(learning_rate=0.5, adam_epsilon="tiny")
     assert section(results, times).text[1] == (
-        "All rows have the options of LayerNorm except for their norm, but Baseline has `adam_epsilon` tiny instead of "
-        "the default and `learning_rate` 0.5 instead of the default."
+        "All rows have the options of LayerNorm, apart from the norm. Exceptions: Baseline has `adam_epsilon` tiny "
+        "instead of the default and `learning_rate` 0.5 instead of the default."
     )
 
 
