@@ -73,7 +73,7 @@ def test_every_program_that_a_page_names_exists():
     assert not [(str(path.relative_to(ROOT)), name) for path, name in named if name not in ours]
 
 
-def test_the_faults_and_their_tests():
+def test_fault_pages_have_the_same_rows_and_name_existing_tests():
     """Both pages have the same rows, and every test that the maintainers' page names exists and is slow if starred."""
     faults = (ROOT / "docs" / "maintainers" / "faults.md").read_text("utf-8")
     answers = (ROOT / "docs" / "reliability.md").read_text("utf-8")
@@ -135,7 +135,7 @@ def test_the_bleu_of_the_readme_is_that_of_the_logs():
 
 
 @pytest.mark.slow
-def test_the_tutorial_gives_what_it_shows(tmp_path):
+def test_the_tutorial_gives_the_outputs_it_shows(tmp_path):
     """Blocks before the training exactly, later ones as many lines, with a useful model at the end."""
     tutorial = load("run_tutorial")
     text = tutorial.PAGE.read_text("utf-8")

@@ -114,7 +114,7 @@ def allowed(name, rules):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "nmt").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_nmt(path):
+def test_imports_of_nmt(path):
     absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
     name = module_name(path)
     assert "nmt" not in absolute
@@ -125,13 +125,13 @@ def test_nmt(path):
         assert not [module for module in imported if not wanted & {module, *module.split(".")[:1]}]
 
 
-def test_every_rule_of_nmt_is_about_something():
+def test_every_rule_names_a_module_of_nmt():
     names = {module_name(path) for path in (ROOT / "nmt").rglob("*.py")}
     assert NMT.keys() <= names
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rmsnorm_tf").glob("*.py")), ids=lambda path: path.stem)
-def test_rmsnorm_tf(path):
+def test_imports_of_rmsnorm_tf(path):
     absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
     assert not absolute & {"nmt", "patches"}
     assert siblings(path) <= set(LAYER[: LAYER.index(path.stem)])
@@ -141,14 +141,14 @@ def files_of_experiments():
     return sorted(path for path in (ROOT / "experiments").rglob("*.py") if "logs" not in path.parts)
 
 
-def test_every_folder_of_experiments_is_seen():
+def test_every_folder_of_experiments_is_checked():
     folders = {path.relative_to(ROOT / "experiments").parts[0] for path in files_of_experiments()}
     assert EXPERIMENTS.keys() <= folders
     assert any(path.is_relative_to(ROOT / INSIDE) for path in files_of_experiments())
 
 
 @pytest.mark.parametrize("path", files_of_experiments(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_experiments(path):
+def test_imports_of_experiments(path):
     imported = absolute_imports(path)
     of_nmt = {module for module in imported if module.partition(".")[0] == "nmt"}
     assert of_nmt <= SHARED or path.is_relative_to(ROOT / INSIDE)
@@ -163,7 +163,7 @@ def test_experiments(path):
     [path for path in files_of_experiments() if {"sections", "section.py", "reporting"} & set(path.parts)],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
-def test_sections(path):
+def test_sections_measure_nothing(path):
     """They read measurements and measure nothing. Plots are drawn without the global state of pyplot."""
     imported = absolute_imports(path)
     assert not {module.partition(".")[0] for module in imported} & {"nmt", "keras", "tensorflow"}
@@ -171,7 +171,7 @@ def test_sections(path):
 
 
 @pytest.mark.parametrize("folder", ["nmt", "rmsnorm_tf", "patches", "experiments"])
-def test_nothing_private_of_tensorflow_or_keras(folder):
+def test_private_modules_of_tensorflow_and_keras_are_not_imported(folder):
     for path in (ROOT / folder).rglob("*.py"):
         found = [
             (module, *(f"{module}.{name}" for name in names)) for level, module, names in imports(path) if not level

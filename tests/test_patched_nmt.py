@@ -15,19 +15,19 @@ ADDED = ("rmsnorm", "prmsnorm", "l2norm")
 # Tests and their cases.
 CASES = {
     # Updates, costs and translations equal those of real Nematus, which has no l2norm.
-    "test_ten_updates": ("tiny_rms", "tiny_prms", "ttiny_rms"),
-    "test_costs": ("master_rms", "ttiny_prms", "tsmall_rms"),
-    "test_translations": ("5-1-small_rms",),
-    "test_the_faster_class_of_a_patched_master_is_rmsnorm": (),
+    "test_ten_updates_equal_nematus": ("tiny_rms", "tiny_prms", "ttiny_rms"),
+    "test_costs_equal_nematus": ("master_rms", "ttiny_prms", "tsmall_rms"),
+    "test_translations_equal_nematus": ("5-1-small_rms",),
+    "test_rmsnorm_fast_is_imported_as_rmsnorm": (),
     # The loss of a compiled update equals that of the model; ten updates show it for the other two.
     "test_returns_loss_tokens_and_norm": ("l2norm",),
     # Gradients reach every weight, and are zero where the input is all padding.
     "test_every_weight_gets_a_gradient": ADDED,
-    "test_a_row_that_fills_the_batch_costs_nothing_and_gives_no_gradient": ADDED,
+    "test_a_filler_row_has_no_cost_and_no_gradient": ADDED,
     # Models of an earlier version load.
-    "test_an_old_model_gives_its_old_costs_and_translations": ADDED,
+    "test_an_old_model_gives_the_same_costs_and_translations": ADDED,
     # The exported model runs without rmsnorm_tf; l2norm uses the operations of rmsnorm.
-    "test_only_tensorflow_and_the_tokenizer_are_saved": ("rmsnorm-rnn", "prmsnorm-transformer"),
+    "test_a_saved_model_has_only_operations_of_tensorflow_and_the_tokenizer": ("rmsnorm-rnn", "prmsnorm-transformer"),
     "test_the_copy_is_tested_and_patched": (),
 }
 TESTS = {name for test, cases in CASES.items() for name in ([f"{test}[{case}]" for case in cases] or [test])}

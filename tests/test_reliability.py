@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def test_nothing_is_used_that_could_run_what_it_reads():
+def test_no_function_runs_or_unpickles_what_it_reads():
     """Names that run or unpickle a file; `allow_pickle` may be given as False only."""
     refused = {"pickle", "marshal", "shelve", "dill", "joblib", "eval", "exec", "__import__", "import_module"}
     refused |= {"load_model", "model_from_json", "enable_unsafe_deserialization", "py_function", "numpy_function"}

@@ -35,13 +35,13 @@ def entries(folder):
     return {(entry["kind"], entry["group"]["passes"]): entry for entry in found}
 
 
-def test_every_kind_is_made_for_both_passes_and_the_copy_for_one(programs):
+def test_every_kind_is_made_for_both_passes_and_the_copy_for_the_forward_pass(programs):
     kinds = ["rmsnorm_tf", "rmsnorm_tf, sums as products", "keras RMSNormalization", "keras LayerNormalization"]
     both = {(kind, passes) for kind in kinds for passes in ("forward", "both passes")}
     assert entries(programs).keys() == both | {("copy", "forward")}
 
 
-def test_sums_are_written_in_two_ways(programs):
+def test_sums_are_plain_or_matrix_products(programs):
     made = entries(programs)
     plain, products = ((programs / made[kind, "forward"]["file"]).read_bytes() for kind in list_of_ours())
     assert b"\x12\x03dot" not in plain  # the opcode of a matrix product, in a protocol buffer
@@ -53,21 +53,21 @@ def list_of_ours():
 
 
 @pytest.mark.parametrize("kind", list_of_ours())
-def test_what_is_expected_is_the_equation_on_the_described_inputs(programs, kind):
+def test_expected_outputs_equal_the_equation(programs, kind):
     entry = entries(programs)[kind, "forward"]
     x, scale = (array(each, seed).astype(np.float64) for seed, each in enumerate(entry["inputs"]))
     y = x / np.sqrt(np.mean(x**2, -1, keepdims=True) + 1e-6) * scale
     assert difference(entry["expected"], [summary(y)]) < 1e-6
 
 
-def test_bytes_are_those_that_must_move(programs):
+def test_bytes_count_the_arrays_that_must_move(programs):
     made = entries(programs)
     assert made["copy", "forward"]["group"]["bytes"] == 2 * 4 * 128**2
     assert made["rmsnorm_tf", "both passes"]["group"]["bytes"] == 4 * 4 * 128**2
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX, which the project does not")
-def test_jax_computes_what_tensorflow_computes(programs, tmp_path):
+def test_jax_and_tensorflow_agree(programs, tmp_path):
     ended = run("measure", programs, "--json", tmp_path / "figures.json", "--rounds", "3")
     assert ended.returncode == 0, ended.stderr
     figures = json.loads((tmp_path / "figures.json").read_text())
@@ -91,7 +91,7 @@ def test_the_same_description_and_seed_give_the_same_array():
     assert set(array(integers([100], 3), 0)) == {0, 1, 2}
 
 
-def test_a_difference_is_seen_in_any_array_and_in_any_row():
+def test_a_difference_in_any_array_or_row_is_found():
     x = np.random.default_rng(0).standard_normal([300, 20])
     other = x.copy()
     other[7] *= 2  # not among the entries of the summary
@@ -106,7 +106,7 @@ def line(name, *spans):
     return SimpleNamespace(name=name, lines=None, events=events)
 
 
-def test_time_in_which_streams_overlap_counts_once():
+def test_overlapping_streams_count_once():
     gpu = SimpleNamespace(
         name="/device:GPU:0",
         lines=[
@@ -124,7 +124,7 @@ def figures(seconds, busy=None):
     return {"rounds": seconds, "busy": busy, "difference": 2e-7}
 
 
-def test_a_table_compares_round_by_round_and_with_the_largest_copy():
+def test_a_table_has_ratios_per_round_and_the_share_of_the_largest_copy():
     group = {"what": "layer", "shape": "2x3", "dtype": "float32", "passes": "forward", "bytes": 1000}
     keras, ours = figures([1e-3, 2e-3, 4e-3], busy=4e-4), figures([5e-4, 1e-3, 2e-3], busy=2e-4)
     small = {"group": group, "kinds": {"keras RMSNormalization": keras, "rmsnorm_tf": ours, "copy": figures([1e-4])}}

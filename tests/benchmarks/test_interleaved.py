@@ -10,7 +10,7 @@ def test_each_order_is_a_permutation_and_all_runs_have_the_same_orders():
     assert all(sorted(order) == list("abcd") for order in first)
 
 
-def test_each_name_follows_each_other_equally_often():
+def test_each_name_follows_every_other_name_equally_often():
     follows = Counter(pair for order in itertools.islice(orders("abcd"), 400) for pair in itertools.pairwise(order))
     assert follows.keys() == set(itertools.permutations("abcd", 2))
     assert max(follows.values()) < 1.5 * min(follows.values())  # of 100 on average

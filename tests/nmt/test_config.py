@@ -104,14 +104,14 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ({"xyz": 3}, "unknown option xyz; `python -m nmt train --help` lists the options"),
     ],
 )
-def test_what_is_wrong_is_named(options, said):
+def test_wrong_options_are_named(options, said):
     with pytest.raises(UserError) as caught:
         make_config({**FILES, **options})
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_resumed_training_must_share_only_options_with_an_effect():
+def test_options_without_effect_may_change_in_a_resumed_training():
     rnn, transformer = make_config(FILES).fixed_options(), make_config({**FILES, **TRANSFORMER}).fixed_options()
     assert {"state_size", "batch_size", "layer_normalization_type"} <= rnn.keys() & transformer.keys()
     assert not [name for name in rnn if name.startswith("transformer_")]
@@ -119,14 +119,14 @@ def test_a_resumed_training_must_share_only_options_with_an_effect():
     assert not {"finish_after", "source_dataset"} & rnn.keys()
 
 
-def test_the_step_size_may_change_when_a_training_is_resumed():
+def test_the_learning_rate_may_change_in_a_resumed_training():
     assert (
         not {"learning_schedule", "learning_rate", "warmup_steps", "plateau_steps"}
         & make_config({**FILES, "learning_schedule": "warmup-plateau-decay"}).fixed_options().keys()
     )
 
 
-def test_all_that_is_wrong_is_named_at_once():
+def test_all_wrong_options_are_named_at_once():
     with pytest.raises(UserError) as caught:
         make_config({"batch_size": 0, "maxlen": 0})
     assert str(caught.value).count("\n") == 6

@@ -69,7 +69,7 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert (status, said) == (2, "nmt: saved exists already; remove it or give another path\n")
 
 
-def test_a_transformer_trains_goes_on_and_translates(run, training, tmp_path):
+def test_a_transformer_trains_resumes_and_translates(run, training, tmp_path):
     rnn = training.index("--rnn_dropout_hidden")
     words = [*training[:rnn], *training[rnn + 2 :], "-m", "model", "--model_type", "transformer"]
     words += ["--transformer_num_heads", 2, "--transformer_enc_depth", 1, "--transformer_dec_depth", 1]
@@ -98,13 +98,13 @@ def test_a_joint_vocabulary_trains_a_model_with_one_embedding(run, training, tmp
     assert "--tie_encoder_decoder_embeddings needs one vocabulary" in said
 
 
-def test_dictionaries_are_taken_as_they_are(run, dictionary, tmp_path):
+def test_nematus_dictionaries_are_copied(run, dictionary, tmp_path):
     assert run("vocab", "--dictionaries", dictionary, dictionary, "--to", "vocab")[0] == 0
     for side in ("source", "target"):
         assert (tmp_path / "vocab" / f"{side}.json").read_bytes() == dictionary.read_bytes()
 
 
-def test_a_training_goes_on_with_the_same_data_and_model_only(train):
+def test_a_training_resumes_only_with_the_same_data_and_model(train):
     assert train()[0] == 0
     status, _, said = train("--finish_after", 4)
     assert status == 0
@@ -114,7 +114,7 @@ def test_a_training_goes_on_with_the_same_data_and_model_only(train):
     assert "with other values of maxlen, batch_size" in said
 
 
-def test_a_training_may_go_on_with_another_step_size(train, tmp_path):
+def test_a_training_may_resume_with_another_learning_rate(train, tmp_path):
     """Adam's steps are as large as its learning rate."""
 
     def table():
@@ -132,7 +132,7 @@ def test_a_training_may_go_on_with_another_step_size(train, tmp_path):
     assert (config["learning_rate"], config["valid_freq"]) == (0.5, 3)
 
 
-def test_a_training_that_diverges_says_so(train):
+def test_a_diverging_training_is_reported(train):
     status, _, said = train("--learning_rate", 1e6)
     assert status == 2
     assert "nmt: the training diverges: the validation loss is " in said
@@ -146,7 +146,7 @@ def test_text_without_spaces_needs_another_tokenizer(train, write_lines):
     assert "--valid_tokenizer char" not in train(*texts, "--valid_tokenizer", "char", "-m", "other")[2]
 
 
-def test_a_training_goes_on_with_the_same_files_wherever_they_are(train, write_lines):
+def test_a_training_resumes_if_its_files_have_moved(train, write_lines):
     assert train()[0] == 0
     write_lines("moved.en", LINES)
     gone = ["--dictionaries", "gone/source.model", "gone/target.model"]  # the training has its own copies
@@ -160,7 +160,7 @@ def test_a_training_goes_on_with_the_same_files_wherever_they_are(train, write_l
     assert "with other values of dictionaries" in train("--finish_after", 6, *other_kind)[2]
 
 
-def test_a_training_of_which_the_digests_are_gone_goes_on_and_has_them_again(train, tmp_path):
+def test_missing_digests_are_written_when_a_training_resumes(train, tmp_path):
     assert train()[0] == 0
     digests = (tmp_path / "model" / "files.json").read_bytes()
     (tmp_path / "model" / "files.json").unlink()
@@ -178,7 +178,7 @@ def test_a_training_without_its_best_model_says_so(train, tmp_path, monkeypatch)
     assert (status, "after update 2; there is no model/best.npz" in said) == (0, True)
 
 
-def test_what_is_in_logs_stays(train, tmp_path):
+def test_other_files_in_logs_are_kept(train, tmp_path):
     (tmp_path / "model" / "logs").mkdir(parents=True)
     (tmp_path / "model" / "logs" / "notes").write_text("mine")
     for _ in range(2):
@@ -187,7 +187,7 @@ def test_what_is_in_logs_stays(train, tmp_path):
     assert sorted(name.split(".")[0] for name in names) == ["events", "notes"]
 
 
-def test_a_directory_of_which_nothing_came_is_not_left(train, tmp_path):
+def test_a_training_that_fails_at_once_leaves_no_directory(train, tmp_path):
     status, _, said = train("--valid_source_dataset", "nowhere")
     assert status == 2
     assert "the text nowhere does not exist; give a text file" in said
@@ -210,19 +210,19 @@ def test_output_goes_into_a_pipe_and_through_a_link(run, trained, tmp_path):
     assert (tmp_path / "file").read_bytes() == expected
 
 
-def test_standard_streams_that_are_closed(run, trained, monkeypatch):
+def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert run("translate", "-m", "model")[::2] == (2, "nmt: standard input is closed; give --input FILE\n")
 
 
-def test_options_of_a_file_give_way_to_the_command_line(train, tmp_path):
+def test_the_command_line_overrides_the_config_file(train, tmp_path):
     (tmp_path / "options.json").write_text('{"finish_after": 9, "maxlen": 50}')
     assert train("--config", "options.json")[0] == 0
     saved = json.loads((tmp_path / "model" / "config.json").read_text())
     assert (saved["finish_after"], saved["maxlen"]) == (2, 50)
 
 
-def test_a_kind_of_the_patches_names_the_command(run, train):
+def test_a_missing_kind_names_the_patch_command(run, train):
     """What no tree has is refused as `rmsnorm` is in the pristine one."""
     status, _, said = train("--layer_normalization_type", "spectralnorm")
     assert status == 2
@@ -266,7 +266,7 @@ def test_a_model_without_its_best_checkpoint_is_refused(run, trained, tmp_path):
     assert said.startswith("nmt: there is no checkpoint")
 
 
-def test_a_model_without_what_its_training_goes_on_from_is_left_alone(run, trained, tmp_path):
+def test_a_model_without_its_last_checkpoint_is_not_overwritten(run, trained, tmp_path):
     (tmp_path / "model" / "last.npz").unlink()
     best = (tmp_path / "model" / "best.npz").read_bytes()
     status, _, said = run(*trained)
@@ -274,7 +274,7 @@ def test_a_model_without_what_its_training_goes_on_from_is_left_alone(run, train
     assert "holds a model but no last.npz" in said
 
 
-def test_a_training_that_saved_nothing_may_begin_again_with_other_vocabularies(run, train, tmp_path):
+def test_a_training_without_checkpoints_may_restart_with_other_vocabularies(run, train, tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "source.model").write_text("what another training left")
     assert train()[0] == 0
@@ -284,7 +284,7 @@ def test_a_training_that_saved_nothing_may_begin_again_with_other_vocabularies(r
 @pytest.mark.parametrize(
     ("output", "said"), [(".", ". is a directory"), ("no/where", "no/where cannot be written: No such file")]
 )
-def test_bad_places_leave_no_output(run, trained, tmp_path, output, said):
+def test_a_bad_output_path_leaves_no_output(run, trained, tmp_path, output, said):
     before = sorted(path for path in tmp_path.rglob("*"))
     status, _, error = run("translate", "-m", "model", "-i", "train.en", "-o", output)
     assert status == 2
@@ -293,7 +293,7 @@ def test_bad_places_leave_no_output(run, trained, tmp_path, output, said):
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
-def test_an_input_that_is_missing_leaves_no_output(run, trained, tmp_path):
+def test_a_missing_input_leaves_no_output(run, trained, tmp_path):
     status, _, said = run("translate", "-m", "model", "-i", "none", "-o", "out")
     assert (status, said) == (2, "nmt: the text none does not exist; give a text file\n")
     assert not list(tmp_path.glob("out*"))

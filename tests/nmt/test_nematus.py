@@ -10,7 +10,7 @@ from nmt.errors import UserError
 from nmt.nematus import read_config
 from nmt.normalization import KINDS
 from nmt.system import load_system
-from tests.nmt.golden import DATA, read_arrays, read_options, run, write_checkpoint
+from tests.nmt.nematus_files import DATA, read_arrays, read_options, run, write_checkpoint
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
         ("exponential_smoothing", 0.001),
     ],
 )
-def test_options_that_are_not_supported(tmp_path, option, value):
+def test_unsupported_options_are_refused(tmp_path, option, value):
     with pytest.raises(UserError, match=f"{option} is {value!r}; only .* is supported"):
         read_config(write_options(tmp_path / "options.json", **{option: value}))
 
@@ -128,7 +128,7 @@ def test_options_that_are_not_supported(tmp_path, option, value):
         ({"dictionaries": [1, 2]}, "give --dictionaries SOURCE TARGET"),
     ],
 )
-def test_options_of_the_wrong_shape(tmp_path, option, said):
+def test_options_of_the_wrong_type_are_refused(tmp_path, option, said):
     with pytest.raises(UserError, match=said):
         read_config(write_options(tmp_path / "options.json", **option))
 
@@ -141,7 +141,7 @@ def test_a_kind_missing_from_this_tree_names_the_patch_command(tmp_path, kind):
 
 
 @pytest.mark.skipif("rmsnorm" not in KINDS, reason="needs a tree with the patches applied")
-def test_the_faster_class_of_a_patched_master_is_rmsnorm(tmp_path):
+def test_rmsnorm_fast_is_imported_as_rmsnorm(tmp_path):
     options = {"rnn_layer_normalization": True, "layer_normalization_type": "rmsnorm_fast"}
     path = write_options(tmp_path / "options.json", **options)
     config = read_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
@@ -166,7 +166,7 @@ def test_wrong_variables_are_named_and_nothing_is_written(tmp_path, tiny, capsys
     assert not (tmp_path / "new").exists()
 
 
-def test_files_that_are_missing_or_damaged(tmp_path, tiny, capsys):
+def test_missing_or_damaged_files_are_refused(tmp_path, tiny, capsys):
     checkpoint, to = tiny(), tmp_path / "imported"
     assert "give the name without extension" in refused(capsys, f"{checkpoint}.index", "--to", to)
     missing = tmp_path / "missing.json"
@@ -198,7 +198,7 @@ def test_an_untied_transformer_keeps_its_output_table(tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"learning_schedule": "cosine"}, {"model_type": ["rnn"]}, {"dictionaries": 5}])
-def test_options_of_another_form_are_one_line(tiny, tmp_path, capsys, change):
+def test_malformed_options_are_refused_in_one_line(tiny, tmp_path, capsys, change):
     checkpoint = tiny()
     path = tmp_path / "model.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))

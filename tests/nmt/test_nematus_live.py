@@ -91,13 +91,13 @@ def costs(folder, target, alpha):
 
 
 @pytest.mark.parametrize("alpha", [0, 1])
-def test_costs(model, alpha):
+def test_costs_equal_nematus(model, alpha):
     nematus(model, "score.py", "-m", "model-150", "-s", "en", "-t", "de", "-o", "theirs", *["-n"] * alpha)
     np.testing.assert_allclose(costs(model, model / "de", alpha), np.loadtxt(model / "theirs"), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0), (5, 0), (5, 1)])
-def test_translations(model, beam, alpha):
+def test_translations_equal_nematus(model, beam, alpha):
     """Greedy translations are equal. Of the others, 98 of 100 are equal or cheaper, and their sum is no higher."""
     options = ["-k", beam, *["-n"] * alpha]
     said = nematus(model, "translate.py", "-m", "model-150", "-i", "en", *options)  # v0.4 ignores -o

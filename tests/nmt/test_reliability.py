@@ -27,7 +27,7 @@ def contents(directory):
 # ---- The disk ----
 
 
-def test_a_disk_that_is_full_while_saving_leaves_the_last_good_checkpoint(run, full_disk, trained, tmp_path):
+def test_a_full_disk_while_saving_leaves_the_last_good_checkpoint(run, full_disk, trained, tmp_path):
     before, more = contents(tmp_path / "model"), [*trained, "--finish_after", 35]
     with full_disk():
         status, _, said = run(*more)
@@ -39,7 +39,7 @@ def test_a_disk_that_is_full_while_saving_leaves_the_last_good_checkpoint(run, f
     assert run(*more)[0] == 0
 
 
-def test_a_disk_that_is_full_while_exporting_leaves_nothing(run, full_disk, trained, tmp_path):
+def test_a_full_disk_while_exporting_leaves_nothing(run, full_disk, trained, tmp_path):
     with full_disk():
         status, _, said = run("export", "-m", "model", "--to", "saved")
     assert (status, said.count("\n")) == (2, 1)
@@ -47,7 +47,7 @@ def test_a_disk_that_is_full_while_exporting_leaves_nothing(run, full_disk, trai
     assert not list(tmp_path.glob("saved*"))
 
 
-def test_a_directory_in_use_or_not_to_be_written_to_is_refused(run, trained, tmp_path):
+def test_a_locked_or_read_only_directory_is_refused(run, trained, tmp_path):
     with exclusive(tmp_path / "model"):
         status, _, said = run(*trained)
     assert (status, said) == (
@@ -75,7 +75,7 @@ def test_a_directory_in_use_or_not_to_be_written_to_is_refused(run, trained, tmp
         ),
     ],
 )
-def test_texts_that_cannot_be_used_are_refused(run, training, tmp_path, texts, said):
+def test_unusable_texts_are_refused(run, training, tmp_path, texts, said):
     for name, text in texts.items():
         (tmp_path / name).write_bytes(text)
     status, _, error = run(*training, "-m", "model")
@@ -132,7 +132,7 @@ STRANGE = [
 ]
 
 
-def test_whatever_is_in_a_line_it_stays_one_and_touches_no_other(run, trained, tmp_path):
+def test_any_line_gives_one_line_and_does_not_affect_others(run, trained, tmp_path):
     """Each line is translated and scored as it is alone: the same words, costs up to rounding and six digits."""
     (tmp_path / "text").write_bytes(b"\n".join(STRANGE))
     status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, "--n_best")
@@ -157,13 +157,13 @@ def test_whatever_is_in_a_line_it_stays_one_and_touches_no_other(run, trained, t
     assert np.flatnonzero(np.isinf(costs)).tolist() == [7]
 
 
-def test_nothing_to_translate_or_score_gives_nothing(run, trained, tmp_path):
+def test_empty_input_gives_empty_output(run, trained, tmp_path):
     (tmp_path / "empty").touch()
     assert run("translate", "-m", "model", "-i", "empty")[:2] == (0, "")
     assert run("score", "-m", "model", "-s", "empty", "-t", "empty")[:2] == (0, "")
 
 
-def test_standard_input_is_translated_as_it_comes_until_ctrl_c(start, trained, tmp_path):
+def test_standard_input_is_translated_as_it_arrives_until_ctrl_c(start, trained, tmp_path):
     os.mkfifo(tmp_path / "input")
     os.mkfifo(tmp_path / "output")
     process = start(tmp_path, ["translate", "-m", "model", "-k", 1], ("input", "output", "errors"))
@@ -194,7 +194,7 @@ def test_sigterm_leaves_nothing_half_written(start, trained, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to see what a process has loaded")
-def test_ctrl_c_is_quiet_also_while_tensorflow_is_loaded(trained, tmp_path):
+def test_ctrl_c_prints_no_traceback_while_tensorflow_loads(trained, tmp_path):
     command = [sys.executable, "-m", "nmt", "translate", "-m", tmp_path / "model"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         while "libtensorflow_framework" not in Path(f"/proc/{process.pid}/maps").read_text():
@@ -253,7 +253,7 @@ def newer(model):
     ids=["vocabulary", "activation", "size", "truncated", "newer"],
 )
 @pytest.mark.parametrize("command", ["train", "translate"])
-def test_a_model_that_does_not_fit_is_refused_before_anything_else(run, trained, tmp_path, damage, said, command):
+def test_a_model_with_wrong_files_is_refused_before_texts_are_read(run, trained, tmp_path, damage, said, command):
     """Before the texts are looked for, even."""
     damage(tmp_path / "model")
     (tmp_path / "train.en").unlink()
@@ -295,7 +295,7 @@ def test_nothing_of_a_nematus_model_is_unpickled(run, tmp_path):
 
 
 @pytest.mark.parametrize("elsewhere", ["/etc/passwd.json", "../words.json", "no\0thing.json"])
-def test_names_in_a_config_lead_nowhere_else(run, trained, tmp_path, elsewhere):
+def test_paths_in_a_config_are_not_followed(run, trained, tmp_path, elsewhere):
     expected = run("score", "-m", "model", "-s", "dev.en", "-t", "dev.de")
     (tmp_path / "words.json").write_text("what must not be read")
     edit_json(tmp_path / "model" / "config.json", dictionaries=[elsewhere] * 2, source_dataset=elsewhere)
@@ -303,7 +303,7 @@ def test_names_in_a_config_lead_nowhere_else(run, trained, tmp_path, elsewhere):
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"state_size": {}}', "3", "", '{"seed": 1e999}'])
-def test_a_config_of_the_wrong_shape_is_refused(run, trained, tmp_path, content):
+def test_a_malformed_config_is_refused(run, trained, tmp_path, content):
     (tmp_path / "model" / "config.json").write_text(content)
     status, _, said = run("translate", "-m", "model", "-i", "dev.en")
     assert status == 2

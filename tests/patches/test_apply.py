@@ -58,7 +58,7 @@ def test_equals_git_also_inside_another_repository(project, way, k):
     assert project.file.read_bytes() == ours != pristine
 
 
-def test_through_stops_and_goes_on_and_takes_back_with_the_patch(project):
+def test_through_limits_apply_and_revert(project):
     for command, through, state in [
         ("apply", "add-rmsnorm", "applied 1 of 3"),
         ("apply", "add-prmsnorm.patch", "applied 2 of 3"),
@@ -74,7 +74,7 @@ def test_through_stops_and_goes_on_and_takes_back_with_the_patch(project):
 
 
 @pytest.mark.parametrize(("first", "command"), [("apply", "apply"), ("revert", "revert")])
-def test_second_time_there_is_nothing_to_do(project, first, command):
+def test_a_second_run_has_nothing_to_do(project, first, command):
     project.apply(first, check=True)
     before, when = project.snapshot(), project.file.stat().st_mtime_ns
     result = project.apply(command)
@@ -212,7 +212,7 @@ def test_drift_names_the_ids_of_all_known_states(project):
         (["apply"], ["DIR"]),
     ],
 )
-def test_refuses_a_command_line_it_cannot_follow(project, arguments, words):
+def test_a_wrong_command_line_is_refused(project, arguments, words):
     before = project.snapshot()
     result = project.run(sys.executable, "patches/apply.py", *arguments)
     assert result.returncode == 2
@@ -262,7 +262,7 @@ def test_two_files_change_together(two_files):
 
 
 @pytest.mark.parametrize("spoil", ["drifted", "read-only"])
-def test_looks_at_every_file_before_it_writes_one(two_files, spoil):
+def test_every_file_is_checked_before_the_first_is_written(two_files, spoil):
     second = two_files.root / "nmt/two"
     second.write_text("mine\n") if spoil == "drifted" else second.chmod(0o444)
     before = two_files.snapshot()
@@ -282,7 +282,7 @@ def test_a_skipped_file_is_left_alone_and_the_others_change(two_files):
 
 @pytest.mark.parametrize(("command", "state"), [("apply", "applied 2 of 2"), ("revert", "pristine")])
 @pytest.mark.parametrize("came_to", [(ONE[1], TWO[0]), (ONE[0], TWO[1]), (ONE[0], TWO[2])])
-def test_goes_on_after_an_interruption(two_files, came_to, command, state):
+def test_an_interrupted_run_can_be_finished(two_files, came_to, command, state):
     for name, text in zip(("one", "two"), came_to, strict=True):
         (two_files.root / "nmt" / name).write_bytes(text)
     assert "nmt: interrupted" in two_files.apply("status").stdout
@@ -292,7 +292,7 @@ def test_goes_on_after_an_interruption(two_files, came_to, command, state):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit on the size of files")
-def test_a_disk_that_is_full_leaves_everything_as_it_was(project):
+def test_a_full_disk_changes_nothing(project):
     before = project.snapshot()
     result = project.run("sh", "-c", f"ulimit -f 0; '{sys.executable}' patches/apply.py apply .")
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
@@ -302,7 +302,7 @@ def test_a_disk_that_is_full_leaves_everything_as_it_was(project):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs pipes that tell the writer when the reader has gone")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_ends_in_silence_when_the_reader_of_its_pipe_has_gone(project, unbuffered):
+def test_a_closed_pipe_ends_without_a_message(project, unbuffered):
     reader, writer = os.pipe()
     os.close(reader)
     result = subprocess.run(

@@ -56,7 +56,7 @@ def test_equals_git(tree, around):
 
 
 @pytest.mark.usefixtures("git")
-def test_leaves_a_dirty_tree_as_dirty_as_it_was(tree):
+def test_other_edits_in_the_tree_are_kept(tree):
     tree.git("init", "--quiet")
     tree.git("add", ".")
     tree.git("commit", "--quiet", "--message", "all")
@@ -91,7 +91,7 @@ def test_a_read_only_file_is_refused_before_anything_is_written(tree):
 
 @pytest.mark.parametrize("command", ["apply", "revert"])
 @pytest.mark.parametrize("then", ["apply", "revert"])
-def test_goes_on_or_back_after_a_cut_at_every_file(v03, command, then):
+def test_an_interruption_at_any_file_can_be_finished_or_reverted(v03, command, then):
     before = v03.snapshot()
     v03.apply("apply")
     after = v03.snapshot()

@@ -91,7 +91,7 @@ def test_another_file_in_the_way_of_the_module_is_kept(tree):
     assert tree.snapshot() == before
 
 
-def test_a_module_that_was_edited_is_not_left_behind_in_silence(tree):
+def test_an_edited_module_is_refused(tree):
     tree.apply("apply")
     module = tree.root / MODULE
     module.write_bytes(module.read_bytes().replace(b"EPSILON = 1e-5", b"EPSILON = 1e-6"))

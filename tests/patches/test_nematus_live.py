@@ -190,7 +190,7 @@ def test_every_kind_trains_translates_and_scores(nematus, model_type):
         assert all(0 < cost < 100 for row in scores for cost in row)
 
 
-def test_kinds_mix_in_either_order(nematus, model_type):
+def test_an_ensemble_mixes_kinds_in_either_order(nematus, model_type):
     if model_type in nematus.not_scored:
         pytest.skip("v0.4 neither scores with Transformers nor searches with several")
     models = [nematus.train(model_type, kind) for kind in kinds(nematus)]
@@ -277,7 +277,7 @@ def test_serves(nematus):
     assert [" ".join(row["translation"]).split() for row in answer["data"]] == [line.split() for line in expected]
 
 
-def test_takes_back_and_leaves_nothing(nematus):
+def test_revert_restores_a_clean_tree(nematus):
     assert nematus.git("status", "--porcelain")
     assert nematus.patch("revert").endswith(": pristine\n")
     assert nematus.git("status", "--porcelain") == ""

@@ -33,7 +33,7 @@ NEAR = ("epsilon=EPSILON, name=name", "name=name, epsilon=EPSILON")
 
 
 @pytest.mark.parametrize(("old", "new", "history"), [(*FAR, False), (*NEAR, True)])
-def test_follows_the_file(project, old, new, history):
+def test_patches_are_adapted_to_a_changed_file(project, old, new, history):
     if history:
         project.commit_all()
     before = patches(project)
@@ -53,7 +53,7 @@ def test_follows_the_file(project, old, new, history):
         assert text.split(b"\nindex ")[0] == before[name].split(b"\nindex ")[0]
 
 
-def test_keeps_a_message_that_was_edited(project):
+def test_an_edited_message_is_kept(project):
     replace(project.series / "add-rmsnorm.patch", "Why: ", "Why: because. ")
     before = patches(project)
     assert regenerate(project).returncode == 0

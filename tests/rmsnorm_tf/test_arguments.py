@@ -89,7 +89,7 @@ HABITS_OF_LAYERS = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), HABITS + HABITS_OF_LAYERS, ids=str)
-def test_arguments_of_other_libraries_are_answered_with_ours(arguments, message):
+def test_arguments_of_other_libraries_name_ours(arguments, message):
     with pytest.raises(TypeError, match=f"RMSNormalization {message}"):
         RMSNormalization(**arguments)
     if (arguments, message) in HABITS:
@@ -119,13 +119,13 @@ def test_wrong_shape_stops_a_functional_model():
     ],
     ids=str,
 )
-def test_size_that_has_to_be_known(arguments, message):
+def test_an_unknown_size_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         RMSNormalization(**arguments).build((None, 3, None))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "complex64"])
-def test_input_that_is_not_floating_point(dtype):
+def test_input_that_is_not_floating_point_is_refused(dtype):
     x = tf.cast([[1, 0, 3, 4]], dtype)
     message = f"must be float16, bfloat16, float32 or float64, got {dtype}. Cast it first"
     with pytest.raises(TypeError, match=f"x {message}"):
@@ -138,7 +138,7 @@ def test_input_that_is_not_floating_point(dtype):
 
 
 @pytest.mark.parametrize("name", ["scale", "offset"])
-def test_weight_that_does_not_fit(name):
+def test_a_weight_of_another_shape_or_type_is_refused(name):
     x = tf.ones((2, 3, 4))
     with pytest.raises(ValueError, match=rf"{name} has shape \(3,\), but x of shape \(2, 3, 4\) needs \(4,\)"):
         rms_norm(x, **{name: tf.ones(3)})

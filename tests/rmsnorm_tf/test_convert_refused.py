@@ -145,7 +145,7 @@ REFUSED = {
 
 @pytest.mark.filterwarnings("ignore:.*Lambda")
 @pytest.mark.parametrize(("outputs", "reason"), REFUSED.values(), ids=REFUSED)
-def test_refused(outputs, reason):
+def test_a_layer_norm_that_cannot_be_folded_stays_with_a_reason(outputs, reason):
     x = keras.Input((4, 6), name="x")
     _, report = fold(keras.Model(x, outputs(x)))
     [entry] = [entry for name, entry in report.items() if name in ("norm", "on_scores")]

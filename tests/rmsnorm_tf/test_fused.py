@@ -100,7 +100,7 @@ def test_an_environment_variable_that_says_neither(run_python):
     assert "The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got 'maybe'." in result.stderr
 
 
-def test_the_switch_overrides_every_argument_and_lets_go():
+def test_set_fused_overrides_every_argument_until_it_is_reset():
     specs = tf.TensorSpec(SMALL)
 
     def calls():

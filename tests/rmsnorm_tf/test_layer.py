@@ -22,7 +22,7 @@ def test_weights_are_wide_and_the_output_has_the_compute_dtype(policy):
 
 @pytest.mark.parametrize("arrives", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_one_rounding_only(policy, arrives):
+def test_the_output_is_rounded_only_once(policy, arrives):
     x = tf.cast(np.random.default_rng(0).normal(size=(5, 64)), arrives)
     layer = RMSNormalization(dtype=policy)
     layer.build(x.shape)

@@ -68,7 +68,7 @@ def test_scale_axis_apart_from_the_axis_of_the_statistic():
     assert_close(y, reference.rms_norm(x64, scale64, axis=(1, 2), scale_axis=3))
 
 
-def test_output_has_unit_rms_and_does_not_feel_the_input_scale():
+def test_output_has_unit_rms_and_is_invariant_to_the_input_scale():
     x, _ = draw((5, 64), "float64")
     y = rms_norm(x, epsilon=1e-30)
     np.testing.assert_allclose(np.mean(y.numpy() ** 2, -1), 1, rtol=1e-14)
@@ -132,7 +132,7 @@ def test_a_partial_statistic_that_overflows(normalize):
     assert_close(y, [[1, 1, 2, 1e-30]])
 
 
-def test_a_broken_row_disturbs_no_other():
+def test_a_row_that_is_not_finite_does_not_affect_others():
     y = rms_norm(tf.constant([[np.nan, 1.0], [3.0, 4.0], [np.inf, 1.0]]), epsilon=1e-12)
     assert_close(y[1], np.array([3, 4]) / np.sqrt(12.5))
     assert np.isnan(y[0]).all()

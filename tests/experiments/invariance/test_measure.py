@@ -21,7 +21,7 @@ def measured():
         ("pRMSNorm", {"weight matrix re-scaling", "dataset re-scaling", "single case re-scaling"}),
     ],
 )
-def test_what_is_invariant_moves_by_rounding_and_the_rest_by_far_more(measured, norm, invariant):
+def test_invariant_maps_change_only_by_rounding_and_others_by_far_more(measured, norm, invariant):
     centring = {"BatchNorm": {"dataset re-centring"}, "LayerNorm": {"weight matrix re-centring"}}
     for name, change in measured["changes"][norm].items():
         if name in invariant | centring.get(norm, set()):
@@ -30,16 +30,16 @@ def test_what_is_invariant_moves_by_rounding_and_the_rest_by_far_more(measured, 
             assert change > 0.1, name
 
 
-def test_the_bound_is_at_rounding(measured):
+def test_the_bound_is_a_rounding_error(measured):
     assert np.finfo(np.float64).eps < measured["bound"] < 1e-12
 
 
-def test_epsilon_adds_nothing_to_a_mean_square():
+def test_epsilon_does_not_change_a_mean_square():
     assert 1.0 + EPSILON == 1.0
 
 
 @pytest.mark.parametrize(("name", "inputs", "mean_square"), [("our", 128, 1.28e-6), ("the paper's", 512, 5.12e-6)])
-def test_at_the_scale_of_the_model_epsilon_is_not_small(measured, name, inputs, mean_square):
+def test_epsilon_is_large_at_the_scale_of_the_model(measured, name, inputs, mean_square):
     """The sum of n products of two numbers of variance 1e-4 has the variance n 1e-8."""
     found = measured["model"]["sizes"][name]
     assert found["inputs"] == inputs
@@ -49,7 +49,7 @@ def test_at_the_scale_of_the_model_epsilon_is_not_small(measured, name, inputs, 
     assert found["change"]["RMSNorm"] > 0.4
 
 
-def test_a_transformation_changes_what_it_is_named_after_and_no_more():
+def test_a_transformation_changes_only_what_its_name_says():
     generator = np.random.default_rng(0)
     x, w, vector = (generator.standard_normal(shape) for shape in [(3, 4), (4, 5), 4])
     sums = x @ w

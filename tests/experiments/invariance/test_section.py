@@ -21,7 +21,7 @@ def measured():
     return {**sizes, "bound": BOUND, "changes": changes}
 
 
-def test_every_cell_has_its_change_and_what_the_paper_says(measured):
+def test_every_cell_has_the_change_and_the_papers_answer(measured):
     made = section(measured)
     assert made.columns[1:] == list(INVARIANCES["RMSNorm"])
     assert [row[0] for row in made.rows] == list(INVARIANCES)
@@ -29,7 +29,7 @@ def test_every_cell_has_its_change_and_what_the_paper_says(measured):
     assert made.text[-1] == "All 30 cells agree with the paper's Table 1."
 
 
-def test_a_cell_against_the_paper_is_marked_and_named(measured):
+def test_a_cell_that_disagrees_with_the_paper_is_marked_and_named(measured):
     measured["changes"]["RMSNorm"]["weight matrix re-centring"] = BOUND / 2
     made = section(measured)
     assert made.rows[3][2] == "yes, 5e-15; paper no (differs)"

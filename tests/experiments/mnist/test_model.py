@@ -14,13 +14,13 @@ def small(row, seed=1):
     return build_model(row, 1e-3, seed, hidden=6, pixels=16)
 
 
-def test_the_kinds_of_both_papers_are_there():
+def test_rows_have_the_kinds_of_both_papers():
     assert ROWS.keys() >= {"none", "layernorm", "rmsnorm", "prmsnorm", "batchnorm"}
     assert len({row.norm("norm").epsilon for row in ROWS.values() if row.norm}) == 1
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
-def test_the_first_weights_depend_on_the_seed_alone(row):
+def test_initial_weights_depend_on_the_seed_alone(row):
     kernels = [small(row, seed).get_layer(name).kernel.numpy() for seed in (1, 1, 2) for name in (*SUMS, "logits")]
     expected = [small(ROWS["none"], 1).get_layer(name).kernel.numpy() for name in (*SUMS, "logits")]
     for kernel, same, other, reference in zip(kernels[:3], kernels[3:6], kernels[6:], expected, strict=True):

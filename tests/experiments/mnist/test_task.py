@@ -19,7 +19,7 @@ ROWS, STEP_SIZES = 5, 3
 
 
 @pytest.mark.slow
-def test_all_is_trained_measured_and_reported_once(folder, tmp_path):
+def test_everything_is_trained_measured_and_reported_once(folder, tmp_path):
     reproduce(str(folder), so_far=False, scale=SCALE, root=tmp_path)
     found = json.loads((tmp_path / "build" / "report" / "report.json").read_text())
     assert list(found["sections"]) == ["learning", "step_sizes", "mean_share", "speed"]

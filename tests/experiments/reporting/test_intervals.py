@@ -6,20 +6,20 @@ pytest.importorskip("scipy")
 from experiments.reporting.intervals import Interval, holm, median_interval, signed, spread, t_interval
 
 
-def test_the_t_interval_is_that_of_the_tables():
+def test_the_t_interval_equals_published_tables():
     """Student's t with 2 degrees of freedom is 4.303 at 97.5% and 2.920 at 95%."""
     middle, low, high = t_interval([1.0, 2.0, 3.0])
     assert (middle, low, high) == pytest.approx((2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), rel=1e-3)
     assert t_interval([1.0, 2.0, 3.0], 0.9).high == pytest.approx(2 + 2.920 / 3**0.5, rel=1e-3)
 
 
-def test_the_t_interval_covers_the_mean_as_often_as_it_says():
+def test_the_t_interval_has_its_nominal_coverage():
     draws = np.random.default_rng(0).normal(1.0, 2.0, (2000, 5))
     covered = np.mean([not t_interval(list(draw)).excludes(1.0) for draw in draws])
     assert covered == pytest.approx(0.95, abs=0.015)
 
 
-def test_the_median_interval_covers_the_median_about_as_often_as_it_says():
+def test_the_median_interval_has_about_its_nominal_coverage():
     """The percentile bootstrap of 25 values is not exact."""
     draws = np.random.default_rng(0).lognormal(0.0, 1.0, (200, 25))
     covered = np.mean([not median_interval(draw).excludes(1.0) for draw in draws])

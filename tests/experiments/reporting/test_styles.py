@@ -11,7 +11,7 @@ def test_no_two_kinds_share_a_colour_a_marker_or_a_dash():
     assert len({style.color for style in (*KINDS.values(), *OTHERS)}) == len(KINDS) + len(OTHERS)
 
 
-def test_a_row_that_is_not_of_the_paper_has_a_style_of_its_own():
+def test_an_added_row_has_its_own_style():
     found = styles({"rmsnorm": "rmsnorm", "mine": None, "yours": None})
     assert found["rmsnorm"] == KINDS["rmsnorm"]
     assert len(set(found.values())) == 3

@@ -42,7 +42,7 @@ def report(tmp_path):
     return tmp_path / "report"
 
 
-def test_all_files_are_there(report):
+def test_all_files_are_written(report):
     assert sorted(path.name for path in report.iterdir()) == [
         "one.png",
         "one.svg",
@@ -62,13 +62,13 @@ def test_a_picture_has_the_title_of_its_section_and_is_the_same_each_time(report
     assert (tmp_path / "one.svg").read_text() == svg
 
 
-def test_a_report_replaces_the_last(report):
+def test_a_report_replaces_the_previous_one(report):
     (report / "of_the_last.png").touch()
     write_report(report, "Title", [], {}, [section("one")])
     assert sorted(path.stem for path in report.glob("*.png")) == ["one"]
 
 
-def test_the_page_holds_its_pictures_and_needs_no_other_file(report):
+def test_the_page_embeds_its_pictures(report):
     reader = _Reader()
     reader.feed((report / "report.html").read_text())
     assert len(reader.images) == 2

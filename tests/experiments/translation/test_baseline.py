@@ -15,7 +15,7 @@ def empty(tmp_path):
     return Place("tiny", tmp_path)
 
 
-def test_the_copy_has_the_kinds_of_the_patches_and_of_the_rows_and_all_that_runs_there(empty, tmp_path):
+def test_the_copy_has_all_kinds_and_all_code_that_runs_there(empty, tmp_path):
     make_baseline(empty)
     output = tmp_path / "output.txt"
     script = (
@@ -33,7 +33,7 @@ def test_the_copy_has_the_kinds_of_the_patches_and_of_the_rows_and_all_that_runs
     assert not (empty.baseline / "experiments" / "logs").exists()
 
 
-def test_a_copy_replaces_the_last(empty):
+def test_a_copy_replaces_the_previous_one(empty):
     make_baseline(empty)
     (empty.baseline / "nmt" / "left_over.py").touch()
     make_baseline(empty)
@@ -44,7 +44,7 @@ def test_a_copy_replaces_the_last(empty):
     ("changed", "plus"),
     [("rmsnorm_tf/new.py", "+"), ("experiments/translation/rows/mine.py", "+"), ("experiments/results/report.md", "")],
 )
-def test_a_copy_says_what_it_was_made_of(empty, tmp_path, monkeypatch, changed, plus):
+def test_a_copy_stores_its_commit(empty, tmp_path, monkeypatch, changed, plus):
     checkout = tmp_path / "checkout"
     for name in ("nmt", "rmsnorm_tf", "experiments", "benchmarks", "patches"):
         ignore = shutil.ignore_patterns("__pycache__", "logs", "results")
@@ -67,14 +67,14 @@ def test_a_copy_says_what_it_was_made_of(empty, tmp_path, monkeypatch, changed, 
     assert commit_of(empty) == head + plus
 
 
-def test_what_fails_is_named_with_where_it_says_why(place, tmp_path):
+def test_a_failed_command_is_named_with_its_output_file(place, tmp_path):
     output = tmp_path / "output.txt"
     with pytest.raises(UserError, match=rf"python -c .* ended with status 3; see {output}"):
         execute(place, "-c", "print('because'); raise SystemExit(3)", output=output)
     assert output.read_text() == "because\n"
 
 
-def test_a_process_is_ended_with_what_waits_for_it(place, tmp_path):
+def test_an_interruption_ends_the_process(place, tmp_path):
     script = f"""
 import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(open({str(tmp_path / "saved")!r}, "w").close()))

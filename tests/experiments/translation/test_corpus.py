@@ -40,7 +40,7 @@ def declared(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
-def test_a_declared_corpus_is_one_that_nmt_can_be_trained_on(name, tmp_path, folder):
+def test_nmt_can_be_trained_on_every_declared_corpus(name, tmp_path, folder):
     corpus = read_corpus(name if name != "wmt14" else str(folder))
     for row in corpus.adapt(read_rows()):
         options = {**corpus.training(tmp_path), **row.options}
@@ -48,7 +48,7 @@ def test_a_declared_corpus_is_one_that_nmt_can_be_trained_on(name, tmp_path, fol
     assert corpus.files(corpus.valid, tmp_path)[1] == str(tmp_path / "text" / f"{corpus.valid}.de")
 
 
-def test_the_papers_scale_is_that_of_a_folder(folder):
+def test_a_folder_without_a_declaration_has_the_papers_scale(folder):
     options = read_corpus(str(folder)).options
     assert [options[name] for name in ("embedding_size", "state_size", "batch_size", "maxlen")] == [512, 1024, 80, 80]
 
@@ -61,7 +61,7 @@ def test_a_folder_has_the_declaration_of_its_name(folder, declared):
         read_corpus("wmt")
 
 
-def test_a_row_has_the_options_that_it_has_on_a_corpus(declared):
+def test_a_corpus_may_have_options_for_single_rows(declared):
     declared("mine", rows={"layernorm": {"learning_rate": 0.5}})
     adapted = {row.name: row.options for row in read_corpus("mine").adapt(read_rows())}
     assert adapted["layernorm"] == {"learning_rate": 0.5}
@@ -78,20 +78,20 @@ def test_a_row_has_the_options_that_it_has_on_a_corpus(declared):
         ({"options": {}}, "is not the declaration of a corpus: options lack batch_size"),
     ],
 )
-def test_what_declares_no_corpus_is_refused(declared, given, said):
+def test_a_wrong_declaration_is_refused(declared, given, said):
     declared("mine", **given)
     with pytest.raises(UserError, match=rf"mine.json {said}"):
         read_corpus("mine")
 
 
 @pytest.mark.parametrize("data", ["nothing", "./demo", "", "/"])
-def test_what_is_neither_is_refused(data, monkeypatch, tmp_path):
+def test_data_that_is_neither_a_name_nor_a_folder_is_refused(data, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=f"DATA={data} is not a folder and not one of demo, multi30k; give"):
         read_corpus(data)
 
 
-def test_the_papers_text_does_not_come_with_its_declaration():
+def test_wmt14_needs_a_folder_of_text():
     with pytest.raises(UserError, match="give its folder: DATA=/path/to/wmt14"):
         read_corpus("wmt14")
 
@@ -103,7 +103,7 @@ def test_missing_files_are_named(folder):
         read_corpus(str(folder))
 
 
-def test_files_are_taken_compressed_or_not(folder, tmp_path, ran):
+def test_compressed_and_plain_files_are_copied(folder, tmp_path, ran):
     place, corpus = Place("wmt", tmp_path), read_corpus(str(folder))
     assert not is_prepared(corpus, place)
     for _ in range(2):
@@ -124,7 +124,7 @@ def test_sides_of_different_length_are_refused(folder, tmp_path, ran):
     assert not is_prepared(corpus, place)
 
 
-def test_a_file_that_is_cut_off_is_refused(folder, tmp_path):
+def test_a_truncated_file_is_refused(folder, tmp_path):
     path = folder / "train.de.gz"
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(UserError, match=rf"{path} cannot be copied to .*: "):

@@ -4,7 +4,7 @@ from experiments.translation.plan import read_rows
 from experiments.translation.row import Row
 
 
-def test_a_row_of_the_paper_is_drawn_as_its_kind_and_no_other_row_has():
+def test_only_rows_of_the_paper_have_the_styles_of_kinds():
     paper = [row for row in read_rows() if row.section == "table2"]
     added = [Row("one", "", kind="rmsnorm"), Row("two", "", build=len)]
     found = styles_of([added[0], *paper, added[1]])

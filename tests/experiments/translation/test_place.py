@@ -23,6 +23,6 @@ def test_work_with_other_values_is_refused():
         place.require_same(place.logs, {"a": 1, "b": [2]}, {"b": [2], "c": 3})
 
 
-def test_rows_and_folders_are_known_without_keras():
+def test_rows_and_folders_do_not_import_keras():
     script = "import sys, experiments.translation.place, experiments.__main__; sys.exit('keras' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 0

@@ -10,7 +10,7 @@ from nmt.errors import UserError
 from nmt.normalization import KINDS
 
 
-def test_rows_of_the_paper_are_there():
+def test_all_rows_of_the_paper_exist():
     found = {row.name: row for row in read_rows()}
     assert [found[name].seeds for name in ("baseline", "layernorm", "rmsnorm")] == [3, 3, 3]
     assert {"l2norm", "prmsnorm"} <= found.keys()
@@ -35,7 +35,7 @@ def add(monkeypatch):
     return add
 
 
-def test_rows_that_are_added_follow_those_of_table_2(add):
+def test_added_rows_follow_those_of_table_2(add):
     add("mine")
     assert [row.name for row in read_rows()] == ["baseline", "layernorm", "l2norm", "rmsnorm", "prmsnorm", "mine"]
 
@@ -44,13 +44,13 @@ def test_rows_that_are_added_follow_those_of_table_2(add):
     ("name", "said"),
     [("rmsnorm", "more than one row is named rmsnorm"), ("none", "none is the kind of another row")],
 )
-def test_names_are_those_of_one_row_and_of_no_kind(name, said, add):
+def test_the_name_of_a_row_is_unique_and_no_kind(name, said, add):
     add(name)
     with pytest.raises(UserError, match=said):
         read_rows()
 
 
-def test_every_row_is_run_before_the_second_seed_of_any():
+def test_every_row_has_its_first_seed_before_any_second_seed():
     one, two = Row("one", "", kind="none"), Row("two", "", kind="none", seeds=2)
     assert [run.name for run in all_runs([one, two], 3)] == ["one-1", "two-1", "two-2"]
     assert list(all_runs([two], 1)) == [Run(two, 1)]

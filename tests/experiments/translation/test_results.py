@@ -11,7 +11,7 @@ from tests.experiments.translation.conftest import ROWS, SENTENCE, make_result
 RUN = Run(ROWS["rmsnorm"], 1)
 
 
-def test_results_are_those_of_the_runs_that_are_done(corpus, place, ran):
+def test_only_finished_runs_have_results(corpus, place, ran):
     prepare(corpus, place)
     make(RUN, corpus, place, lambda: None)
     (result,) = read_results([Run(ROWS["half"], 1), RUN], corpus, place)
@@ -23,6 +23,6 @@ def test_results_are_those_of_the_runs_that_are_done(corpus, place, ran):
         read_results([RUN], corpus, place)
 
 
-def test_rows_have_their_results():
+def test_results_are_grouped_by_row():
     results = [make_result(ROWS["none"], 1), make_result(ROWS["half"]), make_result(ROWS["none"], 2)]
     assert by_row(results) == {ROWS["none"]: [results[0], results[2]], ROWS["half"]: [results[1]]}

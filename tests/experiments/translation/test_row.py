@@ -10,18 +10,18 @@ def test_a_row_has_a_kind_or_builds_one(wrong):
         Row("both", "", **wrong)
 
 
-def test_a_row_that_builds_its_kind_gives_it_its_name():
+def test_a_row_that_builds_a_norm_names_its_kind():
     assert Row("mine", "", build=len).normalization == "mine"
     assert Row("mine", "", kind="none").normalization == "none"
 
 
-def test_a_row_belongs_where_its_like_is_shown():
+def test_the_section_of_a_row():
     assert Row("mine", "", build=len).section == "table2"
     assert Row("mine", "", build=len, partial=0.25).section == "partial"
     assert Row("mine", "", kind="none", centre=0.25).section == "centre"
 
 
-def test_what_a_row_builds_is_what_it_says():
+def test_a_row_of_the_sweep_builds_its_p():
     row = next(row for row in read_rows() if row.partial == 0.125)
     layer = row.build("norm")
     assert (layer.partial, layer.epsilon, layer.name) == (0.125, 1e-5, "norm")

@@ -35,7 +35,7 @@ def test_a_run_is_trained_and_tested_and_leaves_a_log(corpus, place, commands):
     assert log["activations"]["tokens"] == [1, 8]
 
 
-def test_a_log_says_nothing_of_where_it_was_made(corpus, place, commands, tmp_path):
+def test_a_log_contains_no_folders(corpus, place, commands, tmp_path):
     make(RUN, corpus, place, lambda: None)
     log = place.log(RUN).read_text()
     assert str(tmp_path) not in log
@@ -51,7 +51,7 @@ def test_another_centre_is_set_once(corpus, place, commands):
     assert names(commands) == ["nmt train", "nmt translate"]
 
 
-def test_options_of_nmt_are_those_of_corpus_row_and_seed(corpus, place, commands):
+def test_options_combine_corpus_row_and_seed(corpus, place, commands):
     make(MOVED, corpus, place, lambda: None)
     options = json.loads((place.run(MOVED) / "options.json").read_text())
     assert (options["layer_normalization_type"], options["seed"], options["state_size"]) == ("layernorm", 2, 8)
@@ -59,7 +59,7 @@ def test_options_of_nmt_are_those_of_corpus_row_and_seed(corpus, place, commands
     assert options["source_dataset"] == str(place.work / "text" / "train.en")
 
 
-def test_a_log_of_something_else_is_refused(corpus, place, commands):
+def test_a_log_with_other_options_is_refused(corpus, place, commands):
     make(RUN, corpus, place, lambda: None)
     elsewhere = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm", centre=0.2), 1)
     with pytest.raises(UserError, match=r"rmsnorm-1.json: centre was 0.0 and is now 0.2; move .* away, or restore"):

@@ -47,7 +47,7 @@ def made(ran):
     return trained, [each[0] for each in ran if "--batches" in each]
 
 
-def test_all_is_trained_measured_and_reported_once(tiny, ran):
+def test_everything_is_trained_measured_and_reported_once(tiny, ran):
     write(tiny.report / "of_the_last.png", "")
     reproduce("tiny", so_far=False)
     found, text = reported(tiny)
@@ -65,7 +65,7 @@ def test_all_is_trained_measured_and_reported_once(tiny, ran):
     assert made(ran) == ([], [])
 
 
-def test_what_fails_is_named_in_the_report_of_the_rest_and_tried_again(tiny, ran, monkeypatch, capsys):
+def test_a_failed_run_is_named_in_the_report_and_tried_again(tiny, ran, monkeypatch, capsys):
     execute = runs.execute
 
     def fail(place, *arguments, **given):
@@ -91,7 +91,7 @@ def test_what_fails_is_named_in_the_report_of_the_rest_and_tried_again(tiny, ran
 
 # One of each sort: the points of the sweep are alike.
 @pytest.mark.parametrize("row", {row.section + row.kind: row for row in read_rows()}.values(), ids=lambda row: row.name)
-def test_so_far_each_row_is_reported_alone_and_nothing_is_run(row, tiny, ran):
+def test_so_far_reports_a_single_row_and_runs_nothing(row, tiny, ran):
     corpus = read_corpus("tiny")
     write(tiny.baseline / "commit", "0123456789ab")
     prepare(corpus, tiny)
@@ -104,13 +104,13 @@ def test_so_far_each_row_is_reported_alone_and_nothing_is_run(row, tiny, ran):
     assert list(reported(tiny)[0]["sections"]) == [*shown, "invariance"]
 
 
-def test_so_far_nothing_is_done(tiny, ran):
+def test_so_far_without_logs_is_refused(tiny, ran):
     with pytest.raises(UserError, match="no training on tiny is done yet"):
         reproduce("tiny", so_far=True)
     assert not tiny.work.exists()
 
 
-def test_a_row_as_the_readme_adds_it_is_one_more_of_table_2(tiny, ran, monkeypatch):
+def test_the_row_of_the_readme_is_added_to_table_2(tiny, ran, monkeypatch):
     (source,) = re.findall(r"```python\n(.*?)```", (ROOT / "experiments" / "README.md").read_text(), re.DOTALL)
     found = {"__name__": "experiments.translation.rows.mine", "__package__": "experiments.translation.rows"}
     exec(source, found)
@@ -123,7 +123,7 @@ def test_a_row_as_the_readme_adds_it_is_one_more_of_table_2(tiny, ran, monkeypat
         assert any(row.label in cells[0] for cells in sections[name]["rows"]), name
 
 
-def test_the_kept_report_is_what_its_logs_say(tmp_path):
+def test_the_kept_report_follows_from_its_logs(tmp_path):
     """But for the invariances, which are computed anew and differ in rounding."""
     kept = ROOT / "experiments" / "results" / "multi30k"
     shutil.copytree(kept / "logs", tmp_path / "experiments" / "logs" / "multi30k")
@@ -135,7 +135,7 @@ def test_the_kept_report_is_what_its_logs_say(tmp_path):
     assert made[0] == expected[0]
 
 
-def test_a_folder_that_lacks_files_leaves_nothing_behind(tiny, tmp_path):
+def test_a_folder_with_missing_files_leaves_nothing_behind(tiny, tmp_path):
     (tmp_path / "corpora" / "wmt14.json").write_text((tmp_path / "corpora" / "tiny.json").read_text())
     (tmp_path / "text").mkdir()
     with pytest.raises(UserError, match=r"lacks train\.en"):
@@ -143,7 +143,7 @@ def test_a_folder_that_lacks_files_leaves_nothing_behind(tiny, tmp_path):
     assert not tiny.work.parent.exists()
 
 
-def test_two_at_once_do_not_disturb_each_other(tiny, ran):
+def test_a_corpus_in_use_is_refused(tiny, ran):
     with exclusive(tiny.work), pytest.raises(UserError, match="is in use by another"):
         reproduce("tiny", so_far=False)
     assert not tiny.baseline.exists()

@@ -46,7 +46,7 @@ def write_progress(place, run, update):
     write(place.model(run) / "progress.json", json.dumps({"update": update}))
 
 
-def test_what_is_not_done_is_made_and_all_updates_are_counted(corpus, place, made, bars):
+def test_unfinished_runs_are_made_and_all_updates_are_counted(corpus, place, made, bars):
     assert train_all([DONE, BEGUN, NEW], corpus, place) == {}
     assert list(made) == [BEGUN, NEW]
     (bar,) = bars
@@ -67,7 +67,7 @@ def test_updates_are_shown_as_they_are_made(corpus, place, made, bars, monkeypat
     assert shown == [EACH + 10, EACH + 30]
 
 
-def test_the_others_are_made_when_one_fails(corpus, place, made, bars, monkeypatch):
+def test_other_runs_are_made_when_one_fails(corpus, place, made, bars, monkeypatch):
     make = training.make
 
     def fail(run, *given):
@@ -81,7 +81,7 @@ def test_the_others_are_made_when_one_fails(corpus, place, made, bars, monkeypat
     assert bars[0].n == 2 * EACH + EACH // 2
 
 
-def test_nothing_is_made_beside_a_log_of_something_else(corpus, place, made, monkeypatch):
+def test_nothing_is_made_if_a_log_has_other_options(corpus, place, made, monkeypatch):
     def is_done(run, corpus, place):
         if run == NEW:
             raise UserError("other options")

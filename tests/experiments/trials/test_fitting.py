@@ -14,7 +14,7 @@ def whole(tmp_path_factory):
     return fit(build, examples, SETTING, validate, tmp_path_factory.mktemp("whole"))
 
 
-def test_losses_and_validations_are_those_of_the_setting(whole):
+def test_losses_and_validations_follow_the_setting(whole):
     assert [each["update"] for each in whole["train"]] == [2, 4, 6, 8, 10]
     assert [each["update"] for each in whole["validations"]] == [4, 8, 10]
     assert whole["train"][-1]["loss"] < whole["train"][0]["loss"]
@@ -22,7 +22,7 @@ def test_losses_and_validations_are_those_of_the_setting(whole):
 
 
 @pytest.mark.parametrize("after", [1, 3, 4])
-def test_a_training_that_is_interrupted_ends_as_if_it_was_not(whole, after, tmp_path):
+def test_an_interrupted_training_ends_as_an_uninterrupted_one(whole, after, tmp_path):
     """With dropout: its random numbers continue too."""
     windows = iter(range(100))
 
@@ -46,7 +46,7 @@ def test_only_the_last_checkpoint_stays(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["000000010.json", "000000010.keras"]
 
 
-def test_every_epoch_has_all_examples_in_an_order_of_its_own():
+def test_every_epoch_has_all_examples_in_its_own_order():
     epochs = order(1, 0, 30, 10).reshape(3, 10)
     assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 3

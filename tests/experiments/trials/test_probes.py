@@ -6,7 +6,7 @@ from experiments.trials.probes import gain_rms, mean_share
 from tests.experiments.trials.conftest import ROWS, build
 
 
-def test_the_share_of_the_mean_is_that_of_its_definition():
+def test_the_share_of_the_mean_follows_its_definition():
     model = build()
     inputs = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     kernel, bias = model.get_layer("sums").get_weights()

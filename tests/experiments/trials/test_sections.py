@@ -37,7 +37,7 @@ def test_the_grid_has_the_best_validation_of_every_step_size(logs):
     assert step_size_section({}, "nll", "loss") is None
 
 
-def test_the_seed_of_the_grid_is_not_among_the_reported(logs):
+def test_the_seed_of_the_grid_is_not_reported(logs):
     assert list(by_row(logs, SETTING)[ROWS[0]]) == [1, 3]
 
 
@@ -60,7 +60,7 @@ def test_speed_is_over_layernorms_round_by_round():
     assert speed_section(None, ROWS, [SETTING]) is None
 
 
-def test_an_added_row_has_a_style_of_its_own():
+def test_an_added_row_has_its_own_style():
     mine = Row("mine", "Mine", None)
     found = styles_of([*ROWS, mine])
     assert len({style.color for style in found.values()}) == 3

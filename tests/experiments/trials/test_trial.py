@@ -33,7 +33,7 @@ def package(monkeypatch):
     return give
 
 
-def test_rows_that_are_added_follow_those_of_the_paper(package):
+def test_added_rows_follow_those_of_the_paper(package):
     assert [row.name for row in read_rows(package(kinds=["none", "rmsnorm"], a=["mine"]))] == [
         "none",
         "rmsnorm",
@@ -41,7 +41,7 @@ def test_rows_that_are_added_follow_those_of_the_paper(package):
     ]
 
 
-def test_a_name_is_given_once(package):
+def test_row_names_are_unique(package):
     with pytest.raises(UserError, match="more than one row is named mine; give each a name of its own"):
         read_rows(package(kinds=["mine"], a=["mine"]))
 
@@ -54,7 +54,7 @@ def test_the_grid_is_the_same_for_every_row():
         assert sizes == pytest.approx([0.1, 0.3, 0.9])
 
 
-def test_the_best_step_size_is_that_of_the_lowest_validation():
+def test_the_best_step_size_has_the_lowest_validation():
     trials = grid_trials(ROWS[:1], [SETTING], 0.3)
     losses = [[0.9, 0.5], [0.8, 0.2, 0.7], [0.3]]
     logs = {
@@ -67,7 +67,7 @@ def test_the_best_step_size_is_that_of_the_lowest_validation():
     assert best_step_sizes(logs, "nll") == {}
 
 
-def test_every_row_has_a_seed_before_any_has_the_next():
+def test_trials_are_ordered_by_seed():
     trials = seed_trials({(row, SETTING): 0.1 for row in ROWS})
     assert [trial.name for trial in trials[:3]] == ["layernorm-small-1", "rmsnorm-small-1", "layernorm-small-2"]
     assert len(trials) == len(SEEDS) * len(ROWS)

@@ -8,7 +8,7 @@ from nmt.text.batches import LONGEST, encode_pairs
 PAIRS = [(b"a b", b"c"), (b"a " * (LONGEST + 1), b"b"), (b"", b""), (b"a", b"b " * (LONGEST + 1)), (b"d", b"d c a")]
 
 
-def test_costs_are_the_models_over_the_length(make_model, vocabulary):
+def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabulary):
     """A pair that is too long costs infinitely much, is counted, and changes nothing for the others."""
     model = make_model()
     scorer = Scorer(vocabulary, vocabulary, model, alpha=1.0)
@@ -20,6 +20,6 @@ def test_costs_are_the_models_over_the_length(make_model, vocabulary):
         np.testing.assert_allclose(costs[i], model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-5)
 
 
-def test_the_longest_pair_is_scored(make_model, vocabulary):
+def test_a_pair_of_the_greatest_length_is_scored(make_model, vocabulary):
     scorer = Scorer(vocabulary, vocabulary, make_model("none"), alpha=0.0)
     assert np.isfinite(scorer.costs([(b"a " * LONGEST, b"b")])).all()

@@ -117,7 +117,7 @@ def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("beam_size", [1, 2])
-def test_a_sentence_gives_the_same_in_any_batch(beam_size, alpha):
+def test_a_sentence_has_the_same_result_in_any_batch(beam_size, alpha):
     rng = np.random.default_rng(7)
     tables = [random_table(rng, 6, 5) for _ in range(40)]
     together = search(tables, beam_size, 5, alpha)
@@ -126,7 +126,7 @@ def test_a_sentence_gives_the_same_in_any_batch(beam_size, alpha):
             np.testing.assert_array_equal(one[0], all_[i])
 
 
-def test_the_longest_translation_has_to_end():
+def test_a_translation_ends_at_the_greatest_length():
     """The model prefers to go on. After four words only the end is allowed, at its full cost."""
     table = np.full([9, 3, 3], [0.01, 0.98, 0.01])
     greedy, beam = search([table], 1, 4), search([table], 2, 4, alpha=1.0)

@@ -47,7 +47,7 @@ def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-def test_a_part_is_all_that_the_function_sees():
+def test_the_function_gets_one_part_at_a_time():
     seen = []
 
     def function(x, weight):

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 
-def test_it_trains_scores_translates_and_exports(bigrams, run, write_lines, dictionary, tmp_path):
+def test_a_new_architecture_trains_scores_translates_and_exports(bigrams, run, write_lines, dictionary, tmp_path):
     for name, lines in {
         "train.en": ["a", "b"],
         "train.de": ["d c b"] * 2,

@@ -81,7 +81,7 @@ def test_a_pair_costs_the_same_alone(model):
     np.testing.assert_allclose(alone, together[1:], rtol=1e-5)
 
 
-def test_a_row_that_fills_the_batch_costs_nothing_and_gives_no_gradient(model):
+def test_a_filler_row_has_no_cost_and_no_gradient(model):
     filled = [np.pad(x, [(0, 1), (0, 0)]) for x in PAIRS]
     filled[1][2, 0] = 1  # nothing but its end
     with tf.GradientTape(persistent=True) as tape:
@@ -98,7 +98,7 @@ def test_decoding_step_by_step_equals_the_whole_sentence(model):
         np.testing.assert_allclose(found, expected[:, t], rtol=1e-4, atol=1e-5)
 
 
-def test_the_target_is_not_seen_ahead(model):
+def test_later_target_words_have_no_effect(model):
     other = TARGET.copy()
     other[:, 2:] = 4
     logits = [model(SOURCE, SOURCE_MASK, target).numpy() for target in (TARGET, other)]
@@ -119,7 +119,7 @@ def test_every_weight_gets_a_gradient(model):
     assert not without
 
 
-def test_weights_have_names_of_their_own(model):
+def test_weight_paths_are_unique(model):
     paths = [weight.path for weight in model.weights]
     assert len(set(paths)) == len(paths)
 

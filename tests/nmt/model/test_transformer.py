@@ -128,7 +128,7 @@ def test_padding_changes_nothing(model):
     np.testing.assert_allclose(model.costs(*wider), model.costs(*PAIRS), rtol=1e-5)
 
 
-def test_a_row_that_fills_the_batch_costs_nothing(model):
+def test_a_filler_row_has_no_cost(model):
     filled = [np.pad(x, [(0, 1), (0, 0)]) for x in PAIRS]
     filled[1][2, 0] = 1  # nothing but its end
     np.testing.assert_allclose(model.costs(*filled), [*model.costs(*PAIRS), 0.0], rtol=1e-5)

@@ -186,7 +186,7 @@ def meta_graph(saved_model):
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_served_elsewhere_nothing_is_lost_or_crossed(fresh_python, saved_model, translator, tmp_path, count):
+def test_every_string_gets_its_own_translation_in_python_and_c(fresh_python, saved_model, translator, tmp_path, count):
     """Python and C, with another order and batch size each, give what the translator gives here."""
     strings = strange_strings(count)
     expected = {}
@@ -225,7 +225,7 @@ def test_a_sentence_alone_is_translated_as_in_any_batch(translator):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_only_tensorflow_and_the_tokenizer_are_saved(vocabularies, kind, architecture, tmp_path):
+def test_a_saved_model_has_only_operations_of_tensorflow_and_the_tokenizer(vocabularies, kind, architecture, tmp_path):
     """No Python function, no other library's operation, no XLA function, no operation that writes files."""
     save_translator(make_translator(vocabularies, kind, architecture), tmp_path / "saved")
     graph = meta_graph(tmp_path / "saved").graph_def
@@ -247,7 +247,7 @@ def test_the_example_serves_any_lines(saved_model, translator, lines):
     assert run.stdout.decode().split("\n")[:-1] == translator.best(lines)
 
 
-def test_nothing_is_overwritten(translator, tmp_path):
+def test_an_existing_path_is_not_overwritten(translator, tmp_path):
     (tmp_path / "there").mkdir()
     with pytest.raises(UserError, match="there exists already; remove it or give another path"):
         save_translator(translator, tmp_path / "there")

@@ -24,7 +24,7 @@ def test_round_trip(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
 
 
-def test_may_hold_more_than_is_asked_for(tmp_path):
+def test_a_checkpoint_may_hold_more_variables_than_are_loaded(tmp_path):
     save_checkpoint(tmp_path / "a.npz", variables(x=1, y=2), {})
     (found,) = variables(y=0)
     load_checkpoint(tmp_path / "a.npz", [found])

@@ -19,7 +19,7 @@ with exclusive(pathlib.Path(sys.argv[1])):
 """
 
 
-def test_what_cannot_be_written_whole_leaves_what_was_there(full_disk, tmp_path):
+def test_a_full_disk_leaves_the_old_file(full_disk, tmp_path):
     (tmp_path / "text").write_text("before")
     said = f"text cannot be written: {os.strerror(errno.EFBIG)}"
     with pytest.raises(UserError, match=said), full_disk(), atomic_write(tmp_path / "text") as file:
@@ -27,13 +27,13 @@ def test_what_cannot_be_written_whole_leaves_what_was_there(full_disk, tmp_path)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("text", "before")]
 
 
-def test_a_mistake_while_writing_leaves_what_was_there(tmp_path):
+def test_an_exception_while_writing_leaves_the_old_file(tmp_path):
     with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "text") as file:
         file.write(str(1 / 0))
     assert not list(tmp_path.iterdir())
 
 
-def test_what_others_call_part_stays(tmp_path):
+def test_other_files_named_part_are_kept(tmp_path):
     (tmp_path / "text.part").write_text("mine")
     with atomic_write(tmp_path / "text") as one, atomic_write(tmp_path / "text") as two:
         one.write("one")
@@ -41,7 +41,7 @@ def test_what_others_call_part_stays(tmp_path):
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"text": "one", "text.part": "mine"}
 
 
-def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
+def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
     temporary_path(tmp_path / "last.npz").write_text("half")
     temporary_path(tmp_path / "exported").mkdir()
     (tmp_path / ".mine.part").write_text("mine")
@@ -54,7 +54,7 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_a_directory_is_used_by_one_and_free_when_that_one_is_killed(tmp_path):
+def test_a_directory_is_locked_until_its_process_ends(tmp_path):
     """The OS releases the lock of a process that is killed."""
     command = [sys.executable, "-c", WAIT, str(tmp_path / "model")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
@@ -67,7 +67,7 @@ def test_a_directory_is_used_by_one_and_free_when_that_one_is_killed(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["file", "file/model", "/sys"])
-def test_a_directory_that_cannot_be_written_to(tmp_path, place):
+def test_a_directory_that_is_not_writable_is_refused(tmp_path, place):
     """A file in place of the directory or of its parent, and /sys, where not even root can create a file."""
     (tmp_path / "file").touch()
     with (

@@ -70,13 +70,13 @@ def test_long_and_empty_pairs_are_counted(make_data):
     assert (data.used, data.too_long, data.empty) == (1, 2, 2)
 
 
-def test_nothing_left_is_refused(make_data):
+def test_training_data_without_pairs_is_refused(make_data):
     with pytest.raises(UserError, match="none of the 2 sentence pairs has 1 to 1 tokens"):
         make_data(["a a", ""], maxlen=1)
 
 
 @pytest.mark.parametrize("maxlen", [1, 7, 50, 200])
-def test_widths_are_few_and_have_room(maxlen):
+def test_bucket_widths_are_few_and_fit_maxlen(maxlen):
     widths = bucket_widths(maxlen)
     assert widths[-1] >= maxlen + 1
     assert widths == sorted(set(widths))
@@ -91,7 +91,7 @@ def test_validation_covers_all_pairs(write_lines, vocabulary):
     assert sum(float(tf.reduce_sum(batch.target_mask)) for batch in data.batches) == 4 + 2 + 3
 
 
-def test_validation_leaves_out_what_would_take_all_memory(write_lines, vocabulary):
+def test_validation_leaves_out_pairs_that_are_too_long(write_lines, vocabulary):
     long = "a " * LONGEST
     text = ParallelText(write_lines("a", ["a", long, f"{long}b"]), write_lines("b", [long, f"{long}b", "a"]))
     data = ValidationData(text, vocabulary, vocabulary, batch_size=2)

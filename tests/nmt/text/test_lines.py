@@ -33,7 +33,7 @@ def write(tmp_path):
     ],
     ids=["empty", "line ends", "mark", "only a mark", "NUL", "other separators", "megabyte"],
 )
-def test_lines_are_the_same_however_they_are_read(write, content, lines):
+def test_files_and_streams_give_the_same_lines(write, content, lines):
     path = write("text", content)
     text = TextFile(path)
     assert list(text) == [text[i] for i in range(len(text))] == lines
@@ -43,7 +43,7 @@ def test_lines_are_the_same_however_they_are_read(write, content, lines):
     assert [len(chunk) for chunk in chunks] == [2] * (len(lines) // 2) + [1] * (len(lines) % 2)
 
 
-def test_a_stream_gives_what_is_there_before_it_ends():
+def test_a_stream_gives_lines_before_it_ends():
     reading, writing = os.pipe()
     chunks = read_chunks(reading, 100)
     os.write(writing, b"one\ntwo\nthr")
@@ -75,14 +75,14 @@ def test_a_missing_text_is_refused(tmp_path):
         ParallelText(tmp_path / "none", tmp_path / "none")
 
 
-def test_a_text_that_becomes_shorter_is_noticed(write):
+def test_a_text_that_shrinks_is_refused(write):
     text = TextFile(write("text", b"one\ntwo\n"))
     write("text", b"one\n")
     with pytest.raises(UserError, match="became shorter while it was being read"):
         text[1]
 
 
-def test_pairs_of_another_text_are_counted(write):
+def test_shared_pairs_are_counted(write):
     """Both sides must be equal. Each line of this text counts once, however often the other text has it."""
     training = ParallelText(write("source", b"a\nb\nb\nc\n"), write("target", b"1\n2\n2\n3\n"))
     dev = ParallelText(write("dev source", b"b\nb\na\nd\n"), write("dev target", b"2\n2\n3\n1\n"))

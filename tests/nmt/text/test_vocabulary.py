@@ -32,7 +32,7 @@ def test_dictionaries_of_later_nematus_versions(tmp_path):
     assert encode(load_vocabulary(path), "word other") == [[3, 2]]
 
 
-def test_capped_dictionary(dictionary):
+def test_words_beyond_the_size_are_unknown(dictionary):
     vocabulary = load_vocabulary(dictionary, size=4)
     assert vocabulary.size == 4
     assert encode(vocabulary, "a b c d") == [[2, 3, 1, 1]]
@@ -63,7 +63,7 @@ def test_sentencepiece_round_trip(tmp_path, write_lines):
         ("a.json", '{"eos": 0, "word": 1}', "have an entry UNK"),
     ],
 )
-def test_refused(tmp_path, name, content, said):
+def test_bad_vocabulary_files_are_refused(tmp_path, name, content, said):
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(UserError, match=said):
@@ -98,7 +98,7 @@ def test_an_impossible_size_is_refused_and_nothing_is_written(tmp_path, write_li
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
-def test_a_text_with_strange_lines(tmp_path):
+def test_vocabularies_are_trained_on_strange_lines(tmp_path):
     """A byte order mark and NUL give no units; a line of a megabyte counts like any other."""
     (tmp_path / "text").write_bytes(b"\xef\xbb\xbfab\r\nb\0a\n" + b"q" * 10**6 + b"\n")
     train_sentencepiece(tmp_path / "text", tmp_path / "a.model", 7)

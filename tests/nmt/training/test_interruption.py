@@ -116,7 +116,7 @@ def stop(process, number):
     assert process.exitcode in (0, -signal.SIGKILL if number == signal.SIGKILL else 0)
 
 
-def test_killed_then_asked_to_end_then_left_alone(train, finish, tmp_path):
+def test_a_training_resumes_after_sigkill_then_sigterm(train, finish, tmp_path):
     expected = finish("uninterrupted")
     assert len(expected["logs"]) == 4 * 6 + 3 * 10
     process = train("model")
@@ -131,7 +131,7 @@ def test_killed_then_asked_to_end_then_left_alone(train, finish, tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_at_every_kind_of_moment(train, finish):
+def test_a_training_resumes_after_sigkill_at_every_kind_of_moment(train, finish):
     expected = finish("uninterrupted")
     for name, moment in MOMENTS.items():
         process = train("model", after(moment, KILL))
@@ -142,7 +142,7 @@ def test_killed_at_every_kind_of_moment(train, finish):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_twenty_random_moments(train, finish, tmp_path, number):
+def test_a_training_resumes_after_twenty_random_interruptions(train, finish, tmp_path, number):
     """Moments are counted from the first lock, or from the first update, so that both parts of a run are hit.
 
     A training that ends before its moment is compared, and another begins.
@@ -164,7 +164,7 @@ def test_twenty_random_moments(train, finish, tmp_path, number):
     assert_equal(finish("model"), expected)
 
 
-def test_a_signal_is_obeyed_where_the_training_polls():
+def test_a_signal_takes_effect_at_the_next_poll():
     done = []
     with pytest.raises(Interrupted) as caught, deferred_signals() as poll:
         poll()
@@ -176,7 +176,7 @@ def test_a_signal_is_obeyed_where_the_training_polls():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_the_second_signal_does_not_wait():
+def test_a_second_signal_takes_effect_at_once():
     with pytest.raises(KeyboardInterrupt), deferred_signals():
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)

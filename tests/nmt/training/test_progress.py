@@ -23,13 +23,13 @@ def validated(progress, score, updates, counts=True):
     return progress.after_validation(Validation(progress.update, 0.5, 3.0, 2.0, score, 9.5, counts))
 
 
-def test_survives_json():
+def test_progress_survives_json():
     progress = after(10.0, 9.0).after_update(0.1 + 0.2, 7.0)
     assert Progress.from_json(json.loads(json.dumps(dataclasses.asdict(progress)))) == progress
     assert (progress.best.update, progress.bad_validations, progress.update, progress.loss) == (3, 1, 7, 0.1 + 0.2)
 
 
-def test_a_validation_at_the_end_of_a_run_changes_nothing_for_one_that_goes_on():
+def test_an_extra_validation_does_not_affect_a_resumed_training():
     """Not even where it was the best: the next that counts is compared with those that count."""
     between = validated(after(10.0), 12.0, 2, counts=False)
     assert (between.best.update, between.loss, between.tokens, between.bad_validations) == (5, 60.0, 20.0, 0)
@@ -48,6 +48,6 @@ def test_a_skipped_update_adds_nothing_and_is_counted():
     "state",
     [{"update": "3"}, {"epoch": 3}, {"validations": [3]}, {"validations": [{"update": 3}]}, {"validations": 3}],
 )
-def test_what_is_no_progress_is_refused(state):
+def test_malformed_progress_is_refused(state):
     with pytest.raises(UserError, match="progress of the training is damaged"):
         Progress.from_json(state)

@@ -21,7 +21,7 @@ def rates(config):
     return [float(schedule(step)) for step in STEPS - 1]
 
 
-def test_the_transformer_s_schedule_is_the_paper_s():
+def test_the_transformer_schedule_equals_the_papers():
     config = make(learning_schedule="transformer", warmup_steps=40, state_size=64)
     expected = 64**-0.5 * np.minimum(STEPS**-0.5, STEPS * 40**-1.5)
     np.testing.assert_allclose(rates(config), expected, rtol=1e-5)

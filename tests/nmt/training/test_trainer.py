@@ -102,7 +102,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, inter
     assert states[0] == states[1]
 
 
-def test_the_best_model_is_kept_also_by_a_training_that_goes_on(make_trainer, tmp_path):
+def test_a_resumed_training_keeps_the_best_model(make_trainer, tmp_path):
     make_trainer(tmp_path / "model", translate=scripted([0.2, 0.9]), finish_after=6)[0]()
     kept = weights(tmp_path / "model" / "last.npz")
     train, model = make_trainer(tmp_path / "model", translate=scripted([0.5]), finish_after=9)
@@ -149,14 +149,14 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
     )
 
 
-def test_of_equal_bleu_the_lower_loss_is_better(make_trainer, tmp_path):
+def test_the_lower_loss_decides_between_equal_bleu(make_trainer, tmp_path):
     """At first nothing is translated right, however much is learned."""
     train, _ = make_trainer(tmp_path / "model", translate=scripted([0.0] * 4), finish_after=12, patience=2)
     progress = train()
     assert progress.best.update == progress.update == 12
 
 
-def test_the_training_stops_when_the_loss_stays_not_finite(make_trainer, tmp_path, capsys):
+def test_the_training_stops_after_ten_skipped_updates(make_trainer, tmp_path, capsys):
     train, model = make_trainer(tmp_path / "model", finish_after=100, valid_freq=4)
     total_cost = model.total_cost
 
@@ -176,7 +176,7 @@ def test_the_training_stops_when_the_loss_stays_not_finite(make_trainer, tmp_pat
     assert last["adam/iteration"] == 5
 
 
-def test_a_broken_model_is_not_saved(make_trainer, tmp_path):
+def test_a_model_whose_loss_is_not_finite_is_not_saved(make_trainer, tmp_path):
     train, model = make_trainer(tmp_path / "model")
     model.table.assign(np.full([6, 6], np.nan))
     with pytest.raises(
@@ -186,7 +186,7 @@ def test_a_broken_model_is_not_saved(make_trainer, tmp_path):
     assert not list(tmp_path.glob("model/*.npz"))
 
 
-def test_patience_stops_and_is_not_forgotten(make_trainer, tmp_path):
+def test_patience_stops_a_training_also_after_resuming(make_trainer, tmp_path):
     options = {"finish_after": 100, "patience": 2}
     train, _ = make_trainer(tmp_path / "model", translate=scripted([0.5, 0.4, 0.3]), **options)
     assert train().update == 9

@@ -48,7 +48,7 @@ def measured(system, tmp_path):
 
 @pytest.mark.parametrize("bias_on_state", [False, True])
 @pytest.mark.parametrize("kind", ["none", "layernorm"])
-def test_the_state_side_is_the_norm_of_the_products_with_the_state(kind, bias_on_state, normal):
+def test_recorded_activations_are_the_normalized_products_of_the_state(kind, bias_on_state, normal):
     gru = GRUStep(3, 4, kind, bias_on_state=bias_on_state, name="gru")
     for variable in gru.trainable_variables:
         variable.assign(normal(*variable.shape))
@@ -76,7 +76,7 @@ def test_the_first_position_has_the_first_state(system, measured):
     np.testing.assert_allclose(measured["std"][0], np.mean(stds), rtol=1e-4)
 
 
-def test_padding_counts_for_nothing(system, measured, tmp_path):
+def test_padding_is_not_counted(system, measured, tmp_path):
     """The averages are those of the sentences on their own, which have no padding."""
     assert measured["positions"] == ["1", "2", "3", "4", "all"]
     assert measured["tokens"] == [4, 3, 2, 1, 12]
@@ -98,7 +98,7 @@ def test_padding_counts_for_nothing(system, measured, tmp_path):
     np.testing.assert_allclose(measured["std"][-1], expected, rtol=1e-4)
 
 
-def test_a_word_of_the_reference_is_read_at_the_next_position(system, measured, tmp_path):
+def test_reference_words_are_read_at_the_next_position(system, measured, tmp_path):
     """Between the two GRUs, so that the state's side of the first knows it one position later."""
     (tmp_path / "other.de").write_text("".join(f"{line}\n" for line in [TARGETS[0], "c c d a b", *TARGETS[2:]]))
     other = measure_states(system, ParallelText(tmp_path / "dev.en", tmp_path / "other.de"))
@@ -110,7 +110,7 @@ def test_a_word_of_the_reference_is_read_at_the_next_position(system, measured, 
     assert differs(lambda each: each["second"]["mean"]) == [False, True, True, True]
 
 
-def test_the_script_writes_what_is_measured_on_the_best_checkpoint(system, measured, tmp_path, monkeypatch):
+def test_the_script_measures_the_best_checkpoint(system, measured, tmp_path, monkeypatch):
     model, to = tmp_path / "model", tmp_path / "activations.json"
     model.mkdir()
     save_system(system, model)

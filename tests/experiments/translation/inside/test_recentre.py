@@ -11,7 +11,7 @@ from nmt.system import build_system, open_system
 from nmt.training.update import Update
 
 
-def test_every_matrix_is_moved_and_nothing_else_before_the_first_update(tmp_path, monkeypatch):
+def test_only_matrices_are_recentred_before_the_first_update(tmp_path, monkeypatch):
     (tmp_path / "words.json").write_text(json.dumps({"eos": 0, "UNK": 1, "a": 2}))
     sides = ["source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"]
     words = {"dictionaries": [str(tmp_path / "words.json")] * 2}

@@ -49,7 +49,7 @@ def write(path, lines):
     return path
 
 
-def test_only_what_differs_is_significant(translated, compare):
+def test_only_different_translations_are_significant(translated, compare):
     found = {each.first: each for each in compare(translated) if each.second == "rmsnorm"}
     assert found["baseline"].p < 0.01
     assert found["layernorm"].p > 0.05
@@ -57,7 +57,7 @@ def test_only_what_differs_is_significant(translated, compare):
     assert "bs:1000|seed:12345" in found["baseline"].signature
 
 
-def test_seeds_are_paired(translated, compare):
+def test_runs_are_paired_by_seed(translated, compare):
     assert [each[:4] for each in compare(translated)] == [
         ("layernorm", "rmsnorm", 1, "news"),
         ("baseline", "rmsnorm", 1, "news"),
@@ -70,14 +70,14 @@ def test_an_added_row_of_the_same_kind_is_not_compared(translated, compare):
     assert compare([*translated, added]) == compare(translated)
 
 
-def test_what_was_measured_holds_without_the_texts(translated, compare):
+def test_kept_results_are_reused_without_the_texts(translated, compare):
     found = compare(translated)
     for result in translated:
         result.translations["news"].unlink(missing_ok=True)
     assert compare(translated, {}) == found
 
 
-def test_what_was_measured_of_another_training_does_not_hold(translated, compare):
+def test_kept_results_of_another_training_are_not_reused(translated, compare):
     layernorm, baseline, both = compare(translated)
     (trained,) = (each for each in translated if each.row.name == "layernorm")
     trained.log["tests"]["news"]["bleu"] += 1
@@ -86,7 +86,7 @@ def test_what_was_measured_of_another_training_does_not_hold(translated, compare
     assert compare(translated) == [layernorm, baseline, both]
 
 
-def test_what_was_measured_of_fewer_samples_does_not_hold(translated, compare, monkeypatch):
+def test_kept_results_with_fewer_samples_are_not_reused(translated, compare, monkeypatch):
     monkeypatch.setattr(bootstrap, "SAMPLES", 10)
     compare(translated)
     monkeypatch.setattr(bootstrap, "SAMPLES", 20)
@@ -100,6 +100,6 @@ def test_a_missing_translation_is_named(translated, compare):
         compare(translated)
 
 
-def test_nothing_is_kept_where_nothing_is_compared(translated, compare, place):
+def test_without_comparisons_no_file_is_written(translated, compare, place):
     assert compare(translated, {}) == []
     assert not (place.logs / KEPT).exists()

@@ -8,7 +8,7 @@ from experiments.translation.measure.seconds import measure_seconds, read_second
 BENCHMARK = "benchmarks/training.py"
 
 
-def test_what_is_measured_is_kept_with_its_commit(corpus, place, ran, times):
+def test_seconds_are_kept_with_their_commit(corpus, place, ran, times):
     assert read_seconds(place) is None
     for _ in range(2):
         measure_seconds(list(times["updates"]["float32"]), corpus, place)
@@ -23,7 +23,7 @@ def test_all_kinds_of_the_copy_are_timed_in_turn(corpus, place, ran):
     assert f"--baseline {place.baseline} --kinds none mine --config {place.work / 'options.json'} --json" in command
 
 
-def test_a_new_kind_has_all_timed_anew(corpus, place, ran, times):
+def test_a_new_kind_causes_all_kinds_to_be_timed_again(corpus, place, ran, times):
     kinds = list(times["updates"]["float32"])
     measure_seconds(kinds, corpus, place)
     ran.clear()
@@ -31,7 +31,7 @@ def test_a_new_kind_has_all_timed_anew(corpus, place, ran, times):
     assert [command[0] for command in ran] == [BENCHMARK]
 
 
-def test_nothing_is_kept_of_a_measurement_that_is_ended(corpus, place, ran, monkeypatch):
+def test_an_interrupted_measurement_is_not_kept(corpus, place, ran, monkeypatch):
     def end(*_):
         raise KeyboardInterrupt
 

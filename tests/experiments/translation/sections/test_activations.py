@@ -20,7 +20,7 @@ def measured(results):
     return {each.row: figures(shifts[each.row.name]) for each in results if each.seed == 1 and each.row.name in shifts}
 
 
-def test_a_row_has_both_grus_and_what_is_published_of_it(measured):
+def test_a_row_has_both_grus_and_its_published_values(measured):
     made = section(measured)
     assert made.columns[1:] == ["position 1", "position 2", "position 3", "position 4", "all positions"]
     assert [row[0] for row in made.rows] == [
@@ -38,14 +38,14 @@ def test_a_row_has_both_grus_and_what_is_published_of_it(measured):
     assert made.data.keys() == {"baseline", "prmsnorm", "mine"}
 
 
-def test_the_text_is_of_what_was_measured(measured):
+def test_the_text_has_the_measured_values(measured):
     made = section(measured)
     assert "1,234 target positions of the 3 sentences" in made.text[1]
     assert "1.25 to 2.50 for Baseline; 1.25 to 2.50 for pRMSNorm" in made.text[2]
     assert " In the paper it is 2.33 to 7.35 for Baseline." in made.text[2]
 
 
-def test_the_plot_has_ours_beside_the_published(measured):
+def test_the_plot_has_our_values_and_the_published_ones(measured):
     figure = Figure()
     section(measured).plot(figure)
     ours, published = figure.axes
@@ -57,7 +57,7 @@ def test_the_plot_has_ours_beside_the_published(measured):
     assert len(set(colours)) == 3
 
 
-def test_without_the_papers_rows_there_are_ours_alone(measured):
+def test_without_rows_of_the_paper_only_our_values_are_plotted(measured):
     made = section({row: figures for row, figures in measured.items() if row.name == "mine"})
     assert made.text[2].endswith("1.25 to 2.50 for Mine.")
     figure = Figure()
@@ -66,7 +66,7 @@ def test_without_the_papers_rows_there_are_ours_alone(measured):
 
 
 @pytest.mark.parametrize(("baseline", "said"), [(1.5, "do not show the effect"), (7.0, "Here it falls from 7.00 to")])
-def test_the_papers_claim_is_held_against_the_first_position(results, baseline, said):
+def test_the_papers_claim_is_compared_with_the_first_position(results, baseline, said):
     rows = {each.row.name: each.row for each in results}
     measured = {rows[name]: figures(0.0) for name in ("baseline", "layernorm", "rmsnorm")}
     measured[rows["baseline"]]["std"][0] = baseline
@@ -75,5 +75,5 @@ def test_the_papers_claim_is_held_against_the_first_position(results, baseline, 
     assert said in text
 
 
-def test_without_anything_there_is_no_section():
+def test_without_results_there_is_no_section():
     assert section({}) is None

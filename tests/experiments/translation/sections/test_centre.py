@@ -9,7 +9,7 @@ from experiments.translation.sections.centre import section
 from tests.experiments.translation.conftest import make_result
 
 
-def test_a_moved_row_stands_beside_its_kind(results):
+def test_a_recentred_row_is_compared_with_its_kind(results):
     made = section(results)
     assert made.rows == [
         ["RMSNorm", "0", "20.0", "15.0", "0"],
@@ -18,7 +18,7 @@ def test_a_moved_row_stands_beside_its_kind(results):
     assert made.text[1] == "RMSNorm, elsewhere: 20.0 on the dev set, 20.0 with the usual initialisation."
 
 
-def test_without_what_it_is_compared_with_it_stands_alone(results):
+def test_a_recentred_row_is_shown_alone_if_its_kind_is_missing(results):
     made = section([each for each in results if each.row.name == "moved"])
     assert [row[0] for row in made.rows] == ["RMSNorm, elsewhere"]
     assert len(made.text) == 2
@@ -41,7 +41,7 @@ def test_the_order_of_the_norms_is_compared_with_the_papers(results, best, said)
     assert said in text
 
 
-def test_the_moved_curve_is_dashed(results):
+def test_the_recentred_curve_is_dashed(results):
     figure = Figure()
     section(results).plot(figure)
     styles = {line.get_label(): line.get_linestyle() for line in figure.axes[0].lines}

@@ -8,7 +8,7 @@ from experiments.translation.sections.curves import curve, section
 from tests.experiments.translation.conftest import ROWS, make_result
 
 
-def test_a_curve_has_all_seeds_as_far_as_all_have_come(results):
+def test_a_curve_ends_with_the_shortest_seed(results):
     assert curve([each for each in results if each.row.kind == "none"]) == {100: [10.0, 14.0], 200: [20.0, 24.0]}
 
 
@@ -20,7 +20,7 @@ def test_time_is_updates_times_measured_seconds(results, times):
     assert "Mine" not in lines
 
 
-def test_an_added_kind_has_time_and_a_colour_of_its_own(results, times):
+def test_an_added_kind_has_its_own_time_and_colour(results, times):
     times["updates"]["float32"]["mine"] = {"seconds": 0.6}
     figure = Figure()
     section(results, times).plot(figure)
@@ -38,7 +38,7 @@ def test_without_measured_seconds_there_are_curves_by_updates(results):
     assert "seconds" not in " ".join(made.text)
 
 
-def test_a_row_that_stopped_early_has_no_further_cells(results, times):
+def test_a_row_that_stopped_early_has_empty_cells(results, times):
     made = section(results, times)
     rows = {row[0]: row[1:] for row in made.rows}
     assert made.columns == ["dev BLEU after N updates", "N = 100", "N = 200", "N = 300"]
@@ -46,20 +46,20 @@ def test_a_row_that_stopped_early_has_no_further_cells(results, times):
     assert rows["RMSNorm"] == ["10.0", "20.0", "15.0"]
 
 
-def test_a_long_training_has_the_columns_that_a_table_has_room_for(times):
+def test_a_long_training_has_a_limited_number_of_columns(times):
     made = section([make_result(ROWS["rmsnorm"], bleu=[float(number) for number in range(25)])], times)
     assert made.columns[1:] == [f"N = {update:,}" for update in range(100, 2501, 300)]
     assert made.rows[0][-1] == "24.0"
     assert len(made.data["rmsnorm"]["bleu"]) == 25
 
 
-def test_what_was_still_rising_is_told(results, times):
+def test_rows_that_are_best_at_the_end_are_named(results, times):
     told = "BLEU is highest at the last validation of Baseline: more updates may raise it."
     assert section(results, times).text[1] == told
     assert len(section([each for each in results if each.row.name == "rmsnorm"], times).text) == 1
 
 
-def test_training_losses_stand_beside_the_published(times):
+def test_training_losses_are_compared_with_the_published(times):
     result = make_result(ROWS["layernorm"])
     for number, each in enumerate(result.log["validations"], 1):
         each["train_loss"] = 6 / number
@@ -82,5 +82,5 @@ def test_the_range_of_the_seeds_is_shaded(results):
     assert sorted({y for _, y in baseline.get_paths()[0].vertices}) == [10, 14, 20, 24]
 
 
-def test_there_must_be_a_row_of_the_table(results, times):
+def test_without_rows_of_table_2_there_is_no_section(results, times):
     assert section([each for each in results if each.row.section != "table2"], times) is None

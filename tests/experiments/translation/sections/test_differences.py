@@ -1,7 +1,7 @@
 from experiments.translation.sections.differences import differences
 
 
-def test_what_one_has_and_the_other_has_not(results):
+def test_options_that_differ_are_named(results):
     one, other = results[:2]
     one.log["options"].update(seed=1, layer_normalization_type="none", state_size=64, maxlen=40)
     other.log["options"].update(seed=2, layer_normalization_type="rmsnorm", dtype="float32")

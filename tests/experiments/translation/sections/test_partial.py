@@ -24,12 +24,12 @@ def test_without_a_point_of_its_own_there_is_no_sweep(results):
     assert row[0] == "50.00%"
 
 
-def test_an_added_row_of_the_same_kind_is_no_point(results):
+def test_an_added_row_of_the_same_kind_is_not_a_point(results):
     added = results[0]._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
     assert section([*results, added]).rows == section(results).rows
 
 
-def test_the_plot_says_which_k_each_p_is(results):
+def test_the_plot_labels_each_p_with_its_k(results):
     axes = plotted(results)
     ticks = [label.get_text() for label in axes.get_xticklabels()]
     assert ticks == ["0.0625\n1\n2\n4", "0.5\n8\n16\n32", "1\n16\n32\n64"]

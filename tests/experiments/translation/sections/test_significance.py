@@ -14,7 +14,7 @@ MEASURED = [
 ]
 
 
-def test_the_text_counts_them_and_names_the_test(results):
+def test_the_text_counts_the_comparisons_and_names_the_test(results):
     made = section(MEASURED, results)
     assert f"`{SIGNATURE}`" in made.text[0]
     assert (
@@ -34,7 +34,7 @@ def test_a_pair_without_translations_is_named(results):
     assert made.text[2] == "Not tested, because the translations were not kept: LayerNorm against Baseline."
 
 
-def test_the_table_has_both_and_their_difference(results):
+def test_the_table_has_both_scores_and_their_difference(results):
     made = section(MEASURED, results)
     assert made.columns[3:5] == ["BLEU of the other", "BLEU"]
     assert made.rows[0] == [
@@ -59,7 +59,7 @@ def test_the_plot_names_the_other_system(results):
     ]
 
 
-def test_recipes_are_called_recipes(results):
+def test_comparisons_of_recipes_are_named(results):
     (baseline,) = (each for each in results if each.row.name == "baseline" and each.seed == 1)
     baseline.log["options"]["learning_rate"] = 0.5
     assert section(MEASURED, results).text[3:] == [
@@ -68,5 +68,5 @@ def test_recipes_are_called_recipes(results):
     ]
 
 
-def test_without_a_pair_there_is_nothing_to_say(results):
+def test_without_comparisons_there_is_no_section(results):
     assert section([], results) is None

@@ -16,7 +16,7 @@ def rows(results, times):
     return {row[0]: dict(zip(made.columns, row, strict=True)) for row in made.rows}
 
 
-def test_only_rows_of_the_table_are_in_it(rows):
+def test_the_table_has_only_its_own_rows(rows):
     assert list(rows) == ["Baseline", "LayerNorm", "RMSNorm", "pRMSNorm", "Mine"]
 
 
@@ -39,7 +39,7 @@ def test_an_added_kind_has_its_time(results, times):
     assert mine["saving"].startswith("50.0% [")  # of 0.5, 0.25 and 1
 
 
-def test_without_measured_seconds_there_is_bleu_alone(results):
+def test_without_measured_seconds_there_is_only_bleu(results):
     made = section(results, None)
     assert made.columns == ["", "seeds", "dev BLEU", "news BLEU", "web BLEU", "paper: BLEU 2014, 2017"]
     assert "Seconds" not in " ".join(made.text)
@@ -48,18 +48,18 @@ def test_without_measured_seconds_there_is_bleu_alone(results):
     assert [axes.get_title() for axes in figure.axes] == ["quality"]
 
 
-def test_there_must_be_a_row(results, times):
+def test_without_rows_of_table_2_there_is_no_section(results, times):
     assert section([each for each in results if each.row.section != "table2"], times) is None
 
 
-def test_only_savings_that_are_published_are(results, times):
+def test_savings_that_the_paper_does_not_give_are_left_out(results, times):
     added = results[0]._replace(row=Row("l2norm", "L2-Norm", kind="l2norm"))
     made = section([*results, added], times)
     cells = dict(zip(made.columns, made.rows[-1], strict=True))
     assert (cells[""], cells["paper: s per 1,000"], cells["paper: saving"]) == ("L2-Norm", "482 (sd 19.7)", "")
 
 
-def test_an_added_row_of_a_known_kind_has_nothing_published(results, times):
+def test_an_added_row_of_a_known_kind_has_no_published_values(results, times):
     added = results[0]._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
     made = section([*results, added], times)
     cells = dict(zip(made.columns, made.rows[-1], strict=True))
@@ -67,7 +67,7 @@ def test_an_added_row_of_a_known_kind_has_nothing_published(results, times):
     assert (cells["paper: saving"], cells["paper: BLEU 2014, 2017"]) == ("", "")
 
 
-def test_options_that_are_not_the_same_for_all_are_told(results, times):
+def test_different_options_are_named(results, times):
     assert not any("options of" in text for text in section(results, times).text)
     options = results[0].log["options"]
     options.update(learning_rate=0.5, adam_epsilon="tiny")
@@ -77,18 +77,18 @@ def test_options_that_are_not_the_same_for_all_are_told(results, times):
     )
 
 
-def test_the_paper_stands_beside(rows):
+def test_rows_have_the_papers_values(rows):
     assert rows["RMSNorm"]["paper: s per 1,000"] == "501 (sd 11.8)"
     assert rows["RMSNorm"]["paper: saving"] == "24.7%"
     assert rows["RMSNorm"]["paper: BLEU 2014, 2017"] == "22.4, 23.7"
 
 
-def test_a_row_that_nobody_timed_or_published_has_bleu_alone(rows):
+def test_a_row_without_times_and_published_values_has_only_bleu(rows):
     assert rows["Mine"]["dev BLEU"] == "20.0"
     assert rows["Mine"]["s per 1,000 updates"] == rows["Mine"]["paper: saving"] == ""
 
 
-def test_the_text_says_how_time_was_taken_and_compares_the_costs(results, times):
+def test_the_text_says_how_time_was_measured_and_compares_the_costs(results, times):
     _, measured, compared, _ = section(results, times).text
     assert "on one thread, with nothing else running" in measured
     assert "RMSNorm takes 0.75 [0.50, 0.75] of LayerNorm's time here and 0.75 in the paper" in compared
@@ -96,7 +96,7 @@ def test_the_text_says_how_time_was_taken_and_compares_the_costs(results, times)
     assert "LayerNorm takes 2.00 [1.00, 4.00] times the Baseline's time here and 1.67 times in the paper" in compared
 
 
-def test_a_saving_within_the_noise_is_called_so(results, times):
+def test_a_saving_within_the_noise_is_reported_as_noise(results, times):
     times["updates"]["float32"]["rmsnorm"]["rounds"] = [0.9, 2.2, 0.5]  # 0.9, 1.1 and 1 of LayerNorm's
     assert "The saving of 0.0% is within the noise" in section(results, times).text[2]
 
@@ -119,13 +119,13 @@ def test_kinds_are_compared_over_the_seeds_they_share(layernorm, said):
     assert f"RMSNorm minus LayerNorm on news, paired over 2 seeds: {said}" in section(results, None).text[1]
 
 
-def test_the_tested_checkpoint_is_told(results):
+def test_the_text_names_the_tested_checkpoints(results):
     text = section(results, None).text[0]
     assert "LayerNorm, seed 1 (update 200)" in text
     assert "Baseline, seed 2" not in text  # its last validation is its best
 
 
-def test_the_plot_has_the_published_figures_beside_ours(results, times):
+def test_the_plot_has_our_figures_and_the_published_ones(results, times):
     figure = Figure()
     section(results, times).plot(figure)
     quality, speed = (
@@ -140,7 +140,7 @@ def test_the_plot_has_the_published_figures_beside_ours(results, times):
     np.testing.assert_allclose(segment[:, 0], [0.25, 1])  # pRMSNorm: of 0.25, 0.5 and 1
 
 
-def test_the_picture_tells_of_rows_far_below(results):
+def test_the_plot_writes_scores_far_below_as_text(results):
     added = make_result(Row("far", "Far", build=len), bleu=[3.0])
     figure = Figure()
     section([results[1], added], None).plot(figure)

@@ -1,4 +1,4 @@
-"""Writes models of every kind to a new folder: `PYTHONPATH=TREE python write_golden.py DIR`, with a patched tree.
+"""Writes models of every kind to a new folder: `PYTHONPATH=TREE python write_old_models.py DIR`, with a patched tree.
 
 It wrote `tests/data/golden/models`. The files there never change: they show that old models still load.
 """

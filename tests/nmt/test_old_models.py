@@ -11,7 +11,7 @@ MODELS = Path(__file__).parents[1] / "data" / "golden" / "models"
 SOURCE, TARGET = MODELS / "test.en", MODELS / "test.de"
 
 
-def test_an_old_model_gives_its_old_costs_and_translations(run, kind, tmp_path):
+def test_an_old_model_gives_the_same_costs_and_translations(run, kind, tmp_path):
     assert run("score", "-m", MODELS / kind, "-s", SOURCE, "-t", TARGET, "-o", tmp_path / "costs")[0] == 0
     np.testing.assert_allclose(np.loadtxt(tmp_path / "costs"), np.loadtxt(MODELS / f"{kind}.costs"), atol=2e-5)
     assert run("translate", "-m", MODELS / kind, "-i", SOURCE, "-o", tmp_path / "out", "-n")[0] == 0
@@ -25,7 +25,7 @@ def test_an_old_training_resumes(run, kind, tmp_path):
     assert "stopped after update 301 (0 updates skipped)" in said
 
 
-def test_an_old_exported_model_serves_its_old_translations():
+def test_an_old_exported_model_serves_the_same_translations():
     serve = tf.saved_model.load(MODELS / "saved_model").signatures["serving_default"]
     found = serve(sources=tf.constant(SOURCE.read_bytes().splitlines()))
     wanted = (MODELS / "rmsnorm.translated").read_text().splitlines()

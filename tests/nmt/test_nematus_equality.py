@@ -20,7 +20,7 @@ from nmt.text.batches import Batch, pad
 from nmt.training.trainer import Trainer
 from nmt.training.update import Update
 from nmt.training.validation import Scores
-from tests.nmt.golden import DATA, read_arrays, read_options, run, write_checkpoint
+from tests.nmt.nematus_files import DATA, read_arrays, read_options, run, write_checkpoint
 
 # Checkpoint -> kind of normalization. The first four are original files, the others lack the optimizer's state.
 COSTS = {
@@ -80,7 +80,7 @@ def text_of(name):
 
 
 @pytest.mark.parametrize("name", in_this_tree(COSTS))
-def test_costs(imported, tmp_path, name):
+def test_costs_equal_nematus(imported, tmp_path, name):
     source, target = text_of(name)
     expected = np.loadtxt(DATA / f"{name}.scores.txt", ndmin=2)  # columns: cost and, in some files, cost over length
     for alpha, costs in enumerate(expected.T):
@@ -103,17 +103,17 @@ def test_costs_with_smoothed_labels(imported):
 
 @pytest.mark.parametrize("name", in_this_tree(SEARCHES))
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0), (5, 0), (5, 1)])
-def test_translations(imported, name, beam, alpha):
+def test_translations_equal_nematus(imported, name, beam, alpha):
     """Greedy translations are equal. Of the others at least 98 of 100 are equal or cheaper, and their sum is no higher.
 
     The model `mid` is half trained, so the search matters most; the others are nearly certain of every word.
     """
     own = f"{name}.beam{beam}.{'norm' if alpha else 'raw'}.txt"
-    golden = DATA / ("small.source.de" if name.startswith("small") else own)
+    path = DATA / ("small.source.de" if name.startswith("small") else own)
     system = load_system(imported(name))
     source = DATA / ("tsmall.source.en" if name.startswith("tsmall") else "small.source.en")
     lines = source.read_text(encoding="utf-8").splitlines()
-    theirs = golden.read_text(encoding="utf-8").splitlines()
+    theirs = path.read_text(encoding="utf-8").splitlines()
     ours = system.translator(beam, alpha).best(lines)
     if beam == 1:
         assert ours == theirs
@@ -166,7 +166,7 @@ def trainer_after_ten(imported, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", in_this_tree(TINY))
-def test_ten_updates(imported, tmp_path, name):
+def test_ten_updates_equal_nematus(imported, tmp_path, name):
     train, model = trainer_after_ten(imported, tmp_path, name)
     progress = train()
     losses = [validation.train_loss for validation in progress.validations[1:]]  # the first belongs to the checkpoint
@@ -176,7 +176,7 @@ def test_ten_updates(imported, tmp_path, name):
             np.testing.assert_allclose(weight, expected[weight.path], rtol=0, atol=1e-4, err_msg=weight.path)
 
 
-def test_dropout_masks(make_model, monkeypatch):
+def test_dropout_masks_equal_nematus(make_model, monkeypatch):
     """Those of Nematus, for whole words or a sequence at all times: batch 2, words 3 and 4, embedding 5, state 7."""
     drawn, draw = collections.Counter(), tf.random.stateless_uniform
 
