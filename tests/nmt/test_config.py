@@ -69,11 +69,11 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ),
         (
             {**TRANSFORMER, "transformer_num_heads": 5},
-            "--state_size is 64, which --transformer_num_heads 5",
+            "--state_size is 64; it must be a multiple of --transformer_num_heads, which is 5",
         ),
         (
             {**TRANSFORMER, "embedding_size": 15, "state_size": 15, "transformer_num_heads": 5},
-            "--state_size is 15; a Transformer needs an even one",
+            "--state_size is 15; position encodings need an even number of at least 4",
         ),
         (
             {**TRANSFORMER, "rnn_dropout_hidden": 0.1},
