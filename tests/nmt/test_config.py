@@ -93,7 +93,7 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ({"learning_rate": "fast"}, "--learning_rate is 'fast'; it must be a finite number"),
         ({"learning_rate": float("nan")}, "--learning_rate is nan; it must be a finite number"),
         ({"rnn_dropout_hidden": 1.0}, "--rnn_dropout_hidden is 1.0; it must be at least 0 and below 1"),
-        ({"source_vocab_sizes": 3}, "--source_vocab_sizes is 3; it must be above 3, since"),
+        ({"source_vocab_sizes": 3}, "--source_vocab_sizes is 3; it must be above 3, because"),
         ({"seed": 2**31}, "it must be from 0 to 2147483647"),
         ({"dictionaries": ["one"]}, "--dictionaries is ('one',); it must be two file names"),
         ({"tie_decoder_embeddings": 1}, "--tie_decoder_embeddings is 1; it must be of type bool"),
