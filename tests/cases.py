@@ -1,4 +1,4 @@
-"""One table of small cases, over which every promise that cuts across layers is tested once."""
+"""One table of small cases. Each property that all layers share is tested once over the table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from rmsnorm_tf import (
 )
 from tests import reference, transcription
 
-# What a correct result may differ by from the float64 equation, relative to the largest value in it: a few roundings
-# in the dtype of the result.
+# The largest allowed difference from the float64 equation, relative to its largest value: a few rounding errors in the
+# dtype of the result.
 TOLERANCE = {"float64": 1e-14, "float32": 1e-6, "bfloat16": 5e-3, "float16": 6e-4}
 
 
 @keras.saving.register_keras_serializable(package="tests")
 class Normalize(keras.layers.Layer):
-    """`rms_norm` as a layer, so that the function goes where layers go."""
+    """`rms_norm` as a layer, so that the tests of layers can test the function."""
 
     def call(self, inputs):
         return rms_norm(inputs, partial=0.5, fused=False)
@@ -37,19 +37,19 @@ class Normalize(keras.layers.Layer):
 
 @dataclass(frozen=True)
 class Case:
-    """A layer, an input for it, and what the equation says about the two.
+    """A layer, an input for it, and the output by the equation.
 
     Attributes:
-        name: Shown as the test's id.
-        covers: The public name that the case stands for.
-        make: Builds the layer, which gives outputs of the shape of its inputs.
-        shape: The input's shape without batch.
-        expected: What the reference returns for an input and the layer.
+        name: The id of the test.
+        covers: The public name that the case covers.
+        make: Makes the layer; its outputs have the shape of its inputs.
+        shape: Shape of the input without batch.
+        expected: Maps an input and the layer to the output of the reference.
         free: Axes, batch included, that may be unknown in the graph.
-        portable: Whether TFLite and ONNX take it.
-        differentiable_when_loaded: Whether a SavedModel of it has gradients. TensorFlow loses those that are defined in
+        portable: Whether TFLite and ONNX accept the layer.
+        differentiable_when_loaded: Whether its SavedModel has gradients. TensorFlow loses gradients that are defined in
             a loop.
-        roundings: How much of `TOLERANCE` the longest chain of operations may use up.
+        roundings: Factor of `TOLERANCE` for the longest chain of operations.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Case:
         return np.random.default_rng(1).normal(size=(batch, *self.shape)).astype(dtype)
 
     def layer(self) -> keras.layers.Layer:
-        """Returns the layer, built, with weights among which no two are alike."""
+        """Returns the built layer with weights that all differ."""
         layer = self.make()
         layer.build((None, *self.shape))
         rng = np.random.default_rng(2)
@@ -79,7 +79,7 @@ class Case:
 
 
 def rms(*, zero_centered=False, **equation) -> Callable:
-    """Returns what a normalization with these arguments of `reference.rms_norm` is expected to compute."""
+    """Returns the function `expected` of a case for these arguments of `reference.rms_norm`."""
 
     def expected(x, layer):
         weights = {w.name: w.numpy() for w in layer.weights}
@@ -104,7 +104,7 @@ def rms_normalization(name, shape, equation=None, *, free=(0,), **arguments) -> 
 
 
 def recurrent(name, layer_class, **arguments) -> Case:
-    """A recurrent layer, or a cell in a layer of Keras, that maps sequences to sequences."""
+    """Returns the case of a recurrent layer, or of a cell in Keras's RNN, that maps sequences to sequences."""
 
     def make():
         if issubclass(layer_class, keras.layers.RNN):
@@ -125,7 +125,7 @@ def recurrent(name, layer_class, **arguments) -> Case:
 
 
 def converted(name, convert) -> Case:
-    """A model in which LayerNorm became RMSNorm, as a layer."""
+    """Returns the case of a converted model, used as a layer."""
 
     def make():
         dense, norm = keras.layers.Dense(8, name="dense"), keras.layers.LayerNormalization(epsilon=1e-5, name="norm")

@@ -1,4 +1,4 @@
-"""What every test file shares."""
+"""Setup of all tests, and a fixture that they share."""
 
 import atexit
 import os
@@ -12,25 +12,25 @@ import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-# All tests, and the commands that they start, share what XLA compiles: most of them compile the same small models.
+# All tests and the commands that they start share a cache of XLA, because most of them compile the same small models.
 if "TF_XLA_FLAGS" not in os.environ:
     compiled = tempfile.mkdtemp(prefix="xla-")
     os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={compiled}"
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
 
-# A job in the background ignores Ctrl-C, and so would the commands that tests start and send it to.
+# A background job ignores Ctrl-C, and the commands that tests interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):
-    """Has the one that takes minutes begin first, so that no process is left alone with it at the end."""
+    """Starts the longest test first, so that the processes end at about the same time."""
     items.sort(key=lambda item: item.path.name != "test_patched_nmt.py")
 
 
 @pytest.fixture
 def run_python(tmp_path):
-    """Runs a script in a new interpreter, elsewhere, and returns the finished process."""
+    """Runs a script in a new interpreter in a temporary directory, and returns the finished process."""
 
     def run(script, *arguments, **environment):
         return subprocess.run(

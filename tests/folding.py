@@ -1,4 +1,4 @@
-"""Models with LayerNorm, and what is to be true of whatever is folded."""
+"""Models with LayerNorm, and the comparison of a model with its folded copy."""
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ TOLERANCE = {"float32": 1e-5, "float64": 1e-12, "mixed_bfloat16": 2e-2, "mixed_f
 
 
 def with_drawn_weights(model, seed=0):
-    """Gives every weight numbers with a mean that is not zero, so that nothing is centred by chance."""
+    """Sets all weights to random numbers whose mean is not zero, so that no weight is centred by chance."""
     rng = np.random.default_rng(seed)
     model.set_weights([rng.normal(0.3, 0.7, size=w.shape) for w in model.weights])
     return model

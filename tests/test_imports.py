@@ -23,8 +23,8 @@ LAYER = [
     "_convert",
     "__init__",
 ]
-# Which modules of nmt each module or folder of it may import; a folder's own are always allowed. The longest name that
-# fits a file holds. Of models, only the contract and the registry are known outside of their folder.
+# The modules that each module or folder of nmt may import, besides those of its own folder. The longest matching name
+# applies. Of models, only the contract and the registry are known outside of their folder.
 NMT = {
     "errors": set(),
     "normalization": set(),
@@ -53,13 +53,13 @@ NMT = {
 }
 # Modules of TensorFlow and Keras that are not for users.
 PRIVATE = ("tensorflow.python.", "tensorflow.compiler.", "tensorflow.compat.", "tensorflow.tsl.", "tsl.", "keras.src.")
-FREE = {"", "__main__"}  # the package itself imports nothing, the entry point what it starts
+FREE = {"", "__main__"}  # not checked: the package, which imports nothing, and the entry point
 
-# The experiments know nmt as commands. They share with it errors, files, and how translations are compared.
+# The experiments run nmt as commands. They import only these modules of it.
 SHARED = {"nmt.errors", "nmt.storage.files", "nmt.decoding.metrics", "nmt.text.lines"}
-# Runs in the patched copy of the baseline, and so may import all of it.
+# Runs in the patched copy of the baseline, so it may import all of nmt.
 INSIDE = "experiments/translation/inside"
-# Which other folders of experiments each of them may import; for every task that is not named, SHARED_BY_TASKS.
+# The folders that each folder of experiments may import. Tasks that are not named may import SHARED_BY_TASKS.
 SHARED_BY_TASKS = {"reporting", "trials"}
 EXPERIMENTS = {
     "reporting": set(),
@@ -107,7 +107,7 @@ def module_name(path):
 
 
 def allowed(name, rules):
-    """Returns what the longest rule that fits a module allows it, its own folder included."""
+    """Returns the modules that the longest matching rule allows, its own folder included."""
     parents = [name.rsplit(".", depth)[0] for depth in range(name.count(".") + 1)]
     rule = next(parent for parent in parents if parent in rules)
     return rules[rule] | {parents[-1]}

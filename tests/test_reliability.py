@@ -1,4 +1,4 @@
-"""Code that reads files of others runs nothing of them."""
+"""Code that reads untrusted files runs nothing from them."""
 
 import ast
 from pathlib import Path

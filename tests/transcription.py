@@ -18,7 +18,7 @@ def draw(*shape, seed=0, dtype="float64"):
 
 
 def with_drawn_weights(layer):
-    """Builds a layer or cell and gives it weights among which no two are alike."""
+    """Builds a layer or cell and gives it weights that all differ."""
     is_layer = isinstance(layer, keras.layers.RNN)
     layer.build((None, TIME, INPUTS) if is_layer else (None, INPUTS))
     layer.set_weights([draw(*w.shape, seed=i) for i, w in enumerate(layer.weights)])

@@ -19,7 +19,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 class _Once(argparse.Action):
-    """Stores a value, and refuses a second."""
+    """Stores a value and refuses a second one."""
 
     def __call__(self, parser, namespace, value, option_string=None):
         if getattr(namespace, self.dest) is not None:

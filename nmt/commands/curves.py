@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", type=Path, nargs="+", metavar="DIR", help="model directories (required)")
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="picture, .png or .svg (required)")
     parser.add_argument(
-        "--by", choices=("update", "seconds"), default="update", help="the horizontal axis (default: update)"
+        "--by", choices=("update", "seconds"), default="update", help="horizontal axis (default: update)"
     )
 
 
@@ -47,7 +47,7 @@ def _validations(directory: Path) -> tuple[Validation, ...]:
     """Returns the validations of a training.
 
     Raises:
-        UserError: The directory holds none.
+        UserError: The directory has no validations.
     """
     try:
         state = json.loads((directory / "progress.json").read_text(encoding="utf-8"))

@@ -70,10 +70,10 @@ def _train(config: Config, directory: Path) -> None:
 def _say_changes(config: Config, directory: Path) -> None:
     """Prints the options that differ from those of the training found in a directory."""
     if (directory / LAST).exists():
-        begun = make_config(read_options(directory / "config.json"))
+        original = make_config(read_options(directory / "config.json"))
         for name in CHANGEABLE:
-            if getattr(config, name) != getattr(begun, name):
-                say(f"resuming with --{name} {getattr(config, name)}; it was {getattr(begun, name)}")
+            if getattr(config, name) != getattr(original, name):
+                say(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")
 
 
 def _read_texts(config: Config, system: System) -> tuple[TrainingData, ValidationData]:

@@ -1,4 +1,4 @@
-"""Quality of translations: BLEU and exact matches."""
+"""Quality of translations: BLEU, chrF, TER and exact matches."""
 
 import os
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def p_values(first: Sequence[str], second: Sequence[str], references: Sequence[S
     """
     _require_equal_lengths(first, second, *references)
     if list(first) == list(second):
-        return dict.fromkeys(_metrics(), 1.0)  # for which sacreBLEU gives 0.001
+        return dict.fromkeys(_metrics(), 1.0)  # sacreBLEU itself gives 0.001 here
     systems = [("first", list(first)), ("second", list(second))]
     _, scores = PairedTest(systems, _metrics(), references, test_type="bs", n_samples=1000)()
     _, *columns = scores.values()  # the first holds the names of the systems
@@ -85,7 +85,7 @@ class ValidationMetrics:
     """BLEU and chrF of a validation, both from 0 to 100.
 
     Args:
-        tokenizer: How BLEU splits text into words; a name of sacreBLEU's.
+        tokenizer: Name of sacreBLEU's tokenizer, which splits text into words for BLEU.
 
     Raises:
         UserError: The tokenizer needs a package that is not installed, or a file that cannot be downloaded.
@@ -93,9 +93,9 @@ class ValidationMetrics:
 
     def __init__(self, tokenizer: str):
         try:
-            # Without smoothing, as smoothed BLEU is above 0 when no four words in a row are right.
+            # Without smoothing, because smoothed BLEU is above 0 even if no four words in a row are right.
             self._bleu = sacrebleu.BLEU(tokenize=tokenizer, smooth_method="none")
-        except Exception as error:  # sacreBLEU raises RuntimeError, ImportError and those of the download
+        except Exception as error:  # sacreBLEU raises RuntimeError, ImportError and the errors of a download
             raise UserError(
                 f"--valid_tokenizer {tokenizer} cannot be used: {' '.join(str(error).split())}; char needs nothing else"
             ) from None

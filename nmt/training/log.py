@@ -1,4 +1,4 @@
-"""The figures of a training for TensorBoard."""
+"""Logs of a training for TensorBoard."""
 
 import os
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from .progress import Validation
 
-OF_UPDATES = "update/"  # begins the names of the figures of single updates; the others are of validations
+OF_UPDATES = "update/"  # prefix of the names of figures of updates; the other figures are of validations
 
 
 class TrainingLog:
-    """Writes figures to a directory. Those of a resumed training up to its last save are kept, later ones are dropped.
+    """Writes figures to a directory. When a training resumes, figures after its last checkpoint are dropped.
 
     Args:
         directory: The directory of the event files.
@@ -44,11 +44,11 @@ class TrainingLog:
         self.flush()
 
     def flush(self) -> None:
-        """Hands everything to the OS."""
+        """Passes all figures to the OS."""
         self._writer.flush()
 
     def close(self) -> None:
-        """Ends the log."""
+        """Closes the log."""
         self._writer.close()
 
     def _write(self, step: int, name: str, value: float) -> None:
@@ -57,12 +57,12 @@ class TrainingLog:
 
 
 def _figures_of_updates(path: str | os.PathLike) -> Iterator[tuple[int, str, float]]:
-    """Yields step, name and value of the figures of updates in an event file, up to where it is damaged."""
+    """Yields step, name and value of the figures of updates in an event file, up to the first damaged record."""
     try:
         for record in tf.data.TFRecordDataset(os.fspath(path)):
             event = Event.FromString(record.numpy())
             for value in event.summary.value:
                 if value.tag.startswith(OF_UPDATES):
                     yield event.step, value.tag, float(tf.make_ndarray(value.tensor))
-    except tf.errors.DataLossError:  # a killed process wrote half a record
+    except tf.errors.DataLossError:  # the last record of a killed process may be incomplete
         return

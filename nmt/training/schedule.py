@@ -25,9 +25,9 @@ class WarmupPlateauDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 
 class Constant(keras.optimizers.schedules.LearningRateSchedule):
-    """The same learning rate for all updates.
+    """A constant learning rate.
 
-    A number would be a variable of the optimizer, and a resumed training could not change it.
+    Keras stores a plain number in a variable of the optimizer, so a resumed training could not change it.
     """
 
     def __init__(self, rate: float):

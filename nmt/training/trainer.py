@@ -31,7 +31,7 @@ from .update import Update
 from .validation import Scores
 
 MOST_SKIPPED = 10  # skipped updates in a row that stop the training
-SAVE_SECONDS = 600  # between saves, unless the configuration counts updates
+SAVE_SECONDS = 600  # between checkpoints, unless the configuration has a save_freq
 
 
 class Trainer:
@@ -116,7 +116,7 @@ class Trainer:
         return contextlib.closing(log)
 
     def _progress_bar(self, last: int) -> tqdm:
-        # Without smoothing, the time of a compilation can be left out of the estimate.
+        # Only without smoothing does the estimate leave out the time of compilations.
         return tqdm(initial=self.progress.update, total=last, unit=" updates", smoothing=0)
 
     def _validation_is_due(self, last: int) -> bool:
@@ -153,7 +153,7 @@ class Trainer:
             raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {seen}")
 
     def _timed_update(self, batch: Batch, number: int, bar: tqdm) -> tuple[float, float, float]:
-        """Makes an update. The first for each width of a batch compiles; its time does not count."""
+        """Makes an update. The first for each width of a batch compiles and is left out of the measured speed."""
         width = batch.source.shape[1]
         compiles = not self._update.is_compiled(batch)
         if compiles:
@@ -206,7 +206,7 @@ class Trainer:
             file.write(json.dumps(asdict(progress), indent=2) + "\n")
 
     def _save_last(self) -> None:
-        """Saves the last update, unless it was skipped: then the last checkpoint is the better one to resume from."""
+        """Saves the last update, unless it was skipped: then resume from the checkpoint before the skipped updates."""
         if not self.progress.skipped_in_a_row:
             self._save(LAST, replace(self.progress, seconds=self._seconds()))
 

@@ -80,7 +80,7 @@ class Update:
         return float(self._rate(max(int(self._optimizer.iterations.numpy()) - 1, 0)))
 
     def is_compiled(self, batch: Batch) -> bool:
-        """Returns whether a batch of this shape was seen before. The first of each shape takes long."""
+        """Returns whether a batch of this shape was seen before. The first of each shape is slow."""
         return tuple(batch.source.shape) in self._shapes
 
     def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:

@@ -13,13 +13,13 @@ from ..model.contract import TranslationModel
 from ..text.by_length import map_by_length
 from ..text.datasets import ValidationData
 
-# Scripts that put no spaces between words, as Unicode's names of characters begin.
+# Scripts without spaces between words, as the first words of Unicode's character names.
 _WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _SPLIT_AT_SPACES = ("13a", "intl", "none")
 
 
 class Scores(NamedTuple):
-    """What a validation measures."""
+    """The scores of a model on the validation set."""
 
     loss: float  # nats per target token, ends included
     bleu: float  # 0 to 100
@@ -53,10 +53,10 @@ class Validator:
         self._guessing = math.log(data.target_words)
 
     def __call__(self, poll: Callable[[], None]) -> Scores:
-        """Returns the scores of the model as it is. Without a finite loss nothing is translated.
+        """Returns the current scores of the model. If the loss is not finite, nothing is translated.
 
         Args:
-            poll: Is called between batches, and may raise.
+            poll: Called between batches; it may raise.
         """
 
         def translate(lines: Sequence[bytes]) -> list[str]:
@@ -70,7 +70,7 @@ class Validator:
         return Scores(loss, bleu, chrf, self.divergence(loss))
 
     def divergence(self, loss: float) -> str:
-        """Returns what is wrong if the loss is far above that of guessing, else an empty string."""
+        """Returns a message if the loss is far above that of guessing, and an empty string otherwise."""
         if loss <= 2 * self._guessing:
             return ""
         return (
@@ -88,7 +88,7 @@ class Validator:
 
 
 def cannot_split(tokenizer: str, references: Sequence[str]) -> bool:
-    """Returns whether BLEU with this tokenizer takes whole sentences for words, as in Japanese or Thai."""
+    """Returns whether this tokenizer leaves whole sentences as one word, as in Japanese or Thai."""
     letters = [letter for line in references[:1000] for letter in line if letter.isalpha()]
     without = sum(unicodedata.name(letter, "").startswith(_WITHOUT_SPACES) for letter in letters)
     spaces = sum(line.count(" ") for line in references[:1000])

@@ -1,4 +1,4 @@
-"""The script in processes of its own; and what it makes of figures."""
+"""The script gpu.py, run in processes of its own, and the tables that it makes."""
 
 import importlib.util
 import json
@@ -23,7 +23,7 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """The folder that the script makes of one shape."""
+    """The folder of programs that the script writes for one shape."""
     folder = tmp_path_factory.mktemp("programs")
     ended = run("make", "--to", folder, "--shapes", "128x128", "--dtypes", "float32", "--width", "0")
     assert ended.returncode == 0, ended.stderr

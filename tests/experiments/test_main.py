@@ -8,7 +8,7 @@ from nmt.errors import UserError
 
 @pytest.fixture
 def tasks(tmp_path, monkeypatch):
-    """Two tasks in a folder of their own; each prints what it is given."""
+    """Two tasks in a temporary folder. Each prints its arguments."""
     for name in ("one", "two"):
         (tmp_path / "experiments" / name).mkdir(parents=True)
         source = f"DATA = 'usual'\n\n\ndef reproduce(data, so_far):\n    print('{name}', data, so_far)\n"
@@ -36,7 +36,7 @@ def test_an_unknown_task_is_refused(tasks):
 
 def test_a_mistake_is_one_line_and_status_2(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["experiments", "--task", "three"])
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)  # otherwise it would hold for the tests too
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)  # keep the handlers of the test process
     with pytest.raises(SystemExit, match="2"):
         command.main()
     assert capsys.readouterr().err.startswith("experiments: TASK=three is unknown")

@@ -1,4 +1,4 @@
-"""The smallest model that the contract allows. It compiles in a moment, and shows what training asks of any model."""
+"""The smallest model that satisfies the contract. It compiles quickly and knows nothing of the real architectures."""
 
 import keras
 import numpy as np

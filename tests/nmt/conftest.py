@@ -29,7 +29,7 @@ def kind(request):
 
 @pytest.fixture
 def make_model():
-    """Makes a small model; its two vocabularies have 6 words unless said."""
+    """Makes a small model. By default, its two vocabularies have 6 words."""
 
     def make(kind="layernorm", rates=None, words=(6, 6), **options):
         sizes = {"embedding_size": 5, "state_size": 7}
@@ -100,7 +100,7 @@ def start():
 
 
 def write_training(directory):
-    """Writes a corpus and dictionaries; returns the words of a command that trains on it, 30 updates in `-m MODEL`."""
+    """Writes a corpus and dictionaries. Returns the arguments of a training of 30 updates, without `-m MODEL`."""
     lines = [" ".join(words) for words in itertools.product(WORDS, repeat=3)]
     for name in ("train.en", "train.de", "dev.en", "dev.de"):
         (directory / name).write_text("".join(f"{line}\n" for line in lines))

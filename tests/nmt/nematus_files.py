@@ -25,7 +25,7 @@ def read_arrays(name):
 
 
 def write_checkpoint(path, arrays, options):
-    """Writes a checkpoint in the format of TensorFlow 1; its options name the dictionaries in `DATA`."""
+    """Writes a checkpoint in the format of TensorFlow 1. Its options name the dictionaries in `DATA`."""
     options = {**options, "dictionaries": [str(DATA / Path(name).name) for name in options["dictionaries"]]}
     path.with_name(f"{path.name}.json").write_text(json.dumps(options), encoding="utf-8")
     names = sorted(arrays)

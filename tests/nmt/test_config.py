@@ -1,4 +1,4 @@
-"""Options: the command line and a file say the same, and what is wrong is named."""
+"""Options: the command line and a file are equivalent, and wrong options are named."""
 
 import argparse
 import dataclasses

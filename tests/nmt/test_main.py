@@ -1,4 +1,4 @@
-"""The commands, from text to translation, and what they say to mistakes."""
+"""The commands, from text to translation, and their messages about mistakes."""
 
 import json
 import os
@@ -223,7 +223,7 @@ def test_the_command_line_overrides_the_config_file(train, tmp_path):
 
 
 def test_a_missing_kind_names_the_patch_command(run, train):
-    """What no tree has is refused as `rmsnorm` is in the pristine one."""
+    """A kind that no tree has is refused as `rmsnorm` is in the pristine tree."""
     status, _, said = train("--layer_normalization_type", "spectralnorm")
     assert status == 2
     assert "python patches/apply.py apply" in said

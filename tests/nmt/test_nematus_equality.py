@@ -1,4 +1,4 @@
-"""Equality with Nematus: costs, translations and updates, compared with files that its versions wrote.
+"""Equality with Nematus: costs, translations and updates, compared with files that Nematus wrote.
 
 `tests/data/nematus/README.md` says how the files were made.
 """

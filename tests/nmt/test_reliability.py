@@ -1,4 +1,4 @@
-"""What the commands do when things go wrong: with the disk, with texts, with lines, with models of others."""
+"""The commands when something goes wrong: full disks, bad texts, strange lines, untrusted models."""
 
 import errno
 import json
@@ -85,7 +85,7 @@ def test_unusable_texts_are_refused(run, training, tmp_path, texts, said):
 
 
 def test_texts_with_strange_lines_are_trained_on(run, training, tmp_path):
-    """A mark, carriage returns and NUL do no harm; a line of a megabyte is too long, and counted."""
+    """A byte order mark, carriage returns and NUL do no harm. A line of a megabyte is counted as too long."""
     lines = ["\ufeffa b\r", "a\0b c\r", "\0", "", "a " * 500_000, "d"]
     for name in ("train.en", "train.de"):
         (tmp_path / name).write_bytes("\n".join(lines).encode())
@@ -110,7 +110,7 @@ tensorflow.summary.scalar = noted
 
 @pytest.mark.slow
 def test_a_corpus_is_not_held_in_memory(start, training, tmp_path):
-    """With ten times as many pairs a training takes more memory, in KiB, but by less than half of the further text."""
+    """With ten times as many pairs, memory (in KiB) grows by less than half of the additional text."""
     peaks, sizes = [], []
     for count in (10**5, 10**6):
         for name in ("train.en", "train.de"):
@@ -133,7 +133,7 @@ STRANGE = [
 
 
 def test_any_line_gives_one_line_and_does_not_affect_others(run, trained, tmp_path):
-    """Each line is translated and scored as it is alone: the same words, costs up to rounding and six digits."""
+    """Each line is translated and scored as if alone: the same words, costs up to rounding and six digits."""
     (tmp_path / "text").write_bytes(b"\n".join(STRANGE))
     status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, "--n_best")
     beams = [line.split(" ||| ") for line in output.removesuffix("\n").split("\n")]
@@ -254,7 +254,7 @@ def newer(model):
 )
 @pytest.mark.parametrize("command", ["train", "translate"])
 def test_a_model_with_wrong_files_is_refused_before_texts_are_read(run, trained, tmp_path, damage, said, command):
-    """Before the texts are looked for, even."""
+    """The texts need not even exist."""
     damage(tmp_path / "model")
     (tmp_path / "train.en").unlink()
     before = contents(tmp_path / "model")
@@ -266,7 +266,7 @@ def test_a_model_with_wrong_files_is_refused_before_texts_are_read(run, trained,
 
 
 class Bomb:
-    """Makes a file when it is unpickled."""
+    """Creates a file when it is unpickled."""
 
     def __reduce__(self):
         return open, ("exploded", "w")
@@ -314,7 +314,7 @@ def test_a_malformed_config_is_refused(run, trained, tmp_path, content):
 
 
 def test_deterministic_asks_tensorflow_for_it(run, training, monkeypatch):
-    """What cannot be trained in is a file in place of the directory."""
+    """The training fails after that, because a file is in place of the directory."""
     asked = []
     monkeypatch.setattr(tf.config.experimental, "enable_op_determinism", lambda: asked.append(True))
     assert run(*training, "-m", "words.json")[0] == 2
@@ -325,7 +325,7 @@ def test_deterministic_asks_tensorflow_for_it(run, training, monkeypatch):
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_run_with_deterministic_operations(start, training, tmp_path):
-    """Without them too, on one machine without a GPU, as the trainings show that are interrupted."""
+    """On one machine without a GPU, runs are equal without them too, as the tests of interruptions show."""
     processes = [start(tmp_path, [*training, "-m", name, "--deterministic"]) for name in ("first", "second")]
     for process in processes:
         process.join()

@@ -28,7 +28,7 @@ def write_corpus(directory: Path) -> None:
 
 
 def write_models(directory: Path) -> None:
-    """Writes a model of each kind, its costs and its translations; that of rmsnorm is exported, too."""
+    """Writes a model of each kind, its costs and its translations, and exports the model with rmsnorm."""
 
     def nmt(words: str, *more: str) -> None:
         subprocess.run([sys.executable, "-m", "nmt", *words.split(), *more], cwd=directory, check=True)

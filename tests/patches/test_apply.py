@@ -122,7 +122,7 @@ def remove(path):
 
 FILE, PATCH = "nmt/normalization.py", f"patches/nmt/{LAST}"
 REFUSED = {
-    # What is done to the project, and words of the one line that is said.
+    # A change of the project, and words of the one-line message.
     "drifted": (edit(FILE, (b"1e-5", b"1e-6")), ["has drifted", "pristine", LAST, "restore"]),
     "mixed endings": (edit(FILE, (b"\n", b"\r\n")), ["mixes LF and CRLF", "convert all lines"]),
     "read-only": (lambda p: p.file.chmod(0o444), ["read-only", "chmod u+w"]),

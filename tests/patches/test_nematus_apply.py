@@ -98,7 +98,7 @@ def test_an_interruption_at_any_file_can_be_finished_or_reverted(v03, command, t
     for n in range(len(v03.paths) + 1):
         v03.apply("revert" if command == "apply" else "apply")
         assert v03.snapshot() == (before if command == "apply" else after)
-        assert v03.cut(command, n) == 9
+        assert v03.interrupt(command, n) == 9
         # At no moment does a file import the module while it is missing.
         if (v03.root / "nematus/layers.py").read_bytes() != before["layers.py"][1]:
             assert (v03.root / MODULE).exists()

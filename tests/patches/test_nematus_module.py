@@ -16,7 +16,7 @@ tf1 = tf.compat.v1
 
 @pytest.fixture
 def rmsnorm():
-    """The module, newly loaded, because it stores the selected kind."""
+    """The module, loaded anew for each test, because it stores the selected kind."""
     spec = importlib.util.spec_from_file_location("rmsnorm_of_nematus", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -130,7 +130,7 @@ def test_no_file_of_one_version_is_mistaken_for_another():
 
 
 def test_the_module_in_the_patch_is_the_one_beside_it():
-    """Fails when nematus-common/rmsnorm.py changed and nobody ran patches/regenerate_nematus.py."""
+    """Fails if patches/regenerate_nematus.py was not run after a change of nematus-common/rmsnorm.py."""
     data = (PATCHES / "nematus-common/rmsnorm.py").read_bytes()
     text = (PATCHES / "nematus-common/add-module.patch").read_text()
     blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()

@@ -44,7 +44,7 @@ def test_series_lists_all_patches():
 
 
 def test_ids_make_a_chain_that_starts_at_the_file(project):
-    """Fails when nmt/normalization.py changed and nobody ran `make patches`."""
+    """Fails if `make patches` was not run after a change of nmt/normalization.py."""
     data = project.file.read_bytes()
     last = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
     for name in NAMES:

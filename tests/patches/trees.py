@@ -41,7 +41,7 @@ def load(file):
 
 
 def run_in_process(program, *arguments):
-    """Runs the main function of a loaded script as a command: a process for each command takes much longer."""
+    """Runs the main function of a loaded script as a command, because a process for each command takes much longer."""
     program.sys.argv[:] = [f"{program.__name__}.py", *arguments]
     with redirect_stdout(io.StringIO()) as stdout, redirect_stderr(io.StringIO()) as stderr:
         status = program.main()
@@ -99,7 +99,7 @@ class Tree:
     def apply(self, *arguments: str) -> subprocess.CompletedProcess:
         return run_in_process(self.program, arguments[0], str(self.root), *arguments[1:])
 
-    def cut(self, command: str, n: int) -> int:
+    def interrupt(self, command: str, n: int) -> int:
         """Runs apply.py in a process that is killed when it renames or removes the n-th file."""
         arguments = [str(self.patches / "apply.py"), command, str(self.root), str(n)]
         return subprocess.run([sys.executable, "-ISc", CUT, *arguments], capture_output=True).returncode

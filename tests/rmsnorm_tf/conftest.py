@@ -1,4 +1,4 @@
-"""What the tests of this package share."""
+"""A fixture that the tests of this package share."""
 
 import keras
 import pytest

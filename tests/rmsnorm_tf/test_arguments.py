@@ -1,4 +1,4 @@
-"""What is refused, when, and in which words; and what a config remembers."""
+"""Arguments and inputs that are refused, with their messages, and the config of the layer."""
 
 import json
 

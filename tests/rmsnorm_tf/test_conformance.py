@@ -1,4 +1,4 @@
-"""Where a Keras layer goes, every case of the table goes, with equal numbers."""
+"""Every case of the table works wherever a Keras layer does, with equal numbers."""
 
 import doctest
 import importlib

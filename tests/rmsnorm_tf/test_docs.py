@@ -1,4 +1,4 @@
-"""The examples of the pages on this package run as they stand."""
+"""The examples in the pages of this package run unchanged."""
 
 import doctest
 from pathlib import Path

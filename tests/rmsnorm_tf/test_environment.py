@@ -1,4 +1,4 @@
-"""Surroundings in which the package cannot work are refused by name when it is imported."""
+"""Importing the package fails with a clear message where it cannot work."""
 
 import pytest
 

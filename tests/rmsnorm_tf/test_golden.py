@@ -1,4 +1,4 @@
-"""Models that were saved by earlier versions load, and compute what they computed."""
+"""Models that earlier versions saved load and give the same outputs."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""The recurrent layers, in all that a recurrent layer of Keras can be asked."""
+"""The recurrent layers support everything that a recurrent layer of Keras does."""
 
 import functools
 

@@ -9,8 +9,8 @@ def measured():
     return measure_invariance()
 
 
-# From the equations: what divides by a statistic of the summed inputs is invariant to a factor that all of them share,
-# what subtracts their mean to a number added to all of them.
+# From the equations: dividing by a statistic of the summed inputs makes a norm invariant to a factor that they share.
+# Subtracting their mean makes it invariant to a number that is added to all of them.
 @pytest.mark.parametrize(
     ("norm", "invariant"),
     [

@@ -12,7 +12,7 @@ BOUND = 1e-14
 
 @pytest.fixture
 def measured():
-    """What somebody would measure who finds what the paper says."""
+    """Measurements that agree with the paper."""
     changes = {
         norm: {name: 1e-15 if invariant else 0.5 for name, invariant in row.items()}
         for norm, row in INVARIANCES.items()

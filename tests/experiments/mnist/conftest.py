@@ -1,4 +1,4 @@
-"""Made-up digits: images of 16 pixels with noise, whose class is the brightest pixel of the first ten."""
+"""A data set in place of MNIST: noisy images of 16 pixels, whose class is the brightest of the first ten pixels."""
 
 import gzip
 

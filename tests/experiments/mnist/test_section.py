@@ -13,7 +13,7 @@ LABELS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
 
 
 def log(loss):
-    """Losses of two windows around a mean; the first validation is the better one."""
+    """Returns a log with two windows around a mean loss, in which the first of two validations is better."""
     validations = [
         {"update": 10, "nll": 0.5, "error": 0.1, "test_error": 0.03},
         {"update": 20, "nll": 0.75, "error": 0.1, "test_error": 0.04},

@@ -1,4 +1,4 @@
-"""Results as if trainings had left them, and commands that leave such."""
+"""Results as trainings write them, and stand-ins for the commands that write them."""
 
 import itertools
 import json
@@ -76,7 +76,7 @@ def corpus():
 
 @pytest.fixture
 def place(tmp_path):
-    """The place of that corpus; there is a copy of the baseline, and it is empty."""
+    """The place of that corpus, with an empty copy of the baseline."""
     place = Place("tiny", tmp_path)
     place.baseline.mkdir(parents=True)
     (place.baseline / "commit").write_text("0123456789ab")
@@ -85,7 +85,7 @@ def place(tmp_path):
 
 @pytest.fixture
 def ran(monkeypatch, times):
-    """The commands that are run; each leaves what the real one would."""
+    """Records the commands that are run. Each writes the files that the real command would."""
     commands = []
 
     def execute(place, *arguments, **_):
@@ -118,7 +118,7 @@ def ran(monkeypatch, times):
 
 
 def write(path, text):
-    """Writes a file, into a folder that is made for it if need be."""
+    """Writes a file and creates its folder if missing."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

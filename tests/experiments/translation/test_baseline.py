@@ -11,7 +11,7 @@ from nmt.errors import UserError
 
 @pytest.fixture
 def empty(tmp_path):
-    """A place where nothing is yet."""
+    """A place without files."""
     return Place("tiny", tmp_path)
 
 

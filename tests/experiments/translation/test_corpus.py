@@ -28,7 +28,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def declared(tmp_path, monkeypatch):
-    """Declares a corpus, which is like multi30k's, with what is given."""
+    """Declares a corpus like multi30k with the given changes."""
     monkeypatch.setattr(corpora, "FOLDER", tmp_path / "corpora")
     (tmp_path / "corpora").mkdir()
 

@@ -24,7 +24,7 @@ def test_all_rows_of_the_paper_exist():
 
 @pytest.fixture
 def add(monkeypatch):
-    """Adds a file to rows/, one before all others in the alphabet, with a row of that name."""
+    """Adds a file with a row of the given name to rows/. The file comes first in the alphabet."""
 
     def add(name):
         files = [SimpleNamespace(name=each) for each in ("a_file", "kinds")]

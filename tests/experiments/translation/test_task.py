@@ -27,7 +27,7 @@ SECTIONS = ["table2", "significance", "curves", "partial", "centre", "activation
 
 @pytest.fixture
 def tiny(corpus, tmp_path, monkeypatch):
-    """The place of a corpus that is declared as `tiny`, with a remark; nothing is there yet."""
+    """The empty place of a corpus that is declared as `tiny`, with a remark."""
     declared = {name: value for name, value in asdict(corpus).items() if name not in ("name", "origin")}
     (tmp_path / "corpora").mkdir()
     (tmp_path / "corpora" / "tiny.json").write_text(json.dumps({**declared, "remarks": ["It is tiny."], "seeds": 1}))
@@ -42,7 +42,7 @@ def reported(place):
 
 
 def made(ran):
-    """Returns the names of the runs that were trained, and of what was measured."""
+    """Returns the names of the runs that were trained and of the measurements."""
     trained = [each[each.index("--model") + 1].split("/")[-2] for each in ran if "train" in each]
     return trained, [each[0] for each in ran if "--batches" in each]
 
@@ -75,7 +75,7 @@ def test_a_failed_run_is_named_in_the_report_and_tried_again(tiny, ran, monkeypa
 
     monkeypatch.setattr(runs, "execute", fail)
     monkeypatch.setattr(sys, "argv", ["experiments", "tiny"])
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)  # which would be that of the tests too
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)  # keep the handlers of the test process
     with pytest.raises(SystemExit, match="2"):
         command.main()
     assert "experiments: l2norm-1 failed: it diverged\n" in capsys.readouterr().err
@@ -124,7 +124,7 @@ def test_the_row_of_the_readme_is_added_to_table_2(tiny, ran, monkeypatch):
 
 
 def test_the_kept_report_follows_from_its_logs(tmp_path):
-    """But for the invariances, which are computed anew and differ in rounding."""
+    """The invariances are left out: they are measured again, and rounding differs."""
     kept = ROOT / "experiments" / "results" / "multi30k"
     shutil.copytree(kept / "logs", tmp_path / "experiments" / "logs" / "multi30k")
     reproduce("multi30k", so_far=True, root=tmp_path)

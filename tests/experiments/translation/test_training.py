@@ -14,7 +14,7 @@ EACH = 40  # updates of a run
 
 @pytest.fixture
 def bars(monkeypatch):
-    """The bars that are shown."""
+    """The progress bars that are shown."""
     found = []
 
     class Bar(training.tqdm):
@@ -28,7 +28,7 @@ def bars(monkeypatch):
 
 @pytest.fixture
 def made(monkeypatch, place):
-    """The runs that are made, with where the bar stands after half of them; one run is done, another half done."""
+    """The runs that are made, with the position of the bar half-way; one run is done before, another half done."""
     found = {}
     write_progress(place, BEGUN, EACH // 2)
     monkeypatch.setattr(training, "is_done", lambda run, corpus, place: run == DONE or run in found)

@@ -1,4 +1,4 @@
-"""What words cost, and a sum a part at a time: against NumPy and TensorFlow's own gradient."""
+"""Costs of words, and a sum computed in parts: against NumPy and TensorFlow's own gradient."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A new architecture is one module and one line: one that knows nothing of the others trains, searches and exports."""
+"""A new architecture needs one module and one line in the registry; then it trains, translates and exports."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Trainings that are killed, or asked to end, at any moment: what goes on equals what was never interrupted."""
+"""Trainings that are killed or stopped at any moment: a resumed training equals an uninterrupted one."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from nmt.training.interruption import Interrupted, deferred_signals
 
-# Library functions that leave a training half way through something: their name, and what an argument must contain.
+# Library functions in the middle of an update, a validation or a save: name, and text that an argument must contain.
 MOMENTS = {
     "an update": ("keras.optimizers.Adam.apply", ""),
     "a validation, after its translations": ("sacrebleu.BLEU.corpus_score", ""),
@@ -46,13 +46,13 @@ MARK = "open('begun', 'w').close()"
 
 
 def after(moment, action):
-    """Returns what a process runs first, to run an action at a moment."""
+    """Returns code that a process runs first, so that it runs an action at a moment."""
     function, part = moment
     return AFTER.format(function=function, part=part, action=action)
 
 
 def outcome(directory):
-    """All that a training leaves: weights, Adam's moments, progress and logs, without the time that it took."""
+    """Returns weights, Adam's moments, progress and logs of a training, without times."""
     found = {}
     for name in ("last", "best"):
         with np.load(directory / "model" / f"{name}.npz") as file:
@@ -109,7 +109,7 @@ def wait_for(path, process):
 
 
 def stop(process, number):
-    """Sends the signal, and waits for what must come of it unless the process has ended by itself."""
+    """Sends the signal and checks the exit status, unless the process has ended by itself."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, number)
     process.join()
@@ -143,9 +143,9 @@ def test_a_training_resumes_after_sigkill_at_every_kind_of_moment(train, finish)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_training_resumes_after_twenty_random_interruptions(train, finish, tmp_path, number):
-    """Moments are counted from the first lock, or from the first update, so that both parts of a run are hit.
+    """Moments are counted from the first lock or from the first update, so that both parts of a run are interrupted.
 
-    A training that ends before its moment is compared, and another begins.
+    A training that ends before its moment is compared with the expected one, and another begins.
     """
     expected = finish("uninterrupted")
     stopped = 0

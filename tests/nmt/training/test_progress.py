@@ -1,4 +1,4 @@
-"""What a training carries on: which validation is best, what counts for patience, what comes back from a file."""
+"""The progress of a training: the best validation, patience, and reading it from a file."""
 
 import dataclasses
 import json

@@ -55,7 +55,7 @@ def make_trainer(write_lines, vocabulary):
 
 
 def scripted(scores):
-    """Returns a translate that copies as many of the lines as each validation's share says."""
+    """Returns a stand-in for translation that copies a given share of the lines in each validation."""
     shares = iter(scores)
 
     def translate(lines):
@@ -80,9 +80,9 @@ def test_learns_to_copy(make_trainer, tmp_path, kind):
 
 @pytest.mark.parametrize("interrupted_at", [5, 6])
 def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, interrupted_at):
-    """Four updates an epoch, so the interruptions fall into an epoch's middle.
+    """An epoch has four updates, so the interruptions are in the middle of an epoch.
 
-    The first falls between two validations. The one it calls for is kept, and changes nothing else.
+    The first is between two validations. The extra validation there is kept and changes nothing else.
     """
     make_trainer(tmp_path / "whole", finish_after=9)[0]()
     make_trainer(tmp_path / "parts", finish_after=interrupted_at)[0]()
@@ -150,7 +150,7 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
 
 
 def test_the_lower_loss_decides_between_equal_bleu(make_trainer, tmp_path):
-    """At first nothing is translated right, however much is learned."""
+    """All validations have BLEU 0, while the loss falls."""
     train, _ = make_trainer(tmp_path / "model", translate=scripted([0.0] * 4), finish_after=12, patience=2)
     progress = train()
     assert progress.best.update == progress.update == 12

@@ -1,4 +1,4 @@
-"""One update: what it changes, in which precision, and what it leaves when the loss or its gradient is not finite."""
+"""One update: its results, its precision, and a loss or gradient that is not finite."""
 
 import keras
 import numpy as np
@@ -18,7 +18,7 @@ BATCH = Batch(IDS, MASK, IDS, MASK)
 
 @pytest.fixture
 def make_update():
-    """Makes a small model of 6 words a side with these options; returns its update and itself."""
+    """Makes a small model of 6 words a side with these options. Returns its update and the model."""
 
     def make(kind="layernorm", **options):
         keras.utils.set_random_seed(1)
@@ -65,7 +65,7 @@ BROKEN = [
 
 
 def test_a_loss_or_a_gradient_that_is_not_finite_changes_nothing(make_model, vocabulary):
-    """Neither a weight nor a moment nor the number of updates that Adam goes by."""
+    """Weights, moments and Adam's count of updates stay the same."""
     model = make_model("none")
     total_cost, weight = model.total_cost, model.trainable_variables[0]
 

@@ -59,7 +59,7 @@ def test_recorded_activations_are_the_normalized_products_of_the_state(kind, bia
     for found, expected in zip(side.values(), state_side(gru, state.numpy()), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(meanwhile, before, rtol=1e-6)
-    np.testing.assert_allclose(gru.step(-state, projected), elsewhere, rtol=1e-6)  # no longer what was recorded
+    np.testing.assert_allclose(gru.step(-state, projected), elsewhere, rtol=1e-6)  # the norms are restored
     assert len(gru.weights) == weights
 
 
@@ -77,7 +77,7 @@ def test_the_first_position_has_the_first_state(system, measured):
 
 
 def test_padding_is_not_counted(system, measured, tmp_path):
-    """The averages are those of the sentences on their own, which have no padding."""
+    """The averages equal those of the single sentences, which have no padding."""
     assert measured["positions"] == ["1", "2", "3", "4", "all"]
     assert measured["tokens"] == [4, 3, 2, 1, 12]
     alone = []
@@ -99,7 +99,7 @@ def test_padding_is_not_counted(system, measured, tmp_path):
 
 
 def test_reference_words_are_read_at_the_next_position(system, measured, tmp_path):
-    """Between the two GRUs, so that the state's side of the first knows it one position later."""
+    """The word is read between the two GRUs, so it changes the first GRU's activations one position later."""
     (tmp_path / "other.de").write_text("".join(f"{line}\n" for line in [TARGETS[0], "c c d a b", *TARGETS[2:]]))
     other = measure_states(system, ParallelText(tmp_path / "dev.en", tmp_path / "other.de"))
 

@@ -39,7 +39,7 @@ def translated(results, references, tmp_path):
 
 @pytest.fixture
 def compare(references, place):
-    """Compares results, with references unless none are given."""
+    """Compares results, by default with references."""
     place.logs.mkdir(parents=True)
     return lambda results, references=references: compare_pairs(results, references, place)
 

@@ -1,4 +1,4 @@
-"""The demo corpus: its exact content, and what is true of its sentences."""
+"""The demo corpus: its exact content, and properties of its sentences."""
 
 import hashlib
 
