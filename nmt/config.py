@@ -50,6 +50,7 @@ CHANGEABLE = (
     "valid_metric",
     "valid_tokenizer",
     "save_freq",
+    "keep",
     "summary_freq",
 )
 _TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
@@ -144,6 +145,7 @@ class Config:
         "above 0",
         lambda value: value > 0,
     )
+    keep: int = non_negative(0, "keep the models of this many latest validations, for `nmt average`")
     summary_freq: int = positive(100, "updates between entries in the log for TensorBoard")
     valid_batch_size: int = positive(80, "sentences in a validation batch")
     beam_size: int = positive(5, "beam size when the validation text is translated")

@@ -24,6 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where source.model and target.model (or .json) go (required)",
     )
     parser.add_argument("--size", type=positive_int, default=8000, help="subword units on each side (default: 8000)")
+    parser.add_argument(
+        "--kind", choices=("bpe", "unigram"), default="bpe", help="byte-pair encoding or unigram model (default: bpe)"
+    )
+    parser.add_argument(
+        "--sample_lines", type=positive_int, metavar="N", help="train on N lines of each text, evenly spread"
+    )
     parser.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
 
 
@@ -43,15 +49,15 @@ def run(arguments: argparse.Namespace) -> None:
         for side, path in zip((source, target), given, strict=True):
             _copy(path, side.with_suffix(path.suffix))
     elif arguments.joint:
-        _train(given, source, arguments.size)
+        _train(given, source, arguments)
         _copy(source, target)
     else:
         for side, path in zip((source, target), given, strict=True):
-            _train([path], side, arguments.size)
+            _train([path], side, arguments)
 
 
-def _train(texts: Sequence[Path], to: Path, size: int) -> None:
-    train_sentencepiece(texts, to, size)
+def _train(texts: Sequence[Path], to: Path, arguments: argparse.Namespace) -> None:
+    train_sentencepiece(texts, to, arguments.size, kind=arguments.kind, sample_lines=arguments.sample_lines)
     say(f"{to}: {load_vocabulary(to).size} units of {' and '.join(map(str, texts))}")
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import zipfile
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..errors import UserError
 from .files import atomic_write
 
 BEST, LAST = "best.npz", "last.npz"  # the best model, and the checkpoint that a training resumes from
+KEPT = "kept"  # a directory of models, by update
 VERSION = 1
 
 
@@ -79,6 +81,11 @@ def load_checkpoint(
     for variable in variables:
         variable.assign(arrays[variable.path])
     return head
+
+
+def kept_checkpoints(directory: Path) -> list[Path]:
+    """Returns the models that a training kept, the latest last."""
+    return sorted((directory / KEPT).glob("*.npz"), key=lambda path: int(path.stem))
 
 
 def _read(path: str | os.PathLike, names: list[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import sentencepiece
@@ -138,8 +138,22 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None) -> Vocabul
     raise UserError(f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus dictionary)")
 
 
-def train_sentencepiece(texts: str | os.PathLike | Sequence[os.PathLike], to: str | os.PathLike, size: int) -> None:
-    """Trains a byte-pair encoding with `size` units on one or more texts, one sentence a line, and writes the model.
+def train_sentencepiece(
+    texts: str | os.PathLike | Sequence[os.PathLike],
+    to: str | os.PathLike,
+    size: int,
+    *,
+    kind: str = "bpe",
+    sample_lines: int | None = None,
+) -> None:
+    """Trains a SentencePiece model on one or more texts, one sentence a line, and writes it.
+
+    Args:
+        texts: The texts.
+        to: The file to write.
+        size: Number of units.
+        kind: `"bpe"` (byte-pair encoding) or `"unigram"`.
+        sample_lines: Train on this many lines of each text, evenly spread; `None` for all.
 
     Raises:
         UserError: A text is missing, empty or not UTF-8, or the texts are too small for the size.
@@ -154,10 +168,10 @@ def train_sentencepiece(texts: str | os.PathLike | Sequence[os.PathLike], to: st
     try:
         with atomic_write(to, "wb") as model:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(line.decode() for text in texts for line in TextFile(text)),
+                sentence_iterator=(line.decode() for text in texts for line in _sample(TextFile(text), sample_lines)),
                 model_writer=model,
                 vocab_size=size,
-                model_type="bpe",
+                model_type=kind,
                 character_coverage=1.0,
                 max_sentence_length=2**30,  # by default it skips lines of more than 4192 bytes
                 eos_id=END,
@@ -169,6 +183,14 @@ def train_sentencepiece(texts: str | os.PathLike | Sequence[os.PathLike], to: st
     except RuntimeError as error:
         names = " and ".join(map(str, texts))
         raise UserError(f"cannot make a vocabulary of {size} units from {names}: {_explain(str(error))}") from None
+
+
+def _sample(lines: TextFile, count: int | None) -> Iterator[bytes]:
+    """Yields `count` lines that are evenly spread, or all."""
+    number = len(lines)
+    for i, line in enumerate(lines):
+        if count is None or count >= number or i * count // number != (i + 1) * count // number:
+            yield line
 
 
 def _explain(error: str) -> str:

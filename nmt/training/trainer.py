@@ -20,7 +20,7 @@ from tqdm import tqdm
 from ..config import Config
 from ..errors import UserError
 from ..model.contract import TranslationModel
-from ..storage.checkpoints import BEST, LAST, load_checkpoint, save_checkpoint
+from ..storage.checkpoints import BEST, KEPT, LAST, kept_checkpoints, load_checkpoint, save_checkpoint
 from ..storage.files import atomic_write
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
@@ -202,8 +202,17 @@ class Trainer:
         self._save(LAST, progress)
         if progress.best is progress.validations[-1]:
             self._save(BEST, progress)
+        if self._config.keep:
+            self._keep_latest(progress)
         with atomic_write(self._directory / "progress.json") as file:
             file.write(json.dumps(asdict(progress), indent=2) + "\n")
+
+    def _keep_latest(self, progress: Progress) -> None:
+        (self._directory / KEPT).mkdir(exist_ok=True)
+        path = self._directory / KEPT / f"{progress.update}.npz"
+        save_checkpoint(path, self._model.variables, asdict(progress), self._made_with)
+        for old in kept_checkpoints(self._directory)[: -self._config.keep]:
+            old.unlink()
 
     def _save_last(self) -> None:
         """Saves the last update, unless it was skipped: then resume from the checkpoint before the skipped updates."""

@@ -49,6 +49,20 @@ def test_sentencepiece_round_trip(tmp_path, write_lines):
     assert [line.decode() for line in vocabulary.decode(ids).numpy()] == lines
 
 
+def test_a_vocabulary_of_a_sample_knows_only_its_lines(tmp_path, write_lines):
+    """Every fourth line, to the end of the text."""
+    text = write_lines("text", [f"{letter * 3} {letter * 2}" for letter in "abcdefghijkl"])
+    train_sentencepiece(text, tmp_path / "made.model", 10, sample_lines=3)
+    unknown = {letter for letter in "abcdefghijkl" if 1 in encode(load_vocabulary(tmp_path / "made.model"), letter)[0]}
+    assert unknown == set("abcdefghijkl") - set("dhl")
+
+
+def test_a_unigram_model_is_of_the_size_asked_for(tmp_path, write_lines):
+    text = write_lines("text", [f"so viel wie {i * i}." for i in range(100)])
+    train_sentencepiece(text, tmp_path / "made.model", 40, kind="unigram")
+    assert load_vocabulary(tmp_path / "made.model").size == 40
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
