@@ -129,6 +129,7 @@ class Config:
     deterministic: bool = option(
         False, "use deterministic operations: the same seed gives the same run on a GPU too, but slower"
     )
+    reload: str | None = option(None, "begin with the weights of the best model in this directory", metavar="DIR")
     seed: int = option(
         1234, "seed of initialisation, order and dropout", "from 0 to 2147483647", lambda value: 0 <= value < 2**31
     )

@@ -35,9 +35,13 @@ class System(NamedTuple):
     @property
     def made_with(self) -> dict[str, Any]:
         """Values that a checkpoint must share with this system to be loaded, by name."""
+        return {**self.digests, **self.config.fixed_options()}
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Digests of the vocabularies, by name."""
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
-        digests = {f"{side} vocabulary": each.digest for side, each in vocabularies.items()}
-        return {**digests, **self.config.fixed_options()}
+        return {f"{side} vocabulary": each.digest for side, each in vocabularies.items()}
 
     def translator(self, beam_size: int, alpha: float) -> Translator:
         """Returns a translator with this model."""
@@ -105,6 +109,15 @@ def save_system(system: System, directory: Path) -> None:
     with atomic_write(directory / "versions.json") as file:
         file.write(json.dumps(versions, indent=2) + "\n")
     system.config.save(directory / "config.json")
+
+
+def reload_weights(system: System, directory: Path) -> None:
+    """Assigns the weights of the best model in another directory.
+
+    Raises:
+        UserError: There is no model, or its vocabularies or sizes differ.
+    """
+    load_checkpoint(directory / BEST, system.model.variables, system.digests)
 
 
 def load_system(directory: Path) -> System:

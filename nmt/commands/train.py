@@ -10,7 +10,7 @@ from ..config import CHANGEABLE, Config, add_options, make_config, read_options
 from ..errors import UserError
 from ..storage.checkpoints import BEST, LAST
 from ..storage.files import exclusive
-from ..system import System, open_system, save_system
+from ..system import System, open_system, reload_weights, save_system
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
 from ..text.lines import ParallelText
@@ -46,6 +46,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _train(config: Config, directory: Path) -> None:
     system = open_system(config, directory)
+    if config.reload and not (directory / LAST).exists():
+        reload_weights(system, Path(config.reload))
     _say_changes(config, directory)
     trainer = Trainer(system.model, Update(system.model, config), config, directory, system.made_with)
     data, valid = _read_texts(config, system)

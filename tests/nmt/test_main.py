@@ -299,6 +299,22 @@ def test_a_missing_input_leaves_no_output(run, trained, tmp_path):
     assert not list(tmp_path.glob("out*"))
 
 
+def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_path):
+    def table(path):
+        with np.load(tmp_path / path) as saved:
+            return saved["table"]
+
+    assert train("--learning_rate", 0.1)[0] == 0
+    assert train("--reload", "model", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)[0] == 0
+    moved = np.abs(table("tuned/last.npz") - table("model/best.npz"))
+    assert 0 < moved.max() < 3e-4  # two updates
+    status, _, said = train("--reload", "nowhere", "-m", "other")
+    assert (status, "there is no checkpoint nowhere/best.npz" in said) == (2, True)
+    words = ("--dictionaries", dictionary, dictionary)
+    status, _, said = train("--reload", "model", "-m", "other", *words)
+    assert (status, "was made with another source vocabulary, another target vocabulary" in said) == (2, True)
+
+
 def test_kept_models_are_averaged(run, train, tmp_path):
     def table(path):
         with np.load(tmp_path / path) as saved:
