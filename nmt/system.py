@@ -9,10 +9,12 @@ import hashlib
 import importlib.metadata
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .config import FILES, Config, make_config, read_options
+from .decoding.ensemble import Ensemble
 from .decoding.translator import Translator
 from .errors import UserError
 from .model.contract import TranslationModel
@@ -132,6 +134,25 @@ def load_system(directory: Path) -> System:
     system = build_system(config, _vocabularies(config, directory))
     load_checkpoint(directory / BEST, system.model.variables, system.made_with)
     return system
+
+
+def load_ensemble(directories: Sequence[Path]) -> System:
+    """Loads one or more trained systems as one, with the options of the first.
+
+    Raises:
+        UserError: A directory holds no model, or two have different vocabularies.
+    """
+    first, *others = systems = [load_system(directory) for directory in directories]
+    for directory, other in zip(directories[1:], others, strict=True):
+        if _vocabulary(other) != _vocabulary(first):
+            raise UserError(
+                f"{directories[0]} and {directory} have different vocabularies; the models of an ensemble need the same"
+            )
+    return first._replace(model=Ensemble([system.model for system in systems])) if others else first
+
+
+def _vocabulary(system: System) -> list:
+    return [system.digests, system.source_vocabulary.size, system.target_vocabulary.size]
 
 
 def _digests(config: Config) -> dict[str, list[str]]:

@@ -42,6 +42,7 @@ NMT = {
     "nematus_transformer": set(),
     "system": {
         "config",
+        "decoding.ensemble",
         "decoding.translator",
         "errors",
         "model.contract",

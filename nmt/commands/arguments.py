@@ -18,12 +18,25 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_models(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-m",
+        "--model",
+        type=Path,
+        nargs="+",
+        required=True,
+        metavar="DIR",
+        action=_Once,
+        help="directory of a trained model, or several for an ensemble (required)",
+    )
+
+
 class _Once(argparse.Action):
     """Stores a value and refuses a second one."""
 
     def __call__(self, parser, namespace, value, option_string=None):
         if getattr(namespace, self.dest) is not None:
-            raise argparse.ArgumentError(self, "it was given twice; give one")
+            raise argparse.ArgumentError(self, "it was given twice; give it once")
         setattr(namespace, self.dest, value)
 
 

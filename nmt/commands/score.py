@@ -7,16 +7,16 @@ from tqdm import tqdm
 
 from ..decoding.scoring import Scorer
 from ..storage.streams import open_output
-from ..system import load_system
+from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.by_length import chunked, map_by_length, pair_length
 from ..text.lines import ParallelText
-from .arguments import add_alpha, add_batch_size, add_model, say
+from .arguments import add_alpha, add_batch_size, add_models, say
 from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
+    add_models(parser)
     parser.add_argument("-s", "--source", type=Path, required=True, metavar="FILE", help="source text (required)")
     parser.add_argument("-t", "--target", type=Path, required=True, metavar="FILE", help="its translation (required)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="costs (default: standard output)")
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Writes the cost of given translations: the negative log-probability of each, its end included."""
-    system = load_system(arguments.model)
+    system = load_ensemble(arguments.model)
     text = ParallelText(arguments.source, arguments.target)
     scorer = Scorer(
         system.source_vocabulary, system.target_vocabulary, system.model, alpha=arguments.normalization_alpha

@@ -6,16 +6,16 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..storage.streams import open_input, open_output
-from ..system import load_system
+from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.by_length import map_by_length
 from ..text.lines import read_chunks
-from .arguments import add_batch_size, add_model, add_search, say
+from .arguments import add_batch_size, add_models, add_search, say
 from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
+    add_models(parser)
     parser.add_argument("-i", "--input", type=Path, metavar="FILE", help="text (default: standard input)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="translations (default: standard output)")
     add_search(parser)
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Translates a text that has one sentence per line."""
-    translator = load_system(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
+    translator = load_ensemble(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
     function = translator.n_best if arguments.n_best else translator.best
     with open_input(arguments.input) as text, open_output(arguments.output) as output:
         chunks = warn_of_invalid_utf8(read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sacrebleu
+import tensorflow as tf
 
 LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
 
@@ -245,7 +246,7 @@ def test_a_missing_kind_names_the_patch_command(run, train):
         ("train -m model --config none.json", "nmt: none.json cannot be read"),
         ("train -m model --batch_size many", "python -m nmt train: argument --batch_size: invalid int value: 'many'"),
         ("translate -m model -k 0", "argument -k/--beam_size: '0' is not a whole number above 0"),
-        ("translate -m one -m two", "argument -m/--model: it was given twice; give one"),
+        ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
         ("translate -m nowhere --beem 3", "unrecognized arguments: --beem 3; see python -m nmt translate --help"),
         ("corpus other --to there", "argument name: invalid choice: 'other'"),
         ("", "the following arguments are required: COMMAND"),
@@ -313,6 +314,29 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
     words = ("--dictionaries", dictionary, dictionary)
     status, _, said = train("--reload", "model", "-m", "other", *words)
     assert (status, "was made with another source vocabulary, another target vocabulary" in said) == (2, True)
+
+
+def test_an_ensemble_translates_scores_and_is_exported(run, train, tmp_path):
+    assert train()[0] == 0
+    assert train("-m", "other", "--seed", 2, "--learning_rate", 0.1)[0] == 0
+    costs = []
+    for models in (["model"], ["other"], ["model", "other"]):
+        status, output, _ = run("score", "-m", *models, "-s", "dev.en", "-t", "dev.de")
+        assert status == 0
+        costs.append([float(line) for line in output.splitlines()])
+    np.testing.assert_allclose(costs[2], np.add(*costs[:2]), rtol=1e-5)
+    assert run("translate", "-m", "model", "other", "-i", "dev.en", "-o", "out")[0] == 0
+    assert run("export", "-m", "model", "other", "--to", "saved")[0] == 0
+    serve = tf.saved_model.load(tmp_path / "saved").signatures["serving_default"]
+    served = serve(sources=tf.constant(LINES))["translations"].numpy()
+    assert [line.decode() for line in served] == (tmp_path / "out").read_text().splitlines()
+
+
+def test_models_of_an_ensemble_need_the_same_vocabularies(run, train, dictionary):
+    assert train()[0] == 0
+    assert train("-m", "other", "--dictionaries", dictionary, dictionary)[0] == 0
+    status, _, said = run("translate", "-m", "model", "other", "-i", "dev.en")
+    assert (status, "model and other have different vocabularies" in said) == (2, True)
 
 
 def test_kept_models_are_averaged(run, train, tmp_path):

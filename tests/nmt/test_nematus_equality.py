@@ -15,7 +15,7 @@ import tensorflow as tf
 from nmt.model.rnnsearch import Rates
 from nmt.normalization import KINDS
 from nmt.storage.checkpoints import save_checkpoint
-from nmt.system import load_system
+from nmt.system import load_ensemble, load_system
 from nmt.text.batches import Batch, pad
 from nmt.training.trainer import Trainer
 from nmt.training.update import Update
@@ -129,6 +129,21 @@ def test_translations_equal_nematus(imported, name, beam, alpha):
     assert len(good) == 100
     assert sum(good) >= 98
     assert our_costs.sum() <= their_costs.sum() * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("names", [["tsmall_ln", "tsmall_rms"]] if "rmsnorm" in KINDS else [])
+def test_an_ensemble_equals_nematus(imported, names):
+    """The sums of the costs of single models are cheaper or equal for our translations; nearly all are the same."""
+    system = load_ensemble([imported(name) for name in names])
+    lines = (DATA / "tsmall.source.en").read_text(encoding="utf-8").splitlines()
+    theirs = (DATA / "ensemble_ln_rms.beam5.raw.txt").read_text(encoding="utf-8").splitlines()
+    ours = system.translator(5, 0).best(lines)
+    assert sum(a == b for a, b in zip(ours, theirs, strict=True)) >= 98
+    source = pad(system.source_vocabulary.encode(tf.constant(lines)))
+    costs = [
+        system.model.costs(*source, *pad(system.target_vocabulary.encode(tf.constant(each)))) for each in (ours, theirs)
+    ]
+    assert float(tf.reduce_sum(costs[0])) <= float(tf.reduce_sum(costs[1])) * (1 + 1e-6)
 
 
 def trainer_after_ten(imported, tmp_path, name):

@@ -1,0 +1,40 @@
+"""Several models as one."""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from ..model.contract import Memory, State, TranslationModel
+
+
+class Ensemble:
+    """A model whose log-probabilities are the sums of those of others, as in Nematus. A `TranslationModel`.
+
+    It translates, scores and exports; it is not trained.
+
+    Args:
+        models: The models. They have the same vocabularies.
+    """
+
+    first_word = -1  # each model has its own
+
+    def __init__(self, models: Sequence[TranslationModel]):
+        self._models = list(models)
+        self.variables = [variable for model in models for variable in model.variables]
+
+    def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
+        """Returns the summed cost of each target sentence, `[batch]`."""
+        return tf.add_n([model.costs(source, source_mask, target, target_mask) for model in self._models])
+
+    def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
+        """Returns the states and the memories of all models."""
+        return tuple(zip(*(model.encode(source, source_mask, max_length) for model in self._models), strict=True))
+
+    def decode_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
+        """Returns the summed log-probabilities of the next word, `[rows, target_words]`, and the next states."""
+        found = [
+            model.decode_step(tf.where(words == self.first_word, model.first_word, words), *inputs)
+            for model, *inputs in zip(self._models, state, memory, strict=True)
+        ]
+        log_probabilities, states = zip(*found, strict=True)
+        return tf.add_n(log_probabilities), states

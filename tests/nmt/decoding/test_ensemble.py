@@ -1,0 +1,57 @@
+"""An ensemble is the sum of its models."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.config import make_config
+from nmt.decoding.ensemble import Ensemble
+from nmt.decoding.translator import Translator
+from nmt.model.registry import build_model
+from nmt.text.batches import pad
+from tests.nmt.training.test_update import FILES
+
+RNN = {"embedding_size": 6, "state_size": 5}
+TRANSFORMER = {
+    "model_type": "transformer",
+    "embedding_size": 8,
+    "state_size": 8,
+    "transformer_num_heads": 2,
+    "transformer_enc_depth": 1,
+    "transformer_dec_depth": 1,
+    "transformer_ffn_hidden_size": 8,
+}
+LINES = ["a b", "d c c b a"]
+
+
+def build(options):
+    """Builds a model with large random weights; with initial weights all words are nearly alike."""
+    model = build_model(make_config({**FILES, "dictionaries": ["-", "-"], **options}), 6, 6)
+    for number, variable in enumerate(model.variables):
+        variable.assign(variable + tf.random.stateless_normal(variable.shape, [1, number]) / 2)
+    return model
+
+
+def translate(model, vocabulary):
+    return Translator(vocabulary, vocabulary, model, beam_size=3, alpha=0.0, max_length=4).n_best(LINES)
+
+
+def test_a_translation_costs_the_sum_over_architectures(vocabulary):
+    """The search sums step by step; the costs of whole sentences say the same."""
+    models = [build(RNN), build(TRANSFORMER)]
+    for line, beam in zip(LINES, translate(Ensemble(models), vocabulary), strict=True):
+        texts, scores = zip(*beam, strict=True)
+        source = pad(vocabulary.encode(tf.constant([line] * len(texts))))
+        target = pad(vocabulary.encode(tf.constant(texts)))
+        costs = sum(model.costs(*source, *target).numpy() for model in models)
+        np.testing.assert_allclose(scores, costs, rtol=1e-4)
+        np.testing.assert_allclose(Ensemble(models).costs(*source, *target), costs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [RNN, TRANSFORMER])
+def test_a_model_twice_translates_as_once_for_twice_the_cost(vocabulary, options):
+    model = build(options)
+    once, twice = translate(model, vocabulary), translate(Ensemble([model, model]), vocabulary)
+    assert [[text for text, _ in beam] for beam in once] == [[text for text, _ in beam] for beam in twice]
+    for one, two in zip(once, twice, strict=True):
+        np.testing.assert_allclose([cost for _, cost in two], [2 * cost for _, cost in one], rtol=1e-5)
