@@ -81,15 +81,9 @@ def beam_search(
     def advance(beams: _Beams) -> tuple[_Beams]:
         last = tf.where(beams.time > 0, beams.words[:, :, tf.maximum(beams.time - 1, 0)], start)
         log_probabilities, state = decode_step(tf.reshape(last, [-1]), beams.state)
-        words = log_probabilities.shape[-1]
-        costs = beams.costs[..., tf.newaxis] - tf.reshape(log_probabilities, [*shape, words])
-        must_end = (beams.time == max_length) & (tf.range(words) != end)
-        costs = tf.where(must_end, float("inf"), costs)  # [batch, beam, words]
-        # Each hypothesis has one extension by the end, so at least beam_size of the 2 * beam_size cheapest go on.
-        negated, flat = tf.math.top_k(-tf.reshape(costs, [batch, beam_size * words]), 2 * beam_size)
-        parents, extending = flat // words, flat % words  # [batch, 2 * beam]
-        finished = _finish(beams, -negated, parents, extending == end, alpha)
-        beams = _extend(beams, -negated, parents, extending, end, state, finished)
+        costs, parents, extending = _cheapest(beams.costs, log_probabilities, end, beams.time == max_length)
+        finished = _finish(beams, costs, parents, extending == end, alpha)
+        beams = _extend(beams, costs, parents, extending, end, state, finished)
         # A decided sentence stays decided while others of the batch go on.
         return (beams._replace(costs=tf.where(undecided(beams)[:, tf.newaxis], beams.costs, float("inf"))),)
 
@@ -102,6 +96,23 @@ def beam_search(
 
 def _score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
     return costs / tf.cast(lengths + 1, tf.float32) ** alpha
+
+
+def _cheapest(costs, log_probabilities, end: int, must_end: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns the cheapest extensions of each sentence, best first: costs, parents and words, `[batch, 2 * beam]`.
+
+    Each hypothesis has one extension by the end, so at least `beam` of them go on.
+    """
+    batch, beam_size = tf.shape(costs)[0], costs.shape[1]
+    # The cheapest of a sentence are among the likeliest of each hypothesis. This is faster than one `top_k` for all.
+    each = min(2 * beam_size, log_probabilities.shape[-1])
+    likeliest, words = tf.math.top_k(log_probabilities, each)  # [batch * beam, each]
+    only_end = tf.where(tf.range(each) == 0, log_probabilities[:, end, tf.newaxis], float("-inf"))
+    likeliest, words = tf.where(must_end, only_end, likeliest), tf.where(must_end, end, words)
+    extended = costs[..., tf.newaxis] - tf.reshape(likeliest, [batch, beam_size, each])
+    negated, kept = tf.math.top_k(-tf.reshape(extended, [batch, beam_size * each]), 2 * beam_size)
+    words = tf.gather(tf.reshape(words, [batch, beam_size * each]), kept, batch_dims=1)
+    return -negated, kept // each, words
 
 
 def _finish(beams: _Beams, costs, parents, is_end, alpha: float) -> Hypotheses:
@@ -121,9 +132,10 @@ def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, fi
     beam_size = beams.costs.shape[1]
     negated, kept = tf.math.top_k(-tf.where(extending == end, float("inf"), costs), beam_size)
     parents, extending = (tf.gather(x, kept, batch_dims=1) for x in (parents, extending))  # [batch, beam]
-    first_rows = tf.range(tf.shape(parents)[0])[:, tf.newaxis] * beam_size
-    rows = tf.reshape(first_rows + parents, [-1])  # [batch * beam]
-    state = tf.nest.map_structure(lambda x: tf.gather(x, rows), state)
+    if beam_size > 1:
+        first_rows = tf.range(tf.shape(parents)[0])[:, tf.newaxis] * beam_size
+        rows = tf.reshape(first_rows + parents, [-1])  # [batch * beam]
+        state = tf.nest.map_structure(lambda x: tf.gather(x, rows), state)
     words = tf.gather(beams.words, parents, batch_dims=1)
     here = tf.range(tf.shape(words)[2]) == beams.time
     words = tf.where(here, extending[..., tf.newaxis], words)

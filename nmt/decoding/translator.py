@@ -96,7 +96,7 @@ class Translator(tf.Module):
 
     def _search(self, ids: tf.RaggedTensor) -> Hypotheses:
         state, memory = self._encode(*pad(ids), self._max_length)
-        state, memory = tf.nest.map_structure(lambda x: tf.repeat(x, self._beam_size, axis=0), (state, memory))
+        state = tf.nest.map_structure(lambda x: tf.repeat(x, self._beam_size, axis=0), state)
         return beam_search(
             lambda words, state: self._decode_step(words, state, memory),
             state,

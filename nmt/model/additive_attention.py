@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import affine, multiply, over_rows
+from .affine import affine, batch_product, multiply, over_rows
 from .layers import Block
 from .recurrence import Matrix
 
@@ -54,6 +54,17 @@ class AdditiveAttention(Block):
         energy = _energies(projected, query, self.hidden_to_score.value)
         weights = tf.nn.softmax(tf.where(source_mask > 0, energy, energy.dtype.min))
         return affine(weights, context)
+
+    def attend(self, state: tf.Tensor, context: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
+        """Attends from `[batch * hypotheses, state_units]`, otherwise as `step`, without a gradient of its own."""
+        batch, _, hidden = tf.unstack(tf.shape(projected))
+        query = tf.reshape(self.state_norm(affine(state, self.state_to_hidden)), [batch, -1, 1, hidden])
+        energy = over_rows(
+            lambda rows: multiply(rows, self.hidden_to_score.value), tf.tanh(projected[:, tf.newaxis] + query)
+        )
+        energy = tf.where(source_mask[:, tf.newaxis] > 0, tf.squeeze(energy, -1), energy.dtype.min)
+        attended = batch_product(tf.nn.softmax(energy), context)  # [batch, hypotheses, context_units]
+        return tf.reshape(attended, [-1, context.shape[-1]])
 
 
 @tf.custom_gradient

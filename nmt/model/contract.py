@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 State = Any  # a structure of tensors [rows, ...]; search selects and reorders the rows with the hypotheses
-Memory = Any  # a structure of tensors [rows, ...]; it stays the same for all words of a translation
+Memory = Any  # anything known of the source sentences; it stays the same for all words of a translation
 
 
 class TranslationModel(Protocol):
@@ -54,7 +54,7 @@ class TranslationModel(Protocol):
         """Returns the cost of each target sentence, its end included, `[batch]`. Shapes may be dynamic."""
 
     def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
-        """Returns the state before the first word and the memory of the source sentences.
+        """Returns the state before the first word, `[batch, ...]`, and the memory of the source sentences.
 
         Args:
             source: `[batch, source_time]` ids.
@@ -63,4 +63,11 @@ class TranslationModel(Protocol):
         """
 
     def decode_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
-        """Returns log-probabilities `[rows, target_words]` of the word after `words` `[rows]`, and the next state."""
+        """Returns log-probabilities `[rows, target_words]` of the next words, and the next state.
+
+        Args:
+            words: `[rows]`, the last words. There is one row for each hypothesis, and each sentence has equally many:
+                row `i * hypotheses + j` is hypothesis j of sentence i.
+            state: The state before these words, `[rows, ...]`.
+            memory: What `encode` returned.
+        """

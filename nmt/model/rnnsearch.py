@@ -12,7 +12,7 @@ from .additive_attention import AdditiveAttention
 from .affine import Products, affine, computing_with, over_rows
 from .costs import sum_in_parts, word_costs
 from .dropout import DropoutMasks, drop
-from .gru import NO_MASKS, GRUMasks, GRUStep
+from .gru import GRUMasks, GRUStep
 from .layers import Block, Embedding, PReLU, Projection
 from .recurrence import scan
 
@@ -149,10 +149,14 @@ class Decoder(Block):
         return self._deep_output(embedded, states, attended, dropout)
 
     def step(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the logits `[batch, words]` of the word after `words` `[batch]`, and the next state."""
+        """Returns the logits `[rows, words]` of the word after `words` `[rows]`, and the next state.
+
+        Each sentence of the memory has equally many rows.
+        """
         embedded = self.embedding(words)
-        projected = self.word_gru.project_input(embedded)
-        state, attended = self._recur(state, projected, memory)
+        state = self.word_gru.step(state, self.word_gru.project_input(embedded))
+        attended = self.attention.attend(state, *memory)
+        state = self.context_gru.step(state, self.context_gru.project_input(attended))
         return self.logits(self._deep_output(embedded, state, attended, DropoutMasks())), state
 
     def _recur(
@@ -160,9 +164,9 @@ class Decoder(Block):
         state,
         projected_word,
         memory: Memory,
-        word_masks: GRUMasks = NO_MASKS,
-        context_masks: GRUMasks = NO_MASKS,
-        query_mask=None,
+        word_masks: GRUMasks,
+        context_masks: GRUMasks,
+        query_mask,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Runs one time step; returns the next state and the attended context."""
         state = self.word_gru.step(state, projected_word, word_masks)
@@ -276,7 +280,7 @@ class RNNSearch(keras.Model):
         return self.decoder.remember(context, source_mask, DropoutMasks())
 
     def decode_step(self, words, state, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns log-probabilities `[batch, target_words]` after `words` `[batch]`, and the next state."""
+        """Returns log-probabilities `[rows, target_words]` after `words` `[rows]`, and the next state."""
         logits, state = self.decoder.step(words, state, memory)
         return tf.nn.log_softmax(logits), state
 

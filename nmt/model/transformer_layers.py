@@ -125,7 +125,7 @@ class DecoderLayer(Block):
         """Maps `[batch, time, units]` to the same shape.
 
         Args:
-            x: `[batch, time, units]`.
+            x: `[rows, time, units]`; all sentences of the source have equally many rows.
             past: Keys and values of the positions before those of `x`, or `None` if there are none.
             bias: Bias of the self-attention.
             source: Keys and values of the source.
@@ -141,8 +141,14 @@ class DecoderLayer(Block):
             own = past.followed_by(own)
         x = self.attention_residual.sum(x, self.attention(read, own, bias, dropout=dropout), dropout)
         read = self.cross_residual.input(x)
-        x = self.cross_residual.sum(x, self.cross_attention(read, source, source_bias, dropout=dropout), dropout)
+        x = self.cross_residual.sum(x, self._attend(read, source, source_bias, dropout), dropout)
         return _feed(x, self.feed_forward, self.feed_forward_residual, dropout), own
+
+    def _attend(self, x: tf.Tensor, source: KeysAndValues, bias: tf.Tensor, dropout: DropoutMasks) -> tf.Tensor:
+        """Returns the attention from `[rows, time, units]` to the source, whose keys all rows of a sentence share."""
+        sentences = source.keys.shape[0] or tf.shape(source.keys)[0]
+        grouped = tf.reshape(x, [sentences, -1, x.shape[-1]])  # [batch, rows / batch * time, units]
+        return tf.reshape(self.cross_attention(grouped, source, bias, dropout=dropout), tf.shape(x))
 
 
 def _attention(sizes: Sizes, name: str) -> MultiHeadAttention:

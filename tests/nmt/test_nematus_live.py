@@ -35,13 +35,21 @@ MODELS = {
 MASTER = "RMSNormLayer" in (SCRIPTS / "layers.py").read_text(encoding="utf-8")
 PATCHED = (SCRIPTS / "rmsnorm.py").exists()
 THEIRS = {"rmsnorm": MASTER or PATCHED, "prmsnorm": PATCHED, "rmsnorm_fast": MASTER and PATCHED}
-TRANSFORMER = ["--model_type", "transformer", "--embedding_size", 24, "--tie_decoder_embeddings"]
+TRANSFORMER = ["--model_type", "transformer", "--embedding_size", 24]
 TRANSFORMER += ["--transformer_enc_depth", 2, "--transformer_dec_depth", 2, "--transformer_num_heads", 4]
 TRANSFORMER += ["--transformer_ffn_hidden_size", 40, "--transformer_dropout_embeddings", 0]
-if MASTER:  # earlier versions tie all embeddings or none, which needs one dictionary
+JOINT = ["--tie_encoder_decoder_embeddings", "--dictionaries", "joint.json", "joint.json"]
+JOINT += ["--n_words_src", 150, "--n_words", 150]
+V04 = not V03 and "normalization_alpha" not in (SCRIPTS / "config.py").read_text(encoding="utf-8")
+if MASTER:  # fails without --tie_decoder_embeddings
+    MODELS["transformer"] = [*TRANSFORMER, "--tie_decoder_embeddings"]
+    MODELS["transformer, one dictionary"] = [*TRANSFORMER, "--tie_decoder_embeddings", *JOINT]
+elif not V03:  # here this option ties the output table too
+    MODELS["transformer, one dictionary"] = [*TRANSFORMER, *JOINT]
+if not (V03 or V04 or MASTER):  # v0.4 fails without --tie_encoder_decoder_embeddings
     MODELS["transformer"] = TRANSFORMER
 if MASTER and "rmsnorm" in KINDS:
-    MODELS["transformer, rmsnorm"] = [*TRANSFORMER, "--layer_normalization_type", "rmsnorm"]
+    MODELS["transformer, rmsnorm"] = [*MODELS["transformer"], "--layer_normalization_type", "rmsnorm"]
 if "rmsnorm" in KINDS:
     for kind in (kind for kind, there in THEIRS.items() if there):
         MODELS[kind] = ["--use_layer_norm", "--layer_normalization_type", kind]
@@ -66,12 +74,15 @@ def ours(*arguments):
 def model(tmp_path_factory, request):
     """Trains a model on a hundred sentences, briefly, so that the search matters. Imports it and returns the folder."""
     folder = tmp_path_factory.mktemp(request.param)
+    words = {}
     for side in ("en", "de"):
         (folder / side).write_bytes((DATA / f"small.source.{side}").read_bytes())
-        words = list(json.loads((DATA / f"small.vocab.{side}.json").read_text(encoding="utf-8")))[2:]
+        words[side] = list(json.loads((DATA / f"small.vocab.{side}.json").read_text(encoding="utf-8")))[2:]
+    words["joint"] = [*words["en"], *words["de"]]
+    for name, known in words.items():
         specials = ["eos", "UNK"] if V03 else ["<EOS>", "<GO>", "<UNK>"]
-        ids = {word: i for i, word in enumerate([*specials, *words])}
-        (folder / f"{side}.json").write_text(json.dumps(ids), encoding="utf-8")
+        ids = {word: i for i, word in enumerate(dict.fromkeys([*specials, *known]))}
+        (folder / f"{name}.json").write_text(json.dumps(ids), encoding="utf-8")
     files = ["--source_dataset", "en", "--target_dataset", "de", "--dictionaries", "en.json", "de.json"]
     sizes = ["--embedding_size", 12, "--state_size", 24, "--n_words_src", 60, "--n_words", 80, "--batch_size", 20]
     training = ["--learning_rate", 0.01, "--finish_after", 150, "--maxibatch_size", 5]
@@ -92,6 +103,8 @@ def costs(folder, target, alpha):
 
 @pytest.mark.parametrize("alpha", [0, 1])
 def test_costs_equal_nematus(model, alpha):
+    if V04 and json.loads((model / "model-150.json").read_text(encoding="utf-8"))["model_type"] == "transformer":
+        pytest.skip("v0.4 does not score with Transformers")
     nematus(model, "score.py", "-m", "model-150", "-s", "en", "-t", "de", "-o", "theirs", *["-n"] * alpha)
     np.testing.assert_allclose(costs(model, model / "de", alpha), np.loadtxt(model / "theirs"), rtol=0, atol=1e-4)
 

@@ -98,6 +98,18 @@ def test_decoding_step_by_step_equals_the_whole_sentence(model):
         np.testing.assert_allclose(found, expected[:, t], rtol=1e-4, atol=1e-5)
 
 
+def test_hypotheses_of_a_sentence_share_its_memory(model):
+    """Three hypotheses of each sentence get what they would get as three copies of the sentence."""
+    words, steps = np.array([2, 3, 4, 5, 2, 3]), []
+    for sentences, hypotheses in (([0, 1], 3), ([0, 0, 0, 1, 1, 1], 1)):
+        state, memory = model.encode(SOURCE[sentences], SOURCE_MASK[sentences], 4)
+        state = tf.nest.map_structure(lambda x, n=hypotheses: tf.repeat(x, n, axis=0), state)
+        _, state = model.decode_step(np.full(6, NO_WORD), state, memory)
+        steps.append(model.decode_step(words, state, memory)[0])
+    np.testing.assert_allclose(*steps, rtol=1e-5, atol=1e-5)
+    assert not np.allclose(steps[0][0], steps[0][4])  # the same word after another source
+
+
 def test_later_target_words_have_no_effect(model):
     other = TARGET.copy()
     other[:, 2:] = 4

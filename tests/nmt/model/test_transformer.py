@@ -123,6 +123,18 @@ def test_the_state_has_a_row_for_each_hypothesis(model):
     assert not np.allclose(straight[0], straight[1])
 
 
+def test_hypotheses_of_a_sentence_share_its_memory(model):
+    """Three hypotheses of each sentence get what they would get as three copies of the sentence."""
+    words, steps = np.array([2, 3, 4, 5, 2, 3]), []
+    for sentences, hypotheses in (([0, 1], 3), ([0, 0, 0, 1, 1, 1], 1)):
+        state, memory = model.encode(SOURCE[sentences], SOURCE_MASK[sentences], 4)
+        state = tf.nest.map_structure(lambda x, n=hypotheses: tf.repeat(x, n, axis=0), state)
+        _, state = model.decode_step(np.full(6, FIRST_WORD), state, memory)
+        steps.append(model.decode_step(words, state, memory)[0])
+    np.testing.assert_allclose(*steps, rtol=1e-5, atol=1e-5)
+    assert not np.allclose(steps[0][0], steps[0][4])  # the same word after another source
+
+
 def test_padding_changes_nothing(model):
     wider = [np.pad(x, [(0, 0), (0, 3)]) for x in PAIRS]
     np.testing.assert_allclose(model.costs(*wider), model.costs(*PAIRS), rtol=1e-5)
