@@ -1,15 +1,16 @@
-"""Times translation with beam size 5: sentences per second, and the latency of one sentence.
+"""Measures translation with beam size 5: sentences per second, the latency of one sentence, the memory of the caches.
 
     python benchmarks/decoding.py --model DIR --input TEXT
-    NEMATUS=/path/to/v0.3 NEMATUS_PYTHON=/path/to/its/python python benchmarks/decoding.py \\
+    NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python python benchmarks/decoding.py \\
         --model DIR --input TEXT --checkpoint MODEL
 
-DIR is a model directory. For a comparison with real Nematus v0.3, MODEL is the checkpoint from which
-`python -m nmt import-nematus MODEL --to DIR` made it.
+DIR is the directory of a model of any type. For a comparison with real Nematus, v0.3 to master, MODEL is the checkpoint
+from which `python -m nmt import-nematus MODEL --to DIR` made it.
 
 Throughput: `python -m nmt translate` and Nematus's translate.py, with one process, translate the text in turn. The time
 of the same command for the first line alone is subtracted, to exclude the start-up. Latency: the time for one line in a
-process that has loaded the model.
+process that has loaded the model. Caches: the tensors that decoding keeps for a batch of the longest lines when the
+translations are as long as the lines.
 """
 
 import argparse
@@ -26,6 +27,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 BEAM = 5
+BATCH = 80  # sentences, as both commands translate at a time
 
 
 def commands(options):
@@ -35,7 +37,7 @@ def commands(options):
     if options.checkpoint:
         script = Path(os.environ["NEMATUS"], "nematus", "translate.py").resolve()
         python = [os.environ["NEMATUS_PYTHON"], "-B"]
-        implementations["Nematus v0.3"] = [*python, script, "-m", Path(options.checkpoint).name, "-p", "1"]
+        implementations["Nematus"] = [*python, script, "-m", Path(options.checkpoint).name, "-p", "1"]
     return {name: [*map(str, command), "-k", str(BEAM), "-n"] for name, command in implementations.items()}
 
 
@@ -70,11 +72,9 @@ def throughput(options, folder):
         print(f"{name:14}{statistics.median(found):8.1f} sentences/s   {ratio:.2f} of {list(speeds)[-1]}")
 
 
-def latency(options):
+def latency(options, system):
     """Prints the time to translate a single sentence."""
-    from nmt.system import load_system
-
-    translator = load_system(Path(options.model)).translator(BEAM, 1.0)
+    translator = system.translator(BEAM, 1.0)
     lines = Path(options.input).read_bytes().splitlines()[: options.lines]
     translator.best(lines[:1])
     seconds = []
@@ -86,6 +86,25 @@ def latency(options):
     print(
         f"one sentence: median {seconds[len(seconds) // 2]:.3f} s, 95% within {seconds[len(seconds) * 95 // 100]:.3f} s"
     )
+
+
+def caches(options, system):
+    """Prints the memory of the state and of the memory of a batch, which the contract of models defines."""
+    import tensorflow as tf
+
+    from nmt.text.batches import LONGEST, pad
+
+    lines = sorted(Path(options.input).read_bytes().splitlines(), key=len)[-BATCH:]
+    source, mask = pad(system.source_vocabulary.encode(tf.constant(lines))[:, :LONGEST])
+    state, memory = system.model.encode(source, mask, system.config.translation_maxlen)
+    state = tf.nest.map_structure(lambda x: tf.repeat(x, BEAM, axis=0), state)
+    for _ in range(source.shape[1]):
+        _, state = system.model.decode_step(tf.zeros([len(lines) * BEAM], tf.int32), state, memory)
+    sizes = [
+        sum(x.dtype.size * x.shape.num_elements() for x in tf.nest.flatten(part)) / 2**20 for part in (memory, state)
+    ]
+    print(f"caches of {len(lines)} sentences of {source.shape[1]} tokens: {sizes[0]:.1f} MiB of the source, ", end="")
+    print(f"{sizes[1]:.1f} MiB of {BEAM} translations each")
 
 
 def main():
@@ -104,7 +123,11 @@ def main():
         parser.error("--checkpoint needs NEMATUS (a checkout) and NEMATUS_PYTHON (its interpreter) in the environment")
     with tempfile.TemporaryDirectory() as folder:
         throughput(options, folder)
-    latency(options)
+    from nmt.system import load_system
+
+    system = load_system(Path(options.model))
+    latency(options, system)
+    caches(options, system)
 
 
 if __name__ == "__main__":

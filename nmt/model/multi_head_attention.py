@@ -5,7 +5,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from .affine import affine, batch_product, over_rows
+from .affine import affine, batch_product, leading_sizes, over_rows
 from .dropout import DropoutMasks, drop
 from .layers import Block
 
@@ -75,15 +75,13 @@ class MultiHeadAttention(Block):
         weights = drop(weights, dropout.draw(self.weight_rate, sizes))
         weights = drop(weights, dropout.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))
         found = tf.transpose(batch_product(weights, memory.values), [0, 2, 1, 3])  # [batch, time, heads, units / heads]
-        batch, time = _sizes(x)
-        merged = tf.reshape(found, [batch, time, self.units])
+        merged = tf.reshape(found, [*leading_sizes(x), self.units])
         return over_rows(lambda rows: affine(rows, self.output_kernel), merged)
 
     def _heads(self, x: tf.Tensor, kernel: keras.Variable) -> tf.Tensor:
         """Returns the product with a matrix, `[batch, heads, time, units / heads]`."""
-        batch, time = _sizes(x)
         product = over_rows(lambda rows: affine(rows, kernel), x)
-        split = tf.reshape(product, [batch, time, self.heads, self.units // self.heads])
+        split = tf.reshape(product, [*leading_sizes(x), self.heads, self.units // self.heads])
         return tf.transpose(split, [0, 2, 1, 3])
 
 
@@ -95,8 +93,3 @@ def padding_bias(mask: tf.Tensor) -> tf.Tensor:
 def future_bias(time: tf.Tensor | int) -> tf.Tensor:
     """Returns the bias that hides later positions from earlier ones, `[time, time]`."""
     return (1.0 - tf.linalg.band_part(tf.ones([time, time]), -1, 0)) * _MASKED
-
-
-def _sizes(x: tf.Tensor) -> tuple[tf.Tensor | int, tf.Tensor | int]:
-    """Returns batch and time of `[batch, time, units]`, as numbers where they are known."""
-    return tuple(tf.shape(x)[axis] if x.shape[axis] is None else x.shape[axis] for axis in (0, 1))

@@ -201,7 +201,7 @@ def _final_norm(sizes: Sizes) -> keras.layers.Layer:
 def _embed(ids: tf.Tensor, embedding: Embedding, first: tf.Tensor | int) -> tf.Tensor:
     """Returns embeddings times the root of their size plus positions, `[batch, time, units]`."""
     x = _look_up(embedding.table.value, ids)
-    return x * x.shape[-1] ** 0.5 + sinusoids(first, tf.shape(ids)[1], x.shape[-1])
+    return x * x.shape[-1] ** 0.5 + sinusoids(first, ids.shape[1] or tf.shape(ids)[1], x.shape[-1])
 
 
 @tf.custom_gradient

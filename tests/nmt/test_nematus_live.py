@@ -59,7 +59,8 @@ def nematus(folder, script, *arguments):
     """Runs a script of Nematus without writing compiled files to the checkout; returns its output."""
     command = [PYTHON, "-B", str(SCRIPTS / script), *map(str, arguments)]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "CUDA_VISIBLE_DEVICES": ""}
-    environment.pop("TF2_BEHAVIOR", None)  # set by the TensorFlow of this process, which has another version
+    for name in ("TF2_BEHAVIOR", "TF_XLA_FLAGS"):  # of the TensorFlow of this process, which has another version
+        environment.pop(name, None)
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

@@ -158,8 +158,9 @@ class Nematus:
 
 
 ENVIRONMENT = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "TF_CPP_MIN_LOG_LEVEL": "2"}
-# The TensorFlow of this process sets TF2_BEHAVIOR, which must not reach another version.
-ENVIRONMENT = {k: v for k, v in ENVIRONMENT.items() if k not in ("PYTHONPATH", "PYTHONWARNINGS", "TF2_BEHAVIOR")}
+# The variables for the TensorFlow of this process must not reach another version.
+OURS = ("PYTHONPATH", "PYTHONWARNINGS", "TF2_BEHAVIOR", "TF_XLA_FLAGS")
+ENVIRONMENT = {k: v for k, v in ENVIRONMENT.items() if k not in OURS}
 
 
 @pytest.fixture(scope="module")
