@@ -105,6 +105,9 @@ class Config:
     transformer_drophead: float = transformer_only(fraction(0.0, "dropout of whole attention heads"))
     label_smoothing: float = fraction(0.0, "probability taken from the correct word and spread evenly over all words")
     batch_size: int = positive(80, "sentence pairs per update")
+    token_batch_size: int | None = positive(
+        None, "tokens per update on each side, padding counted, instead of --batch_size"
+    )
     learning_schedule: str = choice(
         "constant",
         "learning rate over time. transformer: linear warmup to a peak that --state_size and --warmup_steps set, then "
@@ -140,12 +143,7 @@ class Config:
     valid_freq: int = positive(10_000, "updates between validations; each saves a checkpoint")
     valid_metric: str = choice("bleu", "metric that decides which model is better, then the loss", VALID_METRICS)
     valid_tokenizer: str = choice("13a", "tokenizer of sacreBLEU; char suits any script", _TOKENIZERS)
-    save_freq: int | None = option(
-        None,
-        "updates between further checkpoints; by default, one every 10 minutes",
-        "above 0",
-        lambda value: value > 0,
-    )
+    save_freq: int | None = positive(None, "updates between further checkpoints; by default, one every 10 minutes")
     keep: int = non_negative(0, "keep the models of this many latest validations, for `nmt average`")
     summary_freq: int = positive(100, "updates between entries in the log for TensorBoard")
     valid_batch_size: int = positive(80, "sentences in a validation batch")

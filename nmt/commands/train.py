@@ -83,7 +83,14 @@ def _read_texts(config: Config, system: System) -> tuple[TrainingData, Validatio
     vocabularies = (system.source_vocabulary, system.target_vocabulary)
     text = ParallelText(config.source_dataset, config.target_dataset).checked()
     valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset).checked()
-    data = TrainingData(text, *vocabularies, batch_size=config.batch_size, maxlen=config.maxlen, seed=config.seed)
+    data = TrainingData(
+        text,
+        *vocabularies,
+        batch_size=config.batch_size,
+        token_batch_size=config.token_batch_size,
+        maxlen=config.maxlen,
+        seed=config.seed,
+    )
     valid = ValidationData(valid_text, *vocabularies, batch_size=config.valid_batch_size)
     say(
         f"{data.used} of {len(text)} sentence pairs are used; {data.empty} have an empty side, "

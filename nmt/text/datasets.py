@@ -21,6 +21,15 @@ from .vocabulary import Vocabulary
 class TrainingData:
     """The training set, in batches of pairs of similar length.
 
+    Args:
+        text: The pairs.
+        source_vocabulary: Encodes the source.
+        target_vocabulary: Encodes the target.
+        batch_size: Pairs in a batch.
+        maxlen: Pairs with more tokens on a side are left out.
+        seed: Decides the order.
+        token_batch_size: If given, a batch has as many pairs as fit in this many tokens of each side, padding counted.
+
     Attributes:
         used: Number of pairs that are trained on.
         empty: Number of pairs left out because a side is empty.
@@ -40,9 +49,9 @@ class TrainingData:
         batch_size: int,
         maxlen: int,
         seed: int,
+        token_batch_size: int | None = None,
     ):
-        self._text, self._vocabularies = text, (source_vocabulary, target_vocabulary)
-        self._batch_size, self._seed = batch_size, seed
+        self._text, self._vocabularies, self._seed = text, (source_vocabulary, target_vocabulary), seed
         lengths = _token_counts(text, source_vocabulary, target_vocabulary)
         empty, too_long = lengths.min(0) == 0, lengths.max(0) > maxlen
         self.empty, self.too_long = int(empty.sum()), int(too_long.sum())
@@ -56,13 +65,14 @@ class TrainingData:
         widths = bucket_widths(maxlen)
         bucket_of = np.searchsorted(widths, lengths.max(0)[used] + 1)
         self._buckets = [(width, used[bucket_of == i]) for i, width in enumerate(widths)]
-        self.batches_per_epoch = sum(-(-len(members) // batch_size) for _, members in self._buckets)
+        self._rows = {width: max(1, token_batch_size // width) if token_batch_size else batch_size for width in widths}
+        self.batches_per_epoch = sum(-(-len(members) // self._rows[width]) for width, members in self._buckets)
 
     def batches(self, first: int = 0) -> tf.data.Dataset:
         """Returns batches `first`, `first + 1`, ... without end."""
         signature = (
-            tf.TensorSpec([self._batch_size], tf.string),
-            tf.TensorSpec([self._batch_size], tf.string),
+            tf.TensorSpec([None], tf.string),
+            tf.TensorSpec([None], tf.string),
             tf.TensorSpec([], tf.int32),
             tf.TensorSpec([], tf.int32),
         )
@@ -75,7 +85,7 @@ class TrainingData:
             skip = max(0, first - epoch * self.batches_per_epoch)
             for width, members in self._epoch(epoch)[skip:]:
                 sources, targets = self._text.pairs(members)
-                fill = [b""] * (self._batch_size - len(members))
+                fill = [b""] * (self._rows[width] - len(members))
                 yield sources + fill, targets + fill, len(members), width
 
     def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
@@ -84,14 +94,14 @@ class TrainingData:
         batches = []
         for width, members in self._buckets:
             shuffled = generator.permutation(members)
-            starts = range(0, len(shuffled), self._batch_size)
-            batches += [(width, shuffled[start : start + self._batch_size]) for start in starts]
+            rows = self._rows[width]
+            batches += [(width, shuffled[start : start + rows]) for start in range(0, len(shuffled), rows)]
         return [batches[i] for i in generator.permutation(len(batches))]
 
     def _tokenize(self, sources, targets, real, width) -> Batch:
         source, source_mask = pad(self._vocabularies[0].encode(sources), width)
         target, target_mask = pad(self._vocabularies[1].encode(targets), width)
-        is_real = tf.sequence_mask(real, self._batch_size, tf.float32)
+        is_real = tf.sequence_mask(real, tf.size(sources), tf.float32)
         return Batch(source, source_mask, target, target_mask * is_real[:, tf.newaxis])
 
 

@@ -16,9 +16,9 @@ from nmt.text.lines import ParallelText
 def make_data(write_lines, vocabulary):
     """Makes training data of source and target lines; the targets default to the sources."""
 
-    def make(sources, targets=None, batch_size=2, maxlen=30, seed=1):
+    def make(sources, targets=None, batch_size=2, maxlen=30, seed=1, **options):
         text = ParallelText(write_lines("source", sources), write_lines("target", targets or sources))
-        return TrainingData(text, vocabulary, vocabulary, batch_size=batch_size, maxlen=maxlen, seed=seed)
+        return TrainingData(text, vocabulary, vocabulary, batch_size=batch_size, maxlen=maxlen, seed=seed, **options)
 
     return make
 
@@ -52,6 +52,14 @@ def test_an_epoch_has_every_pair_once_and_its_own_order(make_data):
     assert len(first) == 20
     assert sorted(first) == sorted(second)
     assert first != second
+
+
+def test_a_batch_may_be_as_large_as_tokens_fit(make_data):
+    """Rows of 8 and of 16 tokens, ends and padding counted; 30 tokens hold 3 and 1 of them."""
+    lines = ["a"] * 4 + ["b " * 14] * 2
+    shapes = sorted(batch[0].shape for batch in take(make_data(lines, token_batch_size=30), 4))
+    assert shapes == [(1, 16), (1, 16), (3, 8), (3, 8)]
+    assert sorted(batch[0].shape for batch in take(make_data(lines, token_batch_size=1), 6))[0] == (1, 8)
 
 
 @pytest.mark.parametrize("first", [1, 3, 5, 9])
