@@ -1,6 +1,7 @@
 """The pages: all in the navigation, every link resolves, every file and test they name exists, and the site builds."""
 
 import ast
+import dataclasses
 import importlib.util
 import json
 import re
@@ -111,6 +112,17 @@ def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
             parse_arguments()
         except SystemExit:
             pytest.fail(f"{page}: {shlex.join(words)}")
+
+
+def test_every_option_that_other_toolkits_are_compared_with_exists():
+    from nmt.config import Config
+
+    known = {field.name for field in dataclasses.fields(Config)} | {"joint", "n_best"}
+    page = (ROOT / "docs" / "coming-from.md").read_text("utf-8")
+    ours = [re.match(r"\| ([^|]*) \|", line)[1] for line in page.splitlines() if line.startswith("| ")]
+    named = re.findall(r"--(\w+)", " ".join(ours))
+    assert len(named) > 25
+    assert set(named) <= known
 
 
 def test_every_target_of_make_that_a_page_names_exists():
