@@ -19,7 +19,8 @@ NAMED = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./-]*\.(?:py|md|jso
 # Written by programs of the project.
 GENERATED = ("experiments/logs/", "nmt/patched_normalization.py")
 # Files of Nematus that have a home in its own `nematus/` folder or none here.
-OF_NEMATUS = {f"{name}.py" for name in "build_dictionary nmt train translate score rescore server rmsnorm".split()}
+_PROGRAMS = ("build_dictionary", "nmt", "train", "translate", "score", "rescore", "server", "rmsnorm")
+OF_NEMATUS = {f"{name}.py" for name in _PROGRAMS}
 
 
 def load(name):
