@@ -103,7 +103,7 @@ class Config:
     transformer_dropout_relu: float = transformer_only(fraction(0.1, "dropout of feed-forward network inputs"))
     transformer_dropout_attn: float = transformer_only(fraction(0.1, "dropout of attention weights"))
     transformer_drophead: float = transformer_only(fraction(0.0, "dropout of whole attention heads"))
-    label_smoothing: float = fraction(0.0, "probability taken from the correct word and spread evenly over all words")
+    label_smoothing: float = fraction(0.0, "probability taken from the correct word and spread over the vocabulary")
     batch_size: int = positive(80, "sentence pairs per update")
     token_batch_size: int | None = positive(
         None, "tokens per update on each side, padding counted, instead of --batch_size"
@@ -141,7 +141,9 @@ class Config:
     max_epochs: int = positive(5000, "stop after this many passes over the training text")
     patience: int = positive(10, "stop after this many validations in a row without a better model")
     valid_freq: int = positive(10_000, "updates between validations; each saves a checkpoint")
-    valid_metric: str = choice("bleu", "metric that decides which model is better, then the loss", VALID_METRICS)
+    valid_metric: str = choice(
+        "bleu", "metric that chooses the best model; the loss decides between equals", VALID_METRICS
+    )
     valid_tokenizer: str = choice("13a", "tokenizer of sacreBLEU; char suits any script", _TOKENIZERS)
     save_freq: int | None = positive(None, "updates between further checkpoints; by default, one every 10 minutes")
     keep: int = non_negative(0, "keep the models of this many latest validations, for `nmt average`")

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 
 from ...reporting.section import Section
 from ...reporting.styles import Style
-from ..looks import styles_of
 from ..published import ACTIVATIONS
 from ..row import Row
+from ..row_styles import styles_of
 
 Figures = dict[str, Any]  # as `inside.decoder_states` writes them
 

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from ...reporting.section import Section
 from ...reporting.styles import KINDS, Style, band
-from ..looks import styles_of
 from ..published import LOSS, MINUTES
 from ..results import Result, by_row
 from ..row import Row
+from ..row_styles import styles_of
 
 Curve = dict[int, list[float]]  # the value of each seed, by update
 

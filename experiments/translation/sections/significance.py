@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 from ...reporting.intervals import holm
 from ...reporting.section import Section
-from ..looks import styles_of
 from ..measure.bootstrap import PAIRS, SAMPLES, Comparison
 from ..results import Result
+from ..row_styles import styles_of
 from .differences import differences
 
 LEVEL = 0.05

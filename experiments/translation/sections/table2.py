@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 
 from ...reporting.intervals import Interval, median_interval, signed, spread, t_interval
 from ...reporting.section import Section
-from ..looks import styles_of
 from ..published import TABLE2
 from ..results import Result, by_row
 from ..row import Row
+from ..row_styles import styles_of
 from .differences import differences
 
 MARGIN = 0.5  # BLEU; two kinds count as equal if the 90% interval of their difference lies within

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import rmsnorm_tf
-from tests.rmsnorm_tf.golden import FOLDER, LAYERS
+from tests.rmsnorm_tf.saved_layers import FOLDER, LAYERS
 
 FILES = sorted(path.stem for path in FOLDER.glob("*.keras"))
 
@@ -19,7 +19,7 @@ def load(name):
 
 
 def test_every_entry_has_its_files():
-    """`python -m tests.rmsnorm_tf.golden` writes what is missing."""
+    """`python -m tests.rmsnorm_tf.saved_layers` writes what is missing."""
     assert sorted(path.stem for path in FOLDER.glob("*.npz")) == FILES
     assert set(LAYERS) <= set(FILES)
 

@@ -1,8 +1,9 @@
-"""Writes the golden files: a model for each entry of `LAYERS`, with an input and its output.
+"""Layers of which saved models must load for ever, and the program that writes these models.
 
-    python -m tests.rmsnorm_tf.golden
+    python -m tests.rmsnorm_tf.saved_layers
 
-Only missing files are written. Existing ones are never rewritten: every release must load the files of all before it.
+For each entry of `LAYERS` it writes a model, an input and its output. It writes only missing files and never rewrites
+existing ones: every release must load the files of all earlier releases.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 from experiments.reporting.styles import KINDS
-from experiments.translation.looks import styles_of
 from experiments.translation.plan import read_rows
 from experiments.translation.row import Row
+from experiments.translation.row_styles import styles_of
 
 
 def test_only_rows_of_the_paper_have_the_styles_of_kinds():
