@@ -9,6 +9,8 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from rmsnorm_tf import _gradient
+from rmsnorm_tf._computation import Computation, Tensors
+from rmsnorm_tf._differentiable import differentiable
 from rmsnorm_tf._equation import Equation, check_flag
 
 # The smallest size, in entries, that a graph compiles.
@@ -25,7 +27,7 @@ _SIGHTINGS_BEFORE_COMPILING = 3
 _MOST_SHAPES_COMPILED_EAGERLY = 32
 _MOST_SHAPES_COUNTED = 1024
 
-Normalize = Callable[..., tf.Tensor]
+Compute = Callable[..., Tensors]
 
 
 def set_fused(value: bool | None) -> None:
@@ -61,19 +63,20 @@ class _Cache:
     """The compiled functions, and how often eager calls have seen which shape."""
 
     def __init__(self):
-        self._compiled: dict[tuple, Normalize] = {}
+        self._compiled: dict[tuple, Compute] = {}
         self._sightings: collections.Counter[tuple] = collections.Counter()
         self._chosen = 0  # shapes that eager calls compiled without being asked to
 
-    def get(self, equation: Equation, x: tf.Tensor, weights: list[tf.Tensor], fused: bool | None) -> Normalize | None:
+    def get(self, computation: Computation, equation: Equation, inputs: Tensors, fused: bool | None) -> Compute | None:
         """Returns the function for inputs like these, or None where plain operations are the better choice."""
+        x = inputs[0]
         if fused is None and not x.shape.is_fully_defined():
             return None
-        key = (equation, tuple(x.shape), x.dtype, len(weights))
+        key = (computation, equation, tuple(x.shape), x.dtype, len(inputs))
         if fused is None and not self._pays(key, x):
             return None
         if key not in self._compiled:
-            self._compiled[key] = _compile(equation, x, len(weights))
+            self._compiled[key] = _compile(computation, equation, x, len(inputs) - computation.tensors)
         return self._compiled[key]
 
     def _pays(self, key, x):
@@ -94,43 +97,43 @@ _switch = _Switch()
 _cache = _Cache()
 
 
-def implementation(equation: Equation, x: tf.Tensor, weights: list[tf.Tensor], fused: bool | None) -> Normalize:
-    """Returns the function that normalizes x with these weights: compiled, or made of plain operations."""
+def implementation(computation: Computation, equation: Equation, inputs: Tensors, fused: bool | None) -> Compute:
+    """Returns the function that computes the results for these inputs: compiled, or made of plain operations."""
     fused = fused if _switch.value is None else _switch.value
-    compiled = None if fused is False else _cache.get(equation, x, weights, fused)
-    return compiled or _plain(equation)
+    compiled = None if fused is False else _cache.get(computation, equation, inputs, fused)
+    return compiled or _plain(computation, equation)
 
 
 @functools.lru_cache(maxsize=1024)
-def _plain(equation):
-    return _gradient.differentiable(
-        equation,
-        functools.partial(_gradient.forward, equation),
-        functools.partial(_gradient.backward, equation),
-    )
+def _plain(computation, equation):
+    forward = functools.partial(computation.forward, equation)
+    backward = functools.partial(computation.backward, equation)
+    return differentiable(computation, equation, forward, backward)
 
 
-def _compile(equation, x, count):
-    """Compiles both passes for an input like x and `count` weights."""
+def _compile(computation, equation, x, weights):
+    """Compiles both passes for tensors like x and this number of weights."""
     for_forward, for_backward = {}, {}
     if _gradient.sums_as_products():
         for_forward = {"square_sum": _matmul_square_sum}
         for_backward = {"column_sum": _sliced_column_sum}
 
-    def forward(*tensors):
-        return _gradient.forward(equation, *tensors, **for_forward)
+    def forward(*inputs):
+        return computation.forward(equation, *inputs, **for_forward)
 
-    def backward(*tensors):
-        return _gradient.backward(equation, *tensors, **for_backward)
+    def backward(*inputs):
+        return computation.backward(equation, *inputs, **for_backward)
 
     wide = _gradient.wide_dtype(x.dtype)
     like_x = tf.TensorSpec(x.shape, x.dtype)
     like_u = tf.TensorSpec([1 if a in equation.axes else size for a, size in enumerate(x.shape)], wide)
-    like_weights = [tf.TensorSpec(equation.scale_shape(x.shape), wide)] * count
-    return _gradient.differentiable(
+    inputs = [like_x] * computation.tensors + [tf.TensorSpec(equation.scale_shape(x.shape), wide)] * weights
+    outputs = [like_x] * computation.results + [like_u]
+    return differentiable(
+        computation,
         equation,
-        _trace(forward, like_x, *like_weights),
-        _trace(backward, like_x, like_u, like_x, like_u, *like_weights[:1]),
+        _trace(forward, *inputs),
+        _trace(backward, *outputs, *computation.backward_inputs(inputs, outputs)),
     )
 
 

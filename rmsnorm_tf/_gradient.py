@@ -15,11 +15,11 @@ The CPU flushes subnormal numbers to zero, and near the end of the floating-poin
 keeps `_HEADROOM` times u, and z likewise, and divides scale by `_HEADROOM`, which costs nothing.
 """
 
-import dataclasses
 import functools
 import math
 import os
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -31,8 +31,6 @@ _HEADROOM = 4.0
 # of these sums is still far above the smallest normal number.
 _SHRINK = {tf.float32: 2.0**-80, tf.float64: 2.0**-640}
 
-Forward = Callable[..., tuple[tf.Tensor, tf.Tensor]]
-Backward = Callable[..., list[tf.Tensor]]
 Sum = Callable[[tf.Tensor, tuple[int, ...]], tf.Tensor]
 
 
@@ -68,14 +66,20 @@ def sums_as_products() -> bool:
     return given == "products" or (not given and not tf.config.list_logical_devices("GPU"))
 
 
-def forward(
+def forward(equation: Equation, x: tf.Tensor, *weights: tf.Tensor, **options: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns y in the dtype of x, and u. The arguments are those of `wide_forward`."""
+    y, u = wide_forward(equation, x, *weights, **options)
+    return tf.cast(y, x.dtype), u
+
+
+def wide_forward(
     equation: Equation,
     x: tf.Tensor,
     *weights: tf.Tensor,
     square_sum: Sum = plain_square_sum,
     branches: bool = True,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns y in the dtype of x, and u.
+    """Returns y in the wide dtype, and u.
 
     Args:
         equation: What to compute.
@@ -87,10 +91,13 @@ def forward(
     """
     wide = tf.cast(x, wide_dtype(x.dtype))
     u = _inverse_rms(equation, x, wide, square_sum, branches)
+    return normalized(equation, wide, u, *weights), u
+
+
+def normalized(equation: Equation, wide: tf.Tensor, u: tf.Tensor, *weights: tf.Tensor) -> tf.Tensor:
+    """Returns y in the wide dtype, given x in that dtype and u."""
     y = wide * u * _folded_scale(equation, wide, weights)
-    if len(weights) > 1:
-        y += _broadcast(equation, weights[1], x.shape.rank)
-    return tf.cast(y, x.dtype), u
+    return y + _broadcast(equation, weights[1], wide.shape.rank) if len(weights) > 1 else y
 
 
 def backward(
@@ -99,71 +106,22 @@ def backward(
     du: tf.Tensor,
     x: tf.Tensor,
     u: tf.Tensor,
-    *scale: tf.Tensor,
+    *weights: tf.Tensor,
     column_sum: Sum = plain_column_sum,
 ) -> list[tf.Tensor]:
-    """Returns the gradients of x and, if there is one, of scale, given those of y and u."""
+    """Returns the gradients of x and of the weights, given those of y and u."""
     wide, dy = tf.cast(x, u.dtype), tf.cast(dy, u.dtype)
     z = wide * u
-    w = _folded_scale(equation, wide, scale)
+    w = _folded_scale(equation, wide, weights)
     dy_z = dy * z
     c = (_row_dot(equation, dy_z, w) + du * u) / (_HEADROOM**2 * _count(equation, wide))
     dx = u * (dy * w - _pad(equation, _head(equation, z) * c, wide))
     gradients = [tf.cast(dx, x.dtype)]
-    if scale:
+    if weights:
         gradients.append(column_sum(dy_z, equation.scale_axes) / _HEADROOM)
+    if len(weights) > 1:
+        gradients.append(column_sum(dy, equation.scale_axes))
     return gradients
-
-
-@dataclasses.dataclass
-class _Call:
-    """One call of a differentiable function, as its gradient function sees it.
-
-    Attributes:
-        u: What the call returned, or None before it returns.
-        in_forward_mode: Whether the gradient was asked for before the call returned. Only a forward accumulator asks so
-            early.
-    """
-
-    u: tf.Tensor | None = None
-    in_forward_mode: bool = False
-
-
-def differentiable(equation: Equation, make: Forward, differentiate: Backward) -> Callable[..., tf.Tensor]:
-    """Returns `normalize(x, *weights)`, which computes `make` and has `differentiate` as its gradient.
-
-    Pass `forward` and `backward` for the equation, or compiled versions of them.
-
-    Inputs and outputs of `make` pass through stop_gradient, so tapes record only this gradient. A forward accumulator
-    would treat what passes through it as constant, so it gets plain operations, which it can follow.
-    """
-
-    def normalize(x, *weights):
-        call = _Call()
-
-        @tf.custom_gradient
-        def y_and_u(x, *weights):
-            if tf.executing_eagerly():
-                with tf.init_scope():  # which pauses tapes, at less cost than stop_gradient
-                    y, u = make(x, *weights)
-            else:
-                y, u = map(tf.stop_gradient, make(*map(tf.stop_gradient, (x, *weights))))
-
-            def gradient(dy, du):
-                if call.u is None:
-                    call.in_forward_mode = True
-                # A tape knows only the returned u as a function of x, which second derivatives need.
-                gradients = differentiate(dy, du, x, u if call.u is None else call.u, *weights[:1])
-                if len(weights) > 1:
-                    gradients.append(plain_column_sum(tf.cast(dy, u.dtype), equation.scale_axes))
-                return gradients
-
-            return (y, u), gradient
-
-        y, call.u = y_and_u(x, *weights)
-        return forward(equation, x, *weights, branches=False)[0] if call.in_forward_mode else y
-
-    return normalize
 
 
 def _inverse_rms(equation, x, wide, square_sum, branches):
@@ -242,10 +200,10 @@ def _count(equation, t):
     return tf.cast(tf.reduce_prod(sizes), t.dtype)
 
 
-def _folded_scale(equation, wide, scale):
-    if not scale:
+def _folded_scale(equation, wide, weights):
+    if not weights:
         return tf.constant(1 / _HEADROOM, wide.dtype)
-    return _broadcast(equation, scale[0] / _HEADROOM, wide.shape.rank)
+    return _broadcast(equation, weights[0] / _HEADROOM, wide.shape.rank)
 
 
 def _broadcast(equation, weight, rank):

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from rmsnorm_tf import _gradient
 from rmsnorm_tf._compiled import implementation
+from rmsnorm_tf._computation import NORM
 from rmsnorm_tf._equation import Equation, check_axis, check_epsilon, check_flag, check_partial, refuse_habits
 
 
@@ -82,7 +83,7 @@ def normalize(x, scale, offset, axis, scale_axis, partial, epsilon, fused):
         raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
     equation = Equation.for_shape(tuple(x.shape), axis, scale_axis, partial, epsilon)
     weights = _weights(equation, x, scale, offset)
-    return implementation(equation, x, weights, fused)(x, *weights)
+    return implementation(NORM, equation, [x, *weights], fused)(x, *weights)[0]
 
 
 def check_dtype(name: str, dtype: tf.DType | str) -> None:

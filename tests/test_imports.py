@@ -10,6 +10,8 @@ ROOT = Path(__file__).parents[1]
 LAYER = [
     "_equation",
     "_gradient",
+    "_computation",
+    "_differentiable",
     "_compiled",
     "_rms_norm",
     "_layer",

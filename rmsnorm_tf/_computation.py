@@ -1,0 +1,75 @@
+"""What can be computed with one statistic: a norm, the norm of a sum, and a gated norm, each with its gradient."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from rmsnorm_tf import _gradient
+from rmsnorm_tf._equation import Equation
+
+Tensors = Sequence[tf.Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class Computation:
+    """The two passes of a computation. "Weights" are nothing, scale, or scale and offset.
+
+    Attributes:
+        tensors: The number of inputs with the shape and dtype of x. The weights are further inputs.
+        results: The number of results, which have the shape and dtype of x too.
+        forward: `forward(equation, *inputs)` returns the results and u. It takes the options of `_gradient.forward`.
+        backward: `backward(equation, *gradients of the results and u, *kept, u, *weights)` returns the gradients of the
+            inputs. It takes the option of `_gradient.backward`.
+        kept: `kept(tensors, results)` returns what the backward pass takes of both.
+    """
+
+    tensors: int
+    results: int
+    forward: Callable[..., Tensors]
+    backward: Callable[..., Tensors]
+    kept: Callable[[Tensors, Tensors], Tensors]
+
+    def backward_inputs(self, inputs: Tensors, outputs: Tensors) -> list[tf.Tensor]:
+        """Returns what `backward` takes after the gradients, given all inputs and all outputs of `forward`."""
+        *results, u = outputs
+        return [*self.kept(inputs[: self.tensors], results), u, *inputs[self.tensors :]]
+
+
+def _forward_of_sum(equation: Equation, x, residual, *weights, **options):
+    total = tf.add_n([x, residual])  # unlike x + residual, never broadcasts
+    y, u = _gradient.forward(equation, total, *weights, **options)
+    return y, total, u
+
+
+def _backward_of_sum(equation: Equation, dy, dtotal, du, total, u, *weights, **options):
+    through_norm, *dweights = _gradient.backward(equation, dy, du, total, u, *weights, **options)
+    dx = through_norm + dtotal
+    return [dx, dx, *dweights]
+
+
+# With n = rms_norm(x) and s = sigmoid(gate):
+#
+#     y     = n * gate * s
+#     dn    = dy * gate * s
+#     dgate = dy * n * s * (1 + gate * (1 - s))
+
+
+def _forward_of_gated(equation: Equation, x, gate, *weights, **options):
+    wide_gate = tf.cast(gate, _gradient.wide_dtype(x.dtype))
+    n, u = _gradient.wide_forward(equation, x, *weights, **options)
+    return tf.cast(n * (wide_gate * tf.sigmoid(wide_gate)), x.dtype), u
+
+
+def _backward_of_gated(equation: Equation, dy, du, x, gate, u, *weights, **options):
+    wide, wide_gate, dy = (tf.cast(t, u.dtype) for t in (x, gate, dy))
+    n = _gradient.normalized(equation, wide, u, *weights)
+    sigmoid = tf.sigmoid(wide_gate)
+    dgate = dy * n * sigmoid * (1 + wide_gate * (1 - sigmoid))
+    dx, *dweights = _gradient.backward(equation, dy * (wide_gate * sigmoid), du, x, u, *weights, **options)
+    return [dx, tf.cast(dgate, gate.dtype), *dweights]
+
+
+NORM = Computation(1, 1, _gradient.forward, _gradient.backward, lambda tensors, results: tensors)
+NORM_OF_SUM = Computation(2, 2, _forward_of_sum, _backward_of_sum, lambda tensors, results: results[1:])
+GATED_NORM = Computation(2, 1, _forward_of_gated, _backward_of_gated, lambda tensors, results: tensors)

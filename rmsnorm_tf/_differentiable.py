@@ -1,0 +1,65 @@
+"""Joins the two passes of a computation into one function, for tapes and for forward accumulators."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from rmsnorm_tf._computation import Computation, Tensors
+from rmsnorm_tf._equation import Equation
+
+
+@dataclasses.dataclass
+class _Call:
+    """One call of a differentiable function, as its gradient function sees it.
+
+    Attributes:
+        outputs: What the call returned, or None before it returns.
+        in_forward_mode: Whether the gradient was asked for before the call returned. Only a forward accumulator asks so
+            early.
+    """
+
+    outputs: Sequence[tf.Tensor] | None = None
+    in_forward_mode: bool = False
+
+
+def differentiable(
+    computation: Computation,
+    equation: Equation,
+    forward: Callable[..., Tensors],
+    backward: Callable[..., Tensors],
+) -> Callable[..., Tensors]:
+    """Returns `compute(*inputs)`, which returns the results of `forward` and has `backward` as its gradient.
+
+    Pass the passes of the computation for the equation, or compiled versions of them.
+
+    Inputs and outputs of `forward` pass through stop_gradient, so tapes record only this gradient. A forward
+    accumulator would treat what passes through it as constant, so it gets plain operations, which it can follow.
+    """
+
+    def compute(*inputs):
+        call = _Call()
+
+        @tf.custom_gradient
+        def outputs(*inputs):
+            if tf.executing_eagerly():
+                with tf.init_scope():  # which pauses tapes, at less cost than stop_gradient
+                    made = forward(*inputs)
+            else:
+                made = tuple(map(tf.stop_gradient, forward(*map(tf.stop_gradient, inputs))))
+
+            def gradient(*upstream):
+                if call.outputs is None:
+                    call.in_forward_mode = True
+                # A tape knows only the returned outputs as functions of the inputs, which second derivatives need.
+                known = made if call.outputs is None else call.outputs
+                return backward(*upstream, *computation.backward_inputs(inputs, known))
+
+            return tuple(made), gradient
+
+        call.outputs = outputs(*inputs)
+        if call.in_forward_mode:
+            return computation.forward(equation, *inputs, branches=False)[:-1]
+        return call.outputs[:-1]
+
+    return compute
