@@ -7,14 +7,16 @@
 (None, 4)
 """
 
+from rmsnorm_tf._add_layer import AddRMSNormalization
 from rmsnorm_tf._cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
 from rmsnorm_tf._compiled import set_fused
 from rmsnorm_tf._convert import Conversion, fold_layer_norm, replace_layer_norm
 from rmsnorm_tf._layer import RMSNormalization
 from rmsnorm_tf._recurrent import RMSNormGRU, RMSNormLSTM
-from rmsnorm_tf._rms_norm import rms_norm
+from rmsnorm_tf._rms_norm import add_rms_norm, rms_norm
 
 __all__ = [
+    "AddRMSNormalization",
     "Conversion",
     "RMSNormGRU",
     "RMSNormGRUCell",
@@ -22,6 +24,7 @@ __all__ = [
     "RMSNormLSTMCell",
     "RMSNormSimpleRNNCell",
     "RMSNormalization",
+    "add_rms_norm",
     "fold_layer_norm",
     "replace_layer_norm",
     "rms_norm",

@@ -24,12 +24,14 @@ class Equation:
         scale_axes: Axes of scale and offset, ascending, counted from the front.
         prefix: Number k of leading entries that a partial statistic takes, or None for all entries.
         epsilon: Added to the mean square, inside the root.
+        groups: Into how many groups the axis is cut. Each has a statistic, from its first k entries if partial.
     """
 
     axes: tuple[int, ...]
     scale_axes: tuple[int, ...]
     prefix: int | None
     epsilon: float
+    groups: int = 1
 
     @classmethod
     @functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes
@@ -40,6 +42,7 @@ class Equation:
         scale_axis: Axis | None,
         partial: float | None,
         epsilon: float,
+        groups: int = 1,
     ) -> "Equation":
         """Resolves checked arguments for one input shape.
 
@@ -48,17 +51,21 @@ class Equation:
         """
         axes = _resolve("axis", axis, shape)
         scale_axes = axes if scale_axis is None else _resolve("scale_axis", scale_axis, shape)
-        prefix = None
-        if partial is not None:
-            size = shape[axes[0]]
-            if size is None:
-                raise ValueError(
-                    f"partial={partial} takes a part of axis {axis}, whose size is unknown in an input of "
-                    f"shape {shape}. Give that axis a fixed size, or use partial=None."
-                )
-            prefix = prefix_size(size, partial)
-            prefix = None if prefix == size else prefix
-        return cls(axes, scale_axes, prefix, epsilon)
+        size = shape[axes[0]]
+        if size is None and (partial is not None or groups > 1):
+            which = f"partial={partial}" if partial is not None else f"groups={groups}"
+            raise ValueError(
+                f"{which} takes a part of axis {axis}, whose size is unknown in an input of shape {shape}. Give that "
+                f"axis a fixed size, or leave out {which}."
+            )
+        if groups > 1 and size % groups:
+            raise ValueError(
+                f"groups={groups} does not divide {size}, the size of axis {axis} in an input of shape {shape}. Choose "
+                "a divisor."
+            )
+        prefix = None if partial is None else prefix_size(size // groups, partial)
+        prefix = None if partial is None or prefix == size // groups else prefix
+        return cls(axes, scale_axes, prefix, epsilon, groups)
 
     def scale_shape(self, shape: Sequence[int | None]) -> tuple[int | None, ...]:
         """Returns the shape that scale and offset have for an input of shape `shape`."""
@@ -77,6 +84,7 @@ def prefix_size(size: int, partial: float) -> int:
 # Names that other libraries give to our arguments.
 _HABITS = {
     "eps": "epsilon",
+    "variance_epsilon": "epsilon",
     "elementwise_affine": "scale",
     "use_scale": "scale",
     "gamma": "scale",
@@ -84,6 +92,10 @@ _HABITS = {
     "use_bias": "center",
     "bias": "center",
     "beta": "offset",
+    "zero_centered_gamma": "zero_centered_scale",
+    "add_unit_offset": "zero_centered_scale",
+    "scale_init": "scale_initializer",
+    "bias_init": "offset_initializer",
     "gamma_initializer": "scale_initializer",
     "gamma_regularizer": "scale_regularizer",
     "gamma_constraint": "scale_constraint",
@@ -93,10 +105,16 @@ _HABITS = {
     "dim": "axis",
     "reduction_axes": "axis",
     "feature_axes": "scale_axis",
+    "num_groups": "groups",
+    "z": "gate",
 }
 _WITHOUT_EQUIVALENT = {
     "rms_scaling": "RMS normalization is what this always computes",
     "normalized_shape": "sizes come from the input; name the axes with axis",
+    "hidden_size": "sizes come from the input",
+    "num_features": "sizes come from the input",
+    "group_size": "groups takes the number of groups, which is the size of the axis over that of a group",
+    "use_fast_variance": "RMS normalization computes no variance",
 }
 
 
@@ -154,6 +172,17 @@ def check_partial(partial: float | None, axis: Axis) -> float | None:
     return float(partial)
 
 
+def check_groups(groups: int, axis: Axis) -> int:
+    """Returns `groups` as a Python integer of at least 1."""
+    if not _is_integer(groups) or groups < 1:
+        raise ValueError(f"groups must be an integer of at least 1, got {groups!r}. 1 is a single statistic.")
+    if groups > 1 and isinstance(axis, tuple) and len(axis) > 1:
+        raise ValueError(
+            f"groups={groups} needs a single axis, got axis={axis}. Merge the axes with a reshape, or use groups=1."
+        )
+    return int(groups)
+
+
 def check_flag(name: str, value: bool | None, allowed: tuple = (True, False)) -> bool | None:
     """Returns `value`, which must be one of the `allowed` constants itself."""
     if not any(value is a for a in allowed):
@@ -168,10 +197,10 @@ def _resolve(name: str, axis: Axis, shape: tuple[int | None, ...]) -> tuple[int,
     for a in given:
         if not -rank <= a < rank:
             allowed = f"allowed are {-rank} to {rank - 1}" if rank else "a scalar has no axes"
-            raise ValueError(
-                f"{name}={axis} is out of range for an input of shape {shape}: {allowed}. "
-                f"Choose another {name}, or check the input's rank."
-            )
+            remedy = f"Choose another {name}, or check the input's rank."
+            if a in shape:  # torch.nn.RMSNorm(512)
+                remedy = f"{name} takes the number of an axis, not its size. Use -1 for the last axis."
+            raise ValueError(f"{name}={axis} is out of range for an input of shape {shape}: {allowed}. {remedy}")
         if shape[a] == 0 and name == "axis":
             raise ValueError(
                 f"axis={axis} has size 0 in an input of shape {shape}, and no entries have no mean. "

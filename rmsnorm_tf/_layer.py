@@ -7,7 +7,15 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf._equation import Equation, check_axis, check_epsilon, check_flag, check_partial, refuse_habits
+from rmsnorm_tf._equation import (
+    Equation,
+    check_axis,
+    check_epsilon,
+    check_flag,
+    check_groups,
+    check_partial,
+    refuse_habits,
+)
 from rmsnorm_tf._rms_norm import check_dtype, normalize, rms_norm
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
@@ -34,6 +42,8 @@ class RMSNormalization(keras.layers.Layer):
     >>> [(weight.name, tuple(weight.shape)) for weight in layer.weights]
     [('scale', (2,))]
 
+    Call it with a gate, `layer(x, gate=z)`, for `y * silu(z)` in one pass over memory. A gate has the shape of `x`.
+
     Weights saved by a `keras.layers.RMSNormalization()` load into an `RMSNormalization()`.
 
     Args:
@@ -44,6 +54,8 @@ class RMSNormalization(keras.layers.Layer):
         epsilon: Added to the mean square, inside the root. Default: 1e-6.
         partial: p in (0, 1]; the mean takes only the first `ceil(size * p)` entries of the single `axis`. Default:
             None, all entries.
+        groups: Number of equal groups that the single `axis` is cut into. Each has a statistic of its own; the gain
+            keeps one entry per entry of the axis. Default: 1.
         scale: Whether to multiply by a gain. Default: True.
         center: Whether to add an offset. Default: False.
         zero_centered_scale: Whether to multiply by `1 + scale`, so that weight decay pulls the gain towards 1. Default:
@@ -83,14 +95,16 @@ class RMSNormalization(keras.layers.Layer):
         scale_constraint: Any = None,
         offset_constraint: Any = None,
         fused: bool | None = None,
+        groups: int = 1,
         **kwargs: Any,
     ) -> None:
-        refuse_habits("RMSNormalization", kwargs, self.__init__.__annotations__)
+        refuse_habits(type(self).__name__, kwargs, self.__init__.__annotations__)
         super().__init__(autocast=False, **kwargs)
         self.axis = check_axis("axis", axis)
         self.scale_axis = None if scale_axis is None else check_axis("scale_axis", scale_axis)
         self.epsilon = check_epsilon(epsilon)
         self.partial = check_partial(partial, self.axis)
+        self.groups = check_groups(groups, self.axis)
         self.use_scale = check_flag("scale", scale)
         self.center = check_flag("center", center)
         self.zero_centered_scale = check_flag("zero_centered_scale", zero_centered_scale)
@@ -120,27 +134,16 @@ class RMSNormalization(keras.layers.Layer):
                 "offset", shape, self.offset_initializer, self.offset_regularizer, self.offset_constraint
             )
 
-    def call(self, inputs: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
-        check_dtype("inputs", inputs.dtype)
-        arrived = keras.backend.standardize_dtype(inputs.dtype)
-        casts = arrived != self.compute_dtype
-        if casts:  # up, never down
-            inputs = tf.cast(inputs, keras.backend.result_type(arrived, self.compute_dtype))
-        scale = 1 + self.scale if self.zero_centered_scale else self.scale
+    def call(
+        self, inputs: tf.Tensor | tf.RaggedTensor, gate: tf.Tensor | None = None
+    ) -> tf.Tensor | tf.RaggedTensor:
         function = rms_norm if isinstance(inputs, tf.RaggedTensor) else normalize  # the layer has checked its arguments
-        y = function(
-            inputs,
-            scale,
-            self.offset,
-            axis=self.axis,
-            scale_axis=self.scale_axis,
-            partial=self.partial,
-            epsilon=self.epsilon,
-            fused=self.fused,
-        )
-        return tf.cast(y, self.compute_dtype) if casts else y
+        inputs, gate = self._cast_up(inputs, gate)
+        return self._rounded(function(inputs, *self._weights(), gate=gate, **self._options()))
 
-    def compute_output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+    def compute_output_spec(
+        self, inputs: keras.KerasTensor, gate: keras.KerasTensor | None = None
+    ) -> keras.KerasTensor:
         check_dtype("inputs", inputs.dtype)
         return keras.KerasTensor(
             self.compute_output_shape(inputs.shape),
@@ -159,6 +162,7 @@ class RMSNormalization(keras.layers.Layer):
             "scale_axis": self.scale_axis,
             "epsilon": self.epsilon,
             "partial": self.partial,
+            "groups": self.groups,
             "scale": self.use_scale,
             "center": self.center,
             "zero_centered_scale": self.zero_centered_scale,
@@ -171,8 +175,36 @@ class RMSNormalization(keras.layers.Layer):
             "fused": self.fused,
         }
 
+    def _options(self):
+        """Returns the arguments that the layer shares with the functions."""
+        return {
+            "axis": self.axis,
+            "scale_axis": self.scale_axis,
+            "partial": self.partial,
+            "epsilon": self.epsilon,
+            "groups": self.groups,
+            "fused": self.fused,
+        }
+
+    def _weights(self):
+        return 1 + self.scale if self.zero_centered_scale else self.scale, self.offset
+
+    def _cast_up(self, inputs, other):
+        """Returns both in one dtype, at least the compute dtype; never rounds."""
+        check_dtype("inputs", inputs.dtype)
+        dtypes = [keras.backend.standardize_dtype(t.dtype) for t in (inputs, other) if t is not None]
+        if all(dtype == self.compute_dtype for dtype in dtypes):
+            return inputs, other
+        common = keras.backend.result_type(*dtypes, self.compute_dtype)
+        return tf.cast(inputs, common), None if other is None else tf.cast(other, common)
+
+    def _rounded(self, y):
+        return y if y.dtype == self.compute_dtype else tf.cast(y, self.compute_dtype)
+
     def _equation(self, input_shape):
-        return Equation.for_shape(tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon)
+        return Equation.for_shape(
+            tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon, self.groups
+        )
 
     def _weight_shape(self, input_shape):
         equation = self._equation(input_shape)

@@ -1,4 +1,4 @@
-"""`rms_norm`, the function: checks its arguments and the shapes, then calls plain or compiled operations."""
+"""The functions `rms_norm` and `add_rms_norm`: they check arguments and shapes, then call plain or compiled operations."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -8,8 +8,17 @@ import tensorflow as tf
 
 from rmsnorm_tf import _gradient
 from rmsnorm_tf._compiled import implementation
-from rmsnorm_tf._computation import NORM
-from rmsnorm_tf._equation import Equation, check_axis, check_epsilon, check_flag, check_partial, refuse_habits
+from rmsnorm_tf._computation import GATED_NORM, NORM, NORM_OF_SUM, Computation
+from rmsnorm_tf._equation import (
+    Equation,
+    check_axis,
+    check_epsilon,
+    check_flag,
+    check_groups,
+    check_partial,
+    refuse_habits,
+)
+from rmsnorm_tf._groups import equation_of_a_group, in_groups
 
 
 def rms_norm(
@@ -17,10 +26,12 @@ def rms_norm(
     scale: tf.Tensor | None = None,
     offset: tf.Tensor | None = None,
     *,
+    gate: tf.Tensor | None = None,
     axis: int | Sequence[int] = -1,
     scale_axis: int | Sequence[int] | None = None,
     partial: float | None = None,
     epsilon: float = 1e-6,
+    groups: int = 1,
     fused: bool | None = None,
     **unknown: Any,
 ) -> tf.Tensor | tf.RaggedTensor:
@@ -32,6 +43,8 @@ def rms_norm(
     `x` and one number per row, and can itself be differentiated. There is no mask: each row is normalized by itself, so
     padded rows do not affect the others.
 
+    With a gate, the result is `y * silu(gate)`, in one pass over memory, and the gradient keeps the gate as well.
+
     >>> rms_norm(tf.constant([[3.0, 4.0]]), epsilon=1e-12).numpy().round(4)
     array([[0.8485, 1.1314]], dtype=float32)
 
@@ -40,12 +53,15 @@ def rms_norm(
             which is normalized over that dimension.
         scale: The gain, with one dimension for each of `scale_axis`, in the order of x's dimensions. Default: None, no
             gain.
-        offset: Added at the end, shaped like `scale`. Default: None, no offset.
+        offset: Added after the gain, shaped like `scale`. Default: None, no offset.
+        gate: Shape and dtype of `x`; `silu(gate) = gate * sigmoid(gate)` multiplies the result. Default: None, no gate.
         axis: Axis or axes of the mean, in any order; negative ones count from the end. Default: -1.
         scale_axis: Axis or axes of `scale` and `offset`. Default: None, the same as `axis`.
         partial: p in (0, 1]; the mean takes only the first `ceil(size * p)` entries of the single `axis`. Default:
             None, all entries.
         epsilon: Added to the mean square. Default: 1e-6.
+        groups: Number of equal groups that the single `axis` is cut into. Each has a statistic of its own; the gain
+            keeps one entry per entry of the axis. Default: 1.
         fused: True compiles with XLA, once for every new shape. False never compiles, which TFLiteConverter and tf2onnx
             need for a static shape. None (default) compiles large inputs of a static shape and, in eager mode, shapes
             that recur. `set_fused` overrides it.
@@ -61,29 +77,136 @@ def rms_norm(
     Reference:
         Zhang & Sennrich 2019, arXiv 1910.07467, equation 4 and section 3.2 (partial).
     """
-    if unknown:
-        refuse_habits("rms_norm", unknown, ("scale", "offset", "axis", "scale_axis", "epsilon"))
-        raise TypeError(f"rms_norm() got an unexpected keyword argument {next(iter(unknown))!r}")
-    axis = check_axis("axis", axis)
-    scale_axis = None if scale_axis is None else check_axis("scale_axis", scale_axis)
-    partial = check_partial(partial, axis)
-    epsilon = check_epsilon(epsilon)
-    check_flag("fused", fused, (True, False, None))
+    options = _checked("rms_norm", unknown, axis, scale_axis, partial, epsilon, groups, fused)
     if isinstance(x, tf.RaggedTensor):
-        rows = functools.partial(rms_norm, scale=scale, offset=offset, partial=partial, epsilon=epsilon, fused=fused)
-        return _over_last_dimension(rows, x, axis, scale_axis)
-    return normalize(x, scale, offset, axis, scale_axis, partial, epsilon, fused)
+        if gate is not None:
+            raise TypeError("rms_norm takes no gate for a ragged tensor. Multiply its result by the gate.")
+        rows = functools.partial(rms_norm, scale=scale, offset=offset, **{**options, "axis": -1, "scale_axis": None})
+        return _over_last_dimension(rows, x, options["axis"], options["scale_axis"])
+    return normalize(x, scale, offset, gate, **options)
 
 
-def normalize(x, scale, offset, axis, scale_axis, partial, epsilon, fused):
+def add_rms_norm(
+    x: tf.Tensor,
+    residual: tf.Tensor,
+    scale: tf.Tensor | None = None,
+    offset: tf.Tensor | None = None,
+    *,
+    axis: int | Sequence[int] = -1,
+    scale_axis: int | Sequence[int] | None = None,
+    partial: float | None = None,
+    epsilon: float = 1e-6,
+    groups: int = 1,
+    fused: bool | None = None,
+    **unknown: Any,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Adds a residual, and normalizes the sum.
+
+    The same as `total = x + residual` and `rms_norm(total, ...)`, but a compiled call makes fewer passes over memory,
+    forward and backward. The gradient keeps the sum and one number per row.
+
+    >>> y, total = add_rms_norm(tf.constant([[1.0, 3.0]]), tf.constant([[2.0, 1.0]]), epsilon=1e-12)
+    >>> total.numpy(), y.numpy().round(4)
+    (array([[3., 4.]], dtype=float32), array([[0.8485, 1.1314]], dtype=float32))
+
+    Args:
+        x: As in `rms_norm`, but not ragged.
+        residual: Added to `x`; of the same shape and dtype.
+        scale: As in `rms_norm`, like all further arguments.
+        offset: See `rms_norm`.
+        axis: See `rms_norm`.
+        scale_axis: See `rms_norm`.
+        partial: See `rms_norm`.
+        epsilon: See `rms_norm`.
+        groups: See `rms_norm`.
+        fused: See `rms_norm`.
+        **unknown: Always an error; see `rms_norm`.
+
+    Returns:
+        The normalized sum, and the sum. Both have the shape and dtype of `x`.
+
+    Raises:
+        TypeError: An input is not floating point or is ragged, `residual` has another dtype than `x`, or an argument is
+            unknown.
+        ValueError: An argument is out of its range, or does not fit the shape of `x`.
+
+    Reference:
+        Zhang & Sennrich 2019, arXiv 1910.07467, equation 4.
+    """
+    options = _checked("add_rms_norm", unknown, axis, scale_axis, partial, epsilon, groups, fused)
+    return add_and_normalize(x, residual, scale, offset, **options)
+
+
+def normalize(x, scale, offset, gate=None, **options):
     """Computes `rms_norm` of a tensor with arguments that are checked already."""
+    x = _of_known_rank(x)
+    if gate is None:
+        [y] = _compute(NORM, [x], scale, offset, **options)
+    else:
+        [y] = _compute(GATED_NORM, _alike(x, "gate", gate), scale, offset, **options)
+    return y
+
+
+def add_and_normalize(x, residual, scale, offset, **options):
+    """Computes `add_rms_norm` with arguments that are checked already."""
+    for name, value in (("x", x), ("residual", residual)):
+        if isinstance(value, tf.RaggedTensor):
+            raise TypeError(f"add_rms_norm takes no ragged tensor, but {name} is one. Use x + residual and rms_norm.")
+    y, total = _compute(NORM_OF_SUM, _alike(_of_known_rank(x), "residual", residual), scale, offset, **options)
+    return y, total
+
+
+def _checked(where, unknown, axis, scale_axis, partial, epsilon, groups, fused):
+    """Returns the options of a function, or raises an error that names the wrong one."""
+    if unknown:
+        own = ("scale", "offset", "axis", "scale_axis", "epsilon", "groups")
+        refuse_habits(where, unknown, (*own, "gate") if where == "rms_norm" else own)
+        raise TypeError(f"{where}() got an unexpected keyword argument {next(iter(unknown))!r}")
+    axis = check_axis("axis", axis)
+    return {
+        "axis": axis,
+        "scale_axis": None if scale_axis is None else check_axis("scale_axis", scale_axis),
+        "partial": check_partial(partial, axis),
+        "epsilon": check_epsilon(epsilon),
+        "groups": check_groups(groups, axis),
+        "fused": check_flag("fused", fused, (True, False, None)),
+    }
+
+
+def _compute(computation: Computation, tensors, scale, offset, *, axis, scale_axis, partial, epsilon, groups, fused):
+    """Returns the results of a computation for tensors of one shape and dtype."""
+    equation = Equation.for_shape(tuple(tensors[0].shape), axis, scale_axis, partial, epsilon, groups)
+    weights = _weights(equation, tensors[0], scale, offset)
+
+    def compute(tensors, weights, equation=equation):
+        inputs = [*tensors, *weights]
+        return implementation(computation, equation, inputs, fused)(*inputs)
+
+    if groups == 1:
+        return compute(tensors, weights)
+    return in_groups(equation, tensors, weights, functools.partial(compute, equation=equation_of_a_group(equation)))
+
+
+def _of_known_rank(x):
     x = tf.convert_to_tensor(x)
     check_dtype("x", x.dtype)
     if x.shape.rank is None:
         raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
-    equation = Equation.for_shape(tuple(x.shape), axis, scale_axis, partial, epsilon)
-    weights = _weights(equation, x, scale, offset)
-    return implementation(NORM, equation, [x, *weights], fused)(x, *weights)[0]
+    return x
+
+
+def _alike(x, name, other):
+    """Returns x and the other tensor, which must have its dtype and its shape."""
+    other = tf.convert_to_tensor(other, dtype_hint=x.dtype)
+    if other.dtype != x.dtype:
+        raise TypeError(f"{name} must have the dtype of x, {x.dtype.name}, got {other.dtype.name}. Cast one of them.")
+    if not x.shape.is_compatible_with(other.shape):
+        raise ValueError(
+            f"{name} must have the shape of x, {x.shape}, got {other.shape}. It is not broadcast; use tf.broadcast_to."
+        )
+    if not (x.shape.is_fully_defined() and other.shape.is_fully_defined()):
+        other = tf.reshape(other, tf.shape(x))  # fails for other sizes, where arithmetic would broadcast
+    return [x, other]
 
 
 def check_dtype(name: str, dtype: tf.DType | str) -> None:
