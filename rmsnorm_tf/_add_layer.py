@@ -61,7 +61,7 @@ class AddRMSNormalization(RMSNormalization):
             check_dtype("inputs", tensor.dtype)
         shapes = self.compute_output_shape([tensor.shape for tensor in inputs])
         total = keras.backend.result_type(*(tensor.dtype for tensor in inputs), self.compute_dtype)
-        return tuple(keras.KerasTensor(shape, dtype=d) for shape, d in zip(shapes, (self.compute_dtype, total)))
+        return keras.KerasTensor(shapes[0], self.compute_dtype), keras.KerasTensor(shapes[1], total)
 
     def compute_output_shape(self, input_shape: Pair) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
         shape = super().compute_output_shape(_one_shape(input_shape))
@@ -72,13 +72,15 @@ def _two(inputs):
     """Returns `inputs`, which must be a list or tuple of two tensors, as for `keras.layers.Add`."""
     if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
         raise ValueError(
-            f"AddRMSNormalization takes a list of two tensors, got {inputs!r}. Call it as norm([x, residual])."
+            f"AddRMSNormalization takes a list of two tensors, not {inputs!r}. Call it as norm([x, residual])."
         )
     return inputs
 
 
 def _one_shape(shapes):
     """Returns what is known of the one shape that both inputs have."""
+    if not all(isinstance(shape, (list, tuple, tf.TensorShape)) for shape in shapes):
+        shapes = [shapes]  # of a single tensor
     first, second = (tf.TensorShape(shape) for shape in _two(shapes))
     if not first.is_compatible_with(second):
         raise ValueError(

@@ -20,7 +20,8 @@ class Computation:
         results: The number of results, which have the shape and dtype of x too.
         forward: `forward(equation, *inputs)` returns the results and u. It takes the options of `_gradient.forward`.
         backward: `backward(equation, *gradients of the results and u, *kept, u, *weights)` returns the gradients of the
-            inputs. It takes the option of `_gradient.backward`.
+            weights and, before those, either of each tensor or of all of them: XLA would copy a result that is returned
+            twice. It takes the option of `_gradient.backward`.
         kept: `kept(tensors, results)` returns what the backward pass takes of both.
     """
 
@@ -35,6 +36,10 @@ class Computation:
         *results, u = outputs
         return [*self.kept(inputs[: self.tensors], results), u, *inputs[self.tensors :]]
 
+    def gradients(self, returned: Tensors, inputs: Tensors) -> Tensors:
+        """Returns a gradient for each input, given what `backward` returned."""
+        return [*[returned[0]] * (len(inputs) - len(returned)), *returned]
+
 
 def _forward_of_sum(equation: Equation, x, residual, *weights, **options):
     total = tf.add_n([x, residual])  # unlike x + residual, never broadcasts
@@ -44,8 +49,7 @@ def _forward_of_sum(equation: Equation, x, residual, *weights, **options):
 
 def _backward_of_sum(equation: Equation, dy, dtotal, du, total, u, *weights, **options):
     through_norm, *dweights = _gradient.backward(equation, dy, du, total, u, *weights, **options)
-    dx = through_norm + dtotal
-    return [dx, dx, *dweights]
+    return [through_norm + dtotal, *dweights]
 
 
 # With n = rms_norm(x) and s = sigmoid(gate):
@@ -58,7 +62,7 @@ def _backward_of_sum(equation: Equation, dy, dtotal, du, total, u, *weights, **o
 def _forward_of_gated(equation: Equation, x, gate, *weights, **options):
     wide_gate = tf.cast(gate, _gradient.wide_dtype(x.dtype))
     n, u = _gradient.wide_forward(equation, x, *weights, **options)
-    return tf.cast(n * (wide_gate * tf.sigmoid(wide_gate)), x.dtype), u
+    return tf.cast(n * _silu(wide_gate), x.dtype), u
 
 
 def _backward_of_gated(equation: Equation, dy, du, x, gate, u, *weights, **options):
@@ -66,8 +70,13 @@ def _backward_of_gated(equation: Equation, dy, du, x, gate, u, *weights, **optio
     n = _gradient.normalized(equation, wide, u, *weights)
     sigmoid = tf.sigmoid(wide_gate)
     dgate = dy * n * sigmoid * (1 + wide_gate * (1 - sigmoid))
-    dx, *dweights = _gradient.backward(equation, dy * (wide_gate * sigmoid), du, x, u, *weights, **options)
+    dx, *dweights = _gradient.backward(equation, dy * _silu(wide_gate), du, x, u, *weights, **options)
     return [dx, tf.cast(dgate, gate.dtype), *dweights]
+
+
+def _silu(t):
+    # As a quotient: TensorFlow's graph optimizer reorders products, and x times the gate may overflow.
+    return t / (1 + tf.exp(-t))
 
 
 NORM = Computation(1, 1, _gradient.forward, _gradient.backward, lambda tensors, results: tensors)

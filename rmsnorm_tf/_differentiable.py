@@ -53,7 +53,8 @@ def differentiable(
                     call.in_forward_mode = True
                 # A tape knows only the returned outputs as functions of the inputs, which second derivatives need.
                 known = made if call.outputs is None else call.outputs
-                return backward(*upstream, *computation.backward_inputs(inputs, known))
+                returned = backward(*upstream, *computation.backward_inputs(inputs, known))
+                return computation.gradients(returned, inputs)
 
             return tuple(made), gradient
 

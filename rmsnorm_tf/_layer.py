@@ -134,9 +134,7 @@ class RMSNormalization(keras.layers.Layer):
                 "offset", shape, self.offset_initializer, self.offset_regularizer, self.offset_constraint
             )
 
-    def call(
-        self, inputs: tf.Tensor | tf.RaggedTensor, gate: tf.Tensor | None = None
-    ) -> tf.Tensor | tf.RaggedTensor:
+    def call(self, inputs: tf.Tensor | tf.RaggedTensor, gate: tf.Tensor | None = None) -> tf.Tensor | tf.RaggedTensor:
         function = rms_norm if isinstance(inputs, tf.RaggedTensor) else normalize  # the layer has checked its arguments
         inputs, gate = self._cast_up(inputs, gate)
         return self._rounded(function(inputs, *self._weights(), gate=gate, **self._options()))

@@ -1,4 +1,4 @@
-"""The functions `rms_norm` and `add_rms_norm`: they check arguments and shapes, then call plain or compiled operations."""
+"""`rms_norm` and `add_rms_norm`: they check arguments and shapes, then call plain or compiled operations."""
 
 import functools
 from collections.abc import Callable, Sequence

@@ -5,18 +5,22 @@ import math
 import numpy as np
 
 
-def rms_norm(x, scale=None, offset=None, axis=-1, scale_axis=None, k=None, epsilon=1e-6):
+def rms_norm(x, scale=None, offset=None, axis=-1, scale_axis=None, k=None, epsilon=1e-6, groups=1):
     """Returns `x / sqrt(mean(x**2) + epsilon) * scale + offset` (Zhang & Sennrich 2019, eq. 4).
 
     The mean runs over `axis`, or over its first `k` entries. `scale` and `offset` have one
     dimension for each of `scale_axis` (default: `axis`), in the order of x's dimensions.
+    With `groups`, each of that many equal parts of the axis is divided by its own root mean square.
     """
     x = np.asarray(x, np.float64)
     axes = _normalize_axes(axis, x.ndim)
-    head = x if k is None else np.take(x, range(k), axis=axes[0])
-    count = math.prod(head.shape[a] for a in axes)
-    mean_square = np.sum(head**2, axis=axes, keepdims=True) / count
-    y = x / np.sqrt(mean_square + epsilon)
+    parts = []
+    for part in np.split(x, groups, axis=axes[0]):
+        head = part if k is None else np.take(part, range(k), axis=axes[0])
+        count = math.prod(head.shape[a] for a in axes)
+        mean_square = np.sum(head**2, axis=axes, keepdims=True) / count
+        parts.append(part / np.sqrt(mean_square + epsilon))
+    y = np.concatenate(parts, axis=axes[0])
     scale_axes = axes if scale_axis is None else _normalize_axes(scale_axis, x.ndim)
     shape = [x.shape[a] if a in scale_axes else 1 for a in range(x.ndim)]
     if scale is not None:
@@ -31,6 +35,12 @@ def layer_norm(x, scale=1.0, offset=0.0, epsilon=1e-6):
     x = np.asarray(x, np.float64)
     centred = x - x.mean(-1, keepdims=True)
     return centred / np.sqrt(np.mean(centred**2, -1, keepdims=True) + epsilon) * scale + offset
+
+
+def silu(x):
+    """Returns `x * sigmoid(x)`."""
+    x = np.asarray(x, np.float64)
+    return x * sigmoid(x)
 
 
 def simple_rnn_step(x, h, w, u, norm):

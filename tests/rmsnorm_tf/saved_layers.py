@@ -12,6 +12,7 @@ import keras
 import numpy as np
 
 from rmsnorm_tf import (
+    AddRMSNormalization,
     RMSNormalization,
     RMSNormGRU,
     RMSNormGRUCell,
@@ -29,6 +30,14 @@ def over_time(*cells, **options):
     return keras.layers.RNN(list(cells) if len(cells) > 1 else cells[0], return_sequences=True, **options)
 
 
+def gated(x):
+    return RMSNormalization(center=True)(x, gate=keras.layers.Dense(x.shape[-1])(x))
+
+
+def added(x):
+    return keras.layers.Add()(AddRMSNormalization(groups=2)([x, keras.layers.Dense(x.shape[-1])(x)]))
+
+
 # By file name: the shape of an input without batch, and what builds the layer.
 LAYERS = {
     "rms-default": (VECTORS, lambda: RMSNormalization()),
@@ -40,6 +49,9 @@ LAYERS = {
     "rms-outer-axes": (IMAGES, lambda: RMSNormalization(axis=(-1, 1), center=True)),
     "rms-scale-axis": (IMAGES, lambda: RMSNormalization(axis=(1, 2), scale_axis=-1, center=True)),
     "rms-fused": (VECTORS, lambda: RMSNormalization(fused=True)),
+    "rms-groups": (VECTORS, lambda: RMSNormalization(groups=2, partial=0.5)),
+    "rms-gated": (VECTORS, lambda: gated),
+    "add-rms": (VECTORS, lambda: added),
     "rms-mixed": (VECTORS, lambda: RMSNormalization(dtype="mixed_bfloat16")),
     "rms-options": (
         VECTORS,

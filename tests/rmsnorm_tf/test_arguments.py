@@ -41,6 +41,7 @@ LAYER_ONLY = [
 ]
 BAD_SHAPES = [
     ({"axis": 5}, (2, 3, 4), r"axis=5 is out of range .*\(2, 3, 4\): allowed are -3 to 2. Choose"),
+    ({"axis": 4}, (2, 3, 4), "axis takes the number of an axis, not its size. Use -1 for the last axis."),
     ({"axis": (1, -4)}, (2, 3, 4), r"axis=\(1, -4\) is out of range"),
     ({"scale_axis": 3}, (2, 3, 4), "scale_axis=3 is out of range"),
     ({"axis": (1, -2)}, (2, 3, 4), r"axis=\(1, -2\) names an axis twice .*\(2, 3, 4\). Drop"),
@@ -79,11 +80,16 @@ HABITS = [
     ({"elementwise_affine": False}, "has no argument 'elementwise_affine'. Use 'scale' instead."),
     ({"use_scale": False}, "has no argument 'use_scale'. Use 'scale' instead."),
     ({"rms_scaling": True}, "has no argument 'rms_scaling': RMS normalization is what this always computes. Drop it."),
+    ({"num_groups": 2}, "has no argument 'num_groups'. Use 'groups' instead."),
+    ({"group_size": 2}, "has no argument 'group_size': groups takes the number of groups"),
+    ({"hidden_size": 4}, "has no argument 'hidden_size': sizes come from the input. Drop it."),
     ({"normalized_shape": 4}, "has no argument 'normalized_shape': sizes come from the input"),
 ]
 HABITS_OF_LAYERS = [
     ({"gamma_initializer": "ones"}, "has no argument 'gamma_initializer'. Use 'scale_initializer' instead."),
     ({"beta_regularizer": "l2"}, "has no argument 'beta_regularizer'. Use 'offset_regularizer' instead."),
+    ({"zero_centered_gamma": True}, "has no argument 'zero_centered_gamma'. Use 'zero_centered_scale' instead."),
+    ({"scale_init": "ones"}, "has no argument 'scale_init'. Use 'scale_initializer' instead."),
     ({"use_bias": True}, "has no argument 'use_bias'. Use 'center' instead."),
 ]
 
@@ -192,6 +198,7 @@ def test_config_is_json_and_the_same_before_and_after_build(axis):
 def test_config_has_every_argument():
     arguments = {
         "axis": 1,
+        "groups": 3,
         "scale_axis": 2,
         "epsilon": 0.25,
         "partial": 0.5,
@@ -209,7 +216,7 @@ def test_config_has_every_argument():
     config = RMSNormalization(**arguments).get_config()
     assert config.keys() - {"name", "trainable", "dtype"} == arguments.keys()
     again = RMSNormalization.from_config(config)
-    for name in ("axis", "scale_axis", "epsilon", "partial", "center", "zero_centered_scale", "fused"):
+    for name in ("axis", "groups", "scale_axis", "epsilon", "partial", "center", "zero_centered_scale", "fused"):
         assert getattr(again, name) == arguments[name]
     for name in (a for a in arguments if a.rpartition("_")[2] in ("initializer", "regularizer", "constraint")):
         assert type(getattr(again, name)) is type(arguments[name])
