@@ -2,16 +2,20 @@
 
     python benchmarks/layer.py                      # everything; takes some minutes
     python benchmarks/layer.py --shapes 4096x1024 --modes eager xla --dtypes float32
+    python benchmarks/layer.py --operations sum gate groups
     python benchmarks/layer.py --png docs/layer.png # needs matplotlib
 
-For each shape, dtype, mode and pass, all implementations run in turn for many rounds, so that other load on the machine
-affects all of them equally.
+For each operation, shape, dtype, mode and pass, all implementations run in turn for many rounds, so that other load on
+the machine affects all of them equally.
 
-Columns: median milliseconds; the ratio to keras.layers.RMSNormalization; and the ratio to the memory bound. The memory
+The operations are the norm; the norm of a sum, with the sum as a second result; the gated norm; and the norm in eight
+groups. For the last three, Keras's RMSNormalization is composed with other operations, and so is "rmsnorm_tf, apart".
+
+Columns: median milliseconds; the ratio to Keras's RMSNormalization; and the ratio to the memory bound. The memory
 bound is the time to move x and y, and for the backward pass also dy, x and dx, at the bandwidth of a copy measured in
-the same rounds.
+the same rounds. A sum and a gate move more tensors.
 
-PyTorch (eager) and Flax (eager and XLA) are measured if they are installed.
+PyTorch (eager) and Flax (eager and XLA) are measured for the norm if they are installed.
 """
 
 import argparse
@@ -29,13 +33,17 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf import RMSNormalization
+from rmsnorm_tf import AddRMSNormalization, RMSNormalization
 
 SHAPES = ["80x1024", "4096x1024", "16384x1024", "2048x4096"]
 DTYPES = ["float32", "bfloat16"]
 MODES = ["eager", "tf.function", "xla"]
 PASSES = ["forward", "forward+backward"]
+OPERATIONS = ["norm", "sum", "gate", "groups"]
 OURS, KERAS = "rmsnorm_tf", "keras RMSNormalization"
+GROUPS = 8
+# How many arrays like x move, at the least, in the forward and in the backward pass.
+MOVED = {"norm": (2, 3), "groups": (2, 3), "sum": (4, 4), "gate": (3, 5)}
 
 
 class Plain(keras.layers.Layer):
@@ -48,41 +56,77 @@ class Plain(keras.layers.Layer):
         return x * tf.math.rsqrt(tf.reduce_mean(tf.square(x), -1, keepdims=True) + 1e-6) * self.scale
 
 
-def tensorflow_calls(shape, dtype, mode, passes):
-    """Returns a function that runs one pass, for each TensorFlow implementation."""
-    layers = {
-        OURS: RMSNormalization(dtype=dtype),
-        KERAS: keras.layers.RMSNormalization(dtype=dtype),
-        "keras LayerNormalization": keras.layers.LayerNormalization(dtype=dtype),
-        "plain TensorFlow": Plain(dtype=dtype),
+def implementations(operation, shape, dtype):
+    """Returns by name a layer and a function of x and another tensor, which returns a list of results."""
+    ours, keras_layer = RMSNormalization(dtype=dtype), keras.layers.RMSNormalization(dtype=dtype)
+    if operation == "norm":
+        others = {
+            "keras LayerNormalization": keras.layers.LayerNormalization(dtype=dtype),
+            "plain TensorFlow": Plain(dtype=dtype),
+        }
+        layers = {OURS: ours, KERAS: keras_layer, **others}
+        return {name: (layer, lambda x, _, layer=layer: [layer(x)]) for name, layer in layers.items()}
+    if operation == "sum":
+        together = AddRMSNormalization(dtype=dtype)
+        functions = {OURS: (together, lambda x, other: list(together([x, other])))}
+
+        def apart(x, other, layer):
+            total = x + other
+            return [layer(total), total]
+
+    elif operation == "gate":
+        functions = {OURS: (ours, lambda x, other: [ours(x, gate=other)])}
+
+        def apart(x, other, layer):
+            return [layer(x) * keras.ops.silu(other)]
+
+    else:
+        together = RMSNormalization(groups=GROUPS, dtype=dtype)
+        functions = {OURS: (together, lambda x, _: [together(x)])}
+        options = {"axis": -1, "dtype": dtype}
+        ours, keras_layer = RMSNormalization(**options), keras.layers.RMSNormalization(**options)
+
+        def apart(x, _, layer):
+            return [tf.reshape(layer(tf.reshape(x, (-1, GROUPS, shape[-1] // GROUPS))), shape)]
+
+    return functions | {
+        f"{OURS}, apart": (ours, functools.partial(apart, layer=ours)),
+        KERAS: (keras_layer, functools.partial(apart, layer=keras_layer)),
     }
-    x, dy = (tf.cast(a, dtype) for a in arrays(shape))
+
+
+def tensorflow_calls(operation, shape, dtype, mode, passes):
+    """Returns a function that runs one pass, for each TensorFlow implementation."""
+    tensors = [tf.cast(a, dtype) for a in arrays(shape)]
     wrap = {
         "eager": lambda function: function,
         "tf.function": tf.function,
         "xla": functools.partial(tf.function, jit_compile=True),
     }[mode]
-    return {name: tensorflow_call(layer, x, dy, wrap, passes) for name, layer in layers.items()}
+    functions = implementations(operation, shape, dtype)
+    return {name: tensorflow_call(*function, *tensors, wrap, passes) for name, function in functions.items()}
 
 
-def tensorflow_call(layer, x, dy, wrap, passes):
-    layer.build(x.shape)
+def tensorflow_call(layer, function, x, other, wrap, passes):
+    function(x, other)  # builds the layer
 
-    def forward(x, dy):
-        return layer(x)
+    def forward(x, other):
+        return function(x, other)
 
-    def both(x, dy):
+    def both(x, other):
         with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = layer(x)
-        return y, tape.gradient(y, [x, *layer.trainable_variables], dy)  # y too, so that no compiler removes it
+            tape.watch([x, other])
+            results = function(x, other)
+        sources, upstream = [x, other, *layer.trainable_variables], [other, x][: len(results)]
+        # The results too, so that no compiler removes them.
+        return results, tape.gradient(results, sources, upstream, unconnected_gradients="none")
 
     call = wrap(forward if passes == "forward" else both)
-    return lambda: call(x, dy)
+    return lambda: call(x, other)
 
 
-def torch_calls(shape, dtype, mode, passes):
-    if mode != "eager" or importlib.util.find_spec("torch") is None:
+def torch_calls(operation, shape, dtype, mode, passes):
+    if operation != "norm" or mode != "eager" or importlib.util.find_spec("torch") is None:
         return {}
     import torch
 
@@ -100,8 +144,8 @@ def torch_calls(shape, dtype, mode, passes):
     return {"torch RMSNorm": forward if passes == "forward" else both}
 
 
-def flax_calls(shape, dtype, mode, passes):
-    if mode == "tf.function" or importlib.util.find_spec("flax") is None:
+def flax_calls(operation, shape, dtype, mode, passes):
+    if operation != "norm" or mode == "tf.function" or importlib.util.find_spec("flax") is None:
         return {}
     import jax
     from flax import linen
@@ -153,13 +197,15 @@ def medians(calls, rounds, seconds_per_turn=0.03):
     return {name: statistics.median(t) for name, t in turns.items()}
 
 
-def measure(shape, dtype, mode, passes, rounds):
+def measure(operation, shape, dtype, mode, passes, rounds):
     """Returns a row for each implementation: name, milliseconds, ratio to Keras, ratio to the memory bound."""
-    cell = (shape, dtype, mode, passes)
+    cell = (operation, shape, dtype, mode, passes)
     calls = {**tensorflow_calls(*cell), **torch_calls(*cell), **flax_calls(*cell), "copy": copy_call(shape, dtype)}
     seconds = medians(calls, rounds)
-    # A copy moves two arrays. The forward pass moves x and y; the backward pass moves dy, x and dx.
-    bound = seconds.pop("copy") * (1 if passes == "forward" else 2.5)
+    forward, backward = MOVED[operation]
+    bound = (
+        seconds.pop("copy") / 2 * (forward if passes == "forward" else forward + backward)
+    )  # a copy moves two arrays
     return [(name, s * 1e3, s / seconds[KERAS], s / bound) for name, s in seconds.items()]
 
 
@@ -191,6 +237,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
+    parser.add_argument("--operations", nargs="+", default=["norm"], choices=OPERATIONS)
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help="rows x units")
     parser.add_argument("--dtypes", nargs="+", default=DTYPES)
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
@@ -205,9 +252,12 @@ def main():
     print(f"{'':40}{'ms':>10}{'/ Keras':>10}{'/ memory':>10}")
     shapes = [tuple(map(int, shape.split("x"))) for shape in options.shapes]
     table = {}
-    for dtype, shape, mode, passes in itertools.product(options.dtypes, shapes, options.modes, options.passes):
-        rows = table[shape, dtype, mode, passes] = measure(shape, dtype, mode, passes, options.rounds)
-        print(f"{list(shape)} {dtype} {mode} {passes}")
+    settings = (options.operations, options.dtypes, shapes, options.modes, options.passes)
+    for operation, dtype, shape, mode, passes in itertools.product(*settings):
+        rows = measure(operation, shape, dtype, mode, passes, options.rounds)
+        if operation == options.operations[0]:
+            table[shape, dtype, mode, passes] = rows
+        print(f"{operation} {list(shape)} {dtype} {mode} {passes}")
         for name, milliseconds, to_keras, to_bound in rows:
             print(f"    {name:36}{milliseconds:10.3f}{to_keras:10.2f}{to_bound:10.1f}", flush=True)
     if options.png:

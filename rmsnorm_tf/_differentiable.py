@@ -9,7 +9,7 @@ from rmsnorm_tf._computation import Computation, Tensors
 from rmsnorm_tf._equation import Equation
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)  # hashable, by identity
 class _Call:
     """One call of a differentiable function, as its gradient function sees it.
 
@@ -37,28 +37,28 @@ def differentiable(
     accumulator would treat what passes through it as constant, so it gets plain operations, which it can follow.
     """
 
-    def compute(*inputs):
+    @tf.custom_gradient  # once, because it inspects signatures, which takes longer than a small operation
+    def outputs(*inputs):
         call = _Call()
+        if tf.executing_eagerly():
+            with tf.init_scope():  # which pauses tapes, at less cost than stop_gradient
+                made = forward(*inputs)
+        else:
+            made = map(tf.stop_gradient, forward(*map(tf.stop_gradient, inputs)))
+        made = tuple(made)
 
-        @tf.custom_gradient
-        def outputs(*inputs):
-            if tf.executing_eagerly():
-                with tf.init_scope():  # which pauses tapes, at less cost than stop_gradient
-                    made = forward(*inputs)
-            else:
-                made = tuple(map(tf.stop_gradient, forward(*map(tf.stop_gradient, inputs))))
+        def gradient(*upstream):
+            if call.outputs is None:
+                call.in_forward_mode = True
+            # A tape knows only the returned outputs as functions of the inputs, which second derivatives need.
+            known = made if call.outputs is None else call.outputs
+            return computation.gradients(backward(*upstream, *computation.backward_inputs(inputs, known)), inputs)
 
-            def gradient(*upstream):
-                if call.outputs is None:
-                    call.in_forward_mode = True
-                # A tape knows only the returned outputs as functions of the inputs, which second derivatives need.
-                known = made if call.outputs is None else call.outputs
-                returned = backward(*upstream, *computation.backward_inputs(inputs, known))
-                return computation.gradients(returned, inputs)
+        return {call: made}, gradient  # TensorFlow returns its copies of `made` in the same structure
 
-            return tuple(made), gradient
-
-        call.outputs = outputs(*inputs)
+    def compute(*inputs):
+        [(call, call_outputs)] = outputs(*inputs).items()
+        call.outputs = call_outputs
         if call.in_forward_mode:
             return computation.forward(equation, *inputs, branches=False)[:-1]
         return call.outputs[:-1]
