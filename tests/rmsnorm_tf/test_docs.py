@@ -8,7 +8,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["layer", "recurrent", "convert"])
+@pytest.mark.parametrize("page", ["layer", "from-other-layers", "recurrent", "convert"])
 def test_examples(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = doctest.testfile(str(DOCS / f"{page}.md"), module_relative=False)
