@@ -37,7 +37,8 @@ def commands(options):
     if options.checkpoint:
         script = Path(os.environ["NEMATUS"], "nematus", "translate.py").resolve()
         python = [os.environ["NEMATUS_PYTHON"], "-B"]
-        implementations["Nematus"] = [*python, script, "-m", Path(options.checkpoint).name, "-p", "1"]
+        one_process = [] if script.with_name("train.py").exists() else ["-p", "1"]  # an option of v0.3 alone
+        implementations["Nematus"] = [*python, script, "-m", Path(options.checkpoint).name, *one_process]
     return {name: [*map(str, command), "-k", str(BEAM), "-n"] for name, command in implementations.items()}
 
 

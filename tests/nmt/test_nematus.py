@@ -197,6 +197,25 @@ def test_an_untied_transformer_keeps_its_output_table(tmp_path):
     np.testing.assert_allclose(kernel, table, rtol=1e-6)
 
 
+def test_a_transformer_before_master_ties_all_tables_or_none(tmp_path):
+    """v0.4 and v0.5 use one table for all if `tie_encoder_decoder_embeddings`. They lack some options of master."""
+    tables = [f"transformer_model/{side}_embedding_layer/embedding_table" for side in ("encoder", "decoder")]
+    arrays, options = read_arrays("ttiny_ln.step10"), read_options("ttiny_ln")
+    arrays[tables[0]] = arrays[tables[1]]
+    options |= {"dictionaries": [options["dictionaries"][1]] * 2, "source_vocab_sizes": [options["target_vocab_size"]]}
+    later = ("layer_normalization_type", "transformer_drophead", "plateau_steps")
+    earlier = {name: value for name, value in options.items() if name not in later}
+    earlier |= {"tie_encoder_decoder_embeddings": True, "tie_decoder_embeddings": False}
+    costs = []
+    for name, given, without in (("master", options, None), ("v0.4", earlier, tables[1])):
+        kept = {key: value for key, value in arrays.items() if key != without}
+        run("import-nematus", write_checkpoint(tmp_path / name, kept, given), "--to", tmp_path / f"{name}.imported")
+        text, output = DATA / "ttiny.score.de", tmp_path / f"{name}.costs"
+        run("score", "-m", tmp_path / f"{name}.imported", "-s", text, "-t", text, "-o", output)
+        costs.append(np.loadtxt(output))
+    np.testing.assert_allclose(*costs, rtol=1e-6)
+
+
 @pytest.mark.parametrize("change", [{"learning_schedule": "cosine"}, {"model_type": ["rnn"]}, {"dictionaries": 5}])
 def test_malformed_options_are_refused_in_one_line(tiny, tmp_path, capsys, change):
     checkpoint = tiny()
