@@ -41,7 +41,8 @@ NMT = {
     "training.interruption": set(),
     "decoding": {"errors", "model.contract", "storage.files", "text"},
     "decoding.search": set(),
-    "serving": {"decoding", "errors", "storage.files"},
+    "serving": {"decoding.translator", "errors", "model.contract", "storage.files", "text"},
+    "serving.service": {"errors"},
     "nematus": {"config", "errors", "nematus_transformer", "storage"},
     "nematus_transformer": set(),
     "system": {

@@ -6,9 +6,9 @@ docstring of `run` is the help of the command.
 
 import argparse
 
-from . import average, corpus, curves, evaluate, export, import_nematus, score, train, translate, vocab
+from . import average, corpus, curves, evaluate, export, import_nematus, score, serve, train, translate, vocab
 
-_COMMANDS = (corpus, vocab, train, average, curves, translate, evaluate, score, export, import_nematus)
+_COMMANDS = (corpus, vocab, train, average, curves, translate, evaluate, score, export, serve, import_nematus)
 
 
 class _Parser(argparse.ArgumentParser):

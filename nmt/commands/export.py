@@ -3,19 +3,66 @@
 import argparse
 from pathlib import Path
 
-from ..serving.saved_model import save_translator
+from ..errors import UserError
+from ..serving.saved_model import save_signatures
+from ..serving.signatures import Joining, Signatures
 from ..system import load_ensemble
-from .arguments import add_models, add_search, say
+from .arguments import add_models, add_search, not_negative, positive, say
+from .model_card import describe
+
+_JOINED = 64  # sentences, where --batch says none
+_WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_models(parser)
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the SavedModel goes (required)")
+    parser.add_argument(
+        "--to",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="where the SavedModel goes; MODELS/NAME/VERSION for `serve` and TensorFlow Serving (required)",
+    )
     add_search(parser)
+    parser.add_argument(
+        "--batch",
+        type=positive,
+        nargs="?",
+        const=_JOINED,
+        metavar="MAX",
+        help="join the requests of several callers in the graph, up to this many sentences "
+        f"(default: off; --batch without MAX: {_JOINED})",
+    )
+    parser.add_argument(
+        "--batch_timeout_ms",
+        type=not_negative,
+        metavar="T",
+        help="longest time a request waits for others, with --batch (default: 2)",
+    )
+    parser.add_argument(
+        "--languages",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="for the model card (default: the endings of the training texts)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Exports a model as a SavedModel that maps strings to strings."""
-    translator = load_ensemble(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
-    save_translator(translator, arguments.to)
+    if arguments.batch_timeout_ms is not None and not arguments.batch:
+        raise UserError("--batch_timeout_ms has no effect without --batch; give both")
+    system = load_ensemble(arguments.model)
+    timeout = 2.0 if arguments.batch_timeout_ms is None else arguments.batch_timeout_ms
+    signatures = Signatures(
+        system.source_vocabulary,
+        system.target_vocabulary,
+        system.model,
+        system.translator(arguments.beam_size, arguments.normalization_alpha),
+        beam_size=arguments.beam_size,
+        alpha=arguments.normalization_alpha,
+        joining=Joining(arguments.batch, timeout) if arguments.batch else None,
+    )
+    card = describe(system, arguments) | {"limits": signatures.limits}
+    if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
+        say("note: it has no warm-up requests, which take `pip install -e '.[serving]'`")
     say(f"{arguments.to} holds the SavedModel")

@@ -58,7 +58,7 @@ class Translator(tf.Module):
         self._beam_size, self._alpha, self._max_length = beam_size, alpha, max_length
         self.truncated = 0
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")], autograph=False)
     def translate(self, sources: tf.Tensor) -> Translations:
         """Returns the translations of `sources` `[batch]`. An empty source has one translation, which is empty."""
         all_ids = self._source_vocabulary.encode(sources)
@@ -73,12 +73,6 @@ class Translator(tf.Module):
         only_first = tf.where(tf.range(self._beam_size) == 0, 0.0, float("inf"))
         truncated = all_ids.row_lengths() > LONGEST
         return Translations(tf.where(empty, "", texts), tf.where(empty, only_first, found.scores), truncated)
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
-    def serve(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the best translations of `sources` `[batch]` and their scores."""
-        found = self.translate(sources)
-        return {"translations": found.texts[:, 0], "scores": found.scores[:, 0]}
 
     def n_best(self, lines: Sequence[str | bytes]) -> list[list[tuple[str, float]]]:
         """Returns the translations of each line with their scores, best first, at least one for each line."""

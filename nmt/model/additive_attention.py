@@ -50,10 +50,13 @@ class AdditiveAttention(Block):
         Returns:
             The weighted mean of the context, `[batch, context_units]`.
         """
+        return affine(self.weights_of(state, projected, source_mask), context)
+
+    def weights_of(self, state: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
+        """Returns the weight of each source position, `[batch, source_time]`; arguments are those of `step`."""
         query = self.state_norm(affine(state, self.state_to_hidden))
         energy = _energies(projected, query, self.hidden_to_score.value)
-        weights = tf.nn.softmax(tf.where(source_mask > 0, energy, energy.dtype.min))
-        return affine(weights, context)
+        return tf.nn.softmax(tf.where(source_mask > 0, energy, energy.dtype.min))
 
     def attend(self, state: tf.Tensor, context: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
         """Attends from `[batch * hypotheses, state_units]`, otherwise as `step`, without a gradient of its own."""

@@ -71,3 +71,10 @@ class TranslationModel(Protocol):
             state: The state before these words, `[rows, ...]`.
             memory: What `encode` returned.
         """
+
+
+class Attentive(Protocol):
+    """What a model with attention weights has besides. A model need not have it; callers look for the method."""
+
+    def attention(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
+        """Returns how much each target word attends to each source word, `[batch, target_time, source_time]`."""

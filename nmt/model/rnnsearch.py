@@ -159,6 +159,19 @@ class Decoder(Block):
         state = self.context_gru.step(state, self.context_gru.project_input(attended))
         return self.logits(self._deep_output(embedded, state, attended, DropoutMasks())), state
 
+    def attend(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
+        """Returns the attention weights of the word after each of `words`, `[batch, time, source_time]`."""
+        projected = self.word_gru.project_input(self.embedding(words))
+        projected = tuple(tf.transpose(x, [1, 0, 2]) for x in projected)  # [time, batch, ...]
+
+        def step(carried, x):
+            query = self.word_gru.step(carried[0], x, NO_MASKS)
+            weights = self.attention.weights_of(query, memory.projected, memory.mask)
+            return self._recur(carried[0], x, memory)[0], weights
+
+        _, weights = tf.scan(step, projected, (state, tf.zeros_like(memory.mask)))
+        return tf.transpose(weights, [1, 0, 2])
+
     def _recur(
         self,
         state,
@@ -253,8 +266,7 @@ class RNNSearch(keras.Model):
         dropout = DropoutMasks(dropout_seed)
         context = self.encoder(source, source_mask, dropout=dropout)
         state, memory = self.decoder.remember(context, source_mask, dropout)
-        previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=NO_WORD)
-        return self.decoder(previous, state, memory=memory, dropout=dropout)
+        return self.decoder(_previous(target), state, memory=memory, dropout=dropout)
 
     def costs(self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0) -> tf.Tensor:
         """Returns the cost of each target sentence, `[batch]`, with this label smoothing."""
@@ -274,6 +286,11 @@ class RNNSearch(keras.Model):
             rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
             return sum_in_parts(cost, rows, self.decoder.output_layer)
 
+    def attention(self, source, source_mask, target) -> tf.Tensor:
+        """Returns the attention weights of every target word, `[batch, target_time, source_time]`."""
+        state, memory = self.encode(source, source_mask, 0)
+        return self.decoder.attend(_previous(target), state, memory)
+
     def encode(self, source, source_mask, max_length: int) -> tuple[tf.Tensor, Memory]:
         """Returns the first state of the decoder, `[batch, units]`, and its memory of the source."""
         context = self.encoder(source, source_mask, dropout=DropoutMasks())
@@ -283,6 +300,11 @@ class RNNSearch(keras.Model):
         """Returns log-probabilities `[rows, target_words]` after `words` `[rows]`, and the next state."""
         logits, state = self.decoder.step(words, state, memory)
         return tf.nn.log_softmax(logits), state
+
+
+def _previous(target: tf.Tensor) -> tf.Tensor:
+    """Returns the word before each of `target` `[batch, target_time]`."""
+    return tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=NO_WORD)
 
 
 def build(config, source_words: int, target_words: int) -> RNNSearch:

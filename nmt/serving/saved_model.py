@@ -1,19 +1,56 @@
-"""Exports a translator as a SavedModel, which runs with TensorFlow and tensorflow-text alone."""
+"""Exports a system as a SavedModel, which runs with TensorFlow and tensorflow-text alone."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
-from ..decoding.translator import Translator
 from ..storage.files import atomic_directory
+from .signatures import Signatures
+from .warmup import write_warmup
+
+CARD = "model.json"
+_EXTRA = "assets.extra"
 
 
-def save_translator(translator: Translator, to: str | os.PathLike) -> None:
-    """Writes a SavedModel. Its default signature maps `sources` to `translations` and `scores`, all of shape `[batch]`.
+def save_signatures(signatures: Signatures, to: str | os.PathLike, card: dict[str, Any], warmup: list[bytes]) -> bool:
+    """Writes a SavedModel with a model card and requests that warm it up.
+
+    The graph does not mention custom gradients: a served model needs none, TensorFlow warns of them when it loads a
+    model, and it does not save a loaded model that has them.
+
+    Args:
+        signatures: What the model computes.
+        to: The directory to create.
+        card: What `assets.extra/model.json` says, besides the signatures.
+        warmup: Sentences of the requests in `assets.extra/tf_serving_warmup_requests`.
+
+    Returns:
+        Whether the requests were written; that takes the package `tensorflow-serving-api`.
 
     Raises:
         UserError: `to` exists already.
     """
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     with atomic_directory(Path(to)) as directory:
-        tf.saved_model.save(translator, str(directory), signatures=translator.serve)
+        tf.saved_model.save(signatures, str(directory), signatures=signatures.functions, options=options)
+        _forget_gradients(directory / "saved_model.pb")
+        extra = directory / _EXTRA
+        extra.mkdir()
+        text = json.dumps({**card, "signatures": list(signatures.functions)}, indent=2, ensure_ascii=False)
+        (extra / CARD).write_text(f"{text}\n", encoding="utf-8")
+        return write_warmup(signatures, warmup, extra)
+
+
+def _forget_gradients(path: Path) -> None:
+    """Removes the references to custom gradients, which `SaveOptions` leaves in the graph."""
+    model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    for meta_graph in model.meta_graphs:
+        functions = meta_graph.graph_def.library.function
+        for nodes in (meta_graph.graph_def.node, *(function.node_def for function in functions)):
+            for node in nodes:
+                node.attr.pop("_gradient_op_type", None)
+    path.write_bytes(model.SerializeToString(deterministic=True))

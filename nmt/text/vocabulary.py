@@ -67,6 +67,10 @@ class SentencePieceVocabulary(tf.Module):
         """Maps ids `[batch, (tokens)]`, without the end of sentence, to strings `[batch]`."""
         return self._tokenizer.detokenize(ids)
 
+    def tokens(self, ids: tf.Tensor) -> tf.Tensor:
+        """Maps ids of any shape to their subword units, where `▁` stands for a space."""
+        return self._tokenizer.id_to_string(ids)
+
 
 class DictionaryVocabulary(tf.Module):
     """Words separated by spaces, looked up in a Nematus JSON dictionary.
@@ -110,7 +114,11 @@ class DictionaryVocabulary(tf.Module):
 
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Maps ids `[batch, (tokens)]`, without the end of sentence, to strings `[batch]`."""
-        return tf.strings.reduce_join(tf.gather(self._words, ids), axis=-1, separator=" ")
+        return tf.strings.reduce_join(self.tokens(ids), axis=-1, separator=" ")
+
+    def tokens(self, ids: tf.Tensor) -> tf.Tensor:
+        """Maps ids of any shape to their words."""
+        return tf.gather(self._words, ids)
 
 
 Vocabulary = SentencePieceVocabulary | DictionaryVocabulary

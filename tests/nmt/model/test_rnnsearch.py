@@ -172,3 +172,18 @@ def test_tied_output_is_the_target_embedding(make_model):
     after = tied(SOURCE, SOURCE_MASK, TARGET).numpy()
     assert (before != after).any()
     np.testing.assert_allclose(after, np.broadcast_to(np.arange(6.0), after.shape))
+
+
+def test_attention_is_a_distribution_over_source_words_that_later_words_do_not_change(model):
+    rng = np.random.default_rng(3)
+    for weight in model.weights:
+        weight.assign(rng.normal(0.0, 0.4, size=weight.shape))
+    weights = model.attention(SOURCE, SOURCE_MASK, TARGET).numpy()
+    assert weights.shape == (2, 4, 3)
+    np.testing.assert_allclose((weights * SOURCE_MASK[:, np.newaxis]).sum(-1), 1.0, rtol=1e-5)
+    assert weights.std(1).max() > 1e-3  # the words of a target attend in different ways
+    other = TARGET.copy()
+    other[:, 2] = 4
+    found = model.attention(SOURCE, SOURCE_MASK, other).numpy()
+    np.testing.assert_allclose(found[:, :3], weights[:, :3], rtol=1e-5)
+    assert abs(found[:, 3] - weights[:, 3]).max() > 1e-5

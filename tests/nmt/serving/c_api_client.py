@@ -1,18 +1,21 @@
 """Serves batches of strings with a SavedModel through TensorFlow's C API, with only Python's standard library.
 
-python -I -S c_api_client.py TENSORFLOW OPERATIONS SAVED_MODEL INPUT OUTPUT < batches > translations
+python -I -S c_api_client.py TENSORFLOW OPERATIONS SAVED_MODEL INPUTS OUTPUTS [CALLERS] < batches > results
 
-TENSORFLOW is the folder of TensorFlow's shared libraries, OPERATIONS a library of custom operations; INPUT and OUTPUT
-are names of tensors. Each line of input is a JSON list of strings, each line of output a JSON object with the list
-`translations`. Strings are bytes decoded as Latin-1.
+TENSORFLOW is the folder of TensorFlow's shared libraries, OPERATIONS a library of custom operations. INPUTS and OUTPUTS
+are JSON objects from names to names of tensors. Each line of input is a JSON object from names to lists of strings,
+each line of output one from names to lists of values, flattened. Strings are bytes decoded as Latin-1. CALLERS threads
+run lines at the same time (default: 1).
 """
 
 import ctypes
 import json
 import sys
-from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
 
-STRING, STRING_SIZE, OK = 7, 24, 0  # TF_STRING, sizeof(TF_TString), TF_OK
+FLOAT, INT32, STRING = 1, 3, 7  # TF_FLOAT, TF_INT32, TF_STRING
+STRING_SIZE, OK = 24, 0  # sizeof(TF_TString), TF_OK
 
 
 class Output(ctypes.Structure):
@@ -25,20 +28,20 @@ class Session:
     def __init__(self, tensorflow: str, operations: str, saved_model: str):
         ctypes.CDLL(f"{tensorflow}/libtensorflow_framework.so.2", ctypes.RTLD_GLOBAL)
         self._library = ctypes.CDLL(f"{tensorflow}/libtensorflow_cc.so.2", ctypes.RTLD_GLOBAL)
-        self._status = self._call("TF_NewStatus", c_void_p)
         self._checked("TF_LoadLibrary", c_void_p, operations.encode())
         self._graph, options = self._call("TF_NewGraph", c_void_p), self._call("TF_NewSessionOptions", c_void_p)
         tags = (c_char_p * 1)(b"serve")
         model = (c_void_p(options), None, saved_model.encode(), tags, c_int(1), c_void_p(self._graph), None)
         self._session = self._checked("TF_LoadSessionFromSavedModel", c_void_p, *model)
 
-    def run(self, strings: list[bytes], source: str, target: str) -> list[bytes]:
-        """Feeds strings to one tensor and returns those of another."""
-        inputs, outputs = ((Output * 1)(self._output(name)) for name in (source, target))
-        values, found = (c_void_p * 1)(self._tensor(strings)), (c_void_p * 1)()
-        given = (inputs, values, c_int(1), outputs, found, c_int(1), None, c_int(0), None)
+    def run(self, inputs: dict[str, list[bytes]], targets: list[str]) -> list[list]:
+        """Feeds strings to tensors and returns the values of others."""
+        sources, targets = ((Output * len(names))(*map(self._output, names)) for names in (inputs, targets))
+        values = (c_void_p * len(inputs))(*map(self._tensor, inputs.values()))
+        found = (c_void_p * len(targets))()
+        given = (sources, values, c_int(len(values)), targets, found, c_int(len(found)), None, c_int(0), None)
         self._checked("TF_SessionRun", None, c_void_p(self._session), None, *given)
-        return self._strings(found[0])
+        return list(map(self._values, found))
 
     def _output(self, name: str) -> Output:
         operation, _, index = name.partition(":")
@@ -56,18 +59,22 @@ class Session:
             self._call("TF_StringCopy", None, place, string, c_size_t(len(string)))
         return tensor
 
-    def _strings(self, tensor: int) -> list[bytes]:
+    def _values(self, tensor: int) -> list:
         count = self._call("TF_TensorElementCount", c_int64, c_void_p(tensor))
         start = self._call("TF_TensorData", c_void_p, c_void_p(tensor)) or 0
+        kind = self._call("TF_TensorType", c_int, c_void_p(tensor))
+        if kind != STRING:
+            return list(({FLOAT: c_float, INT32: c_int32}[kind] * count).from_address(start)) if count else []
         places = [c_void_p(start + i * STRING_SIZE) for i in range(count)]
         contents = [self._call("TF_StringGetDataPointer", POINTER(ctypes.c_char), place) for place in places]
         sizes = [self._call("TF_StringGetSize", c_size_t, place) for place in places]
         return [ctypes.string_at(content, size) for content, size in zip(contents, sizes, strict=True)]
 
     def _checked(self, name: str, result, *arguments):
-        found = self._call(name, result, *arguments, c_void_p(self._status))
-        if self._call("TF_GetCode", c_int, c_void_p(self._status)) != OK:
-            sys.exit(self._call("TF_Message", c_char_p, c_void_p(self._status)).decode())
+        status = self._call("TF_NewStatus", c_void_p)  # one for each call, since threads call
+        found = self._call(name, result, *arguments, c_void_p(status))
+        if self._call("TF_GetCode", c_int, c_void_p(status)) != OK:
+            raise RuntimeError(self._call("TF_Message", c_char_p, c_void_p(status)).decode())
         return found
 
     def _call(self, name: str, result, *arguments):
@@ -76,8 +83,22 @@ class Session:
         return function(*arguments)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    inputs, outputs = map(json.loads, sys.argv[4:6])
     session = Session(*sys.argv[1:4])
-    for line in sys.stdin:
-        found = session.run([string.encode("latin-1") for string in json.loads(line)], *sys.argv[4:])
-        print(json.dumps({"translations": [string.decode("latin-1") for string in found]}))
+
+    def serve(line: str) -> dict[str, list]:
+        given = {inputs[name]: [text.encode("latin-1") for text in texts] for name, texts in json.loads(line).items()}
+        found = session.run(given, list(outputs.values()))
+        return {
+            name: [x.decode("latin-1") if isinstance(x, bytes) else x for x in values]
+            for name, values in zip(outputs, found, strict=True)
+        }
+
+    with ThreadPoolExecutor(int(sys.argv[6]) if sys.argv[6:] else 1) as callers:
+        for result in callers.map(serve, sys.stdin):
+            print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -20,7 +20,8 @@ from nmt.errors import UserError
 from nmt.model import rnnsearch, transformer_layers
 from nmt.model.rnnsearch import RNNSearch
 from nmt.model.transformer import Transformer
-from nmt.serving.saved_model import save_translator
+from nmt.serving.saved_model import save_signatures
+from nmt.serving.signatures import Joining, Signatures
 from nmt.text.batches import LONGEST
 from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
 
@@ -34,7 +35,8 @@ import tensorflow as tf
 import tensorflow_text
 serve = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
 for line in sys.stdin:
-    found = serve(sources=tf.constant([string.encode("latin-1") for string in json.loads(line)], tf.string))
+    sources = [string.encode("latin-1") for string in json.loads(line)["sources"]]
+    found = serve(sources=tf.constant(sources, tf.string))
     translations = [string.decode("latin-1") for string in found["translations"].numpy()]
     print(json.dumps({"translations": translations, "scores": found["scores"].numpy().tolist()}))
 """
@@ -64,25 +66,34 @@ def make_transformer(kind, *words):
 ARCHITECTURES = {"rnn": make_rnn, "transformer": make_transformer}
 
 
-def make_translator(vocabularies, kind, architecture="rnn"):
-    """Makes a translator with random weights, large enough that translations differ."""
+def make_signatures(vocabularies, kind, architecture="rnn", joining=None):
+    """Makes the signatures of a model with random weights, large enough that translations differ."""
     model = ARCHITECTURES[architecture](kind, *(vocabulary.size for vocabulary in vocabularies))
     rng = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(rng.normal(0.0, 1.0, size=weight.shape))
-    return Translator(*vocabularies, model, beam_size=2, alpha=1.0, max_length=10)
+    translator = Translator(*vocabularies, model, beam_size=2, alpha=1.0, max_length=10)
+    return Signatures(*vocabularies, model, translator, beam_size=2, alpha=1.0, joining=joining)
 
 
-@pytest.fixture(scope="module", params=ARCHITECTURES)
-def translator(vocabularies, request):
-    return make_translator(vocabularies, "layernorm", request.param)
+def save(signatures, path):
+    assert save_signatures(signatures, path, {"name": "test"}, signatures.sentences((3, 5)))
+    return path
+
+
+@pytest.fixture(
+    scope="module",
+    params=[("rnn", None), ("transformer", None), ("rnn", Joining(8, 20.0))],
+    ids=["rnn", "transformer", "joined"],
+)
+def signatures(vocabularies, request):
+    architecture, joining = request.param
+    return make_signatures(vocabularies, "layernorm", architecture, joining)
 
 
 @pytest.fixture(scope="module")
-def saved_model(translator, tmp_path_factory):
-    path = tmp_path_factory.mktemp("saved") / "model"
-    save_translator(translator, path)
-    return path
+def saved_model(signatures, tmp_path_factory):
+    return save(signatures, tmp_path_factory.mktemp("saved") / "model")
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +124,12 @@ def required(*names):
 
 def served(command, batches, folder):
     """Runs a command that maps batches of strings to results, one JSON value a line; returns the results."""
-    text = "".join(json.dumps([string.decode("latin-1") for string in batch]) + "\n" for batch in batches)
+
+    def line(batch):
+        given = batch if isinstance(batch, dict) else {"sources": batch}
+        return json.dumps({name: [string.decode("latin-1") for string in texts] for name, texts in given.items()})
+
+    text = "".join(line(batch) + "\n" for batch in batches)
     run = subprocess.run(
         [str(word) for word in command],
         input=text,
@@ -162,21 +178,22 @@ def in_batches(strings, size):
     return [strings[start : start + size] for start in range(0, len(strings), size)]
 
 
-def best(translator, strings):
-    return [text.encode() for text in translator.best(strings)]
+def best(signatures, strings):
+    return signatures.serve(tf.constant(strings, tf.string))["translations"].numpy().tolist()
 
 
 def with_python(fresh_python, saved_model):
     return [fresh_python, "-I", "-c", SERVE, saved_model]
 
 
-def with_c(saved_model):
-    """The command that serves through the C API. It can import no package."""
+def with_c(saved_model, signature="serving_default", outputs=None):
+    """The command that serves a signature through the C API to four callers. It can import no package."""
     operations = Path(tensorflow_text.__file__).parent / "python" / "ops" / "_sentencepiece_tokenizer.so"
     client = Path(__file__).parent / "c_api_client.py"
-    signature = meta_graph(saved_model).signature_def["serving_default"]
-    tensors = signature.inputs["sources"].name, signature.outputs["translations"].name
-    return [sys.executable, "-I", "-S", client, Path(tf.__file__).parent, operations, saved_model, *tensors]
+    found = meta_graph(saved_model).signature_def[signature]
+    inputs = json.dumps({name: tensor.name for name, tensor in found.inputs.items()})
+    outputs = json.dumps({name: found.outputs[name].name for name in outputs or found.outputs})
+    return [sys.executable, "-I", "-S", client, Path(tf.__file__).parent, operations, saved_model, inputs, outputs, 4]
 
 
 def meta_graph(saved_model):
@@ -186,68 +203,170 @@ def meta_graph(saved_model):
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_every_string_gets_its_own_translation_in_python_and_c(fresh_python, saved_model, translator, tmp_path, count):
-    """Python and C, with another order and batch size each, give what the translator gives here."""
+def test_every_string_gets_its_own_translation_in_python_and_c(fresh_python, saved_model, signatures, tmp_path, count):
+    """Python and C, with another order and batch size each, give what the signature gives here."""
     strings = strange_strings(count)
     expected = {}
     for batch in in_batches(sorted(strings, key=len), 70):
-        expected |= zip(batch, best(translator, batch), strict=True)
+        expected |= zip(batch, best(signatures, batch), strict=True)
     for command, order, size in (
         (with_python(fresh_python, saved_model), strings, 50),
-        (with_c(saved_model), strings[::-1], 64),
+        (with_c(saved_model), strings[::-1], 6),
     ):
-        batches = [*in_batches(order, size), []]
+        batches = [*in_batches(order, size), [], order[:20]]
         found = served(command, batches, tmp_path)
         for batch, result in zip(batches, found, strict=True):
             assert translations_in(result) == [expected[string] for string in batch]
 
 
+def test_every_signature_is_served_without_python(saved_model, signatures, tmp_path):
+    strings = [text for text in strange_strings(30) if len(text) < 1000]
+    for name, function in signatures.functions.items():
+        names = [spec.name for spec in function.input_signature]
+        batches = [
+            {each: (texts if i == 0 else texts[::-1]) for i, each in enumerate(names)}
+            for texts in [*in_batches(strings, 5), []]
+        ]
+        results = served(with_c(saved_model, name), batches, tmp_path)
+        for batch, result in zip(batches, results, strict=True):
+            expected = function(**{each: tf.constant(texts, tf.string) for each, texts in batch.items()})
+            for key, values in expected.items():
+                values = values.numpy().ravel()
+                if values.dtype == object:
+                    assert [text.encode("latin-1") for text in result[key]] == values.tolist(), (name, key)
+                else:
+                    np.testing.assert_allclose(result[key], values, rtol=1e-4, atol=1e-6, err_msg=f"{name} {key}")
+
+
+def test_n_best_counts_what_was_found(signatures):
+    found = {name: value.numpy() for name, value in signatures.n_best(tf.constant(strange_strings(50))).items()}
+    assert found["translations"].shape == found["scores"].shape == (50, 2)
+    assert set(found["counts"]) == {1, 2}  # an empty sentence has one translation
+    for texts, scores, count in zip(*(found[key] for key in ("translations", "scores", "counts")), strict=True):
+        assert list(scores[:count]) == sorted(scores[:count])
+        assert set(texts[count:]) <= {b""}
+        assert set(scores[count:]) <= {0.0}
+
+
+def test_a_translation_scores_as_in_its_beam(signatures):
+    """If its text is split into the words that the search found, which most are."""
+    sources = tf.constant(SOURCE)
+    found = signatures.n_best(sources)
+    scores = signatures.score(sources, found["translations"][:, 0])["scores"].numpy()
+    assert np.isclose(scores, found["scores"].numpy()[:, 0], rtol=1e-4).sum() >= 1
+    too_long = signatures.score(tf.constant(["a b", "a"]), tf.constant(["a", "ab " * LONGEST]))["scores"].numpy()
+    assert np.isinf(too_long).tolist() == [False, True]
+
+
+def test_sides_of_other_lengths_are_refused(signatures):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="give as many targets as sources"):
+        signatures.score(tf.constant(["a", "b"]), tf.constant(["a"]))
+
+
+def test_attention_has_a_distribution_for_each_target_token(vocabularies):
+    signatures = make_signatures(vocabularies, "layernorm")
+    found = signatures.attention(tf.constant(["Das Haus", "x"]), tf.constant(["дом", "жук щи дом"]))
+    weights, source, target = (found[key].numpy() for key in ("attention", "source_tokens", "target_tokens"))
+    assert weights.shape == (2, target.shape[1], source.shape[1])
+    np.testing.assert_allclose(weights.sum(-1), target != b"", atol=1e-5)
+    assert not weights[np.broadcast_to((source == b"")[:, np.newaxis], weights.shape)].any()
+    assert (b"".join(source[0]).decode(), b"".join(target[1]).decode()) == ("▁Das▁Haus</s>", "▁жук▁щи▁дом</s>")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="attention has at most"):
+        long = tf.fill([40], "Haus " * 900)
+        signatures.attention(long, long)
+
+
+def test_loading_prints_nothing_and_what_was_loaded_can_be_saved(saved_model, run_python, tmp_path):
+    script = """
+import sys
+import tensorflow as tf
+import tensorflow_text
+for path, copy in zip(sys.argv[1:], sys.argv[2:]):
+    loaded = tf.saved_model.load(path)
+    tf.saved_model.save(loaded, copy, signatures=loaded.signatures)
+print(loaded.signatures["serving_default"](sources=tf.constant(["Das Haus"]))["translations"].numpy()[0].decode())
+"""
+    run = run_python(script, saved_model, tmp_path / "copy", tmp_path / "copy of copy", PYTHONIOENCODING="utf-8")
+    lines = [line for line in run.stderr.splitlines() if "Assets written" not in line]
+    assert (run.returncode, lines) == (0, [])
+    assert run.stdout.count("\n") == 1
+
+
+def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
+    prediction_log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
+    played = []
+    for record in tf.data.TFRecordDataset(str(saved_model / "assets.extra" / "tf_serving_warmup_requests")):
+        request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
+        name = request.model_spec.signature_name
+        inputs = {key: tf.make_ndarray(value) for key, value in request.inputs.items()}
+        played.append((name, len(inputs["sources"])))
+        assert set(signatures.functions[name](**{key: tf.constant(value) for key, value in inputs.items()}))
+    assert played == [(name, count) for name in signatures.functions for count in (1, 2)]
+
+
+def test_the_card_names_the_signatures(saved_model, signatures):
+    card = json.loads((saved_model / "assets.extra" / "model.json").read_text())
+    assert card == {"name": "test", "signatures": list(signatures.functions)}
+
+
 def test_dictionaries_and_scores_are_served(fresh_python, vocabulary, tmp_path):
-    translator = make_translator([vocabulary, vocabulary], "layernorm")
-    save_translator(translator, tmp_path / "saved")
+    signatures = make_signatures([vocabulary, vocabulary], "layernorm")
+    save(signatures, tmp_path / "saved")
     batches = [[b"a b c", b"", b"d", b"x a d d b", b"a b c"], [b"b"], []]
     found = served(with_python(fresh_python, tmp_path / "saved"), batches, tmp_path)
     for batch, result in zip(batches, found, strict=True):
-        expected = [beam[0] for beam in translator.n_best(batch)]
-        assert translations_in(result) == [text.encode() for text, _ in expected]
-        np.testing.assert_allclose(result["scores"], [score for _, score in expected], rtol=1e-5)
+        expected = signatures.n_best(tf.constant(batch, tf.string))
+        assert translations_in(result) == expected["translations"].numpy()[:, 0].tolist()
+        np.testing.assert_allclose(result["scores"], expected["scores"].numpy()[:, 0], rtol=1e-5)
     assert any(text for text in found[0]["translations"])
+    tokens = signatures.attention(tf.constant(["x a"]), tf.constant(["b"]))
+    assert tokens["source_tokens"].numpy().tolist() == [[b"UNK", b"a", b"eos"]]
 
 
-def test_a_sentence_alone_is_translated_as_in_any_batch(translator):
+def test_a_sentence_alone_is_translated_as_in_any_batch(signatures):
     """The words are the same. Costs differ by rounding, because batches sum in another order."""
-    strings = strange_strings(100)
-    together = translator.n_best(strings)
-    for string, beam in zip(strings, together, strict=True):
-        ((text, cost), *_) = translator.n_best([string])[0]
-        assert text == beam[0][0]
-        np.testing.assert_allclose(cost, beam[0][1], rtol=1e-5)
+    strings = strange_strings(60)
+    together = signatures.serve(tf.constant(strings))
+    for string, *expected in zip(strings, together["translations"].numpy(), together["scores"].numpy(), strict=True):
+        alone = signatures.serve(tf.constant([string]))
+        assert alone["translations"].numpy()[0] == expected[0]
+        np.testing.assert_allclose(alone["scores"].numpy()[0], expected[1], rtol=1e-5)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_a_saved_model_has_only_operations_of_tensorflow_and_the_tokenizer(vocabularies, kind, architecture, tmp_path):
+def assert_only_operations_of_tensorflow_and_the_tokenizer(saved_model):
     """No Python function, no other library's operation, no XLA function, no operation that writes files."""
-    save_translator(make_translator(vocabularies, kind, architecture), tmp_path / "saved")
-    graph = meta_graph(tmp_path / "saved").graph_def
+    graph = meta_graph(saved_model).graph_def
     functions = graph.library.function
     nodes = [*graph.node, *(node for function in functions for node in function.node_def)]
     operations = {node.op for node in nodes} - {function.signature.name for function in functions}
     assert len(nodes) > 100
-    foreign = operations - set(dir(tf.raw_ops))
+    foreign = operations - set(dir(tf.raw_ops)) - {"SentencepieceIdToStringOp"}
     assert foreign == {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
     assert not [name for name in operations if "PyFunc" in name or name in ("WriteFile", "PrintV2")]
     assert not [node.name for node in (*nodes, *functions) if node.attr["_XlaMustCompile"].b]
 
 
+def test_a_saved_model_has_only_operations_of_tensorflow_and_the_tokenizer(saved_model):
+    assert_only_operations_of_tensorflow_and_the_tokenizer(saved_model)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_other_kinds_of_normalization_save_the_same_operations(vocabularies, kind, architecture, tmp_path):
+    if kind == "layernorm":
+        pytest.skip("is in the test above")
+    save(make_signatures(vocabularies, kind, architecture), tmp_path / "saved")
+    assert_only_operations_of_tensorflow_and_the_tokenizer(tmp_path / "saved")
+
+
 @pytest.mark.parametrize("lines", [[b"Ein Haus", b"a\xff", b""] * 30, []], ids=["two batches", "nothing"])
-def test_the_example_serves_any_lines(saved_model, translator, lines):
+def test_the_example_serves_any_lines(saved_model, signatures, lines):
     command = [sys.executable, Path(__file__).parents[3] / "examples" / "serve.py", saved_model]
     run = subprocess.run(command, input=b"".join(line + b"\n" for line in lines), capture_output=True)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.decode().split("\n")[:-1] == translator.best(lines)
+    assert run.stdout.split(b"\n")[:-1] == best(signatures, lines)
 
 
-def test_an_existing_path_is_not_overwritten(translator, tmp_path):
+def test_an_existing_path_is_not_overwritten(vocabularies, tmp_path):
     (tmp_path / "there").mkdir()
     with pytest.raises(UserError, match="there exists already; remove it or give another path"):
-        save_translator(translator, tmp_path / "there")
+        save_signatures(make_signatures(vocabularies, "none"), tmp_path / "there", {}, [])

@@ -1,0 +1,50 @@
+"""What users of an exported model may want to know of it."""
+
+import argparse
+import importlib.metadata
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from ..system import System
+from ..training.progress import Progress
+
+
+def describe(system: System, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns the model card of a system, exported with these arguments; an unknown value is `None`."""
+    config = system.config
+    texts = (config.source_dataset, config.target_dataset)
+    source, target = arguments.languages or [Path(text).suffix.lstrip(".") or None for text in texts]
+    return {
+        "languages": {"source": source, "target": target},
+        "architecture": config.model_type,
+        "normalization": config.layer_normalization_type,
+        "sizes": {
+            "embedding": config.embedding_size,
+            "state": config.state_size,
+            "source_vocabulary": system.source_vocabulary.size,
+            "target_vocabulary": system.target_vocabulary.size,
+            "parameters": sum(math.prod(variable.shape) for variable in system.model.variables),
+        },
+        "search": {
+            "beam_size": arguments.beam_size,
+            "normalization_alpha": arguments.normalization_alpha,
+            "longest_translation": config.translation_maxlen,
+        },
+        "models": [
+            {"validation": _best_validation(directory), "trained_with": _read(directory / "versions.json")}
+            for directory in arguments.model
+        ],
+        "exported_with": {name: importlib.metadata.version(name) for name in ("tensorflow", "tensorflow-text")},
+    }
+
+
+def _best_validation(directory: Path) -> dict[str, Any] | None:
+    progress = _read(directory / "progress.json")
+    best = progress and Progress.from_json(progress).best
+    return best and {"update": best.update, "bleu": best.bleu, "loss": best.valid_loss}
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

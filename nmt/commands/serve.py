@@ -1,0 +1,37 @@
+"""`python -m nmt serve`."""
+
+import argparse
+import logging
+from pathlib import Path
+
+from ..errors import UserError
+from .arguments import positive
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("models", type=Path, metavar="MODELS", help="folder of NAME/VERSION folders, each an export")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=_port, default=8501, help="port to listen on; 0: any free one (default: 8501)")
+    parser.add_argument("--workers", type=positive, default=1, help="batches computed at the same time (default: 1)")
+    parser.add_argument("--batch", type=positive, default=64, help="sentences joined into a batch (default: 64)")
+    parser.add_argument("--queue", type=positive, default=1024, help="sentences waiting or computed (default: 1024)")
+    parser.add_argument("--timeout", type=positive, default=30, help="seconds for a request (default: 30)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Serves exported models over HTTP, with a page at / and the REST API of TensorFlow Serving."""
+    try:
+        from ..serving.service.limits import Limits
+        from ..serving.service.server import serve
+    except ModuleNotFoundError as error:
+        raise UserError(f"{error.name} is missing; `pip install -e '.[serving]'` brings it") from None
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
+    logging.getLogger("serve").setLevel(logging.INFO)
+    limits = Limits(workers=arguments.workers, batch=arguments.batch, queue=arguments.queue, deadline=arguments.timeout)
+    serve(arguments.models, arguments.host, arguments.port, limits)
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 2**16):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to 65535")
+    return int(text)

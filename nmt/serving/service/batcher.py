@@ -1,0 +1,156 @@
+"""Joins requests into batches, behind a bounded queue."""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import tensorflow as tf
+
+from .limits import Limits, Refused
+from .loaded_model import Arrays, Signature
+from .metrics import Metrics
+
+_log = logging.getLogger("serve")
+
+
+class _Job:
+    """A request in the queue."""
+
+    def __init__(self, signature: Signature, inputs: Arrays, rows: int):
+        self.signature, self.inputs, self.rows = signature, inputs, rows
+        self.result = asyncio.get_running_loop().create_future()
+
+
+class Batcher:
+    """Computes requests, those of one signature together.
+
+    A free worker takes what waits at once. It waits for more only if fewer rows wait than its last batch had, and only
+    for `limits.batch_wait`: callers who send their next request when they have a response then stay together, and a
+    single caller never waits.
+    """
+
+    def __init__(self, limits: Limits, metrics: Metrics):
+        self._limits, self._metrics = limits, metrics
+        self._waiting: deque[_Job] = deque()
+        self._rows_waiting = self._rows_running = self._expected = 0
+        self._arrived = asyncio.Condition()
+        self._threads = ThreadPoolExecutor(limits.workers, thread_name_prefix="model")
+        self._workers: list[asyncio.Task] = []
+
+    def start(self) -> None:
+        """Starts the workers in the running event loop."""
+        self._workers = [asyncio.create_task(self._work()) for _ in range(self._limits.workers)]
+
+    async def stop(self) -> None:
+        """Ends the workers; what still waits gets no result."""
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def run(self, signature: Signature, inputs: Arrays, rows: int) -> Arrays:
+        """Returns the outputs for the inputs. A caller that is cancelled gives its place in the queue back.
+
+        Raises:
+            Refused: The queue is full, the request has too many rows, or the model refuses it.
+        """
+        if rows > (most := min(self._limits.rows, self._limits.queue)):
+            raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
+        if self._rows_waiting + self._rows_running + rows > self._limits.queue:
+            raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
+        job = _Job(signature, inputs, rows)
+        self._waiting.append(job)
+        self._count(waiting=rows)
+        try:
+            async with self._arrived:
+                self._arrived.notify_all()
+            return await job.result
+        finally:
+            if job in self._waiting:
+                self._waiting.remove(job)
+                self._count(waiting=-rows)
+
+    def _count(self, waiting: int = 0, running: int = 0) -> None:
+        self._rows_waiting += waiting
+        self._rows_running += running
+        self._metrics.waiting.set(self._rows_waiting)
+        self._metrics.running.set(self._rows_running)
+
+    async def _work(self) -> None:
+        while True:
+            jobs = self._take(await self._next())
+            rows = sum(job.rows for job in jobs)
+            self._expected = rows
+            self._count(waiting=-rows, running=rows)
+            self._metrics.batch_rows.observe(rows)
+            try:
+                await self._compute(jobs)
+            finally:
+                self._count(running=-rows)
+
+    async def _next(self) -> _Job:
+        """Waits for a job, then shortly for as many rows as the last batch had; returns the first job."""
+        async with self._arrived:
+            while True:
+                await self._arrived.wait_for(lambda: self._waiting)
+                with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
+                    await asyncio.wait_for(self._arrived.wait_for(self._enough_wait), self._limits.batch_wait)
+                if self._waiting:
+                    return self._waiting[0]
+
+    def _enough_wait(self) -> bool:
+        return self._rows_waiting >= min(self._expected, self._limits.batch)
+
+    def _take(self, first: _Job) -> list[_Job]:
+        """Takes the first job out of the queue, and with it those that fit into its batch."""
+        jobs, room = [], max(self._limits.batch, first.rows)
+        for job in list(self._waiting) if first.signature.joinable else [first]:
+            if job.signature is first.signature and job.rows <= room:
+                self._waiting.remove(job)
+                jobs.append(job)
+                room -= job.rows
+        return jobs
+
+    async def _compute(self, jobs: list[_Job]) -> None:
+        loop, signature = asyncio.get_running_loop(), jobs[0].signature
+        try:
+            with self._metrics.model_seconds.time():
+                results = await loop.run_in_executor(self._threads, _run_together, signature, jobs)
+        except Exception as error:  # whatever a model does, the service goes on
+            if len(jobs) > 1:  # the mistake of one caller must not fail the others
+                for job in jobs:
+                    await self._compute([job])
+                return
+            results = [_refusal(error)]
+        for job, result in zip(jobs, results, strict=True):
+            if not job.result.done():  # else its caller has left
+                job.result.set_exception(result) if isinstance(result, Refused) else job.result.set_result(result)
+
+
+def _run_together(signature: Signature, jobs: list[_Job]) -> list[Arrays]:
+    if len(jobs) == 1:
+        return [signature.run(jobs[0].inputs)]
+    joined = signature.run({name: np.concatenate([job.inputs[name] for job in jobs]) for name in signature.inputs})
+    ends = np.cumsum([job.rows for job in jobs])
+    if any(len(array) != ends[-1] for array in joined.values()):
+        raise ValueError("the outputs of a batch have not as many rows as its inputs")
+    pieces = {name: np.split(array, ends[:-1]) for name, array in joined.items()}
+    return [{name: piece[i] for name, piece in pieces.items()} for i in range(len(jobs))]
+
+
+def _refusal(error: Exception) -> Refused:
+    if isinstance(error, tf.errors.InvalidArgumentError):
+        return Refused(400, f"the model refuses the inputs: {_reason(error)}")
+    if isinstance(error, (tf.errors.ResourceExhaustedError, tf.errors.UnavailableError)):
+        return Refused(503, "the model has not enough memory or is busy; try again later", {"Retry-After": "1"})
+    _log.error("a model failed: %s: %s", type(error).__name__, str(error)[:1000])
+    return Refused(500, "the model failed; the log of the service says why")
+
+
+def _reason(error: tf.errors.InvalidArgumentError) -> str:
+    """Returns the message of an assertion in the graph, without the places in the graph that follow it."""
+    text = error.message.partition("assertion failed: [")[2].partition("]")[0]
+    return text or next((line for line in error.message.splitlines() if line and "Graph execution" not in line), "")

@@ -1,0 +1,89 @@
+"""A version of a SavedModel in memory."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the operations of tokenizers
+from google.protobuf import json_format
+from tensorflow.core.protobuf import saved_model_pb2
+
+from ...errors import UserError
+from .warmup import warmup_requests
+
+Arrays = dict[str, np.ndarray]
+
+
+class Signature:
+    """A function of a model, from named arrays to named arrays.
+
+    Attributes:
+        inputs: Shapes and types of the inputs, by name.
+        has_rows: Whether the first dimension of every input counts rows.
+        joinable: Whether rows of several requests can be computed together: no other dimension is unknown.
+    """
+
+    def __init__(self, function: Any):
+        self._function = function
+        self.inputs: Mapping[str, tf.TensorSpec] = function.structured_input_signature[1]
+        self.has_rows = bool(self.inputs) and all(_has_rows(spec.shape) for spec in self.inputs.values())
+        shapes = [spec.shape for spec in (*self.inputs.values(), *function.structured_outputs.values())]
+        self.joinable = self.has_rows and all(_has_rows(x) and x[1:].is_fully_defined() for x in shapes)
+
+    def run(self, inputs: Arrays) -> Arrays:
+        """Returns the outputs. Blocks, and may be called by several threads."""
+        tensors = {name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()}
+        return {name: value.numpy() for name, value in self._function(**tensors).items()}
+
+
+class LoadedModel:
+    """A version of a model, loaded and warmed up.
+
+    Args:
+        path: A folder with a SavedModel.
+
+    Attributes:
+        signatures: The functions by name.
+        metadata: The signatures as the REST API describes them.
+        card: Content of `assets.extra/model.json`, if there is one.
+
+    Raises:
+        UserError: The folder cannot be loaded, or a warm-up request of it fails.
+    """
+
+    def __init__(self, path: Path):
+        try:
+            loaded = tf.saved_model.load(str(path))
+            self.signatures = {name: Signature(function) for name, function in loaded.signatures.items()}
+            self.metadata = _metadata(path)
+            self.card = _card(path)
+            for signature, inputs in warmup_requests(path):
+                self.signatures[signature].run(inputs)
+        except Exception as error:  # a damaged SavedModel fails in many ways
+            lines = str(error).strip().splitlines() or [""]
+            raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {lines[0][:300]}") from None
+        if not self.signatures:
+            raise UserError(f"{path} cannot be loaded: it has no signatures")
+
+
+def _has_rows(shape: tf.TensorShape) -> bool:
+    return bool(shape.rank) and shape[0] is None
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    model = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
+    return {
+        name: json_format.MessageToDict(
+            signature, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+        )
+        for name, signature in model.meta_graphs[0].signature_def.items()
+        if not name.startswith("__")
+    }
+
+
+def _card(path: Path) -> dict[str, Any] | None:
+    file = path / "assets.extra" / "model.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None

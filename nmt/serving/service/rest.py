@@ -1,0 +1,182 @@
+"""The JSON of TensorFlow Serving's REST API: requests to arrays, arrays to responses.
+
+Row form has a list `instances` and gives `predictions`. Column form has `inputs` and gives `outputs`. Bytes that are
+not UTF-8 are written as `{"b64": "..."}`.
+"""
+
+import base64
+import binascii
+import json
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import tensorflow as tf
+
+from .limits import Refused
+from .loaded_model import Arrays, LoadedModel, Signature
+
+_KEYS = {"signature_name", "instances", "inputs"}
+
+
+class Prediction(NamedTuple):
+    """A request, parsed."""
+
+    signature: Signature
+    inputs: Arrays
+    rows: int  # 1 if the signature has no rows
+    by_row: bool
+
+
+def parse(body: bytes, model: LoadedModel) -> Prediction:
+    """Parses the body of a request to predict.
+
+    Raises:
+        Refused: It is not JSON, or does not fit the signature.
+    """
+    request = _read(body)
+    if unknown := sorted(set(request) - _KEYS):
+        _refuse(f"unknown key {_short(unknown[0])}; a request has instances or inputs, and may have signature_name")
+    if ("instances" in request) == ("inputs" in request):
+        _refuse("give either instances or inputs")
+    name = request.get("signature_name", "serving_default")
+    signature = model.signatures.get(name) if isinstance(name, str) else None
+    if signature is None:
+        _refuse(f"there is no signature {_short(name)}; the model has {', '.join(sorted(model.signatures))}")
+    by_row = "instances" in request
+    columns = _columns(request["instances"], signature) if by_row else _named(request["inputs"], signature)
+    inputs = {name: _array(columns[name], spec, name) for name, spec in signature.inputs.items()}
+    counts = {len(array) for array in inputs.values()} if signature.has_rows else {1}
+    if len(counts) > 1:
+        _refuse("the inputs must be lists of the same length")
+    return Prediction(signature, inputs, counts.pop(), by_row)
+
+
+def render(outputs: Arrays, by_row: bool) -> bytes:
+    """Returns the body of the response."""
+    values = {name: _plain(array, name) for name, array in outputs.items()}
+    single = len(values) == 1
+    if not by_row:
+        return _dump({"outputs": next(iter(values.values())) if single else values})
+    rows = [row[0] if single else dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    return _dump({"predictions": rows})
+
+
+def _read(body: bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(body.decode(), parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        _refuse("the body is not UTF-8")
+    except RecursionError:
+        _refuse("the body is nested too deeply")
+    except ValueError as error:
+        _refuse(f"the body is not JSON: {error}")
+    if not isinstance(request, dict):
+        _refuse("the body must be a JSON object with instances or inputs")
+    return request
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    _refuse(f"the body is not JSON: {name} is not a number of JSON")
+
+
+def _columns(instances: Any, signature: Signature) -> dict[str, list]:
+    """Returns the list of each input's values from a list of rows."""
+    if not signature.has_rows:
+        _refuse("this signature has no rows; give inputs instead of instances")
+    if not isinstance(instances, list) or not instances:
+        _refuse("instances must be a list that is not empty")
+    if len(signature.inputs) == 1:
+        (name,) = signature.inputs
+        return {name: [row[name] if isinstance(row, dict) and set(row) == {name} else row for row in instances]}
+    for row in instances:
+        if not isinstance(row, dict) or set(row) != set(signature.inputs):
+            _refuse(f"each of instances must be an object with {_names(signature)}")
+    return {name: [row[name] for row in instances] for name in signature.inputs}
+
+
+def _named(inputs: Any, signature: Signature) -> dict[str, Any]:
+    """Returns the values by the names of the inputs. The name of a single input may be left out."""
+    if isinstance(inputs, dict) and set(inputs) == set(signature.inputs):
+        return inputs
+    if len(signature.inputs) != 1 or (isinstance(inputs, dict) and set(inputs) != {"b64"}):
+        _refuse(f"inputs must be an object with {_names(signature)}")
+    return {next(iter(signature.inputs)): inputs}
+
+
+def _array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
+    """Returns a value of JSON as an array that fits a shape and a type."""
+    if spec.shape.rank is None:
+        _refuse(f"{name} has no fixed number of dimensions, which this service does not support")
+    sizes, level = [], [value]
+    for size in spec.shape:
+        if not all(isinstance(each, list) for each in level):
+            _refuse(f"{name} must be {_kind(spec)}")
+        lengths = {len(each) for each in level} or {size or 0}
+        if len(lengths) > 1 or size not in (None, *lengths):
+            _refuse(f"{name} must be {_kind(spec)} with rows of the same length")
+        sizes.append(lengths.pop())
+        level = [x for each in level for x in each]
+    array = np.empty(len(level), object if spec.dtype == tf.string else spec.dtype.as_numpy_dtype)
+    for i, each in enumerate(level):
+        array[i] = _scalar(each, spec, name)
+    return array.reshape(sizes)
+
+
+def _scalar(value: Any, spec: tf.TensorSpec, name: str) -> Any:
+    dtype = spec.dtype
+    if dtype == tf.string and isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            _refuse(f"{name} has a string with half of a surrogate pair")
+    if dtype == tf.string and isinstance(value, dict) and set(value) == {"b64"} and isinstance(value["b64"], str):
+        try:
+            return base64.b64decode(value["b64"], validate=True)
+        except (binascii.Error, ValueError):
+            _refuse(f"{name} has a string that is not base64")
+    if dtype == tf.bool and isinstance(value, bool):
+        return value
+    if dtype.is_integer and type(value) is int and int(dtype.min) <= value <= int(dtype.max):
+        return value
+    if dtype.is_floating and type(value) in (int, float) and abs(value) <= float(dtype.max):
+        return value
+    _refuse(f"{name} must be {_kind(spec)}")
+
+
+def _kind(spec: tf.TensorSpec) -> str:
+    return "a list of " * spec.shape.rank + {"string": "strings"}.get(spec.dtype.name, f"{spec.dtype.name} values")
+
+
+def _names(signature: Signature) -> str:
+    return " and ".join(sorted(signature.inputs))
+
+
+def _plain(array: np.ndarray, name: str) -> Any:
+    """Returns an array as JSON values. Names that end in `_bytes` are written as base64."""
+    if array.dtype != object:
+        return array.tolist()
+    return _text(array.tolist(), name.endswith("_bytes"))
+
+
+def _text(value: Any, always: bool) -> Any:
+    if isinstance(value, list):
+        return [_text(each, always) for each in value]
+    try:
+        if not always:
+            return value.decode()
+    except UnicodeDecodeError:
+        pass
+    return {"b64": base64.b64encode(value).decode()}
+
+
+def _dump(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) < 60 else f"{text[:57]}..."
+
+
+def _refuse(message: str) -> NoReturn:
+    raise Refused(400, message)

@@ -1,0 +1,135 @@
+"""The models of a folder: the newest version of each that can be loaded.
+
+The folder holds `NAME/VERSION` folders, each a SavedModel; VERSION is a whole number. A new version is loaded when it
+is whole, then replaces the old one. A version that cannot be loaded is refused until its files change.
+"""
+
+import gc
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import UserError
+from .limits import Refused
+from .loaded_model import LoadedModel
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_log = logging.getLogger("serve")
+Files = tuple[tuple[str, int, int], ...]
+
+
+class Served(NamedTuple):
+    """A model that is served."""
+
+    version: int
+    model: LoadedModel
+
+
+class Store:
+    """The models of a folder.
+
+    Args:
+        root: The folder.
+        load: Loads a version from its folder; raises `UserError` if it cannot.
+    """
+
+    def __init__(self, root: Path, load: Callable[[Path], LoadedModel] = LoadedModel):
+        self._root, self._load = root, load
+        self.served: dict[str, Served] = {}
+        self.broken: dict[tuple[str, int], str] = {}  # why a version of a model is refused
+        self._seen: dict[Path, Files] = {}  # the files of versions that are not served, when last looked at
+        self._refused: dict[Path, Files] = {}
+
+    def open(self) -> None:
+        """Loads the newest version of every model.
+
+        Raises:
+            UserError: None can be loaded.
+        """
+        if not self._root.is_dir():
+            raise UserError(f"there is no folder {self._root}; `python -m nmt export --to MODELS/NAME/1` makes one")
+        self._look()
+        self.refresh()
+        if not self.served and self.broken:
+            raise UserError(next(iter(self.broken.values())))
+        if not self.served:
+            raise UserError(
+                f"{self._root} holds no NAME/VERSION/saved_model.pb with a whole number as VERSION; "
+                "`python -m nmt export --to MODELS/NAME/1` makes one"
+            )
+
+    def refresh(self) -> None:
+        """Loads new versions that have not changed since the last look, and drops what they replace."""
+        before, found = self._seen, self._look()
+        for name in [name for name in self.served if name not in found]:
+            _log.warning("%s: its folder is gone, so it is dropped", name)
+            self._replace(name, None)
+        for name, versions in found.items():
+            current = self.served.get(name)
+            for version in sorted(versions, reverse=True):
+                path = versions[version]
+                if current and version == current.version:
+                    break
+                files = self._seen[path]
+                if self._refused.get(path) == files:
+                    continue  # an older one may be good
+                if before.get(path) != files:
+                    continue  # still being written
+                if self._try(name, version, path, files):
+                    break
+
+    def find(self, name: str, version: int | None) -> LoadedModel:
+        """Returns a model; `None` is its newest version.
+
+        Raises:
+            Refused: It is not served.
+        """
+        served = self.served.get(name)
+        if served is None:
+            names = ", ".join(sorted(self.served)) or "none"
+            raise Refused(404, f"there is no such model; served are: {names}")
+        if version not in (None, served.version):
+            raise Refused(404, f"this version of {name} is not served; version {served.version} is")
+        return served.model
+
+    def _look(self) -> dict[str, dict[int, Path]]:
+        """Returns the folder of every version by name and number, and notes their files."""
+        found = {}
+        for directory in self._root.iterdir():
+            if _NAME.fullmatch(directory.name) and directory.is_dir():
+                paths = [path for path in directory.iterdir() if path.name.isascii() and path.name.isdecimal()]
+                whole = {int(path.name): path for path in paths if (path / "saved_model.pb").is_file()}
+                if whole or directory.name in self.served:
+                    found[directory.name] = whole
+        self._seen = {path: _files(path) for versions in found.values() for path in versions.values()}
+        return found
+
+    def _try(self, name: str, version: int, path: Path, files: Files) -> bool:
+        try:
+            model = self._load(path)
+        except UserError as error:
+            self._refused[path] = files
+            self.broken[name, version] = str(error)
+            _log.error("%s version %d is refused: %s", name, version, error)
+            return False
+        self._replace(name, Served(version, model))
+        return True
+
+    def _replace(self, name: str, served: Served | None) -> None:
+        """Serves another version. Requests in work keep the old one in memory until they are done."""
+        old = self.served.get(name)
+        kept = {key: value for key, value in self.served.items() if key != name}
+        self.served = {**kept, name: served} if served else kept
+        if served:
+            self.broken.pop((name, served.version), None)
+            _log.info("%s: version %d is served%s", name, served.version, f", not {old.version}" if old else "")
+        del old
+        gc.collect()
+
+
+def _files(path: Path) -> Files:
+    """Returns name, size and time of every file of a folder."""
+    stats = [(str(file.relative_to(path)), file.stat()) for file in path.rglob("*")]
+    return tuple(sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))

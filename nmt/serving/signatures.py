@@ -1,0 +1,169 @@
+"""What an exported model computes: its signatures, from strings to strings, scores and attention weights."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from ..decoding.translator import Translator
+from ..model.contract import TranslationModel
+from ..text.batches import LONGEST, pad
+from ..text.vocabulary import Vocabulary
+from .slices import SENTENCES, TOKENS, Tensors, in_slices
+
+WEIGHTS = 2**24  # limit of the attention weights of a batch, padding included
+_WAITING = 100  # batches that may wait for their turn when callers are joined
+_PAIRS = [tf.TensorSpec([None], tf.string, name=name) for name in ("sources", "targets")]
+
+
+class Joining(NamedTuple):
+    """How the graph joins the requests of several callers into batches."""
+
+    sentences: int  # limit of a batch; a larger request is computed alone
+    timeout_ms: float  # longest time a request waits for others
+
+
+class Signatures(tf.Module):
+    """Computes the signatures of an exported model.
+
+    Any bytes are accepted as a sentence. Only the first `LONGEST` tokens of a sentence are read. A batch is computed in
+    slices, so its size is limited by the caller's patience and not by the memory.
+
+    Args:
+        source_vocabulary: Encodes the sources.
+        target_vocabulary: Encodes the targets.
+        model: Computes costs, and attention weights if it has a method `attention`.
+        translator: Translates with the same vocabularies and model.
+        beam_size: Translations that `translator` returns for each sentence.
+        alpha: Scores are costs over the length, the end included, to this power.
+        joining: How requests of several callers are joined; by default, they are not.
+    """
+
+    def __init__(
+        self,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        model: TranslationModel,
+        translator: Translator,
+        *,
+        beam_size: int,
+        alpha: float,
+        joining: Joining | None = None,
+    ):
+        super().__init__()
+        self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
+        # Bound methods are not tracked: the translator tracks the variables, and tracking the model would save copies.
+        self._costs, self._attend = model.costs, getattr(model, "attention", None)
+        self._translator, self._beam_size, self._alpha = translator, beam_size, alpha
+        self._translate, self._score = self._translations, self._scores
+        if joining:
+            self._translate, self._score = joined(self._translations, joining), joined(self._scores, joining)
+
+    @property
+    def functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
+        """The functions by the names of their signatures."""
+        functions = {"serving_default": self.serve, "n_best": self.n_best, "score": self.score}
+        return functions | ({"attention": self.attention} if self._attend else {})
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """The limits that are in the graph, by name."""
+        return {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS, "weights": WEIGHTS}
+
+    def sentences(self, lengths: Sequence[int]) -> list[bytes]:
+        """Returns texts of about as many source tokens each, to try the model on."""
+        ids = [[2 + i % (self._source_vocabulary.size - 2) for i in range(length)] for length in lengths]
+        return self._source_vocabulary.decode(tf.ragged.constant(ids, tf.int32)).numpy().tolist()
+
+    @tf.function(input_signature=_PAIRS[:1], autograph=False)
+    def serve(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the best translation of each of `sources` `[batch]` and its score."""
+        texts, scores = self._translate(sources)
+        return {"translations": texts[:, 0], "scores": scores[:, 0]}
+
+    @tf.function(input_signature=_PAIRS[:1], autograph=False)
+    def n_best(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the beam of each of `sources` `[batch]`: `translations` and `scores` `[batch, beam]`, best first.
+
+        Only the first `counts` `[batch]` of them are translations. The rest are empty with score 0, since JSON has no
+        infinity.
+        """
+        texts, scores = self._translate(sources)
+        found = tf.math.is_finite(scores)
+        counts = tf.reduce_sum(tf.cast(found, tf.int32), 1)
+        return {"translations": texts, "scores": tf.where(found, scores, 0.0), "counts": counts}
+
+    @tf.function(input_signature=_PAIRS, autograph=False)
+    def score(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the score of each of `targets` as translation of each of `sources`, `[batch]`.
+
+        It is infinite if one of them has more than `LONGEST` tokens.
+        """
+        tf.debugging.assert_equal(tf.size(sources), tf.size(targets), "give as many targets as sources")
+        (scores,) = self._score(sources, targets)
+        return {"scores": scores}
+
+    @tf.function(input_signature=_PAIRS, autograph=False)
+    def attention(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns how much the model attends to each source token when it predicts each target token.
+
+        Returns:
+            `attention` `[batch, target_time, source_time]`, and the tokens `source_tokens` `[batch, source_time]` and
+            `target_tokens` `[batch, target_time]` with their ends. Padding is empty and has weight 0.
+
+        Raises:
+            tf.errors.InvalidArgumentError: There are more than `WEIGHTS` weights.
+        """
+        tf.debugging.assert_equal(tf.size(sources), tf.size(targets), "give as many targets as sources")
+        (source, source_mask), (target, target_mask) = (
+            pad(vocabulary.encode(side)[:, :LONGEST]) for vocabulary, side in self._sides(sources, targets)
+        )
+        weights = tf.shape(target)[1] * tf.size(source)
+        few = f"attention has at most {WEIGHTS} weights (sentences x source tokens x target tokens); ask for fewer"
+        tf.debugging.Assert(weights <= WEIGHTS, [few])
+        weights = self._attend(source, source_mask, target)
+        return {
+            "attention": weights * target_mask[:, :, tf.newaxis] * source_mask[:, tf.newaxis],
+            "source_tokens": tf.where(source_mask > 0, self._source_vocabulary.tokens(source), ""),
+            "target_tokens": tf.where(target_mask > 0, self._target_vocabulary.tokens(target), ""),
+        }
+
+    def _translations(self, sources: tf.Tensor) -> Tensors:
+        lengths = tf.minimum(self._source_vocabulary.encode(sources).row_lengths(), LONGEST)
+        shape = [None, self._beam_size]
+        results = (tf.TensorSpec(shape, tf.string), tf.TensorSpec(shape, tf.float32))
+        return in_slices(lambda rows: self._translator.translate(rows)[:2], (sources,), lengths, results)
+
+    def _scores(self, sources: tf.Tensor, targets: tf.Tensor) -> Tensors:
+        lengths = tf.maximum(
+            *(vocabulary.encode(side).row_lengths() for vocabulary, side in self._sides(sources, targets))
+        )
+        short = lengths <= LONGEST
+
+        def score(*texts: tf.Tensor) -> Tensors:
+            source, target = (pad(vocabulary.encode(side)) for vocabulary, side in self._sides(*texts))
+            return (self._costs(*source, *target) / tf.reduce_sum(target[1], -1) ** self._alpha,)
+
+        texts = tuple(tf.where(short, side, "") for side in (sources, targets))
+        (scores,) = in_slices(score, texts, tf.where(short, lengths, 0), (tf.TensorSpec([None], tf.float32),))
+        return (tf.where(short, scores, float("inf")),)
+
+    def _sides(self, sources: tf.Tensor, targets: tf.Tensor) -> list[tuple[Vocabulary, tf.Tensor]]:
+        return [(self._source_vocabulary, sources), (self._target_vocabulary, targets)]
+
+
+def joined(function: Callable[..., Tensors], joining: Joining) -> Callable[..., Tensors]:
+    """Returns a function of tensors `[batch, ...]` that computes the rows of callers who call at a time together."""
+    batched = tf.nondifferentiable_batch_function(
+        num_batch_threads=1,
+        max_batch_size=joining.sentences,
+        batch_timeout_micros=round(joining.timeout_ms * 1000),
+        max_enqueued_batches=_WAITING,
+    )(function)
+
+    def call(*inputs: tf.Tensor) -> Tensors:
+        rows = tf.shape(inputs[0])[0]
+        fits = (rows > 0) & (rows <= joining.sentences)
+        return tf.cond(fits, lambda: batched(*inputs), lambda: function(*inputs))
+
+    return call

@@ -1,0 +1,27 @@
+"""Mistakes in the command that serves."""
+
+import socket
+
+import pytest
+
+pytest.importorskip("starlette")
+
+
+def test_mistakes_are_one_line(run, tmp_path):
+    status, _, said = run("serve", "absent")
+    assert (status, said.count("\n")) == (2, 1)
+    assert "there is no folder absent" in said
+    (tmp_path / "empty").mkdir()
+    status, _, said = run("serve", "empty")
+    assert (status, "empty holds no NAME/VERSION/saved_model.pb" in said) == (2, True)
+    (tmp_path / "models" / "toy" / "1").mkdir(parents=True)
+    (tmp_path / "models" / "toy" / "1" / "saved_model.pb").write_bytes(b"garbage")
+    status, _, said = run("serve", "models", "--port", 0)
+    assert (status, said.splitlines()[-1].startswith("nmt: models/toy/1 cannot be loaded")) == (2, True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        status, _, said = run("serve", "models", "--port", taken.getsockname()[1])
+    assert (status, "Address already in use; give another --host or --port" in said) == (2, True)
+    status, _, said = run("serve", "models", "--port", 70000)
+    assert (status, "'70000' is not a port" in said) == (2, True)
+    status, _, said = run("serve", "models", "--workers", 0)
+    assert (status, "'0' is not a whole number above 0" in said) == (2, True)

@@ -1,0 +1,152 @@
+"""Hostile requests of many kinds at a time: nothing crashes, and no good request is lost or gets another's text."""
+
+import concurrent.futures
+import json
+import random
+import shutil
+import socket
+import time
+
+import pytest
+
+pytest.importorskip("starlette")
+
+PREDICT = b"/v1/models/toy:predict"
+
+
+def head(method=b"POST", path=PREDICT, length=None, more=b""):
+    size = b"" if length is None else b"Content-Length: %d\r\n" % length
+    return b"%s %s HTTP/1.1\r\nHost: a\r\n%s%s\r\n" % (method, path, size, more)
+
+
+def exchange(port, parts, pause=0.0, read=True):
+    """Sends bytes in parts; returns what comes back until the other side closes, or a second without anything."""
+    found = b""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(pause)
+            connection.shutdown(socket.SHUT_WR) if read else None
+            while read and (data := connection.recv(65536)):
+                found += data
+    except (BrokenPipeError, ConnectionResetError, TimeoutError):
+        pass  # the service may close a connection on which it refuses a request
+    return found
+
+
+def garbage(draw, port):
+    return exchange(port, [draw.randbytes(draw.randrange(1, 3000))])
+
+
+def strange_body(draw, port):
+    body = draw.choice(
+        [
+            draw.randbytes(draw.randrange(2000)),
+            b"[" * draw.randrange(1, 200_000),
+            json.dumps({"inputs": [draw.choice([None, 1, -1.5, {}, [], [[]], True, "a" * 5000])] * 5}).encode(),
+            json.dumps({draw.choice(["inputs", "instances", "x"]): {"sources": draw.choice(["a", 1, {}])}}).encode(),
+            json.dumps(
+                {"inputs": ["a"], "signature_name": draw.choice(["", "x" * 9999, None, "../..", "add"])}
+            ).encode(),
+            json.dumps({"inputs": ["a"]}).encode(draw.choice(["utf-16", "utf-32"])),
+            b'{"inputs": ["%s"]}' % (b"\\ud83d" * draw.randrange(1, 100)),
+            b'{"inputs": [%s]}' % (b"9" * draw.randrange(1, 6000)),
+        ]
+    )
+    return exchange(port, [head(length=len(body)), body])
+
+
+def strange_path(draw, port):
+    parts = [
+        "..",
+        "%2e%2e",
+        "%00",
+        "etc",
+        "passwd",
+        "v1",
+        "models",
+        "toy",
+        "\\",
+        ":predict",
+        "a" * 3000,
+        "versions",
+        "%ff",
+    ]
+    path = "/" + "/".join(draw.choices(parts, k=draw.randrange(1, 6)))
+    return exchange(port, [head(draw.choice([b"GET", b"POST", b"PUT", b"X"]), path.encode(), 0)])
+
+
+def too_large(draw, port):
+    if draw.random() < 0.5:
+        return exchange(port, [head(length=draw.choice([2**21, 2**62, 10**30]))])
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    return exchange(port, [head(more=b"Transfer-Encoding: chunked\r\n"), *[chunk] * 20])
+
+
+def large_headers(draw, port):
+    return exchange(port, [b"GET / HTTP/1.1\r\n", *[b"X: %s\r\n" % (b"a" * 9000)] * draw.randrange(1, 20), b"\r\n"])
+
+
+def cut(draw, port):
+    whole = head(length=20) + b'{"inputs": ["abcd"]}'
+    return exchange(port, [whole[: draw.randrange(len(whole))]], read=False)
+
+
+def slow(draw, port):
+    whole = head(length=20) + b'{"inputs": ["abcd"]}'
+    return exchange(port, [whole[i : i + 12] for i in range(0, len(whole), 12)], pause=draw.random() / 20)
+
+
+def two_lengths(draw, port):
+    return exchange(
+        port, [head(length=5, more=b"Content-Length: 50\r\nTransfer-Encoding: chunked\r\n"), b"0\r\n\r\nGET /"]
+    )
+
+
+KINDS = [garbage, strange_body, strange_path, too_large, large_headers, cut, slow, two_lengths]
+
+
+@pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_hostile_requests(toy, start_service, tmp_path, count):
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    service = start_service(tmp_path / "models")
+    secret = "a secret text of a good caller"
+
+    def call(i):
+        draw = random.Random(i)
+        if i % 2:
+            texts = [f"{secret} {i} {j}" for j in range(draw.randrange(1, 5))]
+            return texts, service.predict({"inputs": texts})
+        return None, draw.choice(KINDS)(draw, service.port)
+
+    with concurrent.futures.ThreadPoolExecutor(16) as callers:
+        for texts, found in callers.map(call, range(count)):
+            if texts is None:
+                assert secret.upper().encode() not in found
+                assert not found or found.startswith(b"HTTP/1.1 ")
+                assert b"HTTP/1.1 500" not in found
+                assert b"root:" not in found
+            else:
+                assert found[0] == 200
+                assert found[1]["outputs"]["translations"] == [f"{text.upper()}!" for text in texts]
+    assert service.metric("nmt_rows_waiting") == service.metric("nmt_rows_running") == 0
+    assert "Traceback" not in service.log.read_text()
+    assert service.process.is_alive()
+
+
+def test_a_connection_without_a_request_is_closed(toy, start_service, tmp_path):
+    """Headers that come slowly do not hold a connection longer than one that comes never."""
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    service = start_service(tmp_path / "models")
+    start = time.monotonic()
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+        for _ in range(100):
+            try:
+                connection.sendall(b"X: a\r\n")
+            except (BrokenPipeError, ConnectionResetError):
+                break
+            time.sleep(0.3)
+    assert 5 < time.monotonic() - start < 25
+    assert service.get("/healthz")[0] == 200

@@ -1,0 +1,228 @@
+"""The service: what it says to good and bad requests."""
+
+import concurrent.futures
+import json
+import shutil
+import socket
+import threading
+import time
+
+import pytest
+
+from tests.nmt.serving.toy import b64
+
+pytest.importorskip("starlette")
+
+
+@pytest.fixture(scope="module")
+def service(toy, start_service, tmp_path_factory):
+    models = tmp_path_factory.mktemp("service") / "models"
+    shutil.copytree(toy, models / "toy" / "1")
+    client = start_service(models, "--queue", 100, "--timeout", 20)
+    yield client
+    client.process.terminate()
+    client.process.join(60)
+    assert client.process.exitcode == 0
+
+
+GOOD = [
+    (
+        {"instances": ["a", "b"]},
+        {"predictions": [_ := {"translations": "A!", "scores": 1.0}, {**_, "translations": "B!"}]},
+    ),
+    ({"instances": [{"sources": "é"}]}, {"predictions": [{"translations": "é!", "scores": 2.0}]}),
+    ({"inputs": ["a"]}, {"outputs": {"translations": ["A!"], "scores": [1.0]}}),
+    ({"inputs": {"sources": ["a", b64(b"b")]}}, {"outputs": {"translations": ["A!", "B!"], "scores": [1.0, 1.0]}}),
+    ({"inputs": {"sources": []}}, {"outputs": {"translations": [], "scores": []}}),
+    ({"instances": [b64(b"a\xff\0")]}, {"predictions": [{"translations": b64(b"A\xff\0!"), "scores": 3.0}]}),
+    ({"signature_name": "pair", "instances": [{"sources": "a", "targets": "b"}]}, {"predictions": ["ab"]}),
+    ({"signature_name": "pair", "inputs": {"sources": ["a"], "targets": ["b"]}}, {"outputs": ["ab"]}),
+    ({"signature_name": "add", "inputs": [[1, 2], [-3, 4]]}, {"outputs": {"sums": [3, 1], "flags": [True, False]}}),
+    ({"signature_name": "add", "instances": [[1, 2]]}, {"predictions": [{"sums": 3, "flags": True}]}),
+    ({"signature_name": "reverse", "instances": ["né"]}, {"predictions": [b64("né".encode()[::-1])]}),
+]
+
+
+@pytest.mark.parametrize("request_, response", GOOD)
+def test_rows_and_columns(service, request_, response):
+    assert service.predict(request_) == (200, response)
+
+
+BAD = {
+    "xx": "not JSON",
+    b"\xff{}": "not UTF-8",
+    "[]": "must be a JSON object",
+    "{}": "either instances or inputs",
+    '{"instances": ["a"], "inputs": ["a"]}': "either instances or inputs",
+    '{"instances": ["a"], "extra": 1}': "unknown key",
+    '{"instances": []}': "not empty",
+    '{"instances": {}}': "must be a list",
+    '{"instances": [1]}': "sources must be a list of strings",
+    '{"instances": [null]}': "sources must be a list of strings",
+    '{"instances": [["a"]]}': "sources must be a list of strings",
+    '{"instances": ["\\ud800"]}': "surrogate",
+    '{"instances": [{"b64": "!"}]}': "not base64",
+    '{"instances": [{"b64": "\u00e9"}]}': "not base64",
+    '{"inputs": {"wrong": ["a"]}}': "inputs must be an object with sources",
+    '{"inputs": "a"}': "sources must be a list",
+    '{"signature_name": "none", "instances": ["a"]}': "there is no signature",
+    '{"signature_name": [], "instances": ["a"]}': "there is no signature",
+    '{"signature_name": "pair", "instances": ["a"]}': "an object with sources and targets",
+    '{"signature_name": "pair", "inputs": {"sources": ["a"], "targets": []}}': "same length",
+    '{"signature_name": "add", "inputs": [[1]]}': "numbers must be",
+    '{"signature_name": "add", "inputs": [[1, 2], [3]]}': "numbers must be",
+    '{"signature_name": "add", "inputs": [[1, 2.5]]}': "numbers must be",
+    '{"signature_name": "add", "inputs": [[1, true]]}': "numbers must be",
+    '{"signature_name": "add", "inputs": [[1, 4294967296]]}': "numbers must be",
+    '{"signature_name": "add", "inputs": [[1, NaN]]}': "NaN is not a number of JSON",
+    '{"signature_name": "add", "inputs": [[1, 1e999]]}': "numbers must be",
+    '{"signature_name": "reverse", "instances": ["axa"]}': "refuses the inputs: no x",
+    "[" * 100_000: "",
+    '{"instances": [' + "1" * 10_000 + "]}": "",
+}
+
+
+@pytest.mark.parametrize("body", BAD, ids=range(len(BAD)))
+def test_a_wrong_request_gets_one_sentence(service, body):
+    status, answer = service.post("/v1/models/toy:predict", body if isinstance(body, bytes) else body.encode())
+    assert (status, list(answer)) == (400, ["error"])
+    assert BAD[body] in answer["error"]
+    assert "\n" not in answer["error"]
+
+
+@pytest.mark.parametrize(
+    "method, path, status",
+    [
+        ("GET", "/v1/models/toy:predict", 405),
+        ("DELETE", "/v1/models/toy", 405),
+        ("POST", "/v1/models/toy", 405),
+        ("POST", "/v1/models/other:predict", 404),
+        ("POST", "/v1/models/toy/versions/2:predict", 404),
+        ("POST", "/v1/models/toy/versions/x:predict", 404),
+        ("POST", "/v1/models/toy:classify", 400),
+        ("GET", "/v1/models/other", 404),
+        ("GET", "/v1/models/toy/versions/2", 404),
+        ("GET", "/v1/models/../../../etc/passwd", 404),
+        ("GET", "/v1/models/%2e%2e/1", 404),
+        ("GET", "/v1/models/toy/1", 404),
+        ("GET", "/static/page.html", 404),
+    ],
+)
+def test_a_wrong_path_gets_one_sentence(service, method, path, status):
+    found, headers, body = service.request(method, path, "{}" if method == "POST" else None)
+    assert (found, headers["content-type"]) == (status, "application/json")
+    assert list(json.loads(body)) == ["error"]
+
+
+def test_status_metadata_and_models(service):
+    state = {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+    assert service.get("/v1/models/toy") == (200, {"model_version_status": [state]})
+    assert service.get("/v1/models/toy/versions/1") == (200, {"model_version_status": [state]})
+    status, found = service.get("/v1/models/toy/metadata")
+    assert (status, found["model_spec"]) == (200, {"name": "toy", "signature_name": "", "version": "1"})
+    pair = found["metadata"]["signature_def"]["signature_def"]["pair"]
+    assert pair["method_name"] == "tensorflow/serving/predict"
+    assert pair["inputs"]["targets"]["dtype"] == "DT_STRING"
+    assert pair["inputs"]["targets"]["tensor_shape"]["dim"][0]["size"] == "-1"
+    assert service.get("/healthz")[0] == service.get("/readyz")[0] == 200
+    (model,) = service.get("/v1/models")[1]["models"]
+    assert (model["name"], model["version"], model["card"]) == ("toy", "1", None)
+
+
+def test_requests_at_a_time_share_batches_and_get_their_own_results(service):
+    """While a slow request runs, others gather; all of one signature are computed together."""
+    batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
+    slow = threading.Thread(target=service.predict, args=({"signature_name": "slow", "inputs": [20_000]},))
+    slow.start()
+    while not service.metric("nmt_rows_running"):
+        time.sleep(0.01)
+
+    def call(i):
+        texts = [f"text {i} {j}" for j in range(1 + i % 3)]
+        return texts, service.predict({"inputs": texts})
+
+    with concurrent.futures.ThreadPoolExecutor(12) as callers:
+        for texts, (status, found) in callers.map(call, range(24)):
+            assert (status, found["outputs"]["translations"]) == (200, [f"{text.upper()}!" for text in texts])
+    slow.join()
+    assert service.metric("nmt_batch_rows_sum") - rows == 1 + 48
+    assert service.metric("nmt_batch_rows_count") - batches < 1 + 20
+    assert service.metric("nmt_rows_waiting") == service.metric("nmt_rows_running") == 0
+
+
+def test_the_mistake_of_one_does_not_fail_others(service):
+    slow = threading.Thread(target=service.predict, args=({"signature_name": "slow", "inputs": [10_000]},))
+    slow.start()
+    while not service.metric("nmt_rows_running"):
+        time.sleep(0.01)
+    texts = ["ab", "x", "cd", "xx", "ef"]
+    with concurrent.futures.ThreadPoolExecutor(5) as callers:
+        found = list(
+            callers.map(lambda text: service.predict({"signature_name": "reverse", "instances": [text]}), texts)
+        )
+    slow.join()
+    assert [status for status, _ in found] == [200, 400, 200, 400, 200]
+    assert [found[i][1]["predictions"] for i in (0, 2, 4)] == [["ba"], ["dc"], ["fe"]]
+
+
+def test_a_signature_that_does_not_keep_rows_is_computed_alone_or_fails_alone(service):
+    assert service.predict({"signature_name": "broken", "inputs": ["a", "b"]}) == (200, {"outputs": ["ab"]})
+
+
+def test_too_much_is_refused(service):
+    status, answer = service.predict({"instances": ["a"] * 101})
+    assert (status, answer["error"]) == (413, "a request may have 100 rows, this one has 101; send several")
+    status, answer = service.post("/v1/models/toy:predict", b" " * (1 << 20) + b"{}")
+    assert (status, "bytes" in answer["error"]) == (413, True)
+
+    def chunks():
+        for _ in range(30):
+            yield b" " * 65536
+
+    connection_lost = (BrokenPipeError, ConnectionResetError)
+    try:
+        status, _, _ = service.request("POST", "/v1/models/toy:predict", chunks())
+        assert status == 413
+    except connection_lost:  # it closed the connection while the body was still sent
+        pass
+    assert service.predict({"instances": ["a"]})[0] == 200
+
+
+def test_a_full_queue_says_try_again_and_a_client_that_leaves_frees_its_place(service):
+    body = json.dumps({"signature_name": "slow", "inputs": [30_000] + [0] * 49}).encode()
+    head = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body)
+    left = service.metric("nmt_clients_left_total")
+    clients = []
+    for _ in range(2):  # one is computed, one waits
+        clients.append(socket.create_connection(("127.0.0.1", service.port)))
+        clients[-1].sendall(head + body)
+        time.sleep(0.2)
+    while service.metric("nmt_rows_running") + service.metric("nmt_rows_waiting") < 100:
+        time.sleep(0.01)
+    status, headers, answer = service.request("POST", "/v1/models/toy:predict", '{"instances": ["a"]}')
+    assert (status, headers["retry-after"]) == (429, "1")
+    assert json.loads(answer) == {"error": "the queue is full; try again later"}
+    assert service.metric("nmt_rows_waiting") == 50
+    clients[1].close()
+    end = time.monotonic() + 10
+    while service.metric("nmt_rows_waiting") and time.monotonic() < end:
+        time.sleep(0.01)
+    assert service.metric("nmt_rows_waiting") == 0
+    assert service.metric("nmt_clients_left_total") == left + 1
+    assert clients[0].recv(12) == b"HTTP/1.1 200"
+    clients[0].close()
+
+
+def test_no_result_in_time_is_504(toy, start_service, tmp_path):
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    service = start_service(tmp_path / "models", "--timeout", 1)
+    status, answer = service.predict({"signature_name": "slow", "inputs": [40_000]})
+    assert (status, "no result within 1 seconds" in answer["error"]) == (504, True)
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as slow:
+        slow.sendall(b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+        assert slow.recv(100).startswith(b"HTTP/1.1 408")
+    status, answer = service.predict({"instances": ["a"]})
+    assert status in (200, 504)
+    service.process.terminate()
+    service.process.join(60)
+    assert service.process.exitcode == 0

@@ -1,0 +1,112 @@
+"""New, broken and vanished versions, while requests go on."""
+
+import os
+import shutil
+import signal
+import threading
+import time
+
+import pytest
+
+from tests.nmt.serving.toy import write_toy
+
+pytest.importorskip("starlette")
+
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+class Callers:
+    """Threads that send requests one after the other and note what comes back."""
+
+    def __init__(self, service, count):
+        self._service, self._go, self.found = service, True, []
+        self._threads = [threading.Thread(target=self._call, args=(i,)) for i in range(count)]
+
+    def _call(self, i):
+        while self._go:
+            status, answer = self._service.predict({"inputs": [f"caller {i}"]})
+            self.found.append((i, status, answer))
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._go = False
+        for thread in self._threads:
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def newer(tmp_path_factory):
+    return write_toy(tmp_path_factory.mktemp("newer") / "saved", mark="?")
+
+
+def version_of(service):
+    status, answer = service.get("/v1/models/toy")
+    return {each["version"]: each["state"] for each in answer["model_version_status"]} if status == 200 else status
+
+
+def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service, tmp_path):
+    models = tmp_path / "models"
+    shutil.copytree(toy, models / "toy" / "1")
+    (models / "toy" / ".2.0123abcd.part").mkdir()  # an export that is being written
+    (models / "not a model").mkdir()
+    service = start_service(models)
+    with Callers(service, 4) as callers:
+        # A version whose files come one after the other is loaded when they are all there.
+        partial = models / "toy" / "3"
+        partial.mkdir()
+        shutil.copy(newer / "saved_model.pb", partial)
+        until(lambda: version_of(service) == {"1": "AVAILABLE", "3": "END"})
+        shutil.copytree(newer, partial, dirs_exist_ok=True)
+        until(lambda: version_of(service) == {"3": "AVAILABLE"})
+
+        # A broken one is refused, and the old one goes on.
+        shutil.copytree(newer, models / "toy" / "4")
+        (models / "toy" / "4" / "saved_model.pb").write_bytes(b"garbage")
+        until(lambda: version_of(service) == {"3": "AVAILABLE", "4": "END"})
+        assert service.predict({"inputs": ["a"]})[1]["outputs"]["translations"] == ["A?"]
+
+        shutil.rmtree(models / "toy" / "4")
+        os.rename(shutil.copytree(toy, tmp_path / "whole"), models / "toy" / "5")
+        until(lambda: "5" in version_of(service))
+        assert service.predict({"inputs": ["a"]})[1]["outputs"]["translations"] == ["A!"]
+    assert len(callers.found) > 20
+    for caller, status, answer in callers.found:
+        assert status == 200
+        assert answer["outputs"]["translations"][0] in (f"CALLER {caller}!", f"CALLER {caller}?")
+    assert service.post("/v1/models/toy/versions/3:predict", {"inputs": ["a"]})[0] == 404
+
+    # A second model, then none.
+    shutil.copytree(toy, models / "other" / "1")
+    until(lambda: service.get("/v1/models/other")[0] == 200)
+    assert service.predict({"inputs": ["a"]}, "other")[0] == 200
+    shutil.rmtree(models / "other")
+    shutil.rmtree(models / "toy")
+    until(lambda: service.get("/readyz")[0] == 503)
+    assert service.predict({"inputs": ["a"]})[0] == 404
+    assert service.get("/healthz")[0] == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_requests_finish(toy, start_service, tmp_path, number):
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    service = start_service(tmp_path / "models")
+    found = []
+    request = {"signature_name": "slow", "inputs": [15_000]}
+    caller = threading.Thread(target=lambda: found.append(service.predict(request)))
+    caller.start()
+    until(lambda: service.metric("nmt_rows_running"))
+    os.kill(service.process.pid, number)
+    caller.join()
+    assert found == [(200, {"outputs": [15_000]})]
+    service.process.join(60)
+    assert service.process.exitcode == 0
+    assert "Traceback" not in service.log.read_text()

@@ -1,0 +1,115 @@
+"""Tiny SavedModels and a client of a service."""
+
+import base64
+import contextlib
+import http.client
+import json
+import re
+
+import tensorflow as tf
+
+TEXTS = [tf.TensorSpec([None], tf.string, name="sources")]
+PAIRS = [*TEXTS, tf.TensorSpec([None], tf.string, name="targets")]
+
+
+class Toy(tf.Module):
+    """Functions of strings that are quick to export, with the signatures of a translator."""
+
+    def __init__(self, mark):
+        super().__init__()
+        self.mark = tf.constant(mark)
+
+    @tf.function(input_signature=TEXTS)
+    def serve(self, sources):
+        lengths = tf.cast(tf.strings.length(sources), tf.float32)
+        return {"translations": tf.strings.upper(sources) + self.mark, "scores": lengths}
+
+    @tf.function(input_signature=TEXTS)
+    def n_best(self, sources):
+        best, worse = tf.strings.upper(sources) + self.mark, tf.strings.lower(sources) + "?"
+        shape = [tf.size(sources), 2]
+        return {
+            "translations": tf.ensure_shape(tf.stack([best, worse], 1), [None, 2]),
+            "scores": tf.ensure_shape(tf.broadcast_to([[0.25, 1.5]], shape), [None, 2]),
+            "counts": tf.fill([tf.size(sources)], 2),
+        }
+
+    @tf.function(input_signature=PAIRS)
+    def attention(self, sources, targets):
+        source, target = (tf.strings.split(x).to_tensor() for x in (sources, targets))
+        weights = tf.eye(tf.shape(target)[1], tf.shape(source)[1], batch_shape=[tf.size(sources)])
+        return {"attention": weights, "source_tokens": source, "target_tokens": target}
+
+    @tf.function(input_signature=PAIRS)
+    def pair(self, sources, targets):
+        return {"both": sources + targets}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.int32, name="numbers")])
+    def add(self, numbers):
+        return {"sums": tf.reduce_sum(numbers, 1), "flags": numbers[:, 0] > 0}
+
+    @tf.function(input_signature=TEXTS)
+    def reverse(self, sources):
+        """Refuses a text with an x; the reverse of one that is not ASCII is not UTF-8."""
+        tf.debugging.Assert(tf.logical_not(tf.reduce_any(tf.strings.regex_full_match(sources, ".*x.*"))), ["no x"])
+        return {"reversed": tf.strings.reduce_join(tf.reverse(tf.strings.bytes_split(sources).to_tensor(), [1]), 1)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, name="steps")])
+    def slow(self, steps):
+        """Takes about a tenth of a millisecond a step."""
+
+        def step(i, x):
+            return i + 1, tf.tanh(x @ x)
+
+        x = tf.ones([120, 120]) / 120.0
+        _, x = tf.while_loop(lambda i, _: i < tf.reduce_max(steps), step, (0, x), parallel_iterations=1)
+        return {"steps": steps + tf.cast(x[0, 0], tf.int32)}
+
+    @tf.function(input_signature=TEXTS)
+    def broken(self, sources):
+        return {"one": tf.strings.reduce_join(sources, keepdims=True)}
+
+
+def write_toy(path, mark="!"):
+    """Exports the toy; returns its path."""
+    toy = Toy(mark)
+    names = ("n_best", "attention", "pair", "add", "reverse", "slow", "broken")
+    signatures = {"serving_default": toy.serve} | {name: getattr(toy, name) for name in names}
+    tf.saved_model.save(toy, str(path), signatures=signatures)
+    return path
+
+
+class Client:
+    """Talks to a service; `process` is the one that serves."""
+
+    def __init__(self, port, process=None):
+        self.port, self.process = port, process
+
+    def request(self, method, path, body=None, headers=None, timeout=60):
+        """Returns status, headers and body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        with contextlib.closing(connection):
+            connection.request(method, path, body, headers or {})
+            response = connection.getresponse()
+            return response.status, response.headers, response.read()
+
+    def get(self, path):
+        status, _, body = self.request("GET", path)
+        return status, json.loads(body)
+
+    def post(self, path, value):
+        status, _, body = self.request("POST", path, value if isinstance(value, bytes) else json.dumps(value))
+        return status, json.loads(body)
+
+    def predict(self, value, model="toy"):
+        return self.post(f"/v1/models/{model}:predict", value)
+
+    def metric(self, name):
+        """Returns the sum of a metric over its labels."""
+        _, _, body = self.request("GET", "/metrics")
+        found = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", body.decode(), re.MULTILINE)
+        return sum(map(float, found))
+
+
+def b64(data):
+    return {"b64": base64.b64encode(data).decode()}
