@@ -159,15 +159,16 @@ class Decoder(Block):
         state = self.context_gru.step(state, self.context_gru.project_input(attended))
         return self.logits(self._deep_output(embedded, state, attended, DropoutMasks())), state
 
-    def attend(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
+    def attention_weights(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
         """Returns the attention weights of the word after each of `words`, `[batch, time, source_time]`."""
         projected = self.word_gru.project_input(self.embedding(words))
         projected = tuple(tf.transpose(x, [1, 0, 2]) for x in projected)  # [time, batch, ...]
 
         def step(carried, x):
-            query = self.word_gru.step(carried[0], x, NO_MASKS)
-            weights = self.attention.weights_of(query, memory.projected, memory.mask)
-            return self._recur(carried[0], x, memory)[0], weights
+            query = self.word_gru.step(carried[0], x)
+            weights = self.attention.weights(query, memory.projected, memory.mask)
+            attended = self.context_gru.project_input(affine(weights, memory.context))
+            return self.context_gru.step(query, attended), weights
 
         _, weights = tf.scan(step, projected, (state, tf.zeros_like(memory.mask)))
         return tf.transpose(weights, [1, 0, 2])
@@ -289,7 +290,7 @@ class RNNSearch(keras.Model):
     def attention(self, source, source_mask, target) -> tf.Tensor:
         """Returns the attention weights of every target word, `[batch, target_time, source_time]`."""
         state, memory = self.encode(source, source_mask, 0)
-        return self.decoder.attend(_previous(target), state, memory)
+        return self.decoder.attention_weights(_previous(target), state, memory)
 
     def encode(self, source, source_mask, max_length: int) -> tuple[tf.Tensor, Memory]:
         """Returns the first state of the decoder, `[batch, units]`, and its memory of the source."""
