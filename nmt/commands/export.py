@@ -7,7 +7,7 @@ from ..errors import UserError
 from ..serving.saved_model import save_signatures
 from ..serving.signatures import Joining, Signatures
 from ..system import load_ensemble
-from .arguments import add_models, add_search, not_negative, positive, say
+from .arguments import add_models, add_search, non_negative_float, positive_int, say
 from .model_card import describe
 
 _JOINED = 64  # sentences, where --batch says none
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
     parser.add_argument(
         "--batch",
-        type=positive,
+        type=positive_int,
         nargs="?",
         const=_JOINED,
         metavar="MAX",
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--batch_timeout_ms",
-        type=not_negative,
+        type=non_negative_float,
         metavar="T",
         help="longest time a request waits for others, with --batch (default: 2)",
     )

@@ -50,9 +50,9 @@ class AdditiveAttention(Block):
         Returns:
             The weighted mean of the context, `[batch, context_units]`.
         """
-        return affine(self.weights(state, projected, source_mask), context)
+        return affine(self.shares(state, projected, source_mask), context)
 
-    def weights(self, state: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
+    def shares(self, state: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
         """Returns the weight of each source position, `[batch, source_time]`; arguments are those of `step`."""
         query = self.state_norm(affine(state, self.state_to_hidden))
         energy = _energies(projected, query, self.hidden_to_score.value)

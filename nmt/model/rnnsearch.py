@@ -166,7 +166,7 @@ class Decoder(Block):
 
         def step(carried, x):
             query = self.word_gru.step(carried[0], x)
-            weights = self.attention.weights(query, memory.projected, memory.mask)
+            weights = self.attention.shares(query, memory.projected, memory.mask)
             attended = self.context_gru.project_input(affine(weights, memory.context))
             return self.context_gru.step(query, attended), weights
 

@@ -22,25 +22,24 @@ def serve(models: Path, host: str, port: int, limits: Limits) -> None:
     Raises:
         UserError: No model can be loaded, or the address cannot be used.
     """
-    address = _listen(host, port)  # before loading takes its time
-    store = Store(models)
-    store.open()
-    protocol = type("Protocol", (TimedProtocol,), {"headers_timeout": limits.headers_timeout})
-    config = uvicorn.Config(
-        Service(store, limits).app,
-        http=protocol,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        limit_concurrency=limits.connections,
-        timeout_keep_alive=60,
-        timeout_graceful_shutdown=round(limits.deadline) + 1,
-    )
-    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends in order, then raises them again
-        signal.signal(number, lambda *_: None)
-    with address:
+    with _listen(host, port) as address:  # before loading takes its time
+        store = Store(models)
+        store.open()
+        protocol = type("Protocol", (TimedProtocol,), {"headers_timeout": limits.headers_timeout})
+        config = uvicorn.Config(
+            Service(store, limits).app,
+            http=protocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=limits.connections,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=round(limits.deadline) + 1,
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends in order, then raises them again
+            signal.signal(number, lambda *_: None)
         address.listen(2048)
         _log.info("serving %s at http://%s:%d", models, host, address.getsockname()[1])
         uvicorn.Server(config).run(sockets=[address])
@@ -50,10 +49,13 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except OSError:
+            listener.close()
+            raise
     except OSError as error:
-        raise UserError(
-            f"cannot listen on {host} port {port}: {error.strerror}; give another --host or --port"
-        ) from None
+        why = error.strerror or error
+        raise UserError(f"cannot listen on {host} port {port}: {why}; give another --host or --port") from None
     return listener

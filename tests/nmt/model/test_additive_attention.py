@@ -22,7 +22,7 @@ def test_attention():
     expected = (shares[..., None] * context).sum(1)
     found = layer.step(state, context, layer.project_context(context), mask)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    weights = layer.weights(state, layer.project_context(context), mask)
+    weights = layer.shares(state, layer.project_context(context), mask)
     np.testing.assert_allclose(weights, shares, rtol=1e-5, atol=1e-6)
 
 
