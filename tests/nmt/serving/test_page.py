@@ -1,0 +1,108 @@
+"""The page in headless Chromium: Debian's packages chromium and chromium-driver."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.nmt.serving.browser import AVAILABLE, chromium
+
+pytest.importorskip("starlette")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not AVAILABLE, reason="needs Debian's packages chromium and chromium-driver"),
+]
+TEXT = "return document.getElementById('translation').textContent"
+ERROR = "return document.getElementById('error').textContent"
+TAB = "\ue004"
+
+
+@pytest.fixture(scope="module")
+def service(toy, start_service, tmp_path_factory):
+    models = tmp_path_factory.mktemp("page") / "models"
+    shutil.copytree(toy, models / "toy" / "1")
+    return start_service(models)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+def picture(browser, name):
+    """Keeps a screenshot in the folder PICTURES, if the environment names one."""
+    if folder := os.environ.get("PICTURES"):
+        browser.screenshot(Path(folder) / f"{name}.png")
+
+
+def test_the_page(service, browser):
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    browser.until("return document.getElementById('card').textContent.includes('Model toy')")
+    browser.type("#text", "ein kleines Haus")
+    browser.until(f"{TEXT} === 'EIN KLEINES HAUS!'")
+    buttons = "return [...document.querySelectorAll('#alternatives button')].map(each => each.innerText)"
+    assert [text.split("\n") for text in browser.run(buttons)] == [
+        ["EIN KLEINES HAUS!", "cost 0.25"],
+        ["ein kleines haus?", "cost 1.50"],
+    ]
+    browser.until("return document.querySelectorAll('#picture rect').length === 9")
+    words = browser.run("return [...document.querySelectorAll('#words li')].map(each => each.textContent)")
+    assert words[0] == "EIN looks at ein, 100%"
+    picture(browser, "page-light")
+
+    # Several lines, and markup that stays text.
+    browser.type("#text", "\n<b>zwei</b>")
+    browser.until(f"{TEXT} === 'EIN KLEINES HAUS!\\n<B>ZWEI</B>!'")
+    assert browser.run("return document.querySelectorAll('#translation b').length") == 0
+    assert browser.run("return document.getElementById('beam-title').textContent") == "Alternatives for line 2"
+    assert browser.messages() == []  # nothing against the content security policy, no error of the script
+
+
+def test_the_keyboard_reaches_everything_and_all_has_a_name(service, browser):
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    browser.type("#text", "a b")
+    browser.until("return document.querySelectorAll('#picture rect').length")
+    reached = []
+    browser.run("document.getElementById('text').focus()")
+    for _ in range(4):
+        browser.press(TAB)
+        reached.append(browser.run("return document.activeElement.id || document.activeElement.textContent"))
+    assert reached == ["translation", "A B!cost 0.25", "a b?cost 1.50", "picture"]
+    browser.run("document.querySelectorAll('#alternatives button')[1].focus()")
+    browser.press("\ue007")  # Enter
+    browser.until("return document.querySelectorAll('#alternatives button')[1].ariaPressed === 'true'")
+    nodes = browser.command("Accessibility.getFullAXTree")["nodes"]
+    named = {node["role"]["value"]: node["name"]["value"] for node in nodes if node.get("name", {}).get("value")}
+    assert named["textbox"].startswith("Text, one sentence a line")
+    assert named["status"].startswith("Translation")
+    for node in nodes:
+        if node.get("role", {}).get("value") in ("textbox", "button", "status", "combobox", "image"):
+            assert node["name"]["value"], node
+
+
+def test_errors_are_said_and_go_away(service, browser):
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    browser.until("return document.getElementById('card').textContent.includes('Model toy')")
+    browser.run(
+        "const t = document.getElementById('text'); t.value = '\\n'.repeat(600) + 'a';"
+        "t.dispatchEvent(new Event('input'))"
+    )
+    assert "a request may have 512 rows" in browser.until(ERROR)
+    picture(browser, "page-error")
+    browser.run("const t = document.getElementById('text'); t.value = 'b'; t.dispatchEvent(new Event('input'))")
+    browser.until(f"{TEXT} === 'B!'")
+    assert browser.run(ERROR) == ""
+
+
+def test_dark_and_phone(service, browser):
+    browser.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    browser.command("Emulation.setDeviceMetricsOverride", width=360, height=780, deviceScaleFactor=2, mobile=True)
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    browser.type("#text", "ein langer Satz mit vielen Wörtern, der auf einem Telefon umbricht")
+    browser.until("return document.querySelectorAll('#picture rect').length")
+    assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+    back, front = browser.run("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
+    assert sum(map(int, back[4:-1].split(","))) < 150 < 600 < sum(map(int, front[4:-1].split(",")))
+    picture(browser, "page-dark-phone")
