@@ -42,7 +42,7 @@ class RMSNormalization(keras.layers.Layer):
     >>> [(weight.name, tuple(weight.shape)) for weight in layer.weights]
     [('scale', (2,))]
 
-    Call it with a gate, `layer(x, gate=z)`, for `y * silu(z)` in one pass over memory. A gate has the shape of `x`.
+    Call it with a gate, `layer(x, gate=z)`, for `y * silu(z)`, which is rounded once. A gate has the shape of `x`.
 
     Weights saved by a `keras.layers.RMSNormalization()` load into an `RMSNormalization()`.
 

@@ -43,7 +43,7 @@ def rms_norm(
     `x` and one number per row, and can itself be differentiated. There is no mask: each row is normalized by itself, so
     padded rows do not affect the others.
 
-    With a gate, the result is `y * silu(gate)`, in one pass over memory, and the gradient keeps the gate as well.
+    With a gate, the result is `y * silu(gate)`, rounded once, and the gradient keeps the gate as well.
 
     >>> rms_norm(tf.constant([[3.0, 4.0]]), epsilon=1e-12).numpy().round(4)
     array([[0.8485, 1.1314]], dtype=float32)
@@ -102,8 +102,8 @@ def add_rms_norm(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Adds a residual, and normalizes the sum.
 
-    The same as `total = x + residual` and `rms_norm(total, ...)`, but a compiled call makes fewer passes over memory,
-    forward and backward. The gradient keeps the sum and one number per row.
+    The same as `total = x + residual` and `rms_norm(total, ...)`, but the compiled gradient adds the gradient of the sum
+    on the way, which saves a pass over memory. It keeps the sum and one number per row.
 
     >>> y, total = add_rms_norm(tf.constant([[1.0, 3.0]]), tf.constant([[2.0, 1.0]]), epsilon=1e-12)
     >>> total.numpy(), y.numpy().round(4)
