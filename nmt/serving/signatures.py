@@ -55,6 +55,8 @@ class Signatures(tf.Module):
         # Bound methods are not tracked: the translator tracks the variables, and tracking the model would save copies.
         self._costs, self._attend = model.costs, getattr(model, "attention", None)
         self._translator, self._beam_size, self._alpha = translator, beam_size, alpha
+        if self._attend:  # an attribute, since a SavedModel gets every tf.function of the object
+            self.attention = tf.function(self._attention, input_signature=_PAIRS, autograph=False)
         self._translate, self._score = self._translations, self._scores
         if joining:
             self._translate, self._score = joined(self._translations, joining), joined(self._scores, joining)
@@ -103,8 +105,7 @@ class Signatures(tf.Module):
         (scores,) = self._score(sources, targets)
         return {"scores": scores}
 
-    @tf.function(input_signature=_PAIRS, autograph=False)
-    def attention(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _attention(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns how much the model attends to each source token when it predicts each target token.
 
         Returns:
