@@ -3,7 +3,8 @@
 By default TensorFlow computes the gradient of every matrix at every time step and adds them up, which is bound by
 memory bandwidth. Here the forward loop stores the result `z = x W + b` of each product. The backward loop
 differentiates one step at a time with the stored z in place of the products, and stores x and dz. Afterwards the
-gradient of W is one product of all x and all dz.
+gradient of W is one product of all x and all dz. Only this product is rounded to the dtype of `affine`: those of one
+time step are too small to gain from less precision.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,7 +77,7 @@ class _Recurrence:
         self._step, self._matrices, self._dtype, self._reverse = step, matrices, dtype, reverse
         self._inputs, self._start, self._constants, weights, self._biases = arguments
         self._time = tf.shape(self._inputs[0])[0]
-        self._factors = [tf.cast(weight, dtype) for weight in weights]  # once, not at every time step
+        self._factors = weights
 
     def forwards(self) -> list[tf.Tensor]:
         """Returns the states."""
@@ -104,14 +105,13 @@ class _Recurrence:
             d_after = [later[t] + carried for later, carried in zip(d_states, d_state, strict=True)]
             d_state, d_inputs, d_here, dzs = self._differentiate([x[t] for x in before], t, summed, products, d_after)
             d_summed = [a + b for a, b in zip(d_summed, d_here, strict=True)]
-            xs, dzs = ([tf.cast(x, self._dtype) for x in factors] for factors in (products.inputs, dzs))
-            return i + 1, d_state, d_summed, _write(arrays, t, (d_inputs, xs, dzs))
+            return i + 1, d_state, d_summed, _write(arrays, t, (d_inputs, products.inputs, dzs))
 
-        factors = [[self._row(factor.shape[side], self._dtype) for factor in self._factors] for side in (-2, -1)]
+        factors = [[self._row(factor.shape[side]) for factor in self._factors] for side in (-2, -1)]
         zeros = [[tf.zeros_like(x) for x in each] for each in (self._start, summed)]
         stored = ([x[0] for x in self._inputs], *factors)
         d_start, d_summed, (d_inputs, xs, dzs) = self._loop(body, *zeros, stored=stored, like=d_states[0])
-        d_weights = [_weight_gradient(*each) for each in zip(xs, dzs, self._factors, strict=True)]
+        d_weights = [_weight_gradient(*each, self._dtype) for each in zip(xs, dzs, self._factors, strict=True)]
         d_biases = [_bias_gradient(dz) for dz, each in zip(dzs, self._matrices, strict=True) if each.bias is not None]
         d_constants, d_variables = d_summed[: len(self._constants)], d_summed[len(self._constants) :]
         gradients = [*d_inputs, *d_start, *d_constants, *d_weights, *d_biases]
@@ -129,8 +129,8 @@ class _Recurrence:
         """Returns the state before each step."""
         return tf.concat([states[1:], start[tf.newaxis]] if self._reverse else [start[tf.newaxis], states[:-1]], 0)
 
-    def _row(self, units: int, dtype: str = "float32") -> tf.TensorSpec:
-        return tf.TensorSpec([self._start[0].shape[0], units], dtype)
+    def _row(self, units: int) -> tf.TensorSpec:
+        return tf.TensorSpec([self._start[0].shape[0], units])
 
     def _loop(self, body: Callable, *variables, stored: Structure, like: tf.Tensor | None = None):
         """Returns the variables after all steps, and what the steps stored, `[time, batch, ...]`.
@@ -145,11 +145,17 @@ class _Recurrence:
                 return rows
             return rows.write(0, tf.fill([tf.shape(like)[1], *x.shape[1:]], tf.cast(like[0, 0, 0], x.dtype)))
 
-        arrays = tf.nest.map_structure(array, stored)
-        done = tf.while_loop(lambda i, *_: i < self._time, body, (0, *variables, arrays), parallel_iterations=1)
-        time = self._inputs[0].shape[0]
-        stacks = tf.nest.map_structure(lambda x: tf.ensure_shape(x.stack(), [time, *x.element_shape]), done[-1])
-        return [*done[1:-1], stacks]
+        def run():
+            arrays = tf.nest.map_structure(array, stored)
+            done = tf.while_loop(lambda i, *_: i < self._time, body, (0, *variables, arrays), parallel_iterations=1)
+            time = self._inputs[0].shape[0]
+            stacks = tf.nest.map_structure(lambda x: tf.ensure_shape(x.stack(), [time, *x.element_shape]), done[-1])
+            return [*done[1:-1], stacks]
+
+        if self._dtype == "float32":
+            return run()
+        # Nothing else compiles the loop: what is around it is compiled in pieces, without products.
+        return tf.function(run, jit_compile=True, autograph=False)()
 
 
 class _Products:
@@ -176,7 +182,7 @@ class _Forward(_Products):
 
     def _product(self, x: tf.Tensor, number: int) -> tf.Tensor:
         factor = self._factors[number]
-        z = multiply(tf.cast(x, factor.dtype), factor)
+        z = multiply(x, factor)
         self.results.append(z if self._matrices[number].bias is None else z + next(self._biases))
         return self.results[-1]
 
@@ -193,13 +199,14 @@ class _Backward(_Products):
 
         @tf.custom_gradient
         def result(x, z):
-            return tf.identity(z), lambda dz: (multiply(tf.cast(dz, factor.dtype), factor), dz)
+            return tf.identity(z), lambda dz: (multiply(dz, factor), dz)
 
         return result(x, self.results[number])
 
 
-def _weight_gradient(x: tf.Tensor, dz: tf.Tensor, factor: tf.Tensor) -> tf.Tensor:
-    """Returns the gradient of one matrix, or of one for each row, from `[time, batch, ...]`."""
+def _weight_gradient(x: tf.Tensor, dz: tf.Tensor, factor: tf.Tensor, dtype: str) -> tf.Tensor:
+    """Returns the gradient of one matrix, or of one for each row, from `[time, batch, ...]`, rounded to `dtype`."""
+    x, dz = tf.cast(x, dtype), tf.cast(dz, dtype)
     if len(factor.shape) == 3:
         return tf.cast(tf.einsum("tbi,tbu->biu", x, dz), tf.float32)
     x, dz = (tf.reshape(each, [-1, each.shape[-1]]) for each in (x, dz))
@@ -207,7 +214,7 @@ def _weight_gradient(x: tf.Tensor, dz: tf.Tensor, factor: tf.Tensor) -> tf.Tenso
 
 
 def _bias_gradient(dz: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.reshape(tf.cast(dz, tf.float32), [-1, dz.shape[-1]]), 0)
+    return tf.reduce_sum(tf.reshape(dz, [-1, dz.shape[-1]]), 0)
 
 
 def _write(arrays: Structure, t: tf.Tensor, tensors: Structure) -> Structure:
