@@ -152,9 +152,9 @@ class _Recurrence:
             stacks = tf.nest.map_structure(lambda x: tf.ensure_shape(x.stack(), [time, *x.element_shape]), done[-1])
             return [*done[1:-1], stacks]
 
-        if self._dtype == "float32":
+        if self._dtype == "float32" or tf.executing_eagerly():
             return run()
-        # Nothing else compiles the loop: what is around it is compiled in pieces, without products.
+        # An update in bfloat16 is compiled in pieces between its products, and a loop is no part of any piece.
         return tf.function(run, jit_compile=True, autograph=False)()
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from nmt.model.affine import Products, computing_with
 from nmt.model.costs import sum_in_parts, word_costs
 
 
@@ -26,8 +27,12 @@ def weighted_squares(x, factors, matrix, shift):
 
 
 @pytest.mark.parametrize("rows", [1, 8, 21], ids=["fewer rows than parts", "one each", "parts not full"])
-@pytest.mark.parametrize("compiled", [False, True])
-def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled):
+@pytest.mark.parametrize(
+    ("compiled", "dtype"),
+    [(False, "float32"), (True, "float32"), (False, "bfloat16")],
+    ids=["graph", "xla", "unrolled"],
+)
+def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled, dtype):
     rng = np.random.default_rng(1)
     x, matrix, shift = (tf.constant(rng.normal(size=size)) for size in ([rows, 3], [3, 2], [2]))
     factors = tf.constant(rng.normal(size=[rows]))
@@ -42,8 +47,10 @@ def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled):
         lambda: value_and_gradient(lambda: sum_in_parts(weighted_squares, (x, factors), (matrix, shift))),
         jit_compile=compiled,
     )
+    with computing_with(Products(dtype)):
+        found_in_parts = in_parts()
     whole = value_and_gradient(lambda: weighted_squares(x, factors, matrix, shift))
-    for found, expected in zip(in_parts(), whole, strict=True):
+    for found, expected in zip(found_in_parts, whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 

@@ -52,6 +52,23 @@ def test_bfloat16_changes_only_the_products(make_update):
     assert results["float32"][-1] < results["float32"][0]
 
 
+@pytest.mark.parametrize("model_type", ["rnn", "transformer"])
+def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, model_type):
+    """Although pieces of it are compiled when they first run: a resumed run equals an uninterrupted one."""
+    sizes = {"state_size": 8, "embedding_size": 8, "transformer_num_heads": 2} if model_type == "transformer" else {}
+    depths = {"transformer_enc_depth": 1, "transformer_dec_depth": 1, "transformer_ffn_hidden_size": 9} if sizes else {}
+    update, _ = make_update(dtype="mixed_bfloat16", model_type=model_type, **sizes, **depths)
+    before = [variable.numpy() for variable in update.variables]
+    found = []
+    for _ in range(3):
+        for variable, value in zip(update.variables, before, strict=True):
+            variable.assign(value)
+        returned = update(BATCH, 1)
+        found.append([*returned, *(variable.numpy() for variable in update.variables)])
+    for again in found[1:]:
+        assert all(map(np.array_equal, found[0], again))
+
+
 def infinite_gradient(cost, weight):
     """Adds the square root of zero."""
     return cost + tf.sqrt(tf.reduce_sum(weight) * 0.0)
