@@ -19,6 +19,7 @@ from nmt.text.vocabulary import load_vocabulary
 from tests.nmt.bigrams import Bigrams
 
 WORDS = ["a", "b", "c", "d"]
+LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
 
 
 @pytest.fixture(params=KINDS)
@@ -157,6 +158,25 @@ def run(monkeypatch, capsys, tmp_path):
         return status, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def train(run, write_lines, bigrams):
+    """Trains a model, in `model`, for two updates; more options may be given."""
+
+    def train(*words, model_type="bigrams"):
+        for name in ("train.en", "train.de", "dev.en", "dev.de"):
+            write_lines(name, LINES)
+        run("vocab", "--source_dataset", "train.en", "--target_dataset", "train.de", "--to", "vocab", "--size", 10)
+        files = [
+            *("--source_dataset", "train.en", "--target_dataset", "train.de"),
+            *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
+            *("--dictionaries", "vocab/source.model", "vocab/target.model"),
+        ]
+        sizes = ["--embedding_size", 4, "--state_size", 4, "--valid_freq", 2, "--translation_maxlen", 8]
+        return run("train", "-m", "model", "--model_type", model_type, *files, *sizes, "--finish_after", 2, *words)
+
+    return train
 
 
 @pytest.fixture

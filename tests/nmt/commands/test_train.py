@@ -1,0 +1,174 @@
+"""`python -m nmt train`: what a training is resumed with, and what it says."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import sacrebleu
+
+from tests.nmt.conftest import LINES
+
+
+def test_a_training_resumes_only_with_the_same_data_and_model(train):
+    assert train()[0] == 0
+    status, _, said = train("--finish_after", 4)
+    assert status == 0
+    assert "stopped after update 4" in said
+    status, _, said = train("--batch_size", 9, "--maxlen", 7)
+    assert status == 2
+    assert "with other values of maxlen, batch_size" in said
+
+
+def test_a_training_may_resume_with_another_learning_rate(train, tmp_path):
+    """Adam's steps are as large as its learning rate."""
+
+    def table():
+        with np.load(tmp_path / "model" / "last.npz") as saved:
+            return saved["table"]
+
+    assert train()[0] == 0
+    before = table()
+    status, _, said = train("--finish_after", 3, "--learning_rate", 0.5, "--valid_freq", 3)
+    assert status == 0
+    assert "resuming with --learning_rate 0.5; it was 0.0001" in said
+    assert "resuming with --valid_freq 3; it was 2" in said
+    assert 0.4 < np.abs(table() - before).max() < 0.6
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert (config["learning_rate"], config["valid_freq"]) == (0.5, 3)
+
+
+def test_a_diverging_training_is_reported(train):
+    status, _, said = train("--learning_rate", 1e6)
+    assert status == 2
+    assert "nmt: the training diverges: the validation loss is " in said
+    assert "and guessing alone would give 2.3" in said  # log 10
+
+
+def test_text_without_spaces_needs_another_tokenizer(train, write_lines):
+    write_lines("japanese", ["これはペンです", "猫が好きです"])
+    texts = ("--valid_source_dataset", "japanese", "--valid_target_dataset", "japanese")
+    assert "give --valid_tokenizer char or --valid_metric chrf" in train(*texts)[2]
+    assert "--valid_tokenizer char" not in train(*texts, "--valid_tokenizer", "char", "-m", "other")[2]
+
+
+def test_a_training_resumes_if_its_files_have_moved(train, write_lines):
+    assert train()[0] == 0
+    write_lines("moved.en", LINES)
+    gone = ["--dictionaries", "gone/source.model", "gone/target.model"]  # the training has its own copies
+    status, _, said = train("--finish_after", 4, "--source_dataset", "moved.en", *gone)
+    assert (status, "stopped after update 4" in said) == (0, True)
+    write_lines("moved.en", LINES[::-1])
+    status, _, said = train("--finish_after", 6, "--source_dataset", "moved.en")
+    assert status == 2
+    assert "model holds a training with other contents of source_dataset; give the same" in said
+    other_kind = ["--dictionaries", "words.json", "words.json"]
+    assert "with other values of dictionaries" in train("--finish_after", 6, *other_kind)[2]
+
+
+def test_missing_digests_are_written_when_a_training_resumes(train, tmp_path):
+    assert train()[0] == 0
+    digests = (tmp_path / "model" / "files.json").read_bytes()
+    (tmp_path / "model" / "files.json").unlink()
+    assert train("--finish_after", 4)[0] == 0
+    assert (tmp_path / "model" / "files.json").read_bytes() == digests
+
+
+def test_a_training_without_its_best_model_says_so(train, tmp_path, monkeypatch):
+    falling = (SimpleNamespace(score=score) for score in (2.0, 1.0))
+    monkeypatch.setattr(sacrebleu.BLEU, "corpus_score", lambda *_: next(falling))
+    monkeypatch.setattr(sacrebleu.BLEU, "get_signature", lambda _: "scripted")
+    assert "model/best.npz keeps it" in train("--finish_after", 4)[2]
+    (tmp_path / "model" / "best.npz").unlink()
+    status, _, said = train("--finish_after", 4)
+    assert (status, "after update 2; there is no model/best.npz" in said) == (0, True)
+
+
+def test_other_files_in_logs_are_kept(train, tmp_path):
+    (tmp_path / "model" / "logs").mkdir(parents=True)
+    (tmp_path / "model" / "logs" / "notes").write_text("mine")
+    for _ in range(2):
+        assert train()[0] == 0
+    names = [path.name for path in (tmp_path / "model" / "logs").iterdir()]
+    assert sorted(name.split(".")[0] for name in names) == ["events", "notes"]
+
+
+def test_a_training_that_fails_at_once_leaves_no_directory(train, tmp_path):
+    status, _, said = train("--valid_source_dataset", "nowhere")
+    assert status == 2
+    assert "the text nowhere does not exist; give a text file" in said
+    assert not (tmp_path / "model").exists()
+
+
+def test_the_command_line_overrides_the_config_file(train, tmp_path):
+    (tmp_path / "options.json").write_text('{"finish_after": 9, "maxlen": 50}')
+    assert train("--config", "options.json")[0] == 0
+    saved = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert (saved["finish_after"], saved["maxlen"]) == (2, 50)
+
+
+def test_a_missing_kind_names_the_patch_command(run, train):
+    """A kind that no tree has is refused as `rmsnorm` is in the pristine tree."""
+    status, _, said = train("--layer_normalization_type", "spectralnorm")
+    assert status == 2
+    assert "python patches/apply.py apply" in said
+    assert "Traceback" not in said
+
+
+def test_a_training_without_checkpoints_may_restart_with_other_vocabularies(run, train, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "source.model").write_text("what another training left")
+    assert train()[0] == 0
+    assert run("translate", "-m", "model", "-i", "train.en", "-k", 1)[0] == 0
+
+
+def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_path):
+    def table(path):
+        with np.load(tmp_path / path) as saved:
+            return saved["table"]
+
+    assert train("--learning_rate", 0.1)[0] == 0
+    assert train("--reload", "model", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)[0] == 0
+    moved = np.abs(table("tuned/last.npz") - table("model/best.npz"))
+    assert 0 < moved.max() < 3e-4  # two updates
+    status, _, said = train("--reload", "nowhere", "-m", "other")
+    assert (status, "there is no checkpoint nowhere/best.npz" in said) == (2, True)
+    words = ("--dictionaries", dictionary, dictionary)
+    status, _, said = train("--reload", "model", "-m", "other", *words)
+    assert (status, "was made with another source vocabulary, another target vocabulary" in said) == (2, True)
+
+
+def test_a_transformer_trains_resumes_and_translates(run, training, tmp_path):
+    rnn = training.index("--rnn_dropout_hidden")
+    words = [*training[:rnn], *training[rnn + 2 :], "-m", "model", "--model_type", "transformer"]
+    words += ["--transformer_num_heads", 2, "--transformer_enc_depth", 1, "--transformer_dec_depth", 1]
+    words += ["--transformer_ffn_hidden_size", 8, "--learning_schedule", "warmup-plateau-decay", "--warmup_steps", 3]
+    assert run(*words, "--finish_after", 2)[0] == 0
+    status, _, said = run(*words, "--finish_after", 4)
+    assert (status, "stopped after update 4" in said) == (0, True)
+    status, _, said = run(*words, "--transformer_ffn_hidden_size", 16)
+    assert (status, "other values of transformer_ffn_hidden_size" in said) == (2, True)
+    status, out, _ = run("translate", "-m", "model", "-i", "dev.en")
+    assert (status, out.count("\n")) == (0, 64)
+
+
+def test_a_joint_vocabulary_trains_a_model_with_one_embedding(run, training, tmp_path):
+    texts = ("--source_dataset", "train.en", "--target_dataset", "train.de")
+    assert run("vocab", *texts, "--joint", "--size", 8, "--to", "vocab")[0] == 0
+    names = [f"vocab/{side}.model" for side in ("source", "target")]
+    assert len({(tmp_path / name).read_bytes() for name in names}) == 1
+    words = (*training, "--tie_encoder_decoder_embeddings", "--finish_after", 2)
+    assert run(*words, "-m", "one", "--dictionaries", *names)[0] == 0
+    with np.load(tmp_path / "one" / "best.npz") as saved:
+        assert [name for name in saved if name.endswith("embeddings")] == ["encoder/embedding/embeddings"]
+    assert run("vocab", *texts, "--size", 9, "--to", "others")[0] == 0
+    status, _, said = run(*words, "-m", "two", "--dictionaries", names[0], "others/target.model")
+    assert (status, said.count("\n")) == (2, 1)
+    assert "--tie_encoder_decoder_embeddings needs one vocabulary" in said
+
+
+def test_a_model_without_its_last_checkpoint_is_not_overwritten(run, trained, tmp_path):
+    (tmp_path / "model" / "last.npz").unlink()
+    best = (tmp_path / "model" / "best.npz").read_bytes()
+    status, _, said = run(*trained)
+    assert (status, (tmp_path / "model" / "best.npz").read_bytes()) == (2, best)
+    assert "holds a model but no last.npz" in said
