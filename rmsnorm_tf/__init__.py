@@ -13,6 +13,7 @@ from rmsnorm_tf._compiled import set_fused
 from rmsnorm_tf._convert import Conversion, fold_layer_norm, replace_layer_norm
 from rmsnorm_tf._layer import RMSNormalization
 from rmsnorm_tf._recurrent import RMSNormGRU, RMSNormLSTM
+from rmsnorm_tf._replace_rms import replace_rms_norm
 from rmsnorm_tf._rms_norm import add_rms_norm, rms_norm
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "add_rms_norm",
     "fold_layer_norm",
     "replace_layer_norm",
+    "replace_rms_norm",
     "rms_norm",
     "set_fused",
 ]

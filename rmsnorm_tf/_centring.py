@@ -1,141 +1,186 @@
-"""Which tensors of a model may be centred over their last axis, and which weights do it.
+"""Which norms of a model may take their input as centred, and what has to be done for it.
 
-With C t = t - mean(t), LayerNorm is RMSNorm of the centred input: LN(t) = RMS(C t). C is linear. So where t is the
-output of an affine map, or a sum of such outputs, centring the weights of the maps gives C t at no cost. But then t
-itself no longer exists, so every consumer of t must compute the same from C t. A LayerNorm does. For a sum or an
-identity it depends on the consumers of its own output.
+With C t = t - mean(t), LayerNorm is RMSNorm of the centred input: LN(t) = RMS(C t). So a tensor t that LayerNorm reads
+may be replaced by C t, if nobody else sees the difference:
 
-So the tensors that may be centred are the largest set that satisfies all of these conditions. The search starts with
-all tensors and removes those that violate a condition, each with the reason, until nothing changes.
+1. A constant added to all channels of t must be *invisible*: whoever takes t is a LayerNorm, or carries the constant on
+   into tensors where it is invisible too, as a residual sum does. This is found from the outputs backwards.
+2. There must be a way to centre t. Where t is linear in weights along its channels, centring the weights does it. A sum
+   is centred if its operands are. Where no weights can do it, the mean of a layer's output may be subtracted: a *cut*.
+   This is found from the inputs onwards.
+
+A cut costs about what it saves at one norm, so it must serve several norms.
 """
 
-from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf._centring_rules import rule_for, why_not_a_norm
-from rmsnorm_tf._model_graph import Call, Graph, Tensor
+from rmsnorm_tf._axes import SHAPE_ONLY, sources, targets
+from rmsnorm_tf._layer_scale import gain_to_absorb
+from rmsnorm_tf._reasons import Reasons, why_fixed
+from rmsnorm_tf._trace import Trace
+
+# How many norms an explicit subtraction must serve on average.
+NORMS_PER_CUT = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What centres a tensor.
+
+    Attributes:
+        weights: The resources to centre, each with the axis.
+        gains: The gains to multiply into weights beforehand: the weight's resource and axis, and the gain's resource.
+        cuts: The ids of the layers from whose outputs to subtract the mean.
+    """
+
+    weights: frozenset[tuple[str, int]] = frozenset()
+    gains: frozenset[tuple[str, int, str]] = frozenset()
+    cuts: frozenset[int] = frozenset()
+
+    def __or__(self, other: "Plan") -> "Plan":
+        return Plan(self.weights | other.weights, self.gains | other.gains, self.cuts | other.cuts)
 
 
 class Centring:
-    """Which tensors of a model may be centred.
+    """What can be centred in a traced model.
 
     Args:
-        model: A functional or sequential model.
-        pinned: Ids of the layers that must stay as they are, because another model calls them too.
+        traced: The model's operations.
+        fixed: Why layers and variables must stay as they are, by id.
+        names: The names of layers and variables, by id.
     """
 
-    def __init__(self, model: keras.Model, pinned: Collection[int] = ()) -> None:
-        self._graph = Graph(model)
-        self._pinned = pinned
-        self._reasons: dict[Tensor, str] = {}
-        tensors = self._graph.tensors()
-        while True:
-            known = len(self._reasons)
-            for tensor in (*tensors, *reversed(tensors)):  # reasons spread both ways
-                if tensor not in self._reasons and (why := self._why_not(tensor)):
-                    self._reasons[tensor] = why
-            if len(self._reasons) == known:
-                return
+    def __init__(self, traced: Trace, fixed: dict[int, str], names: dict[int, str]) -> None:
+        self._traced = traced
+        self._fixed = fixed
+        self._names = names
+        self._reasons = Reasons(traced, names)
+        self._readers: dict[tuple[str, int], tf.Operation | None] = {}
+        self._plans: dict[tuple[str, int], Plan | str] = {}
+        self._why_cut: dict[int, str] = {}
+        for operation in reversed(traced.operations):
+            for tensor in operation.outputs:
+                for axis in self._axes(tensor):
+                    self._find_reader(tensor, axis)
+        for operation in traced.operations:
+            for number, tensor in enumerate(operation.outputs):
+                for axis in self._axes(tensor):
+                    self._plans[tensor.name, axis] = self._plan(operation, number, axis)
 
-    def why_not_folded(self, layer: keras.layers.LayerNormalization) -> str | None:
-        """Returns why a LayerNormalization has to stay, or None."""
-        if id(layer) in self._pinned:
-            return f"{layer.name} is called by another model too"
-        tensors = self._inputs_of(layer)
-        why = next((why for t in tensors if (why := why_not_a_norm(layer, self._graph.sizes[t]))), None)
-        return why or self._first_reason(tensors)
+    def plans(self, norms: list[keras.Layer]) -> dict[int, Plan | str]:
+        """Returns, for the id of each norm, what centres all its inputs, or why nothing does or it does not pay."""
+        plans = {id(norm): self._plan_for(norm) for norm in norms}
+        groups: list[tuple[list[int], frozenset[int]]] = []  # norms that share cuts
+        for key, plan in plans.items():
+            if isinstance(plan, Plan) and plan.cuts:
+                shared = [group for group in groups if group[1] & plan.cuts]
+                groups = [group for group in groups if group not in shared]
+                members = [key, *(member for group in shared for member in group[0])]
+                groups.append((members, plan.cuts.union(*(group[1] for group in shared))))
+        for members, cuts in groups:
+            if len(members) < NORMS_PER_CUT * len(cuts):
+                plans |= {key: self._reason_for(plans[key].cuts) for key in members}
+        return plans
 
-    def maps_before(self, layer: keras.layers.LayerNormalization) -> list[keras.Layer]:
-        """Returns the maps whose weights have to be centred for the layer's inputs to be centred."""
-        found, seen, waiting = set(), set(), self._inputs_of(layer)
-        while waiting:
-            tensor = waiting.pop()
-            if tensor in seen:
+    def _plan_for(self, norm):
+        tensors = self._traced.norms.get(id(norm))
+        if not tensors:
+            return f"the model does not call {norm.name}"
+        if any(t is None for t in tensors):
+            return f"{norm.name} is called in a loop or in another function, which is not looked into"
+        return _together([self._plans[t.name, -1] for t in tensors])
+
+    def _reason_for(self, cuts):
+        return next(why for cut, why in self._why_cut.items() if cut in cuts)
+
+    def _axes(self, tensor):
+        if tensor.dtype == tf.resource:
+            variable = self._traced.variables.get(tensor.name)
+            return range(-len(variable.shape), 0) if variable is not None else ()
+        return range(-(tensor.shape.rank or 0), 0) if tensor.dtype.is_floating else ()
+
+    def _find_reader(self, tensor, axis):
+        """Finds the operation that sees a constant that is added along an axis of a tensor: None for an output."""
+        for operation, position in self._traced.consumers[tensor.name]:
+            if operation.type in SHAPE_ONLY or (axis == -1 and self._is_norm(operation)):
                 continue
-            seen.add(tensor)
-            if self._passes_on(tensor.call):
-                waiting += self._graph.inputs[tensor.call]
-            elif rule_for(layer := self._graph.operation(tensor.call)).positions(layer):
-                found.add(tensor.call.operation)
-        return [operation for name, operation in self._graph.operations.items() if name in found]
+            reached = targets(operation, position, axis) if operation.outputs else None
+            keys = [(operation.outputs[number].name, a) for number, a in reached or []]
+            if reached is None:
+                self._readers[tensor.name, axis] = operation
+            elif seen := [key for key in keys if key in self._readers]:
+                self._readers[tensor.name, axis] = self._readers[seen[0]]
+            else:
+                continue
+            return
+        if tensor.name in self._traced.outputs:
+            self._readers[tensor.name, axis] = None
 
-    def _why_not(self, tensor):
-        """Returns why `tensor` cannot be centred, given the reasons known so far, or None."""
-        layer = self._graph.operation(tensor.call)
-        if self._is_centred_already(tensor.call):
+    def _is_norm(self, operation):
+        return bool(operation.outputs) and operation.outputs[0].name in self._traced.normalized
+
+    def _plan(self, operation, number, axis):
+        """Returns what centres an output along an axis, or why nothing does."""
+        tensor = operation.outputs[number]
+        plan = self._plan_by_weights(operation, number, axis)
+        if plan != Plan() and (tensor.name, axis) in self._readers:
+            return self._reasons.visible(tensor, self._readers[tensor.name, axis])
+        if isinstance(plan, str) or len(plan.cuts) > 1:
+            layer = self._layer_to_cut(tensor, axis)
+            if layer is not None:
+                self._why_cut.setdefault(id(layer), plan if isinstance(plan, str) else self._reason_for(plan.cuts))
+                return Plan(cuts=frozenset({id(layer)}))
+        return plan
+
+    def _plan_by_weights(self, operation, number, axis):
+        tensor = operation.outputs[number]
+        if tensor.dtype == tf.resource:
+            return self._why_fixed(tensor.name) or Plan(frozenset({(tensor.name, axis)}))
+        if axis == -1 and tensor.name in self._traced.normalized:
+            return Plan()
+        if operation.type == "Const" and not np.any(tf.get_static_value(tensor)):
+            return Plan()
+        found = sources(operation, axis, number)
+        if found is None:
+            absorbed = gain_to_absorb(self._traced, operation, axis)
+            if absorbed is None:
+                return self._reasons.not_affine(operation)
+            plans = [
+                self._why_fixed(name) or Plan(frozenset({(name, a)}), frozenset({(name, a, absorbed.gain)}))
+                for name, a in absorbed.weights
+            ]
+            return self._why_fixed(absorbed.gain) or _together(plans)
+        keys = [(operation.inputs[i].name, a) for i, a in found]
+        return _together([self._plans.get(key) or self._reasons.constant(operation) for key in keys])
+
+    def _why_fixed(self, resource):
+        """Returns why a variable must keep its value, or None."""
+        return why_fixed(self._traced.variables[resource], self._fixed, self._names)
+
+    def _layer_to_cut(self, tensor, axis):
+        """Returns the layer whose output a tensor is, if the mean of all its outputs may be subtracted."""
+        call = self._traced.call_of(tensor.op)
+        if axis != -1 or call is None or call.output is not tensor or id(call.layer) in self._fixed:
             return None
-        if why := self._why_its_source_is_not(tensor):
-            return why
-        if tensor in self._graph.outputs:
-            return f"the output of {layer.name} is an output of the model"
-        if _any_inside(layer, "activity_regularizer"):
-            return f"the output of {layer.name} also goes to an activity regularizer"
-        reasons = (self._why_a_consumer_differs(tensor, call) for call in self._graph.consumers[tensor])
-        return next(filter(None, reasons), None)
-
-    def _why_its_source_is_not(self, tensor):
-        if self._passes_on(tensor.call):
-            return self._first_reason(self._graph.inputs[tensor.call])
-        layer = self._graph.operation(tensor.call)
-        if tensor.index > 0:
-            return f"{layer.name} has more than one output"
-        if why := self._why_its_weights_stay(layer, tensor.call):
-            return why
-        return self._first_reason(Tensor(call, 0) for call in self._graph.calls_of(layer.name))
-
-    def _why_its_weights_stay(self, layer, call):
-        """Returns why the output of `layer` is not that of an affine map whose weights may be centred."""
-        rule = rule_for(layer)
-        if why := rule.obstacle(layer, [self._graph.sizes[t] for t in self._graph.inputs[call]]):
-            return why
-        if id(layer) in self._pinned:
-            return f"{layer.name} is called by another model too"
-        activation = getattr(layer, "activation", None)
-        if activation not in (None, keras.activations.linear):
-            return f"{layer.name} has the activation {getattr(activation, '__name__', type(activation).__name__)}"
-        if _any_inside(layer, "lora_enabled") or _any_inside(layer, "quantization_mode"):
-            return f"{layer.name} is quantized or has LoRA weights"
-        for position in rule.positions(layer):
-            if layer.weights[position].constraint is not None:
-                return (
-                    f"{layer.name} has a constraint on its {layer.weights[position].name}, which centring might break"
-                )
-        return None
-
-    def _why_a_consumer_differs(self, tensor, call):
-        consumer = self._graph.operation(call)
-        if isinstance(consumer, keras.layers.LayerNormalization):
-            return self.why_not_folded(consumer)
-        if self._passes_on(call):
-            return self._reasons.get(Tensor(call, 0))
-        return f"the output of {tensor.call.operation} also goes to {consumer.name}, which is no LayerNormalization"
-
-    def _is_centred_already(self, call):
-        """Whether the mean of an output is zero for any input: that of a LayerNorm without gain and offset is."""
-        layer = self._graph.operation(call)
-        if not isinstance(layer, keras.layers.LayerNormalization) or layer.scale or layer.center:
-            return False
-        [tensor] = self._graph.inputs[call]
-        return why_not_a_norm(layer, self._graph.sizes[tensor]) is None
-
-    def _passes_on(self, call):
-        """Whether the output of a call is centred as soon as all its inputs are."""
-        layer = self._graph.operation(call)
-        return rule_for(layer).passes_on(layer, self._input_sizes(call), self._graph.constants[call])
-
-    def _input_sizes(self, call: Call):
-        return [self._graph.sizes[tensor] for tensor in self._graph.inputs[call]]
-
-    def _inputs_of(self, layer):
-        return [tensor for call in self._graph.calls_of(layer.name) for tensor in self._graph.inputs[call]]
-
-    def _first_reason(self, tensors) -> str | None:
-        return next((self._reasons[tensor] for tensor in tensors if tensor in self._reasons), None)
+        outputs = [other.output for other in self._traced.calls if other.layer is call.layer and not other.reverse]
+        for output in outputs:
+            if not isinstance(output, tf.Tensor) or (output.name, -1) in self._readers:
+                return None
+            made = self._traced.call_of(output.op)
+            if made is None or made.layer is not call.layer:
+                return None
+        return call.layer
 
 
-def _any_inside(layer: keras.Operation, attribute: str) -> bool:
-    """Whether a layer, or one inside it, has a value under this name."""
-    inside: Iterator | list = tf.train.TrackableView(layer).descendants() if isinstance(layer, keras.Layer) else []
-    return any(getattr(inner, attribute, None) for inner in inside)
+def _together(plans: list[Plan | str]) -> Plan | str:
+    """Returns what centres all of several tensors, or the first reason why one cannot be centred."""
+    whole = Plan()
+    for plan in plans:
+        if isinstance(plan, str):
+            return plan
+        whole |= plan
+    return whole

@@ -1,35 +1,39 @@
-"""`fold_layer_norm` and `replace_layer_norm`: RMSNorm models made from LayerNorm models, by a plan and a rebuild."""
+"""`fold_layer_norm` and `replace_layer_norm`: RMSNorm models made from LayerNorm models."""
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import keras
-import tensorflow as tf
+import numpy as np
 
-from rmsnorm_tf._centring import Centring
-from rmsnorm_tf._centring_rules import rule_for, why_no_counterpart
+from rmsnorm_tf._centring import Centring, Plan
 from rmsnorm_tf._convert_cells import (
-    cells_with_layer_norm,
-    config_with_rms_cells,
-    never_stays,
-    stays_if_inexact,
-    with_centred_kernels,
+    centre_kernels,
+    centred,
+    is_cell_with_layer_norm,
+    norms_of,
+    why_cell_stays,
 )
-from rmsnorm_tf._rebuild import Weights, as_rms_normalization, centred, check_model, copied, rebuilt, walk
+from rmsnorm_tf._copy import copy_of, walk
+from rmsnorm_tf._equation import check_epsilon
+from rmsnorm_tf._fold_gain import fold_gains as fold_gains_of
+from rmsnorm_tf._in_place import counterpart
+from rmsnorm_tf._reasons import listed, why_fixed
+from rmsnorm_tf._saved import Changes
+from rmsnorm_tf._trace import trace
 
 _NOT_CENTRED = "the mean is no longer subtracted"
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """What happened to one LayerNormalization, or to one recurrent cell with LayerNorm inside.
+    """What happened to one norm, or to one recurrent cell with LayerNorm inside.
 
     >>> Conversion("norm", True, "centring folded into dense").converted
     True
 
     Attributes:
         name: Of the layer, after the names of the models and layers that contain it.
-        converted: Whether it is RMSNorm now.
+        converted: Whether it is another norm now.
         reason: Where the centring went, or why the layer stays.
     """
 
@@ -38,14 +42,17 @@ class Conversion:
     reason: str
 
 
-def fold_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]:
+def fold_layer_norm(
+    model: keras.Model, for_inference: bool = False, fold_gains: bool = False
+) -> tuple[keras.Model, list[Conversion]]:
     """Returns a new model with RMSNorm instead of LayerNorm and the same outputs, and a report.
 
-    LayerNorm is RMSNorm of its centred input. Where affine maps and their sums provably make that input, and only
-    LayerNorms consume it, the weights of the maps are centred once, and the LayerNormalization becomes an
-    `RMSNormalization` with the same gain, offset and epsilon. Elsewhere the layer stays, and the report says why.
-    Outputs are equal up to rounding, with `training=True` too. The given model does not change; the new one is not
-    compiled.
+    LayerNorm is RMSNorm of its centred input, and does not see a constant that is added to all channels. Where affine
+    maps and their sums make that input, and nothing but LayerNorms sees its mean, the weights of the maps are centred
+    once, and the LayerNormalization becomes an `RMSNormalization` with the same gain, offset and epsilon. Where no
+    weights can centre a residual stream, its mean is subtracted once, if that serves several norms. Elsewhere the layer
+    stays, and the report says why. Outputs are equal up to rounding. The given model does not change; the new one is
+    not compiled.
 
     >>> dense, norm = keras.layers.Dense(4, name="dense"), keras.layers.LayerNormalization(name="norm")
     >>> model = keras.Sequential([keras.Input((3,)), dense, norm])
@@ -56,12 +63,15 @@ def fold_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]:
     >>> bool(keras.ops.all(abs(folded(x) - model(x)) < 1e-5))
     True
 
-    Maps are Dense, EinsumDense, Conv1D to Conv3D, Embedding and the output projection of MultiHeadAttention and
-    GroupQueryAttention. Models inside the model are folded too, each by itself, and so are recurrent layers with
-    `normalization="layer"`.
+    The computation is traced, so norms inside nested models and inside any layer are found, those of KerasHub included.
+    Recurrent layers with `normalization="layer"` are folded by themselves.
 
     Args:
-        model: A sequential or functional model with an input.
+        model: A sequential or functional model with an input, or a subclass of these with a config.
+        for_inference: Whether outputs need to be the same at inference only, so that dropout does not matter. Default:
+            False, in training too.
+        fold_gains: Whether to multiply the gain of a norm into the maps behind it, where nothing but linear maps reads
+            the norm. The norm then has no gain. Default: False.
 
     Returns:
         The new model, and an entry for each layer with LayerNorm.
@@ -72,11 +82,40 @@ def fold_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]:
             or two layers share a weight.
 
     Reference:
-        Jiang et al. 2023, arXiv 2305.14858, section 3.
+        Jiang et al. 2023, arXiv 2305.14858, section 3; Graef et al. 2024, arXiv 2407.09577 (gains).
     """
-    check_model(model)
-    plan = _plan_folding(model)
-    return rebuilt(model, plan.convert), plan.report
+    copy = copy_of(model)
+    parts = _Parts(copy)
+    modes = [False] if for_inference else [True, False]
+    traced = trace(copy, modes, parts.foldable)
+    names = {id(layer): name for _, name, layer in parts.layers}
+    names |= {id(weight): name for _, name, layer in parts.layers for weight in layer.weights}
+    fixed = _fixed(model, parts)
+    plans = Centring(traced, fixed, names).plans(parts.foldable)
+    good = {key: plan for key, plan in plans.items() if isinstance(plan, Plan)}
+    _centre_weights(traced, good.values())
+    changes = Changes(copy)
+    entries = []
+    for path, name, layer in parts.layers:
+        if any(id(layer) in plan.cuts for plan in good.values()):
+            changes.subtract_mean(path)
+        if is_cell_with_layer_norm(layer):
+            why = why_cell_stays(layer)
+            entries.append(Conversion(name, why is None, why or "centring folded into its kernels"))
+            if why is None:
+                changes.turn_cell(path)
+                centre_kernels(layer)
+        elif id(layer) in parts.norms:
+            plan = parts.norms[id(layer)] or plans[id(layer)]
+            entries.append(Conversion(name, not isinstance(plan, str), _in_words(plan, traced, names)))
+            if not isinstance(plan, str):
+                changes.turn_into(path, counterpart(layer))
+    changes.make()
+    if fold_gains:
+        gains = fold_gains_of(copy, modes, lambda variable: why_fixed(variable, fixed, names))
+        reasons = ["; ".join(filter(None, (entry.reason, gains.get(entry.name)))) for entry in entries]
+        entries = [replace(entry, reason=reason) for entry, reason in zip(entries, reasons, strict=True)]
+    return copy, _in_order(entries, traced, names)
 
 
 def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]:
@@ -93,104 +132,129 @@ def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion
     [Conversion(name='norm', converted=True, reason='the mean is no longer subtracted')]
 
     Args:
-        model: A sequential or functional model with an input.
+        model: A sequential or functional model with an input, or a subclass of these with a config.
 
     Returns:
-        The new model, and an entry for each layer with LayerNorm. A LayerNormalization stays if it is inside a layer
-        that is neither a model nor a recurrent layer, is a subclass, or has an epsilon that is too small.
+        The new model, and an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass or has
+        an epsilon that is too small.
 
     Raises:
-        TypeError: The model is subclassed, or normalizes integers.
+        TypeError: The model is subclassed.
         ValueError: As in `fold_layer_norm`.
     """
-    check_model(model)
-    plan = _plan_replacement(model)
-    return rebuilt(model, plan.convert), plan.report
+    copy = copy_of(model)
+    parts = _Parts(copy)
+    changes, report = Changes(copy), []
+    for path, name, layer in parts.layers:
+        if is_cell_with_layer_norm(layer):
+            changes.turn_cell(path)
+            report.append(Conversion(name, True, _NOT_CENTRED))
+        elif id(layer) in parts.norms:
+            why = why_no_counterpart(layer)
+            report.append(Conversion(name, why is None, why or _NOT_CENTRED))
+            if why is None:
+                changes.turn_into(path, counterpart(layer))
+    changes.make()
+    return copy, report
 
 
-@dataclass
-class _Plan:
-    """What becomes of every layer.
+class _Parts:
+    """The layers inside a model that matter here.
 
     Attributes:
-        exact: Whether outputs must stay the same.
-        report: An entry for each layer with LayerNorm.
-        norms: Ids of the LayerNormalizations to convert.
-        maps: Ids of the layers to centre.
+        layers: Path, name and object of every layer.
+        norms: For each LayerNormalization outside our cells by id, why it cannot be folded whatever it reads, or None.
+        foldable: Those that can be.
     """
 
-    exact: bool
-    report: list[Conversion] = field(default_factory=list)
-    norms: set[int] = field(default_factory=set)
-    maps: set[int] = field(default_factory=set)
-
-    def add_norm(self, prefix: str, layer: keras.Layer, why_stays: str | None, otherwise: str) -> None:
-        """Plans to convert a LayerNormalization, unless there is a reason why it stays."""
-        self.report.append(Conversion(prefix + layer.name, why_stays is None, why_stays or otherwise))
-        if why_stays is None:
-            self.norms.add(id(layer))
-
-    def add_inside(self, prefix: str, layer: keras.Layer, otherwise: str) -> None:
-        """Reports on what is inside a layer that is neither a model nor a LayerNormalization."""
-        known = set()
-        for name, cell in cells_with_layer_norm(layer):
-            known |= {id(norm) for norm in _norms_inside(cell)}
-            why = self._why_cell_stays(type(cell).__name__, cell.get_config())
-            self.report.append(Conversion(f"{prefix}{layer.name}/{name}", why is None, why or otherwise))
-        for norm in _norms_inside(layer):
-            if id(norm) not in known:
-                why = f"it is inside a {type(layer).__name__}, whose calls are not known"
-                self.report.append(Conversion(f"{prefix}{layer.name}/{norm.name}", False, why))
-
-    def convert(self, layer: keras.Layer) -> tuple[keras.Layer, Weights]:
-        """Returns a layer's successor and its weights."""
-        weights = layer.get_weights()
-        if id(layer) in self.norms:
-            successor = as_rms_normalization(layer)
-        else:
-            successor = copied(layer, lambda: config_with_rms_cells(layer, self._why_cell_stays))
-        if id(layer) in self.maps:
-            for position, axis in rule_for(layer).positions(layer).items():
-                weights[position] = centred(weights[position], axis)
-        return successor, with_centred_kernels(layer, weights) if self.exact else weights
-
-    @property
-    def _why_cell_stays(self):
-        return stays_if_inexact if self.exact else never_stays
+    def __init__(self, model):
+        self.layers = list(walk(model))
+        cells = [layer for _, _, layer in self.layers if is_cell_with_layer_norm(layer)]
+        inside = {id(norm) for cell in cells for norm in norms_of(cell)}
+        norms = [layer for _, _, layer in self.layers if isinstance(layer, keras.layers.LayerNormalization)]
+        self.norms = {id(norm): why_not_folded(norm) for norm in norms if id(norm) not in inside}
+        self.foldable = [norm for norm in norms if self.norms.get(id(norm), "") is None]
 
 
-def _plan_folding(model):
-    plan = _Plan(exact=True)
-    callers = defaultdict(set)
-    for _, caller, layer in walk(model):
-        callers[id(layer)].add(id(caller))
-    pinned = {layer for layer, models in callers.items() if len(models) > 1}
-    centrings: dict[int, Centring] = {}
-    for prefix, caller, layer in walk(model):
-        if not isinstance(layer, keras.layers.LayerNormalization):
-            plan.add_inside(prefix, layer, "centring folded into its kernels")
-            continue
-        if id(caller) not in centrings:
-            centrings[id(caller)] = Centring(caller, pinned)
-        centring = centrings[id(caller)]
-        why, maps = centring.why_not_folded(layer), centring.maps_before(layer)
-        names = ", ".join(map_.name for map_ in maps)
-        plan.add_norm(prefix, layer, why, f"centring folded into {names}" if maps else "its input is centred already")
-        if why is None:
-            plan.maps.update(map(id, maps))
-    return plan
+def _fixed(model, parts):
+    """Returns why layers and variables must stay as they are, by id."""
+    given = [layer for _, _, layer in walk(model)]
+    fixed = {
+        id(part): f"{layer.name} is shared with the given model" for layer in given for part in (layer, *layer.weights)
+    }
+    for _, name, layer in parts.layers:
+        if getattr(layer, "tie_weights", False):
+            fixed |= {id(weight): f"the weights of {name} make logits too" for weight in layer.weights}
+    return fixed
 
 
-def _plan_replacement(model):
-    plan = _Plan(exact=False)
-    for prefix, _, layer in walk(model):
-        if isinstance(layer, keras.layers.LayerNormalization):
-            plan.add_norm(prefix, layer, why_no_counterpart(layer), _NOT_CENTRED)
-        else:
-            plan.add_inside(prefix, layer, _NOT_CENTRED)
-    return plan
+def _centre_weights(traced, plans):
+    gains = frozenset().union(*(plan.gains for plan in plans))
+    for name, axis, gain in gains:
+        factor = np.ravel(traced.variables[gain].numpy())
+        weight = traced.variables[name]
+        weight.assign(weight.numpy() * factor.reshape([-1] + [1] * (-axis - 1)))
+    for gain in {gain for _, _, gain in gains}:
+        traced.variables[gain].assign(np.ones(traced.variables[gain].shape))
+    for name, axis in frozenset().union(*(plan.weights for plan in plans)):
+        traced.variables[name].assign(centred(traced.variables[name].numpy(), axis))
 
 
-def _norms_inside(layer):
-    inside = tf.train.TrackableView(layer).descendants()
-    return [norm for norm in inside if isinstance(norm, keras.layers.LayerNormalization)]
+def _in_words(plan, traced, names):
+    if isinstance(plan, str):
+        return plan
+    changed = {names[id(traced.variables[resource])] for resource, _ in plan.weights}
+    into = listed([name for name in dict.fromkeys(names.values()) if name in changed])
+    once = listed([names[cut] for cut in names if cut in plan.cuts])
+    parts = [f"centring folded into {into}"] if into else []
+    parts += [f"the mean of the output of {once} is subtracted once"] if once else []
+    return "; ".join(parts) or "its input is centred already"
+
+
+def _in_order(entries, traced, names):
+    """Returns the report in the order in which the model calls the layers, or else the layers that contain them."""
+    numbers: dict[str, int] = {}
+    for number, call in enumerate(traced.calls):
+        numbers.setdefault(names[id(call.layer)], number)
+
+    def first_call(entry):
+        name = entry.name
+        while name and name not in numbers:
+            name = name.rpartition("/")[0]
+        return numbers.get(name, len(traced.calls))
+
+    return sorted(entries, key=first_call)
+
+
+def why_not_folded(layer: keras.layers.LayerNormalization) -> str | None:
+    """Returns why no RMSNormalization equals a LayerNormalization on centred inputs, or None."""
+    if not layer.built:
+        return f"the model does not call {layer.name}"
+    if [axis % _rank(layer) for axis in _axes(layer)] != [_rank(layer) - 1]:
+        return f"{layer.name} normalizes over axis {layer.axis}, and only the last one is folded"
+    return why_no_counterpart(layer)
+
+
+def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
+    """Returns why no RMSNormalization computes the same as a LayerNormalization except for the centring, or None."""
+    if type(layer) is not keras.layers.LayerNormalization:
+        return f"{layer.name} ({type(layer).__name__}) may compute something else than LayerNormalization"
+    axes = [axis % _rank(layer) for axis in _axes(layer)] if layer.built else []
+    if axes != sorted(axes):
+        return f"{layer.name} has its axes in descending order, {layer.axis}, and its gain in that order"
+    if getattr(layer, "rms_scaling", False):  # deprecated
+        return f"{layer.name} has rms_scaling=True, which is neither LayerNorm nor RMSNorm"
+    try:
+        check_epsilon(layer.epsilon)
+    except ValueError:
+        return f"{layer.name} has epsilon={layer.epsilon}, which RMSNormalization does not accept"
+    return None
+
+
+def _axes(layer):
+    return layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
+
+
+def _rank(layer):
+    """Returns the rank of a built layer's input."""
+    return len(layer.get_build_config()["input_shape"])

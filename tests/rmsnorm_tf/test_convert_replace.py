@@ -29,13 +29,11 @@ def test_replace_swaps_every_layer_and_keeps_the_weights():
     assert report == [Conversion(name, True, "the mean is no longer subtracted") for name in names]
 
 
-def test_replace_keeps_a_gain_over_axes_in_the_order_of_keras():
+def test_a_gain_over_axes_in_another_order_stays():
     """A LayerNormalization over (-1, 1) has weights of shape (6, 4), which it reads as (4, 6)."""
     x = keras.Input((4, 6))
-    model = with_drawn_weights(keras.Model(x, norm("norm", axis=(-1, 1), epsilon=1e-6)(x)))
-    data = np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
-    data -= data.mean((1, 2), keepdims=True)
-    assert_close(replace_layer_norm(model)[0](data), model(data), factor=5)
+    _, [entry] = replace_layer_norm(keras.Model(x, norm("norm", axis=(-1, 1))(x)))
+    assert "has its axes in descending order" in entry.reason
 
 
 def test_replace_computes_rms_norm():
@@ -68,7 +66,6 @@ class Block(layers.Layer):
     [
         (MyNorm(name="norm"), "norm", "norm (MyNorm) may compute something else than LayerNormalization"),
         (norm("norm", epsilon=0.0), "norm", "norm has epsilon=0.0, which RMSNormalization does not accept"),
-        (Block(name="block"), "block/inside", "it is inside a Block, whose calls are not known"),
     ],
 )
 def test_replace_reports_what_stays(layer, name, reason):

@@ -1,0 +1,95 @@
+"""Folds the LayerNorm models of KerasHub, and replaces the norms of its RMSNorm models; needs `keras-hub`.
+
+    python benchmarks/fold.py                             # takes some minutes
+    python benchmarks/fold.py --models GPT-2 Llama
+
+Models have random weights. The original and the converted model run in turn for many rounds, in graph mode: inference
+for LayerNorm models, a training step (SGD) for RMSNorm models.
+
+Columns: norms converted and left; median milliseconds of both models; the median of the rounds' ratios, after over
+before; the largest difference between the outputs, relative to the largest output; why norms are left.
+"""
+
+import argparse
+import os
+import statistics
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import hub_models
+import keras
+import numpy as np
+import tensorflow as tf
+from interleaved import seconds_of
+
+from rmsnorm_tf import fold_layer_norm, replace_rms_norm
+
+MODELS = hub_models.LAYER_NORM | hub_models.RMS_NORM
+
+
+def difference(model, converted, inputs):
+    expected, actual = (keras.tree.flatten(m(inputs, training=False)) for m in (model, converted))
+    return max(np.max(np.abs(a - e)) / np.max(np.abs(e)) for a, e in zip(actual, expected, strict=True))
+
+
+def inference(model, inputs):
+    """Returns a function that runs the model and waits for it."""
+    run = tf.function(lambda: keras.tree.flatten(model(inputs, training=False)))
+    return lambda: run()[0].numpy()
+
+
+def training_step(model, inputs):
+    """Returns a function that makes one step and waits for it."""
+    optimizer = keras.optimizers.SGD(1e-6)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def run():
+        with tf.GradientTape() as tape:
+            loss = tf.add_n([tf.reduce_mean(y**2) for y in keras.tree.flatten(model(inputs, training=True))])
+        variables = [variable.value for variable in model.trainable_variables]
+        optimizer.apply(tape.gradient(loss, variables), model.trainable_variables)
+        return loss
+
+    return lambda: run().numpy()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--depth", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--length", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=25)
+    options = parser.parse_args()
+
+    print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
+    print(f"{'':10}{'converted':>10}{'left':>6}{'before':>10}{'after':>10}{'ratio':>8}{'difference':>12}  why left")
+    for name in options.models:
+        keras.utils.clear_session()
+        model = hub_models.draw(MODELS[name](options.width, options.depth, options.length))
+        inputs = hub_models.inputs_for(model, options.batch, options.length)
+        inputs = keras.tree.map_structure(tf.constant, inputs)
+        if name in hub_models.RMS_NORM:
+            converted, report = replace_rms_norm(model)
+            make = training_step
+        else:
+            converted, report = fold_layer_norm(model, for_inference=True)
+            make = inference
+        error = difference(model, converted, inputs)
+        left = [entry for entry in report if not entry.converted]
+        calls = {"before": make(model, inputs), "after": make(converted, inputs)}
+        before, after = seconds_of(calls, options.rounds).values()
+        ratio = statistics.median(a / b for b, a in zip(before, after, strict=True))
+        medians = "".join(f"{statistics.median(s) * 1e3:10.1f}" for s in (before, after))
+        why = left[0].reason if left else ""
+        print(
+            f"{name:10}{len(report) - len(left):10}{len(left):6}{medians}{ratio:8.3f}{error:12.1e}  {why}", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()

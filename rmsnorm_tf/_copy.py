@@ -1,0 +1,163 @@
+"""A copy of a functional model with the same weights."""
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+
+@functools.cache
+def functional_class() -> type:
+    """Returns the class of plain functional models, which has no public name."""
+    x = keras.Input((1,))
+    return type(keras.Model(x, keras.layers.Identity()(x)))
+
+
+def is_plain(layer: Any) -> bool:
+    """Whether the layer is a model that only calls its layers in the order of its graph."""
+    return type(layer) in (keras.Sequential, functional_class())
+
+
+def children(layer: keras.Layer) -> dict[str, keras.Layer]:
+    """Returns the layers directly inside a layer, by where they are found."""
+    if isinstance(layer, keras.Model):
+        return {str(i): inner for i, inner in enumerate(layer.layers)}
+    return dict(_layers_in(vars(layer), ""))
+
+
+def walk(layer: keras.Layer) -> Iterator[tuple[tuple[str, ...], str, keras.Layer]]:
+    """Yields the path, the name and the object of every layer inside a layer, each once, depth first.
+
+    The path leads through `children`. The name comes after the names of the layers that contain it.
+    """
+    seen = {id(layer)}
+
+    def visit(outer, path, prefix):
+        for key, inner in children(outer).items():
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                yield (*path, key), prefix + inner.name, inner
+                yield from visit(inner, (*path, key), f"{prefix}{inner.name}/")
+
+    yield from visit(layer, (), "")
+
+
+def copy_of(model: keras.Model) -> keras.Model:
+    """Returns a copy of a model with an input. A layer that is called in several places is copied once.
+
+    Raises:
+        TypeError: The model is subclassed, so its calls are unknown.
+        ValueError: The model has no input yet; a layer cannot be copied from its config, or not with all its weights;
+            or two layers share a weight.
+    """
+    _check(model)
+    copies: dict[int, Any] = {}
+    made: list[tuple[keras.Layer, keras.Layer]] = []
+
+    def copy(layer):
+        if id(layer) not in copies:
+            copies[id(layer)] = new_copy(layer)
+        return copies[id(layer)]
+
+    def new_copy(layer):
+        if is_plain(layer):
+            return _copied_graph(layer, copy)
+        # Share layers whose state is not in their config and is never trained: what `adapt` learned, a Lambda's code.
+        if not isinstance(layer, keras.Layer) or hasattr(layer, "adapt") or isinstance(layer, keras.layers.Lambda):
+            return layer
+        made.append((layer, _attempt(layer, lambda: type(layer).from_config(layer.get_config()))))
+        return made[-1][1]
+
+    result = copy(model)
+    for original, layer in made:
+        _copy_weights(original, layer)
+        if getattr(original, "preprocessor", None) is not None:  # a tokenizer's vocabulary is not in its config
+            layer.preprocessor = original.preprocessor
+    return result
+
+
+def _check(model):
+    """Raises an error unless the model can be copied with all its weights, as far as can be seen beforehand."""
+    if not isinstance(model, (keras.Sequential, functional_class())):
+        raise TypeError(
+            f"Only sequential and functional models show which layer calls which, got a {type(model).__name__}. Make "
+            "it functional: keras.Model(inputs, outputs) of its layers called on keras.Input."
+        )
+    if not model.built:
+        raise ValueError(f"The model {model.name!r} has no input yet. Give it a keras.Input as its first layer.")
+    owners: dict[int, keras.Layer] = {}
+    for layer in _copied_alone(model):
+        for weight in layer.weights:
+            owner = owners.setdefault(id(weight), layer)
+            if owner is not layer:
+                raise ValueError(
+                    f"The layers {owner.name!r} and {layer.name!r} share the weight {weight.path!r}, but their copies "
+                    "would not. Convert a model that ends before the second one, or give that one a weight of its own."
+                )
+    for layer in _copied_alone(model):
+        _attempt(layer, layer.get_config)
+
+
+def _copied_alone(model):
+    """Yields the layers that are copied from their own configs."""
+    if not is_plain(model):
+        yield model
+        return
+    for layer in model.layers:
+        yield from _copied_alone(layer)
+
+
+def _attempt(layer, step):
+    """Returns the result of a step in copying a layer; its error names the layer."""
+    try:
+        return step()
+    except Exception as error:  # whatever the layer's own code raises
+        raise ValueError(
+            f"The layer {layer.name!r} ({type(layer).__name__}) cannot be copied from its config: {error} Give it a "
+            "get_config and a from_config that rebuild it, and register its class."
+        ) from error
+
+
+def _copied_graph(model, copy):
+    if isinstance(model, keras.Sequential):
+        [x] = _inputs_like(keras.Model(model.inputs, model.outputs))
+        return keras.Sequential([x, *map(copy, model.layers)], name=model.name)
+    # clone_model would compile the copy of a compiled model.
+    plain = keras.Model(model.input, model.output, name=model.name)
+    return keras.models.clone_model(plain, input_tensors=_inputs_like(plain), clone_function=copy)
+
+
+def _inputs_like(model):
+    """Returns new inputs in the structure of a functional model's, optional or sparse where those are."""
+    inputs = [layer for layer in model.layers if isinstance(layer, keras.layers.InputLayer)]
+    made = {id(layer.output): keras.layers.InputLayer.from_config(layer.get_config()).output for layer in inputs}
+    return keras.tree.map_structure(lambda x: made[id(x)], model.input)
+
+
+def _copy_weights(original, layer):
+    if [own.shape for own in layer.weights] != [theirs.shape for theirs in original.weights]:
+        raise ValueError(
+            f"The copy that the config of {layer.name!r} ({type(layer).__name__}) makes has other weights than the "
+            "layer: it may be quantized, or have LoRA weights, inside. Convert the model before doing that to it."
+        )
+    layer.set_weights(original.get_weights())
+    for own, theirs in zip(layer.weights, original.weights, strict=True):
+        own.trainable = theirs.trainable  # the config does not say what is frozen inside a layer
+
+
+def _layers_in(structure, prefix):
+    """Yields the layers in lists and dictionaries, each with its keys."""
+    if isinstance(structure, keras.Layer):
+        yield prefix, structure
+    elif isinstance(structure, (dict, list, tuple)):
+        items = structure.items() if isinstance(structure, dict) else enumerate(structure)
+        for key, value in items:
+            yield from _layers_in(value, f"{prefix}.{key}" if prefix else str(key))
+
+
+def follow(layer: keras.Layer, path: tuple[str, ...]) -> keras.Layer:
+    """Returns the layer at the end of a path that `walk` yielded."""
+    for key in path:
+        layer = children(layer)[key]
+    return layer

@@ -1,0 +1,113 @@
+"""Changes inside a layer, written into its config: the config of a Transformer block does not mention its norms."""
+
+import functools
+from collections import defaultdict
+from typing import Any
+
+import keras
+
+from rmsnorm_tf._convert_cells import cell_to_rms
+from rmsnorm_tf._copy import follow, is_plain
+from rmsnorm_tf._in_place import become, subtract_mean_of_output
+from rmsnorm_tf._layer import RMSNormalization
+from rmsnorm_tf._recurrent import RMSNormGRU, RMSNormLSTM
+
+Path = tuple[str, ...]
+
+# Layers whose config holds the configs of the layers inside.
+_TRANSPARENT = (
+    keras.layers.Bidirectional,
+    keras.layers.RNN,
+    keras.layers.StackedRNNCells,
+    keras.layers.TimeDistributed,
+    RMSNormGRU,
+    RMSNormLSTM,
+)
+
+
+class Changes:
+    """Changes layers inside a model, so that configs of the model tell of it.
+
+    Args:
+        model: The model to change.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        self._model = model
+        self._made: dict[Path, dict[str, Any]] = defaultdict(dict)
+
+    def turn_into(self, path: Path, like: RMSNormalization) -> None:
+        """Turns the norm at a path into an RMSNormalization with the options of another."""
+        self._made[path]["norm"] = keras.saving.serialize_keras_object(like)
+
+    def subtract_mean(self, path: Path) -> None:
+        """Makes the layer at a path subtract the mean from its output."""
+        self._made[path]["centred"] = True
+
+    def turn_cell(self, path: Path) -> None:
+        """Turns the recurrent cell at a path, with LayerNorm inside, into one with RMSNorm."""
+        self._made[path]["cell"] = True
+
+    def make(self) -> None:
+        """Makes all changes."""
+        by_owner: dict[Path, dict[str, Any]] = defaultdict(dict)
+        for path, change in self._made.items():
+            _change(follow(self._model, path), change)
+            if (depth := self._depth_of_owner(path, change)) is not None:
+                by_owner[path[:depth]]["/".join(path[depth:])] = change
+        for path, changes in by_owner.items():
+            owner = follow(self._model, path)
+            owner.changes_inside = {**getattr(owner, "changes_inside", {}), **changes}
+            if not hasattr(type(owner), "unchanged_class"):
+                owner.__class__ = _changed(type(owner))
+
+    def _depth_of_owner(self, path, change):
+        """Returns how long the path is to the outermost layer whose config would not tell of the change, or None."""
+        for depth in range(len(path) + ("centred" in change)):
+            layer = follow(self._model, path[:depth])
+            if not is_plain(layer) and type(layer) not in _TRANSPARENT:
+                return depth
+        return None
+
+
+def _change(layer, change):
+    if "norm" in change:
+        become(layer, keras.saving.deserialize_keras_object(change["norm"]))
+    if "cell" in change:
+        cell_to_rms(layer)
+    if "centred" in change:
+        subtract_mean_of_output(layer)
+
+
+@functools.cache
+def _changed(base: type) -> type:
+    """Returns a subclass of a layer's class whose config holds the changes inside the layer."""
+
+    class Changed(base):
+        unchanged_class = base
+
+        def get_config(self):
+            own = type(self)
+            self.__class__ = base
+            try:
+                layer = keras.saving.serialize_keras_object(self)
+            finally:
+                self.__class__ = own
+            return {"layer": layer, "changes": dict(self.changes_inside)}
+
+        @classmethod
+        def from_config(cls, config, custom_objects=None):
+            layer = keras.saving.deserialize_keras_object(config["layer"], custom_objects)
+            if not layer.built:
+                raise ValueError(f"The layer {layer.name!r} does not say in its config how it was built.")
+            for path, change in config["changes"].items():
+                _change(follow(layer, tuple(path.split("/")) if path else ()), change)
+            layer.changes_inside = config["changes"]
+            layer.__class__ = _changed(type(layer))
+            return layer
+
+    Changed.__name__ = Changed.__qualname__ = base.__name__
+    return keras.saving.register_keras_serializable(package="rmsnorm_tf", name="Changed")(Changed)
+
+
+_changed(keras.layers.Layer)  # so that a saved model can be loaded

@@ -1,0 +1,156 @@
+"""The TensorFlow operations that a model runs, with the layer, the norm and the variable that each belongs to."""
+
+import contextlib
+import functools
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from rmsnorm_tf._copy import walk
+from rmsnorm_tf._in_place import is_reverse
+
+_IN_CALL = re.compile(r"call\.(\d+)\.")
+
+
+@dataclass
+class Call:
+    """One call of a layer.
+
+    Attributes:
+        layer: What is called.
+        reverse: Whether it is a reversible embedding that makes logits.
+        output: What it returns.
+    """
+
+    layer: keras.Layer
+    reverse: bool = False
+    output: Any = None
+
+
+@dataclass
+class Trace:
+    """The operations of a model in the order in which they run. Keys are the names of tensors.
+
+    In place of a norm over the last axis there are an identity, whose output stands for the normalized input, and what
+    multiplies it by the gain and adds the offset.
+
+    Attributes:
+        operations: All operations.
+        consumers: For each tensor, the operations that take it, with the position among their inputs.
+        outputs: The tensors that the model returns.
+        inputs: The names of the model's inputs.
+        variables: The Keras variable behind a resource.
+        calls: All calls of layers.
+        normalized: The outputs of the identities that stand for norms.
+        norms: For each norm by id, the tensors that it takes: None for a call elsewhere, such as in a loop.
+    """
+
+    operations: list[tf.Operation] = field(default_factory=list)
+    consumers: dict[str, list[tuple[tf.Operation, int]]] = field(default_factory=lambda: defaultdict(list))
+    outputs: set[str] = field(default_factory=set)
+    inputs: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, keras.Variable] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    normalized: dict[str, keras.Layer] = field(default_factory=dict)
+    norms: dict[int, list[tf.Tensor | None]] = field(default_factory=lambda: defaultdict(list))
+
+    def call_of(self, operation: tf.Operation) -> Call | None:
+        """Returns the innermost call of a layer that an operation belongs to."""
+        numbers = _IN_CALL.findall(operation.name)
+        return self.calls[int(numbers[-1])] if numbers else None
+
+
+def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.Layer]) -> Trace:
+    """Returns the operations of a functional model.
+
+    Args:
+        model: The model. Its layers must not be called by another thread meanwhile.
+        modes: The values of `training` to call it with; all of their operations are in one trace.
+        norms: The norms over the last axis, of which the trace shows only what comes after the statistic.
+    """
+    traced = Trace()
+    structure = model.inputs[0] if isinstance(model, keras.Sequential) else model.input
+    norms_by_id = {id(norm): norm for norm in norms}
+
+    @tf.function(autograph=False)
+    def run(inputs):
+        flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(structure), strict=True)
+        traced.inputs |= {x.name: symbolic.name for x, symbolic in flat if isinstance(x, tf.Tensor)}
+        return [model(inputs, training=training) for training in modes]
+
+    with contextlib.ExitStack() as stack:
+        for _, _, layer in walk(model):
+            if not isinstance(layer, keras.Model):
+                stack.enter_context(_recorded(layer, traced, id(layer) in norms_by_id))
+        concrete = run.get_concrete_function(keras.tree.map_structure(_spec, structure))
+    traced.operations = concrete.graph.get_operations()
+    traced.outputs = {t.name for t in concrete.outputs}
+    handles = {id(variable.value.handle): variable for variable in model.variables}
+    captured = concrete.captured_inputs
+    for inner, outer in zip(concrete.inputs[len(concrete.inputs) - len(captured) :], captured, strict=True):
+        if id(outer) in handles:
+            traced.variables[inner.name] = handles[id(outer)]
+    for operation in traced.operations:
+        for position, tensor in enumerate(operation.inputs):
+            traced.consumers[tensor.name].append((operation, position))
+    for tensors in traced.norms.values():
+        tensors[:] = [t if t.graph is concrete.graph else None for t in tensors]
+    return traced
+
+
+@contextlib.contextmanager
+def _recorded(layer: keras.Layer, traced: Trace, is_norm: bool) -> Iterator[None]:
+    """Records the calls of a layer while the context is open."""
+    attribute = "quantized_call" if getattr(layer, "quantization_mode", None) else "call"
+    own = vars(layer).get(attribute)
+    function = getattr(layer, attribute)
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        number = len(traced.calls)
+        traced.calls.append(Call(layer, is_reverse(function, args, kwargs)))
+        with tf.name_scope(f"call.{number}."):
+            if is_norm:
+                traced.calls[number].output = _norm(layer, args[0] if args else kwargs["inputs"], traced)
+            else:
+                traced.calls[number].output = function(*args, **kwargs)
+        return traced.calls[number].output
+
+    setattr(layer, attribute, call)
+    try:
+        yield
+    finally:
+        delattr(layer, attribute)
+        if own is not None:
+            setattr(layer, attribute, own)
+
+
+def _norm(layer, x, traced):
+    """Returns what stands for a norm of x in the trace."""
+    gain, offset = gain_and_offset(layer)
+    wide = tf.identity(tf.cast(x, tf.float32 if x.dtype.size < 4 else x.dtype))
+    traced.norms[id(layer)].append(x)
+    traced.normalized[wide.name] = layer
+    y = wide if gain is None else wide * tf.cast(gain, wide.dtype)
+    y = y if offset is None else y + tf.cast(offset, wide.dtype)
+    return tf.cast(y, layer.compute_dtype)
+
+
+def gain_and_offset(norm: keras.Layer) -> tuple[Any, Any]:
+    """Returns what a LayerNormalization or an RMSNormalization multiplies by and adds."""
+    if isinstance(norm, keras.layers.LayerNormalization):
+        return norm.gamma, norm.beta
+    return 1 + norm.scale if norm.zero_centered_scale else norm.scale, norm.offset
+
+
+def _spec(x: keras.KerasTensor) -> tf.TypeSpec:
+    if getattr(x, "sparse", False):
+        return tf.SparseTensorSpec(x.shape, x.dtype)
+    if getattr(x, "ragged", False):
+        return tf.RaggedTensorSpec(x.shape, x.dtype)
+    return tf.TensorSpec(x.shape, x.dtype)

@@ -1,0 +1,155 @@
+"""Conversion of norms inside layers, and what is subtracted where no weights centre a stream."""
+
+import keras
+import numpy as np
+import pytest
+
+from rmsnorm_tf import RMSNormalization, fold_layer_norm, replace_layer_norm
+from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Block(layers.Layer):
+    """A pre-LN block that makes its layers when it is built, some of them in a list."""
+
+    def build(self, shape):
+        self.norm = norm("norm")
+        self.maps = [dense("hidden", 8, activation="relu"), dense("out", shape[-1])]
+        self.norm.build(shape)
+        self.maps[0].build(shape)
+        self.maps[1].build((*shape[:-1], 8))
+
+    def call(self, x):
+        return x + self.maps[1](self.maps[0](self.norm(x)))
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class LayerScale(layers.Layer):
+    def build(self, shape):
+        self.gain = self.add_weight(shape=(shape[-1],), initializer="ones", name="gain")
+
+    def call(self, x):
+        return x * self.gain
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Backbone(keras.Model):
+    """A subclass that is built from a graph."""
+
+    def __init__(self, depth=2, **kwargs):
+        x = keras.Input((4, 6))
+        self.blocks = [Block(name=f"block_{i}") for i in range(depth)]
+        y = dense("embed")(x)
+        for block in self.blocks:
+            y = block(y)
+        super().__init__(x, norm("last")(y), **kwargs)
+        self.depth = depth
+
+    def get_config(self):
+        return {"depth": self.depth, "name": self.name}
+
+
+def blocks(x, depth=2):
+    for i in range(depth):
+        x = Block(name=f"block_{i}")(x)
+    return norm("last")(x)
+
+
+def tied():
+    tokens = keras.Input((5,), dtype="int32")
+    words = layers.ReversibleEmbedding(7, 6, name="words")
+    return keras.Model(tokens, words(blocks(words(tokens)), reverse=True))
+
+
+def after_gelu():
+    x = keras.Input((4, 6))
+    return keras.Model(x, blocks(dense("first", activation="gelu")(x)))
+
+
+def in_blocks():
+    x = keras.Input((4, 6))
+    return keras.Model(x, blocks(dense("embed")(x)))
+
+
+MODELS = {"blocks": in_blocks, "subclass": Backbone, "gelu": after_gelu, "tied": tied}
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_norms_inside_layers_are_folded(make, policy):
+    folded, report = fold(make())
+    assert list(report) == ["block_0/norm", "block_1/norm", "last"]
+    assert all(entry.converted for entry in report.values())
+    block = folded.get_layer("block_0")
+    assert isinstance(block, Block)
+    assert type(block.norm) is RMSNormalization
+
+
+def test_what_no_weights_centre_is_subtracted_once():
+    _, report = fold(after_gelu())
+    assert report["block_0/norm"].reason == "the mean of the output of first is subtracted once"
+    assert report["last"].reason == (
+        "centring folded into block_0/out, block_1/out; the mean of the output of first is subtracted once"
+    )
+
+
+def test_a_subtraction_for_few_norms_does_not_pay():
+    x = keras.Input((4, 6))
+    _, report = fold(keras.Model(x, norm("last")(Block(name="block")(dense(activation="tanh")(x)))))
+    assert [entry.reason for entry in report.values()] == ["dense has the activation tanh"] * 2
+
+
+def test_tied_weights_stay_tied():
+    model = tied()
+    folded, report = fold(model)
+    assert "the mean of the output of words is subtracted once" in report["block_0/norm"].reason
+    words = folded.get_layer("words")
+    np.testing.assert_array_equal(words.embeddings, model.get_layer("words").embeddings)
+    assert len(words.weights) == 1
+
+
+def test_layer_scale(policy):
+    x = keras.Input((4, 6))
+    y = dense("embed")(x)
+    y = y + LayerScale(name="scale")(dense("branch")(norm("first")(y)))
+    folded, report = fold(keras.Model(x, norm("last")(y)))
+    assert report["last"].reason == "centring folded into embed, branch"
+    np.testing.assert_array_equal(folded.get_layer("scale").gain, np.ones(6))
+
+
+def test_a_layer_scale_that_is_read_elsewhere_stays():
+    x = keras.Input((4, 6))
+    y = dense("embed")(x)
+    branch = dense("branch")(norm("first")(y))
+    z = y + LayerScale(name="scale")(branch)
+    _, report = fold(keras.Model(x, [norm("last")(z), layers.Activation("tanh")(branch)]))
+    assert report["first"].converted
+    assert not report["last"].converted
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+def test_norms_inside_layers_are_saved(make, convert, tmp_path):
+    converted, _ = convert(with_drawn_weights(make()))
+    converted.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert_same_outputs(converted, loaded)
+    assert type(loaded.get_layer("block_1").norm) is RMSNormalization
+    again, report = fold_layer_norm(loaded)
+    assert report == []
+    assert_same_outputs(converted, again)
+
+
+@pytest.mark.parametrize("make", [after_gelu, tied])
+def test_a_folded_model_is_exported_quantized_and_trained(make, tmp_path):
+    folded, _ = fold(make())
+    folded.export(tmp_path / "exported", verbose=False)
+    x = np.ones((3, *folded.inputs[0].shape[1:]), folded.inputs[0].dtype)
+    served = keras.layers.TFSMLayer(tmp_path / "exported", call_endpoint="serve")
+    np.testing.assert_allclose(served(x), folded(x), rtol=1e-5, atol=1e-5)
+    folded.compile("sgd", "mse")
+    y = np.zeros((3, *folded.output_shape[1:]))
+    losses = folded.fit(x, y, epochs=3, verbose=0).history["loss"]
+    assert losses[2] < losses[0]
+    exact = np.asarray(folded(x))
+    folded.quantize("int8")
+    np.testing.assert_allclose(folded(x), exact, atol=0.1 * np.max(np.abs(exact)))

@@ -1,0 +1,69 @@
+"""Conversion of the models of KerasHub."""
+
+import keras
+import numpy as np
+import pytest
+
+from rmsnorm_tf import RMSNormalization, fold_layer_norm, replace_rms_norm
+
+pytest.importorskip("keras_hub")
+from benchmarks import hub_models
+
+pytestmark = pytest.mark.slow
+
+# The norms that stay, by the beginning of the reason.
+POST_LN = [f"transformer_layer_{i}/{part}_layer_norm" for i in range(2) for part in ("self_attention", "feedforward")]
+LEFT = {
+    "BLOOM": {"embedding_layernorm": "the weights of token_embedding make logits too"},
+    "BERT": dict.fromkeys(["embeddings_layer_norm", *POST_LN], ""),
+}
+
+
+def built(models, name, width=16):
+    keras.utils.clear_session()
+    model = hub_models.draw(models[name](width, 2, 8))
+    return model, hub_models.inputs_for(model, 2, 8)
+
+
+def assert_same_outputs(model, converted, inputs):
+    expected, actual = (keras.tree.flatten(m(inputs, training=False)) for m in (model, converted))
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=0, atol=1e-5 * np.max(np.abs(e)))
+
+
+@pytest.mark.parametrize("name", hub_models.LAYER_NORM)
+def test_fold(name, tmp_path):
+    model, inputs = built(hub_models.LAYER_NORM, name)
+    folded, report = fold_layer_norm(model, for_inference=True)
+    assert_same_outputs(model, folded, inputs)
+    left = LEFT.get(name, {})
+    assert {entry.name for entry in report if not entry.converted} == left.keys()
+    assert all(entry.reason.startswith(left[entry.name]) for entry in report if not entry.converted)
+    assert name == "BERT" or len(report) >= 5
+    assert type(folded) is type(model) or issubclass(type(folded), type(model))
+    folded.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert_same_outputs(folded, loaded, inputs)
+    assert fold_layer_norm(loaded, for_inference=True)[1] == [entry for entry in report if not entry.converted]
+
+
+@pytest.mark.parametrize("name", hub_models.RMS_NORM)
+def test_replace_rms_norm(name):
+    model, inputs = built(hub_models.RMS_NORM, name, width=128)
+    replaced, report = replace_rms_norm(model)
+    assert len(report) >= 5
+    assert all(entry.converted for entry in report)
+    assert_same_outputs(model, replaced, inputs)
+
+
+def test_a_language_model_generates_the_same():
+    backbone, _ = built(hub_models.LAYER_NORM, "GPT-2")
+    model = hub_models.models.GPT2CausalLM(backbone=backbone)
+    folded, report = fold_layer_norm(model, for_inference=True)
+    assert all(entry.converted for entry in report)
+    prompt = {"token_ids": np.array([[5, 7, 0, 0, 0, 0]]), "padding_mask": np.array([[1, 1, 0, 0, 0, 0]])}
+    expected, actual = (
+        m.generate({k: v.copy() for k, v in prompt.items()}, stop_token_ids=None) for m in (model, folded)
+    )
+    np.testing.assert_array_equal(actual["token_ids"], expected["token_ids"])
+    assert type(folded.backbone.transformer_layers[0]._self_attention_layer_norm) is RMSNormalization
