@@ -18,6 +18,7 @@ from rmsnorm_tf import (
     add_rms_norm,
     fold_layer_norm,
     replace_layer_norm,
+    replace_rms_norm,
     rms_norm,
 )
 from tests import reference, transcription
@@ -165,12 +166,12 @@ def recurrent(name, layer_class, **arguments) -> Case:
     )
 
 
-def converted(name, convert) -> Case:
+def converted(name, convert, norm=keras.layers.LayerNormalization) -> Case:
     """Returns the case of a converted model, used as a layer."""
 
     def make():
-        dense, norm = keras.layers.Dense(8, name="dense"), keras.layers.LayerNormalization(epsilon=1e-5, name="norm")
-        return convert(keras.Sequential([keras.Input((5, 8), name="x"), dense, norm], name="model"))
+        layers = [keras.layers.Dense(8, name="dense"), norm(epsilon=1e-5, name="norm")]
+        return convert(keras.Sequential([keras.Input((5, 8), name="x"), *layers], name="model"))
 
     def expected(x, model):
         kernel, bias, *gain_and_offset = model.get_weights()
@@ -229,6 +230,7 @@ CASES = [
     recurrent("lstm", RMSNormLSTM),
     converted("fold_layer_norm", lambda model: fold_layer_norm(model)[0]),
     converted("replace_layer_norm", lambda model: replace_layer_norm(model)[0]),
+    converted("replace_rms_norm", lambda model: replace_rms_norm(model)[0], keras.layers.RMSNormalization),
 ]
 
 
