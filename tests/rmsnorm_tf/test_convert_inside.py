@@ -8,7 +8,7 @@ from rmsnorm_tf import RMSNormalization, fold_layer_norm, replace_layer_norm
 from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
 
 
-@keras.saving.register_keras_serializable(package="tests")
+@keras.saving.register_keras_serializable(package="inside")
 class Block(layers.Layer):
     """A pre-LN block that makes its layers when it is built, some of them in a list."""
 
@@ -23,7 +23,7 @@ class Block(layers.Layer):
         return x + self.maps[1](self.maps[0](self.norm(x)))
 
 
-@keras.saving.register_keras_serializable(package="tests")
+@keras.saving.register_keras_serializable(package="inside")
 class LayerScale(layers.Layer):
     def build(self, shape):
         self.gain = self.add_weight(shape=(shape[-1],), initializer="ones", name="gain")
@@ -32,7 +32,7 @@ class LayerScale(layers.Layer):
         return x * self.gain
 
 
-@keras.saving.register_keras_serializable(package="tests")
+@keras.saving.register_keras_serializable(package="inside")
 class Backbone(keras.Model):
     """A subclass that is built from a graph."""
 

@@ -48,19 +48,6 @@ class MyNorm(layers.LayerNormalization):
     pass
 
 
-@keras.saving.register_keras_serializable(package="tests")
-class Block(layers.Layer):
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.norm = norm("inside")
-
-    def build(self, shape):
-        self.norm.build(shape)
-
-    def call(self, x):
-        return self.norm(x)
-
-
 @pytest.mark.parametrize(
     ("layer", "name", "reason"),
     [
