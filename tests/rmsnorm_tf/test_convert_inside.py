@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from rmsnorm_tf import RMSNormalization, fold_layer_norm, replace_layer_norm
+from rmsnorm_tf import RMSNormalization, fold_layer_norm, replace_layer_norm, replace_rms_norm
 from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
 
 
@@ -153,3 +153,22 @@ def test_a_folded_model_is_exported_quantized_and_trained(make, tmp_path):
     exact = np.asarray(folded(x))
     folded.quantize("int8")
     np.testing.assert_allclose(folded(x), exact, atol=0.1 * np.max(np.abs(exact)))
+
+
+def test_gains_are_folded_into_the_maps_behind():
+    model = with_drawn_weights(in_blocks())
+    folded, report = fold_layer_norm(model, fold_gains=True)
+    assert_same_outputs(model, folded)
+    reasons = {entry.name: entry.reason.rpartition("; ")[2] for entry in report}
+    assert reasons["block_0/norm"] == "gain folded into block_0/hidden"
+    assert reasons["last"] == "gain stays: its output is an output of the model"
+    assert [folded.get_layer("block_0").norm.use_scale, folded.get_layer("last").use_scale] == [False, True]
+
+
+def test_keras_rms_norms_are_replaced():
+    x = keras.Input((4, 6))
+    model = with_drawn_weights(keras.Model(x, layers.RMSNormalization(epsilon=1e-4, name="norm")(dense()(x))))
+    replaced, [entry] = replace_rms_norm(model)
+    assert entry.converted
+    assert replaced.get_layer("norm").epsilon == 1e-4
+    assert_same_outputs(model, replaced)
