@@ -1,5 +1,7 @@
 """Conversion: what is folded has the same outputs, and all that belongs to a model goes along."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -123,7 +125,8 @@ def test_a_narrow_operand_of_a_sum(policy):
     assert report["norm"].reason == "centring folded into dense, one"
 
 
-def test_lora_weights_are_centred_too(policy):
+def test_lora_weights_are_centred_too():
+    """In float32: Keras keeps these weights in float32 under every policy."""
     model = keras.Sequential([keras.Input((6,)), dense(), norm("norm")])
     model.get_layer("dense").enable_lora(2)
     _, report = fold(model)
@@ -168,9 +171,9 @@ RECURRENT = {
 @pytest.mark.parametrize(("make", "names"), RECURRENT.values(), ids=RECURRENT)
 def test_ln_gru_tagger(make, names, policy):
     folded, report = fold(tagger(make()))
-    assert list(report) == [*names, "norm"]
+    assert [re.sub(r"_cells_\d+", "_cells", name) for name in report] == [*names, "norm"]  # Keras counts the cells
     assert all(entry.converted for entry in report.values())
-    assert report[names[0]].reason == "centring folded into its kernels"
+    assert next(iter(report.values())).reason == "centring folded into its kernels"
     assert not any(isinstance(t, layers.LayerNormalization) for t in tf.train.TrackableView(folded).descendants())
 
 

@@ -140,6 +140,7 @@ def test_norms_inside_layers_are_saved(make, convert, tmp_path):
 
 
 @pytest.mark.parametrize("make", [after_gelu, tied])
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
 def test_a_folded_model_is_exported_quantized_and_trained(make, tmp_path):
     folded, _ = fold(make())
     folded.export(tmp_path / "exported", verbose=False)
