@@ -28,7 +28,7 @@ CASES = {
     # Models of an earlier version load.
     "test_an_old_model_gives_the_same_costs_and_translations": ADDED,
     # The exported model runs without rmsnorm_tf; l2norm uses the operations of rmsnorm.
-    "test_a_saved_model_has_only_operations_of_tensorflow_and_the_tokenizer": ("rmsnorm-rnn", "prmsnorm-transformer"),
+    "test_the_other_kinds_of_normalization_save_the_same_operations": ("rmsnorm-rnn", "prmsnorm-transformer"),
     "test_the_copy_is_tested_and_patched": (),
 }
 TESTS = {name for test, cases in CASES.items() for name in ([f"{test}[{case}]" for case in cases] or [test])}
