@@ -160,8 +160,9 @@ class Trainer:
             bar.set_postfix_str(f"compiling for batches of {width} tokens", refresh=True)
         begun = time.monotonic()
         cost, words, norm = self._update(batch, number)
-        if compiles:
+        if compiles:  # the estimate of the time left counts neither its time nor its update
             bar.unpause()
+            bar.initial += 1
         else:
             self._words += words
             self._seconds_of_updates += time.monotonic() - begun

@@ -13,7 +13,8 @@ import pytest
 
 from nmt.__main__ import main
 from nmt.model.registry import ARCHITECTURES
-from nmt.model.rnnsearch import Rates, RNNSearch
+from nmt.model.rnnsearch import RNNSearch
+from nmt.model.rnnsearch_layers import Rates
 from nmt.normalization import KINDS
 from nmt.text.vocabulary import load_vocabulary
 from tests.nmt.bigrams import Bigrams
@@ -62,6 +63,16 @@ def write_lines(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def contents():
+    """Returns the contents of the files in a directory, by name."""
+
+    def read(directory):
+        return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+    return read
 
 
 # ---- commands in processes of their own, forked from one that has imported TensorFlow already ----

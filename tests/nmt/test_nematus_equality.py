@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.rnnsearch import Rates
+from nmt.model.rnnsearch_layers import Rates
 from nmt.normalization import KINDS
 from nmt.storage.checkpoints import save_checkpoint
 from nmt.system import load_ensemble, load_system

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from nmt.model.dropout import DropoutMasks
-from nmt.model.rnnsearch import NO_WORD, Rates
+from nmt.model.rnnsearch import NO_WORD
+from nmt.model.rnnsearch_layers import Rates
 
 SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
 SOURCE_MASK = np.array([[1, 1, 1], [1, 1, 0]], np.float32)

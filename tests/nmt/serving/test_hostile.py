@@ -30,7 +30,7 @@ def exchange(port, parts, pause=0.0, read=True):
             connection.shutdown(socket.SHUT_WR) if read else None
             while read and (data := connection.recv(65536)):
                 found += data
-    except (BrokenPipeError, ConnectionResetError, TimeoutError):
+    except OSError:
         pass  # the service may close a connection on which it refuses a request
     return found
 

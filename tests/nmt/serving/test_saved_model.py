@@ -18,7 +18,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from nmt.decoding.scoring import Scorer
 from nmt.decoding.translator import Translator
 from nmt.errors import UserError
-from nmt.model import rnnsearch, transformer_layers
+from nmt.model import rnnsearch_layers, transformer_layers
 from nmt.model.rnnsearch import RNNSearch
 from nmt.model.transformer import Transformer
 from nmt.serving.saved_model import save_signatures
@@ -56,7 +56,7 @@ def vocabularies(tmp_path_factory):
 
 
 def make_rnn(kind, *words):
-    return RNNSearch(*words, embedding_size=8, state_size=8, normalization=kind, rates=rnnsearch.Rates())
+    return RNNSearch(*words, embedding_size=8, state_size=8, normalization=kind, rates=rnnsearch_layers.Rates())
 
 
 def make_transformer(kind, *words):
