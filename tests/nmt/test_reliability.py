@@ -17,7 +17,6 @@ from nmt.storage.files import exclusive
 from nmt.system import load_system
 from nmt.text.batches import LONGEST
 
-
 # ---- The disk ----
 
 
