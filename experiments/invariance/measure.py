@@ -18,23 +18,19 @@ DRAWS = 20
 # Half the relative precision of float64. Adding it changes no mean square, because all of them are above 1.
 EPSILON = float(np.finfo(np.float64).eps) / 2
 
-# The translation model at initialisation: epsilon of its norms, and standard deviation of embeddings and weights.
-MODEL_EPSILON, MODEL_SCALE = 1e-5, 0.01
-MODEL_INPUTS = {"our": 128, "the paper's": 512}
-
 Map = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 Pair = tuple[np.ndarray, np.ndarray]
 
 
-def _maps(epsilon: float) -> dict[str, Map]:
+def _maps() -> dict[str, Map]:
     """Returns every normalized map by name: from cases and weights to outputs `[cases, units]`."""
-    common = {"epsilon": epsilon, "center": False, "scale": False, "dtype": "float64"}
+    common = {"epsilon": EPSILON, "center": False, "scale": False, "dtype": "float64"}
     batch = keras.layers.BatchNormalization(**common)
     layer = keras.layers.LayerNormalization(**common)
     rms, partial = RMSNormalization(**common), RMSNormalization(partial=0.0625, **common)
     return {
         "BatchNorm": lambda x, w: batch(x @ w, training=True),
-        "WeightNorm": lambda x, w: x @ tf.math.l2_normalize(w, axis=0, epsilon=epsilon),
+        "WeightNorm": lambda x, w: x @ tf.math.l2_normalize(w, axis=0, epsilon=EPSILON),
         "LayerNorm": lambda x, w: layer(x @ w),
         "RMSNorm": lambda x, w: rms(x @ w),
         "pRMSNorm": lambda x, w: partial(x @ w),
@@ -70,7 +66,7 @@ def measure_invariance() -> dict[str, Any]:
     >>> measured["changes"]["LayerNorm"]["dataset re-scaling"] < measured["bound"]
     True
     """
-    maps = _maps(EPSILON)
+    maps = _maps()
     changes = {norm: dict.fromkeys(TRANSFORMATIONS, 0.0) for norm in maps}
     for seed in range(DRAWS):
         generator = np.random.default_rng(seed)
@@ -89,32 +85,7 @@ def measure_invariance() -> dict[str, Any]:
         "epsilon": EPSILON,
         "bound": (INPUTS + UNITS) * float(np.finfo(np.float64).eps),
         "changes": changes,
-        "model": measure_at_model_scale(),
     }
-
-
-def measure_at_model_scale() -> dict[str, Any]:
-    """Measures the effect of the model's epsilon at the scale of its initial weights.
-
-    Returns:
-        `epsilon`, and for each of the `sizes`: the number of `inputs`; the `mean_square` of the map's output before the
-        norm; and by norm, the root mean square of its output (`rms`) and its relative `change` when all weights are
-        doubled.
-    """
-    found: dict[str, Any] = {"epsilon": MODEL_EPSILON, "sizes": {}}
-    for name, inputs in MODEL_INPUTS.items():
-        generator = np.random.default_rng(0)
-        x = tf.constant(MODEL_SCALE * generator.standard_normal((CASES, inputs)))
-        w = tf.constant(MODEL_SCALE * generator.standard_normal((inputs, 4 * inputs)))
-        maps = _maps(MODEL_EPSILON)
-        outputs = {norm: [maps[norm](x, w * factor).numpy() for factor in (1, 2)] for norm in ("LayerNorm", "RMSNorm")}
-        found["sizes"][name] = {
-            "inputs": inputs,
-            "mean_square": float(tf.reduce_mean((x @ w) ** 2)),
-            "rms": {norm: float(np.sqrt(np.mean(y**2))) for norm, (y, _) in outputs.items()},
-            "change": {norm: _relative_change(*pair) for norm, pair in outputs.items()},
-        }
-    return found
 
 
 def _relative_change(y: np.ndarray, transformed: np.ndarray) -> float:

@@ -26,14 +26,46 @@ class Interval(NamedTuple):
         return not self.low <= value <= self.high
 
 
+def t_quantile(level: float, count: int) -> float:
+    """Returns the factor of the standard error in the t interval of this many values.
+
+    >>> round(t_quantile(0.95, 3), 3)
+    4.303
+    """
+    return float(stats.t.ppf((1 + level) / 2, count - 1))
+
+
 def t_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """Returns the mean of two or more values with its Student t interval.
 
     >>> [round(each, 2) for each in t_interval([1.0, 2.0, 3.0])]
     [2.0, -0.48, 4.48]
     """
-    half = float(stats.t.ppf((1 + level) / 2, len(values) - 1)) * stdev(values) / len(values) ** 0.5
+    half = t_quantile(level, len(values)) * stdev(values) / len(values) ** 0.5
     return Interval(mean(values), mean(values) - half, mean(values) + half)
+
+
+def t_test(values: Sequence[float]) -> float:
+    """Returns the two-sided p-value of Student's t test that the mean of two or more values is 0.
+
+    >>> round(t_test([1.0, 2.0, 3.0]), 3)
+    0.074
+    """
+    if stdev(values) == 0:
+        return float(mean(values) == 0)
+    return float(stats.ttest_1samp(values, 0).pvalue)
+
+
+def seeds_needed(values: Sequence[float], margin: float, level: float = 0.9) -> int:
+    """Returns how many values with this standard deviation give a t interval of mean 0 that lies within the margin.
+
+    >>> seeds_needed([1.0, 2.0, 3.0], 0.5)
+    13
+    """
+    count = 2
+    while t_quantile(level, count) * stdev(values) > margin * count**0.5:
+        count += 1
+    return count
 
 
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:

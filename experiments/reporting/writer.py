@@ -1,4 +1,4 @@
-"""Writes a report: report.md, report.html with all pictures in it, report.json, and a PNG and an SVG per section."""
+"""Writes a report: report.md, report.html with all pictures in it, report.json, and a PNG and an SVG per picture."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from .section import Section
+from .section import Claim, Section
 
 _DOTS_PER_INCH = 120
 
@@ -38,22 +38,33 @@ img {{ max-width: 100% }}
 """
 
 
-def write_report(folder: Path, title: str, about: Sequence[str], facts: dict[str, Any], sections: Sequence[Section]):
-    """Writes a report, which replaces the folder when it is complete.
+def write_report(
+    folder: Path,
+    title: str,
+    about: Sequence[str],
+    facts: dict[str, Any],
+    sections: Sequence[Section],
+    untested: Sequence[Claim] = (),
+) -> None:
+    """Writes a report, which replaces the folder when it is complete. It begins with the claims of all sections.
 
     Args:
         folder: Where its files go. Earlier files there are removed.
         title: Title of the report.
-        about: Paragraphs before the first section, in Markdown.
+        about: Paragraphs between the claims and the first section, in Markdown.
         facts: Values of the JSON file besides the sections.
         sections: The sections, in order.
+        untested: Claims that no section judges.
     """
     temporary = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     for section in sections:
-        draw(section, temporary)
-    text = "\n\n".join([f"# {title}", *about, *map(_markdown, sections)]) + "\n"
+        if section.plot:
+            draw(section, temporary)
+    claims = [*(claim for section in sections for claim in section.claims), *untested]
+    text = "\n\n".join([f"# {title}", *_claims(claims), *about, *map(_markdown, sections)]) + "\n"
+    facts = {**facts, "claims": [claim._asdict() for claim in claims]}
     found = {**facts, "sections": {section.name: _data(section) for section in sections}}
     (temporary / "report.md").write_text(text, encoding="utf-8")
     (temporary / "report.html").write_text(_html(title, text, temporary), encoding="utf-8")
@@ -74,11 +85,20 @@ def draw(section: Section, folder: Path) -> None:
         figure.savefig(folder / f"{section.name}.svg", metadata={"Date": None})
 
 
+def _claims(claims: Sequence[Claim]) -> list[str]:
+    return [_table(["claim", "paper", "ours", "verdict"], claims, ":---")] if claims else []
+
+
 def _markdown(section: Section) -> str:
-    rows = [section.columns, ["---", *["---:"] * (len(section.columns) - 1)], *section.rows]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    picture = f"![{section.title}]({section.name}.png)"
-    return "\n\n".join([f"## {section.title}", *section.text, table, picture])
+    table = _table(section.columns, section.rows, "---:")
+    picture = [f"![{section.title}]({section.name}.png)"] if section.plot else []
+    return "\n\n".join([f"## {section.title}", *section.text, table, *picture])
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], alignment: str) -> str:
+    """Returns a Markdown table; `alignment` is that of all columns but the first."""
+    lines = [columns, ["---", *[alignment] * (len(columns) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _data(section: Section) -> dict[str, Any]:

@@ -1,10 +1,12 @@
-"""Plot styles of the rows of the translation experiments."""
+"""Plot styles of the rows of the translation experiments, and of published values."""
 
 from collections.abc import Iterable
 
 from ..reporting.styles import Style, styles
 from .published import TABLE2
 from .row import Row
+
+PUBLISHED = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "linestyle": "none"}
 
 
 def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:

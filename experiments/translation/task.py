@@ -14,12 +14,14 @@ from ..reporting.writer import write_report
 from .baseline import make_baseline
 from .corpus import Corpus, is_prepared, prepare, read_corpus
 from .measure.bootstrap import compare_pairs
+from .measure.initial_scale import measure_initial_scale, read_initial_scale
 from .measure.seconds import measure_seconds, read_seconds
 from .place import ROOT, Place
 from .plan import all_runs, read_rows
 from .results import Result, read_results
 from .row import Run
-from .sections import activations, centre, curves, partial, significance, table2
+from .sections import activations, centre, curves, initial_scale, partial, seeds, significance, speed, table2
+from .sections.verdicts import UNTESTED
 from .training import train_all
 
 DATA = "demo"  # by default
@@ -45,7 +47,8 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
     if results:
         about, facts = _describe(corpus, results, len(runs), list(failed))
         sections = _sections(results, corpus, place)
-        write_report(place.report, f"RMSNorm in translation: {corpus.title}", about, facts, sections)
+        title = f"RMSNorm in translation: {corpus.title}"
+        write_report(place.report, title, about, facts, sections, UNTESTED)
         print(f"wrote {place.report / 'report.html'}")
     else:
         wrong.insert(0, f"no training on {corpus.name} is done yet")
@@ -61,10 +64,16 @@ def _make(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
         failed = train_all(runs, corpus, place)
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
         rows = [run.row for run in runs if run.row.section == "table2" and (run.row.kind or run.name not in failed)]
-        try:
-            measure_seconds(list(dict.fromkeys(row.normalization for row in rows)), corpus, place)
-        except UserError as error:
-            failed["measuring seconds"] = str(error)
+        kinds = list(dict.fromkeys(row.normalization for row in rows))
+        measurements = {
+            "measuring the initial scale": lambda: measure_initial_scale(corpus, place),
+            "measuring seconds": lambda: measure_seconds(kinds, corpus, place),
+        }
+        for name, measure in measurements.items():
+            try:
+                measure()
+            except UserError as error:
+                failed[name] = str(error)
     return failed
 
 
@@ -92,13 +101,16 @@ def _sections(results: Sequence[Result], corpus: Corpus, place: Place) -> list[S
     """Returns the sections for which there are results."""
     times = read_seconds(place)
     found = [
-        table2.section(results, times),
+        table2.section(results),
+        seeds.section(results),
         significance.section(compare_pairs(results, _references(corpus, place), place), results),
+        speed.section(results, times),
         curves.section(results, times),
         partial.section(results),
         centre.section(results),
         activations.section({each.row: each.log["activations"] for each in results if "activations" in each.log}),
         invariance.section(measure_invariance()),
+        initial_scale.section(read_initial_scale(place)),
     ]
     return [section for section in found if section]
 

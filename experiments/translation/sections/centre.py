@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from ...reporting.section import Section
+from ...reporting.section import Claim, Section
 from ...reporting.styles import KINDS, OTHERS, Style
 from ..published import CENTRED, TABLE2
 from ..results import Result
 from ..row import Row
 from .curves import Curve, curve, draw
+from .verdicts import not_shown
 
 
 def section(results: Sequence[Result]) -> Section | None:
@@ -38,7 +39,24 @@ def section(results: Sequence[Result]) -> Section | None:
         rows=[_cells(done[row], curves[row]) for row in shown],
         data={row.name: found for row, found in curves.items()},
         plot=lambda figure: _plot(figure, curves),
+        claims=_claims({row.kind: done[row].dev for row in moved}),
     )
+
+
+def _claims(ours: dict[str, float]) -> list[Claim]:
+    """Judges the paper's claim, from the best dev BLEU of each kind with another centre."""
+    if not CENTRED.keys() <= ours.keys():
+        return []
+    paper = {kind: max(found.values()) for kind, found in CENTRED.items()}
+    same = (ours["rmsnorm"] > ours["layernorm"]) == (paper["rmsnorm"] > paper["layernorm"])
+    return [
+        Claim(
+            "RMSNorm bears initial weights around 0.2 better than LayerNorm (Figure 4)",
+            f"best BLEU {paper['rmsnorm']} against {paper['layernorm']}",
+            f"best dev BLEU {ours['rmsnorm']:.1f} against {ours['layernorm']:.1f}, 1 seed",
+            f"the same order, {not_shown(1)}" if same else "not borne out: reversed, in 1 seed",
+        )
+    ]
 
 
 def _on_paper(done: dict[Row, Result], moved: list[Row]) -> str:

@@ -7,12 +7,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...reporting.section import Section
+from ...reporting.intervals import signed, t_interval
+from ...reporting.section import Claim, Section
 from ...reporting.styles import KINDS, Style, band
 from ..published import LOSS, MINUTES
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
+from .verdicts import not_shown, on_recipes, seeds
 
 Curve = dict[int, list[float]]  # the value of each seed, by update
 
@@ -90,7 +92,39 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
             for row, found in curves.items()
         },
         plot=lambda figure: _plot(figure, curves, losses, timed),
+        claims=_claims(rows),
     )
+
+
+def _claims(rows: dict[Row, list[Result]]) -> list[Claim]:
+    """Judges the paper's Figure 1: LayerNorm's training loss is below the Baseline's after as many updates."""
+    found = {row.name: {each.seed: each for each in done} for row, done in rows.items()}
+    shared = sorted(found.get("layernorm", {}).keys() & found.get("baseline", {}).keys())
+    pairs = [(found["layernorm"][seed], found["baseline"][seed]) for seed in shared]
+    if not pairs or any(_last_loss(each) is None for pair in pairs for each in pair):
+        return []
+    gains = [_last_loss(ours) - _last_loss(theirs) for ours, theirs in pairs]
+    (update, ours), (_, theirs) = (list(LOSS[name].items())[-1] for name in ("layernorm", "baseline"))
+    told = signed(t_interval(gains), 2) if len(gains) > 1 else f"{gains[0]:+.2f}"
+    last = pairs[0][0].log["validations"][-1]["update"]
+    return [
+        Claim(
+            "LayerNorm's training loss is below the Baseline's after as many updates (Figure 1)",
+            f"{ours - theirs:+.2f} after {update:,}",
+            f"{told} after {last:,}, {seeds(len(gains))}",
+            _verdict(gains) + on_recipes(*pairs[0]),
+        )
+    ]
+
+
+def _last_loss(result: Result) -> float | None:
+    return result.log["validations"][-1].get("train_loss")
+
+
+def _verdict(gains: Sequence[float]) -> str:
+    if len(gains) < 2 or not t_interval(gains).excludes(0):
+        return not_shown(len(gains))
+    return "borne out" if mean(gains) < 0 else "not borne out"
 
 
 def _losses(done: Sequence[Result]) -> Curve:

@@ -9,12 +9,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...reporting.section import Section
-from ...reporting.styles import KINDS, OTHERS
+from ...reporting.section import Claim, Section
+from ...reporting.styles import KINDS
 from ..results import Result
+from .verdicts import not_shown
 
 # Rows of Table 2 that are points of the sweep too.
 _OF_TABLE2 = {"prmsnorm": 0.0625, "rmsnorm": 1.0}
+_CLAIMED = 0.0625  # the p of the paper's pRMSNorm
 _GAP = 5.0  # the axis is broken where neighbouring values differ by more BLEU than this
 
 
@@ -26,7 +28,9 @@ def section(results: Sequence[Result]) -> Section | None:
     options, tests = first[0].log["options"], list(first[0].log["tests"])
     sizes = sorted({options["embedding_size"], options["state_size"], 2 * options["state_size"]})
     points = [
-        {"row": each.row.name, "p": p, "dev": each.dev} | {test: each.test(test) for test in tests}
+        {"row": each.row.name, "p": p, "dev": each.dev}
+        | {test: each.test(test) for test in tests}
+        | {"seeds": [other.test(tests[0]) for other in results if other.row == each.row]}
         for each in first
         if (p := each.row.partial or _OF_TABLE2.get(each.row.name))
     ]
@@ -40,8 +44,8 @@ def section(results: Sequence[Result]) -> Section | None:
             f"{', '.join(map(str, sizes))} entries; the table has k for each. Two p with the same k are the same norm. "
             f"Up to p = 1/{sizes[-1]} every norm has k = 1: it divides by the size of one entry, and where that is "
             "near 0, the others become large.",
-            f"One seed. Over these p the BLEU on {tests[0]} lies between {min(bleu):.1f} and {max(bleu):.1f}."
-            f"{_on_chance(results, tests[0])} The paper shows Figure 3 as a plot; its values were not read off.",
+            f"The table has seed 1. Over these p the BLEU on {tests[0]} lies between {min(bleu):.1f} and "
+            f"{max(bleu):.1f}.{_on_chance(points)} The paper shows Figure 3 as a plot; its values were not read off.",
         ],
         columns=["p", *(f"k of {size}" for size in sizes), "dev BLEU", *(f"{test} BLEU" for test in tests)],
         rows=[
@@ -53,8 +57,25 @@ def section(results: Sequence[Result]) -> Section | None:
             for point in points
         ],
         data=points,
-        plot=lambda figure: _plot(figure, points, ["dev", *tests], sizes),
+        plot=lambda figure: _plot(figure, points, tests[0], sizes),
+        claims=_claims(points, tests[0]),
     )
+
+
+def _claims(points: Sequence[dict[str, Any]], test: str) -> list[Claim]:
+    """Judges the paper's claim on small p, if two points above its failing p are there."""
+    shown = [point for point in points if point["p"] >= _CLAIMED]
+    if len(shown) < 2:
+        return []
+    told = ", ".join(f"{point[test]:.1f} at {point['p']:.4g}" for point in shown)
+    return [
+        Claim(
+            f"A statistic from {_CLAIMED:.2%} of the entries or more loses no quality (Figure 3)",
+            "a plot; values not read off",
+            f"BLEU by p: {told}; seed 1",
+            not_shown(1),
+        )
+    ]
 
 
 def _prefix(size: int, p: float) -> int:
@@ -62,38 +83,44 @@ def _prefix(size: int, p: float) -> int:
     return math.ceil(size * Fraction(str(p)))
 
 
-def _on_chance(results: Sequence[Result], test: str) -> str:
-    """Describes the range of the seeds at p = 100%, to compare with the differences between points."""
-    seeds = [each.test(test) for each in results if each.row.name == "rmsnorm"]
-    if len(seeds) < 2:
-        return ""
-    return f" The {len(seeds)} seeds of p = 100% alone lie between {min(seeds):.1f} and {max(seeds):.1f}."
+def _on_chance(points: Sequence[dict[str, Any]]) -> str:
+    """Describes the range of the seeds at each p that has several, to compare with the differences between p."""
+    return "".join(
+        f" The {len(seeds)} seeds of p = {point['p']:.4g} alone lie between {min(seeds):.1f} and {max(seeds):.1f}."
+        for point in points
+        if len(seeds := point["seeds"]) > 1
+    )
 
 
-def _plot(figure: Figure, points: list[dict[str, Any]], names: list[str], sizes: list[int]) -> None:
-    values = sorted(point[name] for point in points for name in names)
+def _plot(figure: Figure, points: list[dict[str, Any]], test: str, sizes: list[int]) -> None:
+    values = sorted(seed for point in points for seed in point["seeds"])
     broken = max(itertools.pairwise(values), key=lambda pair: pair[1] - pair[0], default=(0, 0))
     split = broken[1] - broken[0] > _GAP
     figure.set(size_inches=(9, 5), layout_engine="constrained")
-    all_axes = figure.subplots(2 if split else 1, 1, sharex=True, squeeze=False, height_ratios=[4, 1][: 1 + split])[
-        :, 0
-    ]
-    x = [point["p"] for point in points]
-    styles = (KINDS["prmsnorm"], *OTHERS)
+    heights = [4, 1][: 1 + split]
+    all_axes = figure.subplots(1 + split, 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     for axes in all_axes:
-        for name, style in zip(names, styles, strict=False):
-            axes.plot(x, [point[name] for point in points], label=f"{name} BLEU", **style.line())
-        axes.set_xscale("log")
-        axes.set_xticks(x, [_tick(p, sizes) for p in x], fontsize=8)
-        axes.minorticks_off()
+        _draw(axes, points, test, sizes)
     if split:
         all_axes[0].set_ylim(broken[1] - 0.5, values[-1] + 0.5)
         all_axes[1].set_ylim(values[0] - 1, broken[0] + 1)
         _break(*all_axes)
     all_axes[-1].set_xlabel(f"p, and below it k of {', of '.join(map(str, sizes))} entries")
-    all_axes[0].set_ylabel("BLEU, one seed")
+    all_axes[0].set_ylabel(f"BLEU on {test}")
     _shade(all_axes, sizes[-1])
     figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+
+
+def _draw(axes: Axes, points: list[dict[str, Any]], test: str, sizes: list[int]) -> None:
+    """Draws the first seed as a line, and the others as points."""
+    x, style = [point["p"] for point in points], KINDS["prmsnorm"]
+    axes.plot(x, [point[test] for point in points], label="seed 1", **style.line())
+    others = [(point["p"], seed) for point in points for seed in point["seeds"][1:]]
+    if others:
+        axes.plot(*zip(*others, strict=True), "_", color="black", markersize=12, label="other seeds")
+    axes.set_xscale("log")
+    axes.set_xticks(x, [_tick(p, sizes) for p in x], fontsize=8)
+    axes.minorticks_off()
 
 
 def _break(upper: Axes, lower: Axes) -> None:

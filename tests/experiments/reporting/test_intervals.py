@@ -3,7 +3,16 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from experiments.reporting.intervals import Interval, holm, median_interval, signed, spread, t_interval
+from experiments.reporting.intervals import (
+    Interval,
+    holm,
+    median_interval,
+    seeds_needed,
+    signed,
+    spread,
+    t_interval,
+    t_test,
+)
 
 
 def test_the_t_interval_equals_published_tables():
@@ -17,6 +26,30 @@ def test_the_t_interval_has_its_nominal_coverage():
     draws = np.random.default_rng(0).normal(1.0, 2.0, (2000, 5))
     covered = np.mean([not t_interval(list(draw)).excludes(1.0) for draw in draws])
     assert covered == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.parametrize("values", [[0.5, 1.5, 1.0], [-0.2, 0.3, 0.1, 0.2], [5.0, 5.5]])
+def test_the_t_test_agrees_with_the_interval(values):
+    """The interval at the level 1 - p ends at 0."""
+    found = t_interval(values, 1 - t_test(values))
+    assert min(abs(found.low), abs(found.high)) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_t_test_of_equal_values():
+    assert t_test([1.0, 1.0]) == 0
+    assert t_test([0.0, 0.0]) == 1
+
+
+def test_as_many_seeds_as_needed_give_an_interval_within_the_margin():
+    """Values of mean 0 with the same standard deviation: the interval fits with that many, and not with one less."""
+    count = seeds_needed([1.0, 2.0, 3.0], 0.7)
+
+    def values(number):
+        spread = np.linspace(-1, 1, number)
+        return list(spread / spread.std(ddof=1))
+
+    assert t_interval(values(count), 0.9).within(0.7)
+    assert not t_interval(values(count - 1), 0.9).within(0.7)
 
 
 def test_the_median_interval_has_about_its_nominal_coverage():

@@ -1,11 +1,12 @@
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 pytest.importorskip("matplotlib")
 
-from experiments.reporting.section import Section
+from experiments.reporting.section import Claim, Section
 from experiments.reporting.writer import draw, write_report
 
 
@@ -15,7 +16,7 @@ def section(name):
         title=f"The {name}",
         text=["A *first* paragraph with a < b.", "A second one."],
         columns=["", "x"],
-        rows=[["row", "1 ± 2"]],
+        rows=[["row", "1 to 2"]],
         data={"x": [1.5]},
         plot=lambda figure: figure.subplots().plot([1, 2]),
     )
@@ -74,16 +75,34 @@ def test_the_page_embeds_its_pictures(report):
     assert len(reader.images) == 2
     assert all(image.startswith("data:image/png;base64,iVBOR") for image in reader.images)
     assert not reader.other
-    assert {"The one", "1 ± 2", "first"} <= set(reader.cells)
+    assert {"The one", "1 to 2", "first"} <= set(reader.cells)
 
 
 def test_markdown_has_table_and_picture(report):
     text = (report / "report.md").read_text()
     assert text.startswith("# Title\n\nAbout.\n\n## The one\n")
-    assert "|  | x |\n| --- | ---: |\n| row | 1 ± 2 |\n\n![The one](one.png)\n" in text
+    assert "|  | x |\n| --- | ---: |\n| row | 1 to 2 |\n\n![The one](one.png)\n" in text
 
 
 def test_json_has_the_figures(report):
     found = json.loads((report / "report.json").read_text())
     assert found["corpus"] == "tiny"
     assert found["sections"]["two"]["data"] == {"x": [1.5]}
+
+
+def test_a_report_begins_with_the_claims_of_its_sections(tmp_path):
+    judged = replace(section("one"), claims=[Claim("It is *better*", "by 2", "by 1", "borne out")])
+    write_report(tmp_path / "report", "Title", ["About."], {}, [judged], [Claim("It is faster", "", "", "not tested")])
+    text = (tmp_path / "report" / "report.md").read_text()
+    assert text.startswith(
+        "# Title\n\n| claim | paper | ours | verdict |\n| --- | :--- | :--- | :--- |\n"
+        "| It is *better* | by 2 | by 1 | borne out |\n| It is faster |  |  | not tested |\n\nAbout.\n\n## The one\n"
+    )
+    found = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert [claim["verdict"] for claim in found["claims"]] == ["borne out", "not tested"]
+
+
+def test_a_section_without_a_plot_has_no_picture(tmp_path):
+    write_report(tmp_path / "report", "Title", [], {}, [replace(section("one"), plot=None)])
+    assert not list((tmp_path / "report").glob("*.png"))
+    assert "![" not in (tmp_path / "report" / "report.md").read_text()

@@ -9,7 +9,7 @@ import pytest
 from experiments.translation import corpus as corpora
 from experiments.translation import runs
 from experiments.translation.corpus import Corpus
-from experiments.translation.measure import seconds
+from experiments.translation.measure import initial_scale, seconds
 from experiments.translation.place import Place
 from experiments.translation.results import Result
 from experiments.translation.row import Row
@@ -65,6 +65,13 @@ def times():
     return {"cores": 2, "threads": 1, "widths": [8, 12], "commit": "0123456789ab", "updates": {"float32": updates}}
 
 
+# As inside/initial_scale.py writes it: the mean square of one norm's input is far above epsilon.
+NORMS = {
+    "encoder.x_norm": {"units": 8, "mean_square": 1e-6, "rms": 0.3, "change": 0.75},
+    "encoder.state_norm": {"units": 8, "mean_square": 1e-2, "rms": 1.0, "change": 0.001},
+}
+SIZE = {"embedding_size": 4, "state_size": 8, "norms": {"layernorm": NORMS, "rmsnorm": NORMS}}
+INITIAL_SCALE = {"epsilon": 1e-5, "sizes": [SIZE]}
 SENTENCE = "a dog runs over the green grass ."
 
 
@@ -106,13 +113,15 @@ def ran(monkeypatch, times):
         elif "experiments.translation.inside.decoder_states" in arguments:
             second = {"mean": [0.5, 0.5], "std": [1.0, 1.5]}
             write(given["--to"], json.dumps({"positions": ["1", "all"], "tokens": [1, 8], **second, "second": second}))
+        elif "experiments.translation.inside.initial_scale" in arguments:
+            write(given["--to"], json.dumps(INITIAL_SCALE))
         elif "--json" in arguments:
             kinds = arguments[arguments.index("--kinds") + 1 : arguments.index("--config")]
             known = times["updates"]["float32"]
             updates = {"float32": {kind: known.get(kind, known["none"]) for kind in kinds}}
             write(given["--json"], json.dumps({**times, "updates": updates}))
 
-    for module in (corpora, runs, seconds):
+    for module in (corpora, runs, seconds, initial_scale):
         monkeypatch.setattr(module, "execute", execute)
     return commands
 

@@ -22,7 +22,8 @@ from nmt.errors import UserError
 from nmt.storage.files import exclusive
 from tests.experiments.translation.conftest import write
 
-SECTIONS = ["table2", "significance", "curves", "partial", "centre", "activations", "invariance"]
+SECTIONS = ["table2", "seeds", "significance", "speed", "curves", "partial", "centre", "activations", "invariance"]
+SECTIONS += ["initial_scale"]
 
 
 @pytest.fixture
@@ -51,9 +52,15 @@ def test_everything_is_trained_measured_and_reported_once(tiny, ran):
     write(tiny.report / "of_the_last.png", "")
     reproduce("tiny", so_far=False)
     found, text = reported(tiny)
-    assert sorted(path.stem for path in tiny.report.glob("*.png")) == sorted(SECTIONS)
+    pictures = sorted(path.stem for path in tiny.report.glob("*.png"))
+    assert pictures == sorted(name for name in SECTIONS if name != "significance")
+    assert pictures == sorted(path.stem for path in tiny.report.glob("*.svg"))
     assert list(found["sections"]) == SECTIONS
-    assert text.split("\n\n")[2] == "It is tiny."
+    table, about, remark = text.split("\n\n")[1:4]
+    assert table.startswith("| claim | paper | ours | verdict |")
+    assert len(table.splitlines()) == 2 + len(found["claims"])
+    assert "trainings are done" in about
+    assert remark == "It is tiny."
     assert f"{len(read_rows())} of {len(read_rows())} trainings are done" in text
     trained, measured = made(ran)
     assert trained == [f"{row.name}-1" for row in read_rows()]

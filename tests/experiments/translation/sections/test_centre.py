@@ -32,13 +32,20 @@ def test_an_added_row_of_the_same_kind_is_not_the_papers(results):
 
 
 @pytest.mark.parametrize(
-    ("best", "said"), [(30.0, "Here the order is reversed; the reason is unknown."), (10.0, "the same.")]
+    ("best", "said", "verdict"),
+    [
+        (30.0, "Here the order is reversed; the reason is unknown.", "not borne out: reversed, in 1 seed"),
+        (10.0, "the same.", "the same order, not shown by 1 seed"),
+    ],
 )
-def test_the_order_of_the_norms_is_compared_with_the_papers(results, best, said):
+def test_the_order_of_the_norms_is_compared_with_the_papers(results, best, said, verdict):
     layernorm = make_result(Row("other", "LayerNorm, elsewhere", kind="layernorm", centre=0.25), bleu=[best])
-    text = section([*results, layernorm]).text[2]
+    made = section([*results, layernorm])
+    text = made.text[2]
     assert "the best BLEU is 3.8 with LayerNorm and 16.8 with RMSNorm" in text
     assert said in text
+    assert made.claims[0].paper == "best BLEU 16.8 against 3.8"
+    assert made.claims[0].verdict == verdict
 
 
 def test_the_recentred_curve_is_dashed(results):

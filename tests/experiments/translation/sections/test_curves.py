@@ -75,6 +75,24 @@ def test_training_losses_are_compared_with_the_published(times):
     assert len(published.lines) == 2
 
 
+@pytest.mark.parametrize(
+    ("losses", "verdict"),
+    [([2.0, 2.1], "borne out"), ([2.0, 3.4], "not shown by 2 seeds"), ([4.0, 4.1], "not borne out")],
+)
+def test_the_last_training_losses_are_compared_by_seed(losses, verdict):
+    results = []
+    for seed in (1, 2):
+        for kind, loss in (("layernorm", losses[seed - 1]), ("none", 2.9 + seed / 10)):
+            results.append(make_result(ROWS[kind], seed))
+            for each in results[-1].log["validations"]:
+                each["train_loss"] = loss
+    (claim,) = section(results, None).claims
+    assert claim.paper == "-1.70 after 9,900"
+    assert claim.verdict == verdict
+    results[1].log["options"]["learning_rate"] = 0.5
+    assert section(results, None).claims[0].verdict == f"{verdict}; the recipes differ too"
+
+
 def test_the_range_of_the_seeds_is_shaded(results):
     figure = Figure()
     section(results, None).plot(figure)

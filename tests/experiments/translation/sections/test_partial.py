@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from experiments.translation.row import Row
 from experiments.translation.sections.partial import section
+from tests.experiments.translation.conftest import make_result
 
 
 def test_points_of_table_2_are_in_the_sweep(results):
@@ -43,6 +44,19 @@ def test_the_plot_shades_where_every_norm_has_the_same_k(results):
     assert shaded.get_x() < 0.001
     assert shaded.get_label() == "p up to 1/64: k = 1 in every norm"
     assert "Up to p = 1/64 every norm has k = 1" in section(results).text[0]
+
+
+def test_the_plot_has_the_first_seed_as_a_line_and_the_others_as_points(results):
+    half = next(each for each in results if each.row.name == "half")
+    line, others, *_ = plotted([*results, make_result(half.row, 2, bleu=[12.0])]).lines
+    assert list(line.get_ydata()) == [19.0, 19.0, 19.0]
+    assert (list(others.get_xdata()), list(others.get_ydata())) == ([0.5], [11.0])
+
+
+def test_small_p_are_judged_as_far_as_the_seeds_reach(results):
+    (claim,) = section(results).claims
+    assert claim.ours == "BLEU by p: 19.0 at 0.0625, 19.0 at 0.5, 19.0 at 1; seed 1"
+    assert claim.verdict == "not shown by 1 seed"
 
 
 def plotted(results):

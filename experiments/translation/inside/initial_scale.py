@@ -1,0 +1,107 @@
+"""Measures the norms of an untrained model; runs in the patched copy of the baseline.
+
+    python -m experiments.translation.inside.initial_scale --kinds layernorm rmsnorm --size 128 256 --to FILE.json
+
+The model is an RNN with initial weights that gets random words. Doubling the weights in front of a norm doubles its
+input, because all biases start at 0.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from nmt.model.layers import Block
+from nmt.model.rnnsearch import RNNSearch
+from nmt.model.rnnsearch_layers import Rates
+from nmt.normalization import EPSILON, build_normalization
+from nmt.storage.files import atomic_write
+
+WORDS, BATCH, TIME = 1000, 8, 12
+SEED = 1
+
+Call = Callable[[tf.Tensor], tf.Tensor]
+
+
+def measure_norms(kind: str, embedding_size: int, state_size: int) -> dict[str, dict[str, float]]:
+    """Returns measurements of every norm, by its path in the model.
+
+    Args:
+        kind: Kind of normalization, not `none`.
+        embedding_size: Size of the word embeddings.
+        state_size: Size of each GRU.
+
+    Returns:
+        For each norm: the number of entries that it normalizes (`units`); the `mean_square` of its input; the root mean
+        square of its output (`rms`); and the largest change of an output if the weights in front of the norm are
+        doubled, relative to the largest output (`change`).
+    """
+    keras.utils.set_random_seed(SEED)
+    sizes = {"embedding_size": embedding_size, "state_size": state_size}
+    model = RNNSearch(WORDS, WORDS, **sizes, normalization=kind, rates=Rates())
+    norms: dict[str, tuple[Call, list[tf.Tensor]]] = {}
+    for path, owner, name in list(_norms(model, type(build_normalization(kind, 1, "norm")))):
+        norms[path] = getattr(owner, name), []
+        setattr(owner, name, _recording(*norms[path]))
+    words = tf.constant(np.random.default_rng(SEED).integers(1, WORDS, (2, BATCH, TIME)), tf.int32)
+    mask = tf.ones([BATCH, TIME])
+    model.costs(words[0], mask, words[1], mask)
+    return {path: _measure(norm, tf.concat(inputs, 0)) for path, (norm, inputs) in norms.items()}
+
+
+def _norms(layer: keras.layers.Layer, norm: type, path: str = "") -> Iterator[tuple[str, keras.layers.Layer, str]]:
+    """Yields the path, owner and attribute of every norm of this type."""
+    for name, value in vars(layer).items():
+        if isinstance(value, norm):
+            yield f"{path}{name}", layer, name
+        elif isinstance(value, Block):
+            yield from _norms(value, norm, f"{path}{name}.")
+
+
+def _recording(norm: Call, inputs: list[tf.Tensor]) -> Call:
+    def call(x: tf.Tensor) -> tf.Tensor:
+        inputs.append(x)
+        return norm(x)
+
+    return call
+
+
+def _measure(norm: Call, x: tf.Tensor) -> dict[str, float]:
+    y, doubled = norm(x).numpy(), norm(2 * x).numpy()
+    return {
+        "units": x.shape[-1],
+        "mean_square": float(tf.reduce_mean(x**2)),
+        "rms": float(np.sqrt(np.mean(y**2))),
+        "change": float(np.abs(doubled - y).max() / np.abs(y).max()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kinds", nargs="+", required=True, metavar="KIND")
+    sizes = {"nargs": 2, "type": int, "action": "append", "metavar": ("EMBEDDING", "STATE")}
+    parser.add_argument("--size", required=True, help="may be given several times", **sizes)
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    options = parser.parse_args()
+    measured: dict[str, Any] = {
+        "epsilon": EPSILON,
+        "sizes": [
+            {
+                "embedding_size": one,
+                "state_size": other,
+                "norms": {k: measure_norms(k, one, other) for k in options.kinds},
+            }
+            for one, other in options.size
+        ],
+    }
+    with atomic_write(options.to) as file:
+        json.dump(measured, file, indent=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Re-scaling invariance before training, at the epsilon and the scale of the model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ...reporting.section import Claim, Section
+from ...reporting.styles import KINDS
+
+NEGLIGIBLE = 0.01  # a norm counts as invariant if its output changes by at most this share
+_KINDS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"}
+
+Norms = Mapping[str, Mapping[str, float]]  # the measurements of every norm by its path
+
+
+def section(measured: Mapping[str, Any] | None) -> Section | None:
+    """Returns the section of the values of `measure_initial_scale`, or `None` without any."""
+    if not measured:
+        return None
+    sizes = {_size(each): each["norms"] for each in measured["sizes"]}
+    epsilon, heads = measured["epsilon"], ["mean square / epsilon", *(f"change, {name}" for name in _KINDS.values())]
+    return Section(
+        name="initial_scale",
+        title="Re-scaling before training, at the model's own epsilon",
+        text=[
+            f"The norms' epsilon of {epsilon:.0e} is added to the mean square of their input, so their outputs are "
+            "invariant to a re-scaling of the weights only if the mean square is much larger. Measured in RNNs with "
+            f"initial weights and random words, commit {measured['commit']}: the mean square of the input of every "
+            "norm, and how much its output changes at most, relative to the largest output, if the weights in front of "
+            "it are doubled. Sizes are those of embedding and state; the last is the paper's.",
+            " ".join(_summary(size, norms["rmsnorm"], epsilon) for size, norms in sizes.items()),
+            "This holds before training. How the mean squares grow during training was not measured.",
+        ],
+        columns=["norm", *(f"{size}: {head}" for size in sizes for head in heads)],
+        rows=[_cells(path, sizes, epsilon) for path in next(iter(sizes.values()))["rmsnorm"]],
+        data=measured,
+        plot=lambda figure: _plot(figure, sizes, epsilon),
+        claims=[_claim({size: norms["rmsnorm"] for size, norms in sizes.items()}, epsilon)],
+    )
+
+
+def _size(measured: Mapping[str, Any]) -> str:
+    return f"{measured['embedding_size']}/{measured['state_size']}"
+
+
+def _summary(size: str, norms: Norms, epsilon: float) -> str:
+    below = [each for each in norms.values() if each["mean_square"] < epsilon]
+    first, change = next(iter(norms.values())), [each["change"] for each in norms.values()]
+    return (
+        f"At {size}, the mean square before the first norm is {first['mean_square']:.1e}, and the root mean square of "
+        f"RMSNorm's output there is {first['rms']:.2f} instead of 1; {len(below)} of {len(norms)} norms get a mean "
+        f"square below epsilon, and doubled weights change RMSNorm's outputs by {min(change):.0%} to {max(change):.0%}."
+    )
+
+
+def _claim(sizes: Mapping[str, Norms], epsilon: float) -> Claim:
+    changed = {size: [each["change"] > NEGLIGIBLE for each in norms.values()] for size, norms in sizes.items()}
+    told = ", ".join(f"{sum(each)} of {len(each)} norms at {size}" for size, each in changed.items())
+    return Claim(
+        "Re-scaled weights leave RMSNorm's output as it is (Table 1), before training with the model's epsilon",
+        "yes, without epsilon",
+        f"doubled weights change the output by more than {NEGLIGIBLE:.0%} in {told}; epsilon {epsilon:.0e}",
+        "not borne out" if any(map(any, changed.values())) else "borne out",
+    )
+
+
+def _cells(path: str, sizes: Mapping[str, Mapping[str, Norms]], epsilon: float) -> list[str]:
+    cells = [f"`{path}`"]
+    for norms in sizes.values():
+        cells.append(f"{norms['rmsnorm'][path]['mean_square'] / epsilon:.2g}")
+        cells += [f"{norms[kind][path]['change']:.0%}" for kind in _KINDS]
+    return cells
+
+
+def _plot(figure: Figure, sizes: Mapping[str, Mapping[str, Norms]], epsilon: float) -> None:
+    paths = list(next(iter(sizes.values()))["rmsnorm"])
+    figure.set(size_inches=(9.5, 1.8 + 0.24 * len(paths)), layout_engine="constrained")
+    scale, change = figure.subplots(1, 2, sharey=True)
+    markers = ("^", "o", "s")
+    for (size, norms), marker in zip(sizes.items(), markers, strict=False):
+        look = {"color": KINDS["rmsnorm"].color if marker == "^" else "black", "linestyle": "none", "marker": marker}
+        label = f"embedding/state {size}"
+        _draw(scale, [each["mean_square"] for each in norms["rmsnorm"].values()], label=label, **look)
+        _draw(change, [each["change"] for each in norms["rmsnorm"].values()], **look)
+    scale.axvline(epsilon, color="black", linestyle="--", linewidth=1, label=f"epsilon, {epsilon:.0e}")
+    scale.set(xscale="log", xlabel="mean square before the norm", ylim=(len(paths) - 0.5, -0.5))
+    scale.set_yticks(range(len(paths)), paths, fontsize=8)
+    change.set(xlabel="largest change of RMSNorm's output\nif the weights are doubled", xlim=(-0.03, 1.03))
+    figure.legend(*scale.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+
+
+def _draw(axes: Axes, values: list[float], **look: Any) -> None:
+    axes.plot(values, range(len(values)), markerfacecolor="none", **look)
+    axes.grid(axis="y", color="#E4E4E4")

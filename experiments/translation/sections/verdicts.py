@@ -1,0 +1,34 @@
+"""Verdicts on the paper's claims: words that they share, and the claims that are not tested."""
+
+from ...reporting.section import Claim
+from ..results import Result
+from .differences import differences
+
+UNTESTED = (
+    Claim(
+        "A Transformer translates as well with RMSNorm as with LayerNorm, and an update takes less time (Table 4)",
+        "BLEU 26.8, 27.7 against 26.6, 27.7; 6.9% less time",
+        "no training",
+        "not tested",
+    ),
+    Claim("A Transformer without a norm fails to train (Table 4)", "it fails", "no training", "not tested"),
+)
+
+
+def seeds(count: int) -> str:
+    """Returns a number of seeds in words.
+
+    >>> seeds(1)
+    '1 seed'
+    """
+    return f"{count} seed{'' if count == 1 else 's'}"
+
+
+def not_shown(count: int) -> str:
+    """Returns the verdict on a claim that this many seeds can neither show nor refute."""
+    return f"not shown by {seeds(count)}"
+
+
+def on_recipes(one: Result, other: Result) -> str:
+    """Returns what to add to a verdict if two trainings differ in more than the norm."""
+    return "; the recipes differ too" if differences(one, other) else ""

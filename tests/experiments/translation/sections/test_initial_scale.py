@@ -1,0 +1,44 @@
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.figure import Figure
+
+from experiments.translation.sections.initial_scale import section
+from tests.experiments.translation.conftest import INITIAL_SCALE
+
+
+@pytest.fixture
+def made():
+    return section({**INITIAL_SCALE, "commit": "0123456789ab"})
+
+
+def test_every_norm_has_its_mean_square_and_changes(made):
+    heads = ["mean square / epsilon", "change, RMSNorm", "change, LayerNorm"]
+    assert made.columns == ["norm", *(f"4/8: {head}" for head in heads)]
+    assert made.rows == [["`encoder.x_norm`", "0.1", "75%", "75%"], ["`encoder.state_norm`", "1e+03", "0%", "0%"]]
+
+
+def test_the_text_counts_the_norms_below_epsilon(made):
+    assert "the mean square before the first norm is 1.0e-06" in made.text[1]
+    assert "1 of 2 norms get a mean square below epsilon" in made.text[1]
+    assert "change RMSNorm's outputs by 0% to 75%" in made.text[1]
+
+
+def test_the_claim_counts_the_norms_that_are_not_invariant(made):
+    (claim,) = made.claims
+    assert "by more than 1% in 1 of 2 norms at 4/8" in claim.ours
+    assert claim.verdict == "not borne out"
+
+
+def test_the_plot_has_a_point_for_each_norm_and_epsilon(made):
+    figure = Figure()
+    made.plot(figure)
+    scale, change = figure.axes
+    assert list(scale.lines[0].get_xdata()) == [1e-6, 1e-2]
+    assert scale.lines[1].get_xdata()[0] == 1e-5
+    assert list(change.lines[0].get_xdata()) == [0.75, 0.001]
+
+
+def test_without_measurements_there_is_no_section():
+    assert section(None) is None

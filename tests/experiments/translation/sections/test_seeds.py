@@ -1,0 +1,88 @@
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.figure import Figure
+
+from experiments.reporting.intervals import holm, t_test
+from experiments.translation.row import Row
+from experiments.translation.sections.seeds import section
+from tests.experiments.translation.conftest import ROWS, make_result
+
+
+def trained(**rows):
+    """Returns a result for each BLEU on the first test set, by the kind of its row; seeds count from 1."""
+    return [
+        make_result(ROWS[kind], seed, bleu=[bleu + 1])
+        for kind, found in rows.items()
+        for seed, bleu in enumerate(found, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layernorm", "cells", "verdict"),
+    [
+        ([19.0, 19.5], ["-0.2 [-3.4, +2.9]", "[-1.8, +1.3]", "0.500", "0.500", "neither"], "not shown by 2 seeds"),
+        ([19.0, 19.0], ["+0.0 [+0.0, +0.0]", "[+0.0, +0.0]", "1.000", "1.000", "equal"], "borne out"),
+        ([15.0, 15.1], ["+3.9 [+3.3, +4.6]", "[+3.6, +4.3]", "0.008", "0.008", "better"], "not borne out"),
+    ],
+)
+def test_kinds_are_compared_over_the_seeds_they_share(layernorm, cells, verdict):
+    made = section(trained(rmsnorm=[19.0, 19.0, 5.0], layernorm=layernorm))
+    (row,) = made.rows
+    assert row[:2] == ["RMSNorm minus LayerNorm", "2"]
+    assert row[3:] == cells
+    (claim,) = made.claims
+    assert claim.verdict == verdict
+    assert claim.paper == "BLEU 22.4, 23.7 against 22.6, 23.6"
+
+
+def test_one_seed_shows_neither():
+    made = section(trained(rmsnorm=[19.0], layernorm=[18.0]))
+    assert made.rows == [["RMSNorm minus LayerNorm", "1", "+1.0", "", "", "", "", "neither"]]
+    assert made.claims[0][2:] == ("+1.0 BLEU, 1 seed", "not shown by 1 seed")
+
+
+def test_p_is_adjusted_for_the_pairs_that_are_tested():
+    gains = {"rmsnorm": [19.0, 20.0, 21.5], "layernorm": [19.5, 20.0, 21.0], "none": [15.0, 16.5, 17.0]}
+    made = section(trained(**gains))
+    pairs = [("rmsnorm", "layernorm"), ("layernorm", "none"), ("rmsnorm", "none")]
+    p = [t_test([a - b for a, b in zip(gains[one], gains[other], strict=True)]) for one, other in pairs]
+    assert [row[5] for row in made.rows] == [f"{each:.3f}" for each in p]
+    assert [row[6] for row in made.rows] == [f"{each:.3f}" for each in holm(p)]
+    assert "the 3 comparisons" in made.text[0]
+
+
+def test_the_text_says_how_many_seeds_equality_takes():
+    made = section(trained(rmsnorm=[19.0, 20.0, 21.0], layernorm=[20.0, 20.0, 20.0]))
+    assert "a standard deviation of 1.0 BLEU over the seeds" in made.text[1]
+    assert "equality takes at least 13 seeds" in made.text[1]
+
+
+def test_recipes_that_differ_are_named():
+    results = trained(rmsnorm=[19.0, 20.0], none=[15.0, 16.0])
+    for result in results[2:]:
+        result.log["options"]["learning_rate"] = 0.5
+    made = section(results)
+    assert made.text[-1] == (
+        "Comparisons with Baseline are of two recipes, not only of two norms: it has `learning_rate` 0.5 instead of "
+        "the default."
+    )
+    assert made.claims[0].verdict.endswith("; the recipes differ too")
+
+
+def test_the_plot_has_every_seed_the_mean_and_the_published_differences():
+    figure = Figure()
+    section(trained(rmsnorm=[19.0, 20.0], layernorm=[18.0, 18.0])).plot(figure)
+    (axes,) = figure.axes
+    lines = [list(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) and line.get_marker() in "|D"]
+    assert lines[0] == [1.0, 2.0]
+    assert lines[1] == pytest.approx([22.4 - 22.6, 23.7 - 23.6])
+    assert axes.containers[0].lines[0].get_xdata()[0] == 1.5
+    band = axes.patches[0]
+    assert (band.get_x(), band.get_x() + band.get_width()) == (-0.5, 0.5)
+
+
+def test_without_pairs_there_is_no_section(results):
+    assert section([make_result(Row("mine", "Mine", build=len))]) is None
+    assert section([]) is None
