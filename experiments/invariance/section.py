@@ -54,7 +54,7 @@ def section(measured: dict[str, Any]) -> Section:
 
 def _claim(count: int, wrong: int) -> Claim:
     return Claim(
-        "The norms have the invariances of Table 1",
+        "Table 1: the invariances of each norm",
         f"{count} answers",
         f"{count - wrong} answers agree, with a negligible epsilon and no bias",
         "not borne out" if wrong else "borne out",

@@ -105,7 +105,7 @@ def _difference(one: str, other: str, percent: Sequence[float]) -> str:
     found = t_interval(percent)
     verdict = "no difference shown" if not found.excludes(0) else "lower" if found.high < 0 else "higher"
     if (one, other) == ("rmsnorm", "layernorm") and t_interval(percent, 0.9).within(MARGIN):
-        verdict = f"equal, as the 90% interval lies within ±{MARGIN:g}%"
+        verdict = f"equal, as the 90% interval lies between -{MARGIN:g}% and +{MARGIN:g}%"
     return f"{signed(found)}% ({verdict})"
 
 

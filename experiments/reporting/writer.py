@@ -86,7 +86,11 @@ def draw(section: Section, folder: Path) -> None:
 
 
 def _claims(claims: Sequence[Claim]) -> list[str]:
-    return [_table(["claim", "paper", "ours", "verdict"], claims, ":---")] if claims else []
+    """Returns the paragraph and the table that begin a report with claims."""
+    if not claims:
+        return []
+    about = "The claims of the paper, and what this report shows of them. Brackets hold 95% intervals."
+    return [about, _table(["claim", "paper", "ours", "verdict"], claims, ":---")]
 
 
 def _markdown(section: Section) -> str:

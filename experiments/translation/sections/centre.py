@@ -51,10 +51,10 @@ def _claims(ours: dict[str, float]) -> list[Claim]:
     same = (ours["rmsnorm"] > ours["layernorm"]) == (paper["rmsnorm"] > paper["layernorm"])
     return [
         Claim(
-            "RMSNorm bears initial weights around 0.2 better than LayerNorm (Figure 4)",
+            "Figure 4: RMSNorm bears initial weights around 0.2 better than LayerNorm",
             f"best BLEU {paper['rmsnorm']} against {paper['layernorm']}",
             f"best dev BLEU {ours['rmsnorm']:.1f} against {ours['layernorm']:.1f}, 1 seed",
-            f"the same order, {not_shown(1)}" if same else "not borne out: reversed, in 1 seed",
+            f"the same order, {not_shown(1)}" if same else "not borne out by 1 seed: the order is reversed",
         )
     ]
 

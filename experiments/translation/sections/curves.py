@@ -109,7 +109,7 @@ def _claims(rows: dict[Row, list[Result]]) -> list[Claim]:
     last = pairs[0][0].log["validations"][-1]["update"]
     return [
         Claim(
-            "LayerNorm's training loss is below the Baseline's after as many updates (Figure 1)",
+            "Figure 1: LayerNorm's training loss is below the Baseline's after as many updates",
             f"{ours - theirs:+.2f} after {update:,}",
             f"{told} after {last:,}, {seeds(len(gains))}",
             _verdict(gains) + on_recipes(*pairs[0]),

@@ -59,9 +59,9 @@ def _claim(sizes: Mapping[str, Norms], epsilon: float) -> Claim:
     changed = {size: [each["change"] > NEGLIGIBLE for each in norms.values()] for size, norms in sizes.items()}
     told = ", ".join(f"{sum(each)} of {len(each)} norms at {size}" for size, each in changed.items())
     return Claim(
-        "Re-scaled weights leave RMSNorm's output as it is (Table 1), before training with the model's epsilon",
-        "yes, without epsilon",
-        f"doubled weights change the output by more than {NEGLIGIBLE:.0%} in {told}; epsilon {epsilon:.0e}",
+        "Table 1: RMSNorm is invariant to re-scaled weights, in a model before training",
+        "yes",
+        f"changes by more than {NEGLIGIBLE:.0%} if the weights are doubled, epsilon {epsilon:.0e}: {told}",
         "not borne out" if any(map(any, changed.values())) else "borne out",
     )
 

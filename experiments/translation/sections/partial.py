@@ -70,7 +70,7 @@ def _claims(points: Sequence[dict[str, Any]], test: str) -> list[Claim]:
     told = ", ".join(f"{point[test]:.1f} at {point['p']:.4g}" for point in shown)
     return [
         Claim(
-            f"A statistic from {_CLAIMED:.2%} of the entries or more loses no quality (Figure 3)",
+            f"Figure 3: a statistic from {_CLAIMED:.2%} of the entries or more loses no quality",
             "a plot; values not read off",
             f"BLEU by p: {told}; seed 1",
             not_shown(1),

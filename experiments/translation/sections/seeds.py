@@ -128,8 +128,8 @@ def _claim(paired: Paired) -> Claim:
     labels = paired.labels
     ours = signed(paired.interval) if paired.interval else f"{paired.gains[0]:+.1f}"
     return Claim(
-        f"{labels[0]} translates {'as well as' if paired.hypothesis.equal else 'better than'} {labels[1]} (Table 2)",
-        f"BLEU {one[0]}, {one[1]} against {other[0]}, {other[1]}",
+        f"Table 2: {labels[0]} translates {'as well as' if paired.hypothesis.equal else 'better than'} {labels[1]}",
+        f"BLEU {one[0]} and {one[1]} against {other[0]} and {other[1]} (2014, 2017)",
         f"{ours} BLEU, {seeds(len(paired.gains))}",
         _verdict(paired) + on_recipes(*paired.pairs[0]),
     )
@@ -162,12 +162,12 @@ def _on_recipes(found: Sequence[Paired]) -> list[str]:
 
 
 def _cells(paired: Paired) -> list[str]:
-    cells = [" minus ".join(paired.labels), str(len(paired.gains)), ", ".join(f"{gain:+.1f}" for gain in paired.gains)]
+    cells = [" minus ".join(paired.labels), str(len(paired.gains)), ", ".join(f"{gain:+.2f}" for gain in paired.gains)]
     if paired.interval is None:
         return [*cells, "", "", "", "", _shown(paired)]
     _, low, high = t_interval(paired.gains, 0.9)
     p = [f"{each:.3f}" for each in (t_test(paired.gains), paired.p)]
-    return [*cells, signed(paired.interval), f"[{low:+.1f}, {high:+.1f}]", *p, _shown(paired)]
+    return [*cells, signed(paired.interval, 2), f"[{low:+.2f}, {high:+.2f}]", *p, _shown(paired)]
 
 
 def _data(paired: Paired) -> dict[str, Any]:

@@ -34,8 +34,7 @@ def section(results: Sequence[Result]) -> Section | None:
         title="Translation quality (Table 2)",
         text=[
             f"BLEU: sacreBLEU `{signature}`, cased and detokenised, beam size 5. With several seeds, it is their mean "
-            f"with the standard deviation (sd). {_tested(rows)} The last column but one is BLEU on the dev set at the "
-            "last validation.",
+            f"with the standard deviation (sd). {_tested(rows)}",
             *_on_options(rows),
         ],
         columns=list(cells[0]),
@@ -86,8 +85,8 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
         "step size, Adam's epsilon": ", ".join(
             str(options.get(name, "default")) for name in ("learning_rate", "adam_epsilon")
         ),
-        **{f"{name} BLEU": spread(values) for name, values in found.items()},
-        "last dev BLEU": spread([each.log["validations"][-1]["bleu"] for each in done]),
+        **{f"{name} BLEU, tested checkpoint": spread(values) for name, values in found.items()},
+        "dev BLEU, last checkpoint": spread([each.log["validations"][-1]["bleu"] for each in done]),
         "paper: BLEU 2014, 2017": ", ".join(map(str, paper.bleu)) if paper else "",
     }
 

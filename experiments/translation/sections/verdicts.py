@@ -4,14 +4,15 @@ from ...reporting.section import Claim
 from ..results import Result
 from .differences import differences
 
+RECIPES = "; the recipes differ too"
 UNTESTED = (
     Claim(
-        "A Transformer translates as well with RMSNorm as with LayerNorm, and an update takes less time (Table 4)",
-        "BLEU 26.8, 27.7 against 26.6, 27.7; 6.9% less time",
+        "Table 4: a Transformer translates as well with RMSNorm as with LayerNorm, and an update takes less time",
+        "BLEU 26.8 and 27.7 against 26.6 and 27.7 (2014, 2017), 6.9% less time",
         "no training",
         "not tested",
     ),
-    Claim("A Transformer without a norm fails to train (Table 4)", "it fails", "no training", "not tested"),
+    Claim("Table 4: a Transformer without a norm fails to train", "it fails", "no training", "not tested"),
 )
 
 
@@ -31,4 +32,4 @@ def not_shown(count: int) -> str:
 
 def on_recipes(one: Result, other: Result) -> str:
     """Returns what to add to a verdict if two trainings differ in more than the norm."""
-    return "; the recipes differ too" if differences(one, other) else ""
+    return RECIPES if differences(one, other) else ""

@@ -95,7 +95,8 @@ def test_a_report_begins_with_the_claims_of_its_sections(tmp_path):
     write_report(tmp_path / "report", "Title", ["About."], {}, [judged], [Claim("It is faster", "", "", "not tested")])
     text = (tmp_path / "report" / "report.md").read_text()
     assert text.startswith(
-        "# Title\n\n| claim | paper | ours | verdict |\n| --- | :--- | :--- | :--- |\n"
+        "# Title\n\nThe claims of the paper, and what this report shows of them. Brackets hold 95% intervals.\n\n"
+        "| claim | paper | ours | verdict |\n| --- | :--- | :--- | :--- |\n"
         "| It is *better* | by 2 | by 1 | borne out |\n| It is faster |  |  | not tested |\n\nAbout.\n\n## The one\n"
     )
     found = json.loads((tmp_path / "report" / "report.json").read_text())

@@ -56,7 +56,7 @@ def test_everything_is_trained_measured_and_reported_once(tiny, ran):
     assert pictures == sorted(name for name in SECTIONS if name != "significance")
     assert pictures == sorted(path.stem for path in tiny.report.glob("*.svg"))
     assert list(found["sections"]) == SECTIONS
-    table, about, remark = text.split("\n\n")[1:4]
+    _, table, about, remark = text.split("\n\n")[1:5]
     assert table.startswith("| claim | paper | ours | verdict |")
     assert len(table.splitlines()) == 2 + len(found["claims"])
     assert "trainings are done" in about

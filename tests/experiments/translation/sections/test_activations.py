@@ -66,7 +66,7 @@ def test_without_rows_of_the_paper_only_our_values_are_plotted(measured):
 
 
 @pytest.mark.parametrize(
-    ("baseline", "verdict"), [(1.5, "not borne out"), (7.0, "the same direction, not shown by 1 seed")]
+    ("baseline", "verdict"), [(1.5, "not borne out by 1 seed"), (7.0, "the same direction, not shown by 1 seed")]
 )
 def test_the_papers_claim_is_judged_by_the_first_position(results, baseline, verdict):
     rows = {each.row.name: each.row for each in results}

@@ -34,7 +34,7 @@ def test_an_added_row_of_the_same_kind_is_not_the_papers(results):
 @pytest.mark.parametrize(
     ("best", "said", "verdict"),
     [
-        (30.0, "Here the order is reversed; the reason is unknown.", "not borne out: reversed, in 1 seed"),
+        (30.0, "Here the order is reversed; the reason is unknown.", "not borne out by 1 seed: the order is reversed"),
         (10.0, "the same.", "the same order, not shown by 1 seed"),
     ],
 )

@@ -22,9 +22,9 @@ def trained(**rows):
 @pytest.mark.parametrize(
     ("layernorm", "cells", "verdict"),
     [
-        ([19.0, 19.5], ["-0.2 [-3.4, +2.9]", "[-1.8, +1.3]", "0.500", "0.500", "neither"], "not shown by 2 seeds"),
-        ([19.0, 19.0], ["+0.0 [+0.0, +0.0]", "[+0.0, +0.0]", "1.000", "1.000", "equal"], "borne out"),
-        ([15.0, 15.1], ["+3.9 [+3.3, +4.6]", "[+3.6, +4.3]", "0.008", "0.008", "better"], "not borne out"),
+        ([19.0, 19.5], ["-0.25 [-3.43, +2.93]", "[-1.83, +1.33]", "0.500", "0.500", "neither"], "not shown by 2 seeds"),
+        ([19.0, 19.0], ["+0.00 [+0.00, +0.00]", "[+0.00, +0.00]", "1.000", "1.000", "equal"], "borne out"),
+        ([15.0, 15.1], ["+3.95 [+3.31, +4.59]", "[+3.63, +4.27]", "0.008", "0.008", "better"], "not borne out"),
     ],
 )
 def test_kinds_are_compared_over_the_seeds_they_share(layernorm, cells, verdict):
@@ -34,12 +34,12 @@ def test_kinds_are_compared_over_the_seeds_they_share(layernorm, cells, verdict)
     assert row[3:] == cells
     (claim,) = made.claims
     assert claim.verdict == verdict
-    assert claim.paper == "BLEU 22.4, 23.7 against 22.6, 23.6"
+    assert claim.paper == "BLEU 22.4 and 23.7 against 22.6 and 23.6 (2014, 2017)"
 
 
 def test_one_seed_shows_neither():
     made = section(trained(rmsnorm=[19.0], layernorm=[18.0]))
-    assert made.rows == [["RMSNorm minus LayerNorm", "1", "+1.0", "", "", "", "", "neither"]]
+    assert made.rows == [["RMSNorm minus LayerNorm", "1", "+1.00", "", "", "", "", "neither"]]
     assert made.claims[0][2:] == ("+1.0 BLEU, 1 seed", "not shown by 1 seed")
 
 
@@ -75,9 +75,10 @@ def test_the_plot_has_every_seed_the_mean_and_the_published_differences():
     figure = Figure()
     section(trained(rmsnorm=[19.0, 20.0], layernorm=[18.0, 18.0])).plot(figure)
     (axes,) = figure.axes
-    lines = [list(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) and line.get_marker() in "|D"]
-    assert lines[0] == [1.0, 2.0]
-    assert lines[1] == pytest.approx([22.4 - 22.6, 23.7 - 23.6])
+    drawn = [line for line in axes.lines if len(line.get_xdata())]
+    assert [1.0, 2.0] in [list(line.get_xdata()) for line in drawn]
+    (published,) = (line for line in drawn if line.get_markerfacecolor() == "white")
+    assert list(published.get_xdata()) == pytest.approx([22.4 - 22.6, 23.7 - 23.6])
     assert axes.containers[0].lines[0].get_xdata()[0] == 1.5
     band = axes.patches[0]
     assert (band.get_x(), band.get_x() + band.get_width()) == (-0.5, 0.5)
