@@ -85,6 +85,9 @@ for descriptor, name in enumerate(files):
 sys.stdin, sys.stdout, sys.stderr, sys.argv = open(0), open(1, "w"), open(2, "w"), ["nmt", *words]
 exec(first)
 from nmt.__main__ import main
+from nmt.model.registry import ARCHITECTURES
+from tests.nmt.bigrams import Bigrams
+ARCHITECTURES["bigrams"] = Bigrams
 main()
 """
 
@@ -112,7 +115,7 @@ def start():
 
 
 def write_training(directory):
-    """Writes a corpus and dictionaries. Returns the arguments of a training of 30 updates, without `-m MODEL`."""
+    """Writes a corpus and dictionaries. Returns the arguments to train `Bigrams` for 30 updates, without `-m MODEL`."""
     lines = [" ".join(words) for words in itertools.product(WORDS, repeat=3)]
     for name in ("train.en", "train.de", "dev.en", "dev.de"):
         (directory / name).write_text("".join(f"{line}\n" for line in lines))
@@ -120,16 +123,22 @@ def write_training(directory):
     return [
         *("train", "--source_dataset", "train.en", "--target_dataset", "train.de"),
         *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
-        *("--dictionaries", "words.json", "words.json"),
-        *("--embedding_size", 8, "--state_size", 8, "--rnn_dropout_hidden", 0.2, "--learning_rate", 0.03),
+        *("--dictionaries", "words.json", "words.json", "--model_type", "bigrams"),
+        *("--embedding_size", 8, "--state_size", 8, "--learning_rate", 0.03),
         *("--batch_size", 16, "--maxlen", 7, "--beam_size", 2, "--translation_maxlen", 5),
         *("--valid_freq", 5, "--summary_freq", 3, "--finish_after", 30, "--seed", 1),
     ]
 
 
 @pytest.fixture
-def training(tmp_path):
+def training(bigrams, tmp_path):
     return write_training(tmp_path)
+
+
+@pytest.fixture
+def rnn_training(training):
+    """The arguments of the same training for an RNN with dropout."""
+    return [*training, "--model_type", "rnn", "--rnn_dropout_hidden", 0.2]
 
 
 @pytest.fixture(scope="session")

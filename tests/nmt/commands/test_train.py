@@ -137,31 +137,30 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
     assert (status, "was made with another source vocabulary, another target vocabulary" in said) == (2, True)
 
 
-def test_a_transformer_trains_resumes_and_translates(run, training, tmp_path):
-    rnn = training.index("--rnn_dropout_hidden")
-    words = [*training[:rnn], *training[rnn + 2 :], "-m", "model", "--model_type", "transformer"]
+def test_a_transformer_with_one_embedding_trains_resumes_and_translates(run, training, tmp_path):
+    texts = ("--source_dataset", "train.en", "--target_dataset", "train.de")
+    assert run("vocab", *texts, "--joint", "--size", 8, "--to", "vocab")[0] == 0
+    names = [f"vocab/{side}.model" for side in ("source", "target")]
+    assert len({(tmp_path / name).read_bytes() for name in names}) == 1
+    words = [*training, "--model_type", "transformer", "-m", "model", "--tie_encoder_decoder_embeddings"]
     words += ["--transformer_num_heads", 2, "--transformer_enc_depth", 1, "--transformer_dec_depth", 1]
     words += ["--transformer_ffn_hidden_size", 8, "--learning_schedule", "warmup-plateau-decay", "--warmup_steps", 3]
-    assert run(*words, "--finish_after", 2)[0] == 0
-    status, _, said = run(*words, "--finish_after", 4)
+    assert run(*words, "--dictionaries", *names, "--finish_after", 2)[0] == 0
+    with np.load(tmp_path / "model" / "best.npz") as saved:
+        assert [name for name in saved if name.endswith("embeddings")] == ["encoder/embedding/embeddings"]
+    status, _, said = run(*words, "--dictionaries", *names, "--finish_after", 4)
     assert (status, "stopped after update 4" in said) == (0, True)
-    status, _, said = run(*words, "--transformer_ffn_hidden_size", 16)
+    status, _, said = run(*words, "--dictionaries", *names, "--transformer_ffn_hidden_size", 16)
     assert (status, "other values of transformer_ffn_hidden_size" in said) == (2, True)
     status, out, _ = run("translate", "-m", "model", "-i", "dev.en")
     assert (status, out.count("\n")) == (0, 64)
 
 
-def test_a_joint_vocabulary_trains_a_model_with_one_embedding(run, training, tmp_path):
+def test_one_embedding_needs_one_vocabulary(run, training):
     texts = ("--source_dataset", "train.en", "--target_dataset", "train.de")
-    assert run("vocab", *texts, "--joint", "--size", 8, "--to", "vocab")[0] == 0
-    names = [f"vocab/{side}.model" for side in ("source", "target")]
-    assert len({(tmp_path / name).read_bytes() for name in names}) == 1
-    words = (*training, "--tie_encoder_decoder_embeddings", "--finish_after", 2)
-    assert run(*words, "-m", "one", "--dictionaries", *names)[0] == 0
-    with np.load(tmp_path / "one" / "best.npz") as saved:
-        assert [name for name in saved if name.endswith("embeddings")] == ["encoder/embedding/embeddings"]
     assert run("vocab", *texts, "--size", 9, "--to", "others")[0] == 0
-    status, _, said = run(*words, "-m", "two", "--dictionaries", names[0], "others/target.model")
+    names = ("others/source.model", "words.json")
+    status, _, said = run(*training, "--tie_encoder_decoder_embeddings", "-m", "model", "--dictionaries", *names)
     assert (status, said.count("\n")) == (2, 1)
     assert "--tie_encoder_decoder_embeddings needs one vocabulary" in said
 

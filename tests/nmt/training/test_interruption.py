@@ -43,6 +43,7 @@ setattr(owner, name, and_then)
 """
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 MARK = "open('begun', 'w').close()"
+MARK_AND_WAIT = "open('begun', 'w').close(); __import__('time').sleep(2)"  # a signal comes before the next update
 
 
 def after(moment, action):
@@ -78,14 +79,15 @@ def assert_equal(found, expected):
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
-@pytest.fixture
-def train(start, tmp_path, training):
+@pytest.fixture(params=["training", pytest.param("rnn_training", marks=pytest.mark.slow)])
+def train(start, tmp_path, request):
     """Starts the training in a model directory and returns its process."""
+    words = request.getfixturevalue(request.param)
 
     def train(name, first=""):
         (tmp_path / name).mkdir(exist_ok=True)
         files = ("/dev/null", f"{name}/output", f"{name}/errors")
-        return start(tmp_path, [*training, "--model", f"{name}/model"], files, first)
+        return start(tmp_path, [*words, "--model", f"{name}/model"], files, first)
 
     return train
 
@@ -119,10 +121,10 @@ def stop(process, number):
 def test_a_training_resumes_after_sigkill_then_sigterm(train, finish, tmp_path):
     expected = finish("uninterrupted")
     assert len(expected["logs"]) == 4 * 6 + 3 * 10
-    process = train("model")
-    wait_for(tmp_path / "model/model/last.npz", process)
-    stop(process, signal.SIGKILL)
-    process = train("model", after(MOMENTS["an update"], MARK))
+    process = train("model", after(MOMENTS["saving, between the last and the best"], KILL))
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    process = train("model", after(MOMENTS["an update"], MARK_AND_WAIT))
     wait_for(tmp_path / "begun", process)
     stop(process, signal.SIGTERM)
     said = (tmp_path / "model" / "errors").read_text()
