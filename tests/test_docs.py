@@ -3,10 +3,8 @@
 import ast
 import dataclasses
 import importlib.util
-import json
 import re
 import shlex
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -131,20 +129,6 @@ def test_every_target_of_make_that_a_page_names_exists():
     for page in SITE.pages():
         named = re.findall(r"(?:`|^|/python )make ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)
         assert not set(named) - targets, page
-
-
-def test_the_bleu_of_the_readme_is_that_of_the_logs():
-    text = (ROOT / "README.md").read_text("utf-8")
-    logs = ROOT / "experiments" / "results" / "multi30k" / "logs"
-    scores = {}
-    for label, row in {"LayerNorm": "layernorm", "RMSNorm": "rmsnorm", "none": "baseline"}.items():
-        runs = [json.loads((logs / f"{row}-{seed}.json").read_text("utf-8")) for seed in (1, 2, 3)]
-        scores[label] = [run["tests"]["test_2016_flickr"]["bleu"] for run in runs]
-        figures = f"{statistics.mean(scores[label]):.1f} (sd {statistics.stdev(scores[label]):.1f})"
-        assert f"| {label} | {figures} | {runs[0]['options']['learning_rate']:g}, " in text
-    paired = [ours - theirs for ours, theirs in zip(scores["RMSNorm"], scores["LayerNorm"], strict=True)]
-    half = 4.303 * statistics.stdev(paired) / 3**0.5  # Student's t, two degrees of freedom, 95%
-    assert f"is {statistics.mean(paired):.1f}, with a 95% interval of ± {half:.1f}." in text
 
 
 @pytest.mark.slow

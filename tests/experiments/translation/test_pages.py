@@ -1,0 +1,71 @@
+"""The tables of the pages that come from logs say what the logs say."""
+
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+KEPT = ROOT / "experiments" / "results" / "multi30k"
+TEST = "test_2016_flickr"
+SEEDS = (1, 2, 3)
+README = (ROOT / "README.md").read_text("utf-8")
+PERFORMANCE = (ROOT / "docs" / "performance.md").read_text("utf-8")
+
+
+def runs(row):
+    """Returns the log of each seed."""
+    return [json.loads((KEPT / "logs" / f"{row}-{seed}.json").read_text("utf-8")) for seed in SEEDS]
+
+
+def bleu(row):
+    """Returns the BLEU of each seed on the test set."""
+    return [run["tests"][TEST]["bleu"] for run in runs(row)]
+
+
+def paired(one, other):
+    """Returns a mean difference and its 95% interval, as the pages write it."""
+    gains = [a - b for a, b in zip(bleu(one), bleu(other), strict=True)]
+    middle, half = statistics.mean(gains), 4.302653 * statistics.stdev(gains) / 3**0.5  # Student's t of three values
+    return f"{middle:+.1f} [{middle - half:+.1f}, {middle + half:+.1f}]"
+
+
+def savings(kind):
+    """Returns the share of LayerNorm's time that a kind saves in each round."""
+    updates = json.loads((KEPT / "logs" / "times.json").read_text("utf-8"))["updates"]["float32"]
+    return [1 - a / b for a, b in zip(updates[kind]["rounds"], updates["layernorm"]["rounds"], strict=True)]
+
+
+@pytest.mark.parametrize(("label", "row"), [("LayerNorm", "layernorm"), ("RMSNorm", "rmsnorm"), ("none", "baseline")])
+def test_the_readme_has_the_bleu_and_the_recipe_of_each_row(label, row):
+    options = runs(row)[0]["options"]
+    epsilon = {None: "1e-8", 0.001: "1e-3"}[options.get("adam_epsilon")]
+    figures = f"{statistics.mean(bleu(row)):.1f} (sd {statistics.stdev(bleu(row)):.1f})"
+    assert f"| {label} | {figures} | {options['learning_rate']:g}, {epsilon} |" in README
+
+
+@pytest.mark.parametrize(
+    ("label", "one", "other"),
+    [
+        ("RMSNorm minus LayerNorm", "rmsnorm", "layernorm"),
+        ("LayerNorm minus none", "layernorm", "baseline"),
+        ("RMSNorm minus none", "rmsnorm", "baseline"),
+    ],
+)
+def test_the_readme_has_the_paired_differences(label, one, other):
+    assert f"| {label} | {paired(one, other)} | " in README
+
+
+def test_the_readme_has_the_saving_of_the_report():
+    claims = json.loads((KEPT / "report.json").read_text("utf-8"))["claims"]
+    (told,) = (claim["ours"] for claim in claims if "an update with RMSNorm takes less time" in claim["claim"])
+    assert f"takes {told.removesuffix(' less, one run')} less time than with LayerNorm" in README
+    assert told.startswith(f"{statistics.median(savings('rmsnorm')):.1%} ")
+
+
+def test_the_performance_page_has_the_bleu_of_float32():
+    dev = [max(each["bleu"] for each in run["validations"]) for run in runs("rmsnorm")]
+    means = [f"{statistics.mean(each):.1f} ({statistics.stdev(each):.1f})" for each in (bleu("rmsnorm"), dev)]
+    cells = [*(f"{each:.1f}" for each in bleu("rmsnorm")), *means]
+    assert f"| float32, {TEST} | {' | '.join(cells)} |" in PERFORMANCE
