@@ -40,6 +40,7 @@ def run(*command):
     return subprocess.run(command, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_copy_is_measured_with_its_own_kinds(command, copy, options, tmp_path):
     ended = run(*command, "--baseline", copy, "--kinds", "none", "mine", "--json", str(tmp_path / "times.json"))
     assert ended.returncode == 0, ended.stderr

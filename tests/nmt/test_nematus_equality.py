@@ -180,7 +180,13 @@ def trainer_after_ten(imported, tmp_path, name):
     return lambda: trainer.train(data, lambda poll: Scores(loss=1.0, bleu=0.0, chrf=0.0)), system.model
 
 
-@pytest.mark.parametrize("name", in_this_tree(TINY))
+# The others have nothing that these lack.
+QUICK = ("tiny_ln", "tiny_prms", "ttiny_ln", "ttiny_rms")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in in_this_tree(TINY)]
+)
 def test_ten_updates_equal_nematus(imported, tmp_path, name):
     train, model = trainer_after_ten(imported, tmp_path, name)
     progress = train()

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers operations of the SavedModel)
 
@@ -18,7 +19,8 @@ def test_an_old_model_gives_the_same_costs_and_translations(run, kind, tmp_path)
     assert (tmp_path / "out").read_text() == (MODELS / f"{kind}.translated").read_text()
 
 
-def test_an_old_training_resumes(run, kind, tmp_path):
+@pytest.mark.parametrize("kind", ["none", pytest.param("layernorm", marks=pytest.mark.slow)])
+def test_an_old_training_resumes(run, tmp_path, kind):
     shutil.copytree(MODELS, tmp_path, dirs_exist_ok=True)
     status, _, said = run("train", "-m", kind, "--config", f"{kind}/config.json", "--finish_after", 301)
     assert status == 0, said

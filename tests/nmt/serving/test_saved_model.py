@@ -89,8 +89,11 @@ def save(signatures, path):
 
 @pytest.fixture(
     scope="module",
-    params=[("rnn", None), ("transformer", None), ("rnn", Joining(8, 20.0))],
-    ids=["rnn", "transformer", "joined"],
+    params=[
+        pytest.param(("rnn", None), id="rnn", marks=pytest.mark.slow),
+        pytest.param(("transformer", None), id="transformer"),
+        pytest.param(("rnn", Joining(8, 20.0)), id="joined"),
+    ],
 )
 def signatures(vocabularies, request):
     architecture, joining = request.param

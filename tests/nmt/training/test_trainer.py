@@ -70,6 +70,7 @@ def weights(path):
         return {name: file[name] for name in file.files if name != "state"}
 
 
+@pytest.mark.parametrize("kind", ["layernorm", pytest.param("none", marks=pytest.mark.slow)])
 def test_learns_to_copy(make_trainer, tmp_path, kind):
     """The loss begins at a word's entropy, log 6 = 1.8 nats; 200 updates take two thirds of it away."""
     options = {"embedding_size": 8, "state_size": 8, "layer_normalization_type": kind, "learning_rate": 0.03}
