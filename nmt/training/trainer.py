@@ -117,7 +117,7 @@ class Trainer:
 
     def _progress_bar(self, last: int) -> tqdm:
         # Only without smoothing does the estimate leave out the time of compilations.
-        return tqdm(initial=self.progress.update, total=last, unit=" updates", smoothing=0)
+        return tqdm(initial=self.progress.update, total=last, unit=" updates", smoothing=0, miniters=1)
 
     def _validation_is_due(self, last: int) -> bool:
         update = self.progress.update
@@ -160,12 +160,13 @@ class Trainer:
             bar.set_postfix_str(f"compiling for batches of {width} tokens", refresh=True)
         begun = time.monotonic()
         cost, words, norm = self._update(batch, number)
+        seconds = time.monotonic() - begun
         if compiles:  # the estimate of the time left counts neither its time nor its update
-            bar.unpause()
+            bar.start_t += seconds
             bar.initial += 1
         else:
             self._words += words
-            self._seconds_of_updates += time.monotonic() - begun
+            self._seconds_of_updates += seconds
         return cost, words, norm
 
     def _validate(self, validate, epoch: float, poll: Callable[[], None]) -> Validation:
