@@ -87,16 +87,18 @@ def save(signatures, path):
     return path
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(("rnn", None), id="rnn", marks=pytest.mark.slow),
-        pytest.param(("transformer", None), id="transformer"),
-        pytest.param(("rnn", Joining(8, 20.0)), id="joined"),
-    ],
-)
+MODELS = {"rnn": ("rnn", None), "transformer": ("transformer", None), "joined": ("rnn", Joining(8, 20.0))}
+
+
+def models(*quick):
+    """Runs a test on these models and, as a slow test, on the others."""
+    params = [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
+    return pytest.mark.parametrize("signatures", params, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def signatures(vocabularies, request):
-    architecture, joining = request.param
+    architecture, joining = MODELS[request.param]
     return make_signatures(vocabularies, "layernorm", architecture, joining)
 
 
@@ -211,6 +213,7 @@ def meta_graph(saved_model):
     return graph
 
 
+@models("transformer")
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_every_string_gets_its_own_translation_in_python_and_c(fresh_python, saved_model, signatures, tmp_path, count):
     """Python and C, with another order and batch size each, give what the signature gives here."""
@@ -228,6 +231,7 @@ def test_every_string_gets_its_own_translation_in_python_and_c(fresh_python, sav
             assert translations_in(result) == [expected[string] for string in batch]
 
 
+@models("rnn")
 def test_every_signature_is_served_without_python(saved_model, signatures, tmp_path):
     strings = [text for text in strange_strings(30) if len(text) < 1000]
     for name, function in signatures.functions.items():
@@ -247,6 +251,7 @@ def test_every_signature_is_served_without_python(saved_model, signatures, tmp_p
                     np.testing.assert_allclose(result[key], values, rtol=1e-4, atol=1e-6, err_msg=f"{name} {key}")
 
 
+@models("transformer", "joined")
 def test_n_best_counts_what_was_found(signatures):
     found = {name: value.numpy() for name, value in signatures.n_best(tf.constant(strange_strings(50))).items()}
     assert found["translations"].shape == found["scores"].shape == (50, 2)
@@ -268,6 +273,7 @@ def test_scores_are_those_of_the_command(vocabularies):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@models("transformer", "joined")
 def test_sides_of_other_lengths_are_refused(signatures):
     with pytest.raises(tf.errors.InvalidArgumentError, match="give as many targets as sources"):
         signatures.score(tf.constant(["a", "b"]), tf.constant(["a"]))
@@ -286,6 +292,7 @@ def test_attention_has_a_distribution_for_each_target_token(vocabularies):
         signatures.attention(long, long)
 
 
+@models("rnn")
 def test_loading_prints_nothing_and_what_was_loaded_can_be_saved(saved_model, run_python, tmp_path):
     script = """
 import sys
@@ -302,6 +309,7 @@ print(loaded.signatures["serving_default"](sources=tf.constant(["Das Haus"]))["t
     assert run.stdout.count("\n") == 1
 
 
+@models("transformer", "joined")
 def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
     prediction_log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
     played = []
@@ -314,6 +322,7 @@ def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
     assert played == [(name, count) for name in signatures.functions for count in (1, 2)]
 
 
+@models("transformer", "joined")
 def test_the_card_names_the_signatures(saved_model, signatures):
     card = json.loads((saved_model / "assets.extra" / "model.json").read_text())
     assert card == {"name": "test", "signatures": list(signatures.functions)}
@@ -333,6 +342,7 @@ def test_dictionaries_and_scores_are_served(fresh_python, vocabulary, tmp_path):
     assert tokens["source_tokens"].numpy().tolist() == [[b"UNK", b"a", b"eos"]]
 
 
+@models("transformer", "joined")
 def test_a_sentence_alone_is_translated_as_in_any_batch(signatures):
     """The words are the same. Costs differ by rounding, because batches sum in another order."""
     strings = strange_strings(60)
@@ -356,6 +366,7 @@ def assert_only_operations_of_tensorflow_and_the_tokenizer(saved_model):
     assert not [node.name for node in (*nodes, *functions) if node.attr["_XlaMustCompile"].b]
 
 
+@models("transformer", "joined")
 def test_a_saved_model_has_only_operations_of_tensorflow_and_the_tokenizer(saved_model):
     assert_only_operations_of_tensorflow_and_the_tokenizer(saved_model)
 
@@ -368,6 +379,7 @@ def test_the_other_kinds_of_normalization_save_the_same_operations(vocabularies,
     assert_only_operations_of_tensorflow_and_the_tokenizer(tmp_path / "saved")
 
 
+@models("transformer")
 @pytest.mark.parametrize("lines", [[b"Ein Haus", b"a\xff", b""] * 30, []], ids=["two batches", "nothing"])
 def test_the_example_serves_any_lines(saved_model, signatures, lines):
     command = [sys.executable, Path(__file__).parents[3] / "examples" / "serve.py", saved_model]
