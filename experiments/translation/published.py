@@ -2,6 +2,15 @@
 
 from typing import NamedTuple
 
+# The paper's names of its rows. Ours have more in their labels if they have their own recipe.
+LABELS = {
+    "baseline": "Baseline",
+    "layernorm": "LayerNorm",
+    "l2norm": "L2-Norm",
+    "rmsnorm": "RMSNorm",
+    "prmsnorm": "pRMSNorm",
+}
+
 # Table 5: the decoder's GRU on newstest2013, by row.
 _POSITIONS = ("1", "2", "3", "4", "all")
 ACTIVATIONS: dict[str, dict[str, tuple]] = {

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ...reporting.section import Claim, Section
 from ...reporting.styles import Style
-from ..published import ACTIVATIONS
+from ..published import ACTIVATIONS, LABELS
 from ..row import Row
 from ..row_styles import styles_of
 from .verdicts import RECIPES, not_shown
@@ -23,6 +23,8 @@ def section(measured: dict[Row, Figures]) -> Section | None:
         return None
     published = {row: ACTIVATIONS[row.name] for row in measured if row.name in ACTIVATIONS}
     panels = {"ours, first GRU": measured} | ({"published": published} if published else {})
+    ours = {row.label: figures for row, figures in measured.items()}
+    papers = {LABELS[row.name]: figures for row, figures in published.items()}
     any_row = next(iter(measured.values()))
     text = [
         "The hidden-to-hidden activation is N(h U): the product of the decoder's state, for both gates and the "
@@ -33,9 +35,13 @@ def section(measured: dict[Row, Figures]) -> Section | None:
         "Mean and standard deviation are over the units at each position, averaged over the "
         f"{any_row['tokens'][-1]:,} target positions of the {any_row['tokens'][0]:,} sentences of the dev set. The end "
         "of a sentence is a position, padding is not. The decoder gets the reference's words. One seed.",
-        f"Over the positions shown the standard deviation is {_ranges(measured)}."
-        + (f" In the paper it is {_ranges(published)}." if published else ""),
-        *(f"{claim.claim}: in the paper {claim.paper}, here {claim.ours}." for claim in _claims(measured)),
+        f"Over the positions shown the standard deviation is {_ranges(ours)}."
+        + (f" In the paper it is {_ranges(papers)}." if published else ""),
+        *(
+            f"The paper's claim is that the norms shrink the deviation: {claim.paper}. Here it goes {claim.ours}: "
+            f"{claim.verdict}."
+            for claim in _claims(measured)
+        ),
     ]
     return Section(
         name="activations",
@@ -81,7 +87,8 @@ def _rows(row: Row, figures: Figures) -> list[list[str]]:
     parts = {"first GRU": figures, "second GRU": figures["second"]}
     if row.name in ACTIVATIONS:
         parts["published"] = ACTIVATIONS[row.name]
-    return [[f"{row.label}, {name}", *_cells(part)] for name, part in parts.items()]
+    labels = {"published": LABELS.get(row.name, "")}
+    return [[f"{labels.get(name, row.label)}, {name}", *_cells(part)] for name, part in parts.items()]
 
 
 def _cells(figures: Figures) -> list[str]:
@@ -91,9 +98,9 @@ def _cells(figures: Figures) -> list[str]:
     ]
 
 
-def _ranges(rows: dict[Row, Figures]) -> str:
-    """Describes the range of the standard deviations over the single positions, for each row."""
-    stds = {row.label: figures["std"][:-1] for row, figures in rows.items()}
+def _ranges(rows: dict[str, Figures]) -> str:
+    """Describes the range of the standard deviations over the single positions, by label."""
+    stds = {label: figures["std"][:-1] for label, figures in rows.items()}
     return "; ".join(f"{min(each):.2f} to {max(each):.2f} for {label}" for label, each in stds.items())
 
 

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from ...reporting.section import Claim, Section
 from ...reporting.styles import KINDS, OTHERS, Style
-from ..published import CENTRED, TABLE2
+from ..published import CENTRED, LABELS, TABLE2
 from ..results import Result
 from ..row import Row
 from .curves import Curve, curve, draw
@@ -62,7 +62,7 @@ def _claims(ours: dict[str, float]) -> list[Claim]:
 def _on_paper(done: dict[Row, Result], moved: list[Row]) -> str:
     """Describes the published values, and whether the order of the two norms is the paper's."""
     best = {kind: max(found.values()) for kind, found in CENTRED.items()}
-    published = " and ".join(f"{best[kind]} with {_LABELS[kind]}" for kind in CENTRED)
+    published = " and ".join(f"{best[kind]} with {LABELS[kind]}" for kind in CENTRED)
     told = f"In the paper's Figure 4 (centre 0.2, read from the authors' vector drawing) the best BLEU is {published}."
     ours = {row.kind: done[row].dev for row in moved}
     if not CENTRED.keys() <= ours.keys():
@@ -74,9 +74,6 @@ def _on_paper(done: dict[Row, Result], moved: list[Row]) -> str:
         "weights, and RMSNorm is not, but that holds in the paper too. Whether the embeddings or the other matrices "
         "make the difference was not tested."
     )
-
-
-_LABELS = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
 
 
 def _cells(result: Result, found: Curve) -> list[str]:

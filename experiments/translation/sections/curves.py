@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ...reporting.intervals import signed, t_interval
 from ...reporting.section import Claim, Section
 from ...reporting.styles import KINDS, Style, band
-from ..published import LOSS, MINUTES
+from ..published import LABELS, LOSS, MINUTES
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
@@ -141,10 +141,10 @@ def _on_loss(losses: dict[Row, Curve]) -> str:
         for row in shown
     )
     paper = "; ".join(
-        f"{row.label} {', '.join(f'{loss:.2f} at {update:,}' for update, loss in _ends(LOSS[row.name]))}"
+        f"{LABELS[row.name]} {', '.join(f'{loss:.2f} at {update:,}' for update, loss in _ends(LOSS[row.name]))}"
         for row in shown
     )
-    minutes = " and ".join(f"{MINUTES[row.name]} minutes for {row.label}" for row in shown)
+    minutes = " and ".join(f"{MINUTES[row.name]} minutes for {LABELS[row.name]}" for row in shown)
     if not shown:
         return "The paper's Figure 1 has no curves of these rows."
     return (

@@ -48,7 +48,7 @@ def _on_method(times: Mapping[str, Any], options: Mapping[str, Any], trained: Co
     other = "" if times["commit"] in trained else ", which is not that of the trainings,"
     return (
         f"Seconds per 1,000 updates come from `benchmarks/training.py` of commit {times['commit']}{other} on "
-        f"{_threads(times['threads'])}, with nothing else running. XLA compiles the update. All kinds have the same "
+        f"{_threads(times['threads'])}. XLA compiles the update. All kinds have the same "
         f"options and take turns on the same {len(times['widths'])} batches of this training text. The table has the "
         f"median over the {len(times['updates']['float32']['layernorm']['rounds'])} rounds and, in brackets, the "
         "quartiles. The saving against LayerNorm is the median of the rounds' ratios with its 95% bootstrap interval. "

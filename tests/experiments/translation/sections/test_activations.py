@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -80,3 +82,14 @@ def test_the_papers_claim_is_judged_by_the_first_position(results, baseline, ver
 
 def test_without_results_there_is_no_section():
     assert section({}) is None
+
+
+def test_a_row_with_its_own_recipe_has_the_papers_name_beside_published_values(measured):
+    own = {replace(row, label=f"{row.label} (own recipe)"): figures for row, figures in measured.items()}
+    made = section(own)
+    assert [row[0] for row in made.rows[:3]] == [
+        "Baseline (own recipe), first GRU",
+        "Baseline (own recipe), second GRU",
+        "Baseline, published",
+    ]
+    assert made.text[2].endswith(" In the paper it is 2.33 to 7.35 for Baseline.")

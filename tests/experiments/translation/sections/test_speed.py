@@ -52,7 +52,7 @@ def test_without_measured_seconds_there_is_no_section(timed, times):
 
 def test_the_text_says_how_time_was_measured_and_compares_the_costs(timed, times):
     measured, compared = section(timed, times).text
-    assert "of commit 0123456789ab on one thread, with nothing else running" in measured
+    assert "of commit 0123456789ab on one thread. XLA" in measured
     assert "LayerNorm takes 2.00 [1.00, 4.00] times the time of no norm here and 1.67 times in the paper" in compared
 
 
