@@ -95,8 +95,9 @@ def in_threads(count, function):
 
 
 def closed_loop(service, lines, callers, sentences, seconds):
-    """Returns the seconds of every request of callers who send one after the other."""
-    end = time.perf_counter() + seconds
+    """Returns the seconds of every request of callers who send one after the other, and those of all together."""
+    begin = time.perf_counter()
+    end = begin + seconds
 
     def call(i):
         connection, taken = service.connect(), []
@@ -106,11 +107,14 @@ def closed_loop(service, lines, callers, sentences, seconds):
             texts = [lines[(start + j) % len(lines)] for j in range(sentences)]
             taken.append(ask(connection, texts))
 
-    return in_threads(callers, call)
+    return in_threads(callers, call), time.perf_counter() - begin
 
 
 def open_loop(service, lines, rate, seconds):
-    """Returns the seconds from the due time of every request to its response, at a stated rate of single sentences."""
+    """Sends single sentences at a stated rate; returns seconds as `closed_loop` does.
+
+    A request's seconds are those from its due time to its response.
+    """
     first = time.perf_counter() + 0.1
     due = first + np.cumsum(np.random.default_rng(0).exponential(1 / rate, int(rate * seconds)))
     numbers = iter(range(len(due)))
@@ -127,7 +131,7 @@ def open_loop(service, lines, rate, seconds):
             ask(connection, [lines[number % len(lines)]])
             taken.append(time.perf_counter() - due[number])
 
-    return in_threads(64, call)
+    return in_threads(64, call), time.perf_counter() - first
 
 
 def bare(signature, lines, batch, seconds):
@@ -178,7 +182,7 @@ def main():
             taken = bare(signature, lines, batch, arguments.seconds / 2)
             row(str(batch), taken, batch, sum(taken))
             rates[batch] = len(taken) * batch / sum(taken)
-        return max(rates.values())
+        return rates
 
     before = measure_bare()
     cold = Service(arguments.saved_model, warm=False)
@@ -190,24 +194,30 @@ def main():
     print(f"with warm-up: ready after {service.seconds_to_start:.1f} s, first request {first * 1000:.0f} ms")
     memory = service.memory()
     head("callers x sentences", *names, "sentences in a batch")
-    single = 0.0
+    rates = {}
     for sentences, callers in itertools.product(SENTENCES, CALLERS):
         batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
-        taken = closed_loop(service, lines, callers, sentences, arguments.seconds)
+        taken, elapsed = closed_loop(service, lines, callers, sentences, arguments.seconds)
         mean = (service.metric("nmt_batch_rows_sum") - rows) / (service.metric("nmt_batch_rows_count") - batches)
-        row(f"{callers} x {sentences}", taken, sentences, arguments.seconds, f"{mean:.1f}")
-        if (callers, sentences) == (16, 1):
-            single = len(taken) / arguments.seconds
-    rate = max(1.0, single / 2)
+        row(f"{callers} x {sentences}", taken, sentences, elapsed, f"{mean:.1f}")
+        if callers == 16:
+            rates[sentences] = len(taken) * sentences / elapsed
+    rate = max(1.0, rates[1] / 2)
     head("open loop, sentences/s", *names)
-    row(f"{rate:.0f}", open_loop(service, lines, rate, arguments.seconds), 1, arguments.seconds)
+    taken, elapsed = open_loop(service, lines, rate, arguments.seconds)
+    row(f"{rate:.0f}", taken, 1, elapsed)
     done = 0
     while done < arguments.requests:
-        done += len(closed_loop(service, lines, 16, 1, 5.0))
+        done += len(closed_loop(service, lines, 16, 1, 5.0)[0])
     print(f"\nmemory: {memory:.0f} MiB before, {service.memory():.0f} MiB after the callers and {done} more requests")
     service.stop()
     after = measure_bare()
-    print(f"\n16 callers of one sentence: {single / max(before, after):.2f} of the signature's best sentences/s")
+    signature_rates = {batch: max(before[batch], after[batch]) for batch in CALLERS}
+    best = max(signature_rates.values())
+    print("\nsentences/s of the service over those of the signature, at its best batch size and at this one:")
+    for sentences, rate in rates.items():
+        batch = min(16 * sentences, max(CALLERS))
+        print(f"16 callers x {sentences}: {rate / best:.2f}, {rate / signature_rates[batch]:.2f} (batches of {batch})")
 
 
 if __name__ == "__main__":

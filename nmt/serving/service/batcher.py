@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,15 +28,16 @@ class _Job:
 class Batcher:
     """Computes requests, those of one signature together.
 
-    A free worker takes what waits at once. It waits for more only if fewer rows wait than its last batch had, and only
-    for `limits.batch_wait`: callers who send their next request when they have a response then stay together, and a
-    single caller never waits.
+    A worker expects that the callers of its last batch send another request when they have their response. It waits
+    until these and the requests that came meanwhile are there, so all callers share a batch. It waits no longer than
+    `limits.batch_wait` or, if that is more, a twentieth of the time of the last batch. A single caller never waits.
     """
 
     def __init__(self, limits: Limits, metrics: Metrics):
         self._limits, self._metrics = limits, metrics
         self._waiting: deque[_Job] = deque()
         self._rows_waiting = self._rows_running = self._expected = 0
+        self._patience = limits.batch_wait  # seconds to wait for the expected rows
         self._arrived = asyncio.Condition()
         self._threads = ThreadPoolExecutor(limits.workers, thread_name_prefix="model")
         self._workers: list[asyncio.Task] = []
@@ -83,21 +85,23 @@ class Batcher:
         while True:
             jobs = self._take(await self._next())
             rows = sum(job.rows for job in jobs)
-            self._expected = rows
             self._count(waiting=-rows, running=rows)
             self._metrics.batch_rows.observe(rows)
+            begun = time.monotonic()
             try:
                 await self._compute(jobs)
             finally:
                 self._count(running=-rows)
+            self._expected = rows + self._rows_waiting
+            self._patience = max(self._limits.batch_wait, (time.monotonic() - begun) / 20)
 
     async def _next(self) -> _Job:
-        """Waits for a job, then shortly for as many rows as the last batch had; returns the first job."""
+        """Waits for a job, then shortly for as many rows as are expected; returns the first job."""
         async with self._arrived:
             while True:
                 await self._arrived.wait_for(lambda: self._waiting)
                 with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
-                    await asyncio.wait_for(self._arrived.wait_for(self._enough_wait), self._limits.batch_wait)
+                    await asyncio.wait_for(self._arrived.wait_for(self._enough_wait), self._patience)
                 if self._waiting:
                     return self._waiting[0]
 
