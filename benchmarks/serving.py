@@ -134,6 +134,19 @@ def open_loop(service, lines, rate, seconds):
     return in_threads(64, call), time.perf_counter() - first
 
 
+def alternately(signature, service, lines, rounds):
+    """Returns the seconds of the signature and of the service for single sentences, `[rounds, 2]`."""
+    import tensorflow as tf
+
+    connection, taken = service.connect(), []
+    for number in range(rounds):
+        text = lines[number % len(lines)]
+        begin = time.perf_counter()
+        signature(sources=tf.constant([text]))["translations"].numpy()
+        taken.append((time.perf_counter() - begin, ask(connection, [text])))
+    return np.array(taken)
+
+
 def bare(signature, lines, batch, seconds):
     """Returns the seconds of every call of the signature in this process."""
     import tensorflow as tf
@@ -192,6 +205,9 @@ def main():
     service = Service(arguments.saved_model)
     first = ask(service.connect(), lines[:1])
     print(f"with warm-up: ready after {service.seconds_to_start:.1f} s, first request {first * 1000:.0f} ms")
+    taken = alternately(signature, service, lines, 60)
+    own, more = np.median(taken[:, 0]) * 1000, np.median(taken[:, 1] - taken[:, 0]) * 1000
+    print(f"one caller, in turn with the signature: p50 of the signature {own:.1f} ms, of the difference {more:.1f} ms")
     memory = service.memory()
     head("callers x sentences", *names, "sentences in a batch")
     rates = {}

@@ -150,6 +150,20 @@ def test_requests_at_a_time_share_batches_and_get_their_own_results(service):
     assert service.metric("nmt_rows_waiting") == service.metric("nmt_rows_running") == 0
 
 
+def test_callers_who_send_one_request_after_the_other_share_all_batches(service):
+    """If a free worker did not wait for the callers of its last batch, half of them would take turns."""
+    batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
+
+    def call(_):
+        for _ in range(5):
+            assert service.predict({"signature_name": "slow", "inputs": [5_000]})[0] == 200
+
+    with concurrent.futures.ThreadPoolExecutor(6) as callers:
+        list(callers.map(call, range(6)))
+    assert service.metric("nmt_batch_rows_sum") - rows == 30
+    assert service.metric("nmt_batch_rows_count") - batches < 8
+
+
 def test_the_mistake_of_one_does_not_fail_others(service):
     slow = threading.Thread(target=service.predict, args=({"signature_name": "slow", "inputs": [10_000]},))
     slow.start()
