@@ -84,6 +84,14 @@ class Config:
     output_hidden_activation: str = rnn_only(
         choice("tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear"))
     )
+    rnn_enc_depth: int = rnn_only(positive(1, "levels of the encoder"))
+    rnn_enc_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each level of the encoder"))
+    rnn_dec_depth: int = rnn_only(positive(1, "levels of the decoder; the first has the attention"))
+    rnn_dec_base_transition_depth: int = rnn_only(
+        option(2, "GRUs one after another in the first level of the decoder", "2 or more", lambda value: value >= 2)
+    )
+    rnn_dec_high_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each further level"))
+    rnn_dec_deep_context: bool = rnn_only(option(False, "give the attended context to the further levels too"))
     transformer_enc_depth: int = transformer_only(positive(6, "layers of the encoder"))
     transformer_dec_depth: int = transformer_only(positive(6, "layers of the decoder"))
     transformer_ffn_hidden_size: int = transformer_only(positive(2048, "inner size of the feed-forward networks"))
@@ -259,6 +267,11 @@ def _without_effect(config: Config) -> Iterator[str]:
 
 def _conflicts(config: Config) -> Iterator[str]:
     """Yields a message for each combination of options that is not allowed."""
+    if config.rnn_dec_depth == 1:
+        if config.rnn_dec_high_transition_depth != 1:
+            yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"
+        if config.rnn_dec_deep_context:
+            yield "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1; leave it out"
     size, heads = config.state_size, config.transformer_num_heads
     if config.model_type == "transformer":
         if config.embedding_size != size:

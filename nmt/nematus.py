@@ -1,7 +1,7 @@
 """Import of Nematus's checkpoints, v0.3 to master.
 
-Only this file and `nematus_transformer` know Nematus's names of options and variables. The weights are imported, the
-optimizer's state is not.
+Only this file, `nematus_rnn` and `nematus_transformer` know Nematus's names of options and variables. The weights are
+imported, the optimizer's state is not.
 """
 
 import os
@@ -16,9 +16,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from . import nematus_transformer
+from . import nematus_rnn, nematus_transformer
 from .config import Config, make_config, read_options
 from .errors import UserError
+from .nematus_rnn import given
 from .storage.checkpoints import BEST, save_checkpoint
 from .storage.files import atomic_directory
 
@@ -44,7 +45,6 @@ _OPTIONS = {
     "translation_maxlen": ("translation_maxlen",),
 }
 _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
-_RATES = ("embedding", "hidden", "source", "target")
 # Learning schedule -> options that have no effect with it.
 _WITHOUT_EFFECT = {
     "constant": ("warmup_steps", "plateau_steps"),
@@ -58,37 +58,6 @@ _SUPPORTED = {
     ("softmax_mixture_size",): 1,
     ("exponential_smoothing",): 0,
 }
-_SUPPORTED_RNN = {
-    ("rnn_enc_depth", "enc_depth"): 1,
-    ("rnn_enc_transition_depth", "enc_recurrence_transition_depth"): 1,
-    ("rnn_dec_depth", "dec_depth"): 1,
-    ("rnn_dec_base_transition_depth", "dec_base_recurrence_transition_depth"): 2,
-    ("rnn_lexical_model", "lexical_model"): False,
-}
-
-# Prefix of our variable paths -> prefix of Nematus's names. The first match counts.
-_LAYERS = {
-    "encoder/forward/": "encoder/forward-stack/level0/gru0/",
-    "encoder/backward/": "encoder/backward-stack/level0/gru0/",
-    "decoder/word_gru/": "decoder/base/gru0/",
-    "decoder/attention/": "decoder/base/attention/",
-    "decoder/context_gru/": "decoder/base/gru1/",
-    "decoder/initial_state/": "decoder/initial_state_constructor/",
-    "decoder/from_word/": "decoder/next_word_predictor/prev_emb_to_hidden/",
-    "decoder/from_state/": "decoder/next_word_predictor/state_to_hidden/",
-    "decoder/from_context/": "decoder/next_word_predictor/attended_context_to_hidden/",
-    "decoder/output_activation/": "decoder/next_word_predictor/hidden_prelu/",
-    "decoder/output_": "decoder/next_word_predictor/hidden_to_logits/",
-}
-# Last part of our variable paths -> its names in the versions of Nematus.
-_WEIGHTS = {
-    "kernel": ("W",),
-    "bias": ("b",),
-    "gamma": ("new_std",),
-    "beta": ("new_mean",),
-    "scale": ("scale", "new_std"),  # RMSNorm: in master a class of its own, in a patched v0.3 the name of LayerNorm
-}
-_TRANSPOSED = "decoder/next_word_predictor/hidden_to_logits/W"  # the output matrix of the RNN
 
 
 def import_checkpoint(
@@ -134,8 +103,8 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     model_type = options.get("model_type") or "rnn"
     if not isinstance(model_type, str) or model_type not in _NAMES:
         raise UserError(f"{path}: model_type is {model_type!r}; only {' and '.join(_NAMES)} are supported")
-    _refuse_unsupported(options, _SUPPORTED | (_SUPPORTED_RNN if model_type == "rnn" else {}), path)
-    ours = {name: _given(options, spellings) for name, spellings in _OPTIONS.items()}
+    _refuse_unsupported(options, _SUPPORTED | (nematus_rnn.SUPPORTED if model_type == "rnn" else {}), path)
+    ours = {name: given(options, spellings) for name, spellings in _OPTIONS.items()}
     sizes = ours["source_vocab_sizes"]
     if isinstance(sizes, list):  # one for each factor
         if len(sizes) != 1:
@@ -147,7 +116,7 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     ours["model_type"] = model_type
     schedule = ours["learning_schedule"] or "constant"
     ours |= {name: None for name in _WITHOUT_EFFECT.get(str(schedule), ())}
-    ours |= _rnn_options(options) if model_type == "rnn" else nematus_transformer.options(options)
+    ours |= nematus_rnn.options(options) if model_type == "rnn" else nematus_transformer.options(options)
     ours |= {name: options.get(name) or "" for name in _TEXTS}
     ours["dictionaries"] = tuple(
         str(_dictionary(name, path)) for name in dictionaries or _named_dictionaries(options, path)
@@ -158,36 +127,17 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
 
 def _refuse_unsupported(options: dict[str, Any], all_supported: dict[tuple[str, ...], Any], path: Path) -> None:
     refused = [
-        f"{path}: {name} is {options[name]!r}; only {supported!r} is supported"
+        f"{name} is {options[name]!r}; only {supported!r} is supported"
         for spellings, supported in all_supported.items()
         for name in spellings
         if options.get(name) not in (None, supported)
     ]
-    if refused:
-        raise UserError("\n".join(refused))
-
-
-def _given(options: dict[str, Any], spellings: Iterable[str]) -> Any:
-    """Returns the value of an option under any of its names, or `None`."""
-    return next((options[name] for name in spellings if options.get(name) is not None), None)
-
-
-def _rnn_options(options: dict[str, Any]) -> dict[str, Any]:
-    rates = {f"rnn_dropout_{rate}": _dropout(options, rate) for rate in _RATES}
-    return {"output_hidden_activation": options.get("output_hidden_activation"), **rates}
-
-
-def _dropout(options: dict[str, Any], rate: str) -> float:
-    """Returns a dropout rate. In Nematus, rates above 0 have no effect unless a switch turns dropout on."""
-    if not _given(options, ("rnn_use_dropout", "use_dropout")):
-        return 0.0
-    return _given(options, (f"rnn_dropout_{rate}", f"dropout_{rate}")) or 0.0
+    if refused := refused + nematus_rnn.refusals(options):
+        raise UserError("\n".join(f"{path}: {why}" for why in refused))
 
 
 def _kind(options: dict[str, Any], model_type: str) -> str:
-    if model_type == "rnn" and not _given(
-        options, ("rnn_layer_normalization", "use_layer_norm", "layer_normalisation")
-    ):
+    if model_type == "rnn" and not given(options, ("rnn_layer_normalization", "use_layer_norm", "layer_normalisation")):
         return "none"
     kind = options.get("layer_normalization_type") or "layernorm"
     return "rmsnorm" if kind == "rmsnorm_fast" else kind  # a faster class of the same norm in a patched master
@@ -227,7 +177,7 @@ def _options_path(checkpoint: Path) -> Path:
 
 
 def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
-    """Reads the variables of a checkpoint, except those of the optimizer."""
+    """Reads the variables of a checkpoint that a model has."""
     if not Path(f"{checkpoint}.index").is_file():
         raise UserError(
             f"there is no checkpoint {checkpoint}: {checkpoint}.index is missing; "
@@ -235,14 +185,15 @@ def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
         )
     try:
         reader = tf.train.load_checkpoint(os.fspath(checkpoint))
-        names = [name for name in reader.get_variable_to_shape_map() if not _is_optimizer_state(name)]
+        names = [name for name in reader.get_variable_to_shape_map() if not _is_no_weight(name)]
         return {name: reader.get_tensor(name) for name in names}
     except (tf.errors.OpError, LookupError, ValueError, RuntimeError) as error:  # the reader raises no type of its own
         raise UserError(f"{checkpoint} is damaged or not a checkpoint: {error}; copy it again") from None
 
 
-def _is_optimizer_state(name: str) -> bool:
-    return name.endswith(("/Adam", "/Adam_1")) or name in ("beta1_power", "beta2_power", "time")
+def _is_no_weight(name: str) -> bool:
+    of_optimizer = name.endswith(("/Adam", "/Adam_1")) or name in ("beta1_power", "beta2_power", "time")
+    return of_optimizer or bool(nematus_rnn.UNUSED.fullmatch(name))
 
 
 def _assign(
@@ -262,7 +213,7 @@ def _assign(
         name = nematus_name(variable.path, arrays)
         left.discard(name)
         shape, found = list(variable.shape), arrays.get(name)
-        if name == _TRANSPOSED:
+        if name == nematus_rnn.TRANSPOSED:
             shape, found = shape[::-1], None if found is None else found.T
         if found is None:
             wrong.append(f"{name} {shape} is missing")
@@ -281,14 +232,4 @@ def _assign(
         variable.assign(value)
 
 
-def _rnn_name(path: str, names: Collection[str]) -> str:
-    """Returns Nematus's name of our variable; if versions of Nematus differ, the name in this checkpoint."""
-    beginning = next((beginning for beginning in _LAYERS if path.startswith(beginning)), None)
-    if beginning:
-        path = _LAYERS[beginning] + path.removeprefix(beginning)
-    layer, _, weight = path.rpartition("/")
-    spellings = [f"{layer.removesuffix('/norm')}/{name}" for name in _WEIGHTS.get(weight, (weight,))]
-    return next((name for name in spellings if name in names), spellings[0])
-
-
-_NAMES = {"rnn": _rnn_name, "transformer": nematus_transformer.nematus_name}
+_NAMES = {"rnn": nematus_rnn.nematus_name, "transformer": nematus_transformer.nematus_name}

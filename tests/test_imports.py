@@ -49,7 +49,8 @@ NMT = {
     "decoding.search": set(),
     "serving": {"decoding.translator", "errors", "model.contract", "storage.files", "text"},
     "serving.service": {"errors"},
-    "nematus": {"config", "errors", "nematus_transformer", "storage"},
+    "nematus": {"config", "errors", "nematus_rnn", "nematus_transformer", "storage"},
+    "nematus_rnn": set(),
     "nematus_transformer": set(),
     "system": {
         "config",

@@ -1,5 +1,7 @@
 """The gated recurrent unit of Nematus, with separate normalizations for the terms of input and state."""
 
+import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import keras
@@ -19,9 +21,11 @@ class GRUMasks(NamedTuple):
     input_to_proposal: tf.Tensor | None = None
     state_to_gates: tf.Tensor | None = None
     state_to_proposal: tf.Tensor | None = None
+    transitions: Sequence["GRUMasks"] = ()
 
 
 NO_MASKS = GRUMasks()
+_NO_INPUT = (0.0, 0.0)  # the terms of the input in a GRU without one
 
 
 class GRUStep(Block):
@@ -31,37 +35,56 @@ class GRUStep(Block):
         h~    = tanh(N(x W_p + b_p) + r * N(h U_p))
         h'    = u * h + (1 - u) * h~
 
-    `project_input` computes the terms of x for all time steps at once.
+    `project_input` computes the terms of x for all time steps at once. In a deep transition, further GRUs without input
+    follow within the same time step; they have no terms of x, and biases only with `bias_on_state`.
 
     Args:
-        inputs: Size of x.
+        inputs: Size of x; 0 for a GRU without input.
         units: Size of h.
         normalization: Kind of `N`, one of `normalization.KINDS`.
         bias_on_state: Adds the biases to the terms of the state, `N(h U + b)`, as Nematus does in the second GRU of
             the decoder. The reset gate then multiplies the bias of the proposal too.
+        transitions: Number of further GRUs in the same time step.
         name: Name of the layer.
 
-    Reference: Cho et al. (2014), arXiv:1406.1078; Sennrich et al. (2017), arXiv:1703.04357.
+    Reference: Cho et al. (2014), arXiv:1406.1078; Sennrich et al. (2017), arXiv:1703.04357; Miceli Barone et al.
+    (2017), arXiv:1707.07631, for deep transitions.
     """
 
-    def __init__(self, inputs: int, units: int, normalization: str, *, bias_on_state: bool = False, name: str):
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        normalization: str,
+        *,
+        bias_on_state: bool = False,
+        transitions: int = 0,
+        name: str,
+    ):
         super().__init__(name=name)
         self.inputs, self.units = inputs, units
-        self.input_to_gates = self._matrix("input_to_gates", inputs, 2 * units, _two_blocks)
-        self.input_to_proposal = self._matrix("input_to_proposal", inputs, units)
+        if inputs:
+            self.input_to_gates = self._matrix("input_to_gates", inputs, 2 * units, _two_blocks)
+            self.input_to_proposal = self._matrix("input_to_proposal", inputs, units)
         self.state_to_gates = self._matrix("state_to_gates", units, 2 * units, _two_blocks)
         self.state_to_proposal = self._matrix("state_to_proposal", units, units)
-        self.gates_bias = self._vector("gates_bias", 2 * units)
-        self.proposal_bias = self._vector("proposal_bias", units)
-        with keras.name_scope(name):
-            self.gates_x_norm, self.gates_state_norm = (
-                build_normalization(normalization, 2 * units, norm) for norm in ("gates_x_norm", "gates_state_norm")
-            )
-            self.proposal_x_norm, self.proposal_state_norm = (
-                build_normalization(normalization, units, norm) for norm in ("proposal_x_norm", "proposal_state_norm")
-            )
-        biases, none = (self.gates_bias, self.proposal_bias), (None, None)
+        biases = none = (None, None)
+        if inputs or bias_on_state:
+            self.gates_bias = self._vector("gates_bias", 2 * units)
+            self.proposal_bias = self._vector("proposal_bias", units)
+            biases = (self.gates_bias, self.proposal_bias)
         self._input_biases, self._state_biases = (none, biases) if bias_on_state else (biases, none)
+        with keras.name_scope(name):
+            if inputs:
+                self.gates_x_norm = build_normalization(normalization, 2 * units, "gates_x_norm")
+            self.gates_state_norm = build_normalization(normalization, 2 * units, "gates_state_norm")
+            if inputs:
+                self.proposal_x_norm = build_normalization(normalization, units, "proposal_x_norm")
+            self.proposal_state_norm = build_normalization(normalization, units, "proposal_state_norm")
+            self.transitions = [
+                GRUStep(0, units, normalization, bias_on_state=bias_on_state, name=f"transition{number}")
+                for number in range(1, transitions + 1)
+            ]
 
     @property
     def input_matrices(self) -> list[Matrix]:
@@ -71,15 +94,17 @@ class GRUStep(Block):
     @property
     def state_matrices(self) -> list[Matrix]:
         """The matrices that `step` multiplies by, as `scan` takes them."""
-        return list(map(Matrix, (self.state_to_gates, self.state_to_proposal), self._state_biases))
+        own = map(Matrix, (self.state_to_gates, self.state_to_proposal), self._state_biases)
+        return [*own, *(matrix for each in self.transitions for matrix in each.state_matrices)]
 
     def masks(self, dropout: DropoutMasks, batch: tf.Tensor, input_rate: float, state_rate: float) -> GRUMasks:
-        """Draws the four masks of one batch."""
+        """Draws the masks of one batch."""
         return GRUMasks(
             dropout.draw(input_rate, [batch, self.inputs]),
             dropout.draw(input_rate, [batch, self.inputs]),
             dropout.draw(state_rate, [batch, self.units]),
             dropout.draw(state_rate, [batch, self.units]),
+            [each.masks(dropout, batch, 0.0, state_rate) for each in self.transitions],
         )
 
     def project_input(self, x: tf.Tensor, masks: GRUMasks = NO_MASKS) -> tuple[tf.Tensor, tf.Tensor]:
@@ -93,13 +118,16 @@ class GRUStep(Block):
     def step(self, state: tf.Tensor, projected: tuple[tf.Tensor, tf.Tensor], masks: GRUMasks = NO_MASKS) -> tf.Tensor:
         """Returns the next state `[batch, units]` from this one and the result of `project_input`."""
         gates_x, proposal_x = projected
-        to_gates, to_proposal = self.state_matrices
+        to_gates, to_proposal, *_ = self.state_matrices
         gates = affine(drop(state, masks.state_to_gates), *to_gates)
         proposal = affine(drop(state, masks.state_to_proposal), *to_proposal)
         gates = tf.sigmoid(gates_x + self.gates_state_norm(gates))
         reset, update = tf.split(gates, 2, axis=-1)
         candidate = tf.tanh(proposal_x + reset * self.proposal_state_norm(proposal))
-        return candidate + update * (state - candidate)
+        state = candidate + update * (state - candidate)
+        for each, own_masks in itertools.zip_longest(self.transitions, masks.transitions, fillvalue=NO_MASKS):
+            state = each.step(state, _NO_INPUT, own_masks)
+        return state
 
 
 def _two_blocks(shape, dtype=None):

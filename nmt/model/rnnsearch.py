@@ -1,6 +1,6 @@
 """The RNN model: bidirectional GRU encoder, conditional GRU decoder with additive attention, deep output.
 
-It equals the RNN model of Nematus v0.3 at depth one.
+It equals the RNN model of Nematus master; at depth one, that of v0.3 too.
 """
 
 import keras
@@ -9,7 +9,7 @@ import tensorflow as tf
 from .affine import Products, computing_with
 from .costs import sum_in_parts, word_costs
 from .dropout import DropoutMasks
-from .rnnsearch_layers import Decoder, Encoder, Memory, Rates, output_logits
+from .rnnsearch_layers import SHALLOW, Decoder, Depths, Encoder, Memory, Rates, output_logits
 
 NO_WORD = -1  # the id before the first word; its embedding is zero
 
@@ -24,6 +24,7 @@ class RNNSearch(keras.Model):
         state_size: Size of each GRU.
         normalization: One of `normalization.KINDS`.
         rates: Dropout rates, used where a dropout seed is given.
+        depths: Levels and transitions of encoder and decoder.
         output_activation: `tanh`, `relu`, `prelu` or `linear`, before the output layer.
         tie_decoder_embeddings: The output matrix is the target embedding.
         tie_encoder_decoder_embeddings: The target embedding is the source embedding.
@@ -43,6 +44,7 @@ class RNNSearch(keras.Model):
         state_size: int,
         normalization: str,
         rates: Rates,
+        depths: Depths = SHALLOW,
         output_activation: str = "tanh",
         tie_decoder_embeddings: bool = False,
         tie_encoder_decoder_embeddings: bool = False,
@@ -50,7 +52,7 @@ class RNNSearch(keras.Model):
     ):
         super().__init__(name="rnnsearch")
         self._training_products = Products(training_dtype)
-        sizes = (embedding_size, state_size, normalization, rates)
+        sizes = (embedding_size, state_size, normalization, rates, depths)
         self.encoder = Encoder(source_words, *sizes)
         shared = self.encoder.embedding if tie_encoder_decoder_embeddings else None
         self.decoder = Decoder(target_words, *sizes, output_activation, tie_decoder_embeddings, shared)
@@ -87,11 +89,15 @@ class RNNSearch(keras.Model):
 
     def attention(self, source, source_mask, target) -> tf.Tensor:
         """Returns the attention weights of every target word, `[batch, target_time, source_time]`."""
-        state, memory = self.encode(source, source_mask, 0)
+        state, memory = self._remember(source, source_mask)
         return self.decoder.attention_weights(_previous(target), state, memory)
 
     def encode(self, source, source_mask, max_length: int) -> tuple[tf.Tensor, Memory]:
-        """Returns the first state of the decoder, `[batch, units]`, and its memory of the source."""
+        """Returns the first states of all levels of the decoder, `[batch, levels * units]`, and its memory."""
+        state, memory = self._remember(source, source_mask)
+        return tf.tile(state, [1, self.decoder.depths.decoder]), memory
+
+    def _remember(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
         context = self.encoder(source, source_mask, dropout=DropoutMasks())
         return self.decoder.remember(context, source_mask, DropoutMasks())
 
@@ -119,6 +125,14 @@ def build(config, source_words: int, target_words: int) -> RNNSearch:
             config.rnn_dropout_hidden,
             config.rnn_dropout_source,
             config.rnn_dropout_target,
+        ),
+        depths=Depths(
+            config.rnn_enc_depth,
+            config.rnn_enc_transition_depth,
+            config.rnn_dec_depth,
+            config.rnn_dec_base_transition_depth,
+            config.rnn_dec_high_transition_depth,
+            config.rnn_dec_deep_context,
         ),
         output_activation=config.output_hidden_activation,
         tie_decoder_embeddings=config.tie_decoder_embeddings,

@@ -22,6 +22,20 @@ class Rates(NamedTuple):
     target: float = 0.0
 
 
+class Depths(NamedTuple):
+    """Numbers of GRUs: levels, which each run over the whole sentence, and transitions, within one time step."""
+
+    encoder: int = 1
+    encoder_transition: int = 1
+    decoder: int = 1
+    base_transition: int = 2  # in the first level of the decoder, the one with the attention
+    high_transition: int = 1  # in each further level of the decoder
+    deep_context: bool = False  # further levels of the decoder see the attended context too
+
+
+SHALLOW = Depths()
+
+
 class Memory(NamedTuple):
     """The source sentences as the decoder sees them."""
 
@@ -31,44 +45,72 @@ class Memory(NamedTuple):
 
 
 class Encoder(Block):
-    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, 2 * units]`, zero on padding."""
+    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, 2 * units]`, zero on padding.
 
-    def __init__(self, words: int, embedding: int, units: int, normalization: str, rates: Rates):
+    Two stacks of GRUs read the words, one forwards and one backwards. In each stack the direction alternates from level
+    to level, and every level but the first adds its states to its inputs.
+
+    Reference: Zhou et al. (2016), arXiv:1606.04199; Miceli Barone et al. (2017), arXiv:1707.07631.
+    """
+
+    def __init__(self, words: int, embedding: int, units: int, normalization: str, rates: Rates, depths: Depths):
         super().__init__(name="encoder")
         self.rates = rates
         self.units = units
+
+        def stack(name: str) -> list[GRUStep]:
+            transitions = depths.encoder_transition - 1
+            first = GRUStep(embedding, units, normalization, transitions=transitions, name=name)
+            levels = range(1, depths.encoder)
+            return [first] + [
+                GRUStep(units, units, normalization, transitions=transitions, name=f"{name}{level}") for level in levels
+            ]
+
         with keras.name_scope(self.name):
             self.embedding = Embedding(words, embedding, "embedding")
-            self.forward_gru = GRUStep(embedding, units, normalization, name="forward")
-            self.backward_gru = GRUStep(embedding, units, normalization, name="backward")
+            self.forward_stack = stack("forward")
+            self.backward_stack = stack("backward")
 
     def call(self, source: tf.Tensor, mask: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
         batch, time = tf.unstack(tf.shape(source))
         words = drop(self.embedding(source), dropout.draw(self.rates.source, [batch, time, 1]))
         states = [
-            self._run(self.forward_gru, words, mask, dropout),
-            self._run(self.backward_gru, words, mask, dropout, reverse=True),
+            self._run_stack(self.forward_stack, words, mask, dropout, reverse=False),
+            self._run_stack(self.backward_stack, words, mask, dropout, reverse=True),
         ]
+        if len(self.forward_stack) % 2 == 0:  # as in Nematus, those that end left to right come first
+            states.reverse()
         return tf.concat(states, -1)
 
-    def _run(self, gru: GRUStep, words, mask, dropout: DropoutMasks, reverse: bool = False) -> tf.Tensor:
-        """Returns all states, zero on padding."""
-        batch = tf.shape(words)[0]
-        masks = gru.masks(dropout, batch, self.rates.embedding, self.rates.hidden)
-        initial = tf.zeros([batch, self.units], words.dtype)
+    def _run_stack(self, stack: list[GRUStep], words, mask, dropout: DropoutMasks, *, reverse: bool) -> tf.Tensor:
+        first, *others = stack
+        states = self._run(first, words, mask, dropout, self.rates.embedding, reverse)
+        for gru in others:
+            reverse = not reverse
+            states += self._run(gru, states, mask, dropout, self.rates.hidden, reverse)
+        return states
 
-        def step(state, inputs, _):
-            x, keep = inputs
+    def _run(self, gru: GRUStep, inputs, mask, dropout: DropoutMasks, rate: float, reverse: bool) -> tf.Tensor:
+        """Returns all states, zero on padding; `rate` drops inputs."""
+        batch = tf.shape(inputs)[0]
+        masks = gru.masks(dropout, batch, rate, self.rates.hidden)
+        initial = tf.zeros([batch, self.units], inputs.dtype)
+
+        def step(state, x_and_keep, _):
+            x, keep = x_and_keep
             return gru.step(state, x, masks) * keep
 
-        sequences = (gru.project_input(words, masks), mask[..., tf.newaxis])
+        sequences = (gru.project_input(inputs, masks), mask[..., tf.newaxis])
         return scan(step, sequences, initial, gru.state_matrices, reverse=reverse)
 
 
 class Decoder(Block):
     """The conditional GRU: a GRU on the previous word, attention, a second GRU on the attended context, deep output.
 
-    Reference: Sennrich et al. (2017), arXiv:1703.04357, section 3.
+    Further levels, if any, are GRUs on the states of the level below, to which they add theirs. All levels begin with
+    the same state.
+
+    Reference: Sennrich et al. (2017), arXiv:1703.04357, section 3; Miceli Barone et al. (2017), arXiv:1707.07631.
     """
 
     def __init__(
@@ -78,19 +120,37 @@ class Decoder(Block):
         units: int,
         normalization: str,
         rates: Rates,
+        depths: Depths,
         activation: str,
         tied: bool,
         shared: Embedding | None,
     ):
         super().__init__(name="decoder")
-        self.rates = rates
-        self.units = units
+        self.rates, self.depths, self.units = rates, depths, units
         with keras.name_scope(self.name):
             self.initial_state = Projection(2 * units, units, normalization, "initial_state")
             self.embedding = shared or Embedding(words, embedding, "embedding")
             self.word_gru = GRUStep(embedding, units, normalization, name="word_gru")
             self.attention = AdditiveAttention(2 * units, units, normalization, "attention")
-            self.context_gru = GRUStep(2 * units, units, normalization, bias_on_state=True, name="context_gru")
+            self.context_gru = GRUStep(
+                2 * units,
+                units,
+                normalization,
+                bias_on_state=True,
+                transitions=depths.base_transition - 2,
+                name="context_gru",
+            )
+            self.high_grus = [
+                GRUStep(
+                    3 * units if depths.deep_context else units,
+                    units,
+                    normalization,
+                    bias_on_state=True,
+                    transitions=depths.high_transition - 1,
+                    name=f"high{level}",
+                )
+                for level in range(depths.decoder - 1)
+            ]
             self.from_word = Projection(embedding, embedding, normalization, "from_word")
             self.from_state = Projection(units, embedding, normalization, "from_state")
             self.from_context = Projection(2 * units, embedding, normalization, "from_context")
@@ -109,7 +169,7 @@ class Decoder(Block):
             )
 
     def remember(self, context: tf.Tensor, mask: tf.Tensor, dropout: DropoutMasks) -> tuple[tf.Tensor, Memory]:
-        """Returns the first state `[batch, units]`, computed from the mean of the context, and the memory."""
+        """Returns the first state of each level `[batch, units]`, from the mean of the context, and the memory."""
         batch, width = tf.shape(context)[0], context.shape[-1]
         mean = tf.reduce_sum(context, 1) / tf.reduce_sum(mask, 1, keepdims=True)
         mean = drop(mean, dropout.draw(self.rates.hidden, [batch, width]))
@@ -140,18 +200,35 @@ class Decoder(Block):
             *self.context_gru.state_matrices,
         ]
         states, attended = scan(step, projected, initial, matrices, [memory.projected])
+        for gru in self.high_grus:
+            states += self._run_high(gru, states, attended, state, dropout)
         return self._deep_output(embedded, states, attended, dropout)
+
+    def _run_high(self, gru: GRUStep, below, attended, state, dropout: DropoutMasks) -> tf.Tensor:
+        """Returns the states of a further level, `[batch, time, units]`."""
+        masks = gru.masks(dropout, tf.shape(below)[0], self.rates.hidden, self.rates.hidden)
+        projected = gru.project_input(self._high_input(below, attended), masks)
+        return scan(lambda state, x, _: gru.step(state, x, masks), projected, state, gru.state_matrices)
+
+    def _high_input(self, below, attended) -> tf.Tensor:
+        """Returns the input of a further level, for one time step or for all of them."""
+        return tf.concat([below, attended], -1) if self.depths.deep_context else below
 
     def step(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the logits `[rows, words]` of the word after `words` `[rows]`, and the next state.
 
-        Each sentence of the memory has equally many rows.
+        A state holds those of all levels side by side. Each sentence of the memory has equally many rows.
         """
         embedded = self.embedding(words)
-        state = self.word_gru.step(state, self.word_gru.project_input(embedded))
-        attended = self.attention.attend(state, *memory)
-        state = self.context_gru.step(state, self.context_gru.project_input(attended))
-        return self.logits(self._deep_output(embedded, state, attended, DropoutMasks())), state
+        base, *high = tf.split(state, self.depths.decoder, -1)
+        base = self.word_gru.step(base, self.word_gru.project_input(embedded))
+        attended = self.attention.attend(base, *memory)
+        base = self.context_gru.step(base, self.context_gru.project_input(attended))
+        output, states = base, [base]
+        for gru, own in zip(self.high_grus, high, strict=True):
+            states.append(gru.step(own, gru.project_input(self._high_input(output, attended))))
+            output += states[-1]
+        return self.logits(self._deep_output(embedded, output, attended, DropoutMasks())), tf.concat(states, -1)
 
     def attention_weights(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
         """Returns the attention weights of the word after each of `words`, `[batch, time, source_time]`."""

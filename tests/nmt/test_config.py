@@ -82,6 +82,8 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ({**TRANSFORMER, "output_hidden_activation": "relu"}, "--output_hidden_activation has no effect with"),
         ({**TRANSFORMER, "transformer_norm_position": "mid"}, "it must be one of pre, post"),
         ({"transformer_num_heads": 4}, "--transformer_num_heads has no effect with --model_type rnn, only with transf"),
+        ({"rnn_dec_deep_context": True}, "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1; leave it out"),
+        ({"rnn_dec_base_transition_depth": 1}, "--rnn_dec_base_transition_depth is 1; it must be 2 or more"),
         ({"warmup_steps": 10}, "only with transformer or warmup-plateau-decay; leave it out"),
         (
             {"learning_schedule": "transformer", "learning_rate": 0.1},

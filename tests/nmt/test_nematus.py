@@ -103,11 +103,6 @@ def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("enc_depth", 2),
-        ("rnn_enc_depth", 4),
-        ("enc_recurrence_transition_depth", 2),
-        ("rnn_dec_depth", 2),
-        ("rnn_dec_base_transition_depth", 4),
         ("factors", 2),
         ("rnn_lexical_model", True),
         ("softmax_mixture_size", 3),
@@ -117,6 +112,50 @@ def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
 def test_unsupported_options_are_refused(tmp_path, option, value):
     with pytest.raises(UserError, match=f"{option} is {value!r}; only .* is supported"):
         read_config(write_options(tmp_path / "options.json", **{option: value}))
+
+
+def test_depths_have_two_names_each(tmp_path):
+    dictionaries = [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")]
+    old = {"enc_depth": 2, "enc_recurrence_transition_depth": 3, "dec_base_recurrence_transition_depth": 4}
+    new = {"rnn_enc_depth": 2, "rnn_enc_transition_depth": 3, "rnn_dec_base_transition_depth": 4}
+    configs = [
+        read_config(write_options(tmp_path / name, *left_out, **options), dictionaries)
+        for name, left_out, options in (("old", (), old), ("new", old, new))
+    ]
+    assert configs[0] == configs[1]
+    config = configs[0]
+    assert (config.rnn_enc_depth, config.rnn_enc_transition_depth, config.rnn_dec_base_transition_depth) == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"dec_depth": 2}, "made by Nematus before v0.5, which trains it otherwise than it translates with it"),
+        ({"rnn_dec_depth": 2}, "made by Nematus before v0.5"),
+        ({"rnn_enc_transition_depth": 2, "theano_compat": True}, "theano_compat with transitions in the encoder or"),
+    ],
+)
+def test_deep_models_that_cannot_be_equalled_are_refused_with_the_reason(tmp_path, options, said):
+    old = {"dec_depth": None, "enc_recurrence_transition_depth": None}
+    with pytest.raises(UserError, match=said):
+        read_config(write_options(tmp_path / "options.json", **{**old, **options}))
+
+
+def test_biases_that_old_versions_never_read_are_ignored(tmp_path, tiny):
+    """Before v0.5, the encoder's GRUs without input have biases, which nothing reads."""
+    arrays = {}
+    for side in ("forward", "backward"):
+        first, second = (f"encoder/{side}-stack/level0/gru{number}/" for number in (0, 1))
+        for name, size in (("gates", 32), ("proposal", 16)):
+            matrix = read_arrays("tiny_none.step10")[f"{first}state_to_{name}"]
+            arrays |= {f"{second}state_to_{name}": matrix, f"{second}{name}_bias": np.ones(size, np.float32)}
+    run("import-nematus", tiny(arrays, {"enc_recurrence_transition_depth": 2}), "--to", tmp_path / "imported")
+    paths = [each.path for each in load_system(tmp_path / "imported").model.variables if "transition" in each.path]
+    assert sorted(paths) == [
+        f"encoder/{side}/transition1/state_to_{name}"
+        for side in ("backward", "forward")
+        for name in ("gates", "proposal")
+    ]
 
 
 @pytest.mark.parametrize(

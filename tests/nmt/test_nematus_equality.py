@@ -42,6 +42,9 @@ COSTS = {
     "ttiny_prms": "prmsnorm",
     "tsmall_ln": "layernorm",
     "tsmall_rms": "rmsnorm",
+    "deep_ln": "layernorm",
+    "dtiny": "rmsnorm",
+    "dsmall": "rmsnorm",
 }
 SEARCHES = {
     "mid": "none",
@@ -49,8 +52,13 @@ SEARCHES = {
     "small_rms": "rmsnorm",
     "tsmall_ln": "layernorm",
     "tsmall_rms": "rmsnorm",
+    "dsmall": "rmsnorm",
 }
 TINY = ["tiny_none", "tiny_ln", "tiny_rms", "tiny_prms", "ttiny_ln", "ttiny_rms", "ttiny_rms_smooth", "ttiny_prms"]
+TINY += ["deep_ln", "dtiny"]
+# Checkpoint, without what follows a `_` -> its texts. Those of all other models are tiny.score.
+TEXTS = {"small": "small.source", "mid": "small.source", "tsmall": "tsmall.source", "dsmall": "tsmall.source"}
+TEXTS |= {name: "ttiny.score" for name in ("ttiny", "dtiny", "deep")}
 
 
 def in_this_tree(names):
@@ -74,8 +82,7 @@ def imported(tmp_path_factory):
 
 
 def text_of(name):
-    model = name.partition("_")[0]
-    stem = {"small": "small.source", "tsmall": "tsmall.source", "ttiny": "ttiny.score"}.get(model, "tiny.score")
+    stem = TEXTS.get(name.partition("_")[0], "tiny.score")
     return DATA / f"{stem}.en", DATA / f"{stem}.de"
 
 
@@ -111,8 +118,7 @@ def test_translations_equal_nematus(imported, name, beam, alpha):
     own = f"{name}.beam{beam}.{'norm' if alpha else 'raw'}.txt"
     path = DATA / ("small.source.de" if name.startswith("small") else own)
     system = load_system(imported(name))
-    source = DATA / ("tsmall.source.en" if name.startswith("tsmall") else "small.source.en")
-    lines = source.read_text(encoding="utf-8").splitlines()
+    lines = text_of(name)[0].read_text(encoding="utf-8").splitlines()
     theirs = path.read_text(encoding="utf-8").splitlines()
     ours = system.translator(beam, alpha).best(lines)
     if beam == 1:
@@ -168,7 +174,8 @@ def trainer_after_ten(imported, tmp_path, name):
     system.model.set_weights(
         [np.zeros_like(weight) for weight in system.model.get_weights()]
     )  # so that all weights come from the file
-    ids = json.loads((DATA / f"{name.partition('_')[0]}.batches.json").read_text())
+    batches_of = "tiny" if name.startswith("tiny") else "ttiny"
+    ids = json.loads((DATA / f"{batches_of}.batches.json").read_text())
     width = (
         max(len(words) for batch in ids for side in batch.values() for words in side) + 1
     )  # one shape for all batches, so one trace

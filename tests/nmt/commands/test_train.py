@@ -156,6 +156,16 @@ def test_a_transformer_with_one_embedding_trains_resumes_and_translates(run, tra
     assert (status, out.count("\n")) == (0, 64)
 
 
+def test_a_deep_rnn_trains_and_translates(run, training):
+    words = [*training, "-m", "model", "--rnn_enc_depth", 2, "--rnn_enc_transition_depth", 2, "--rnn_dec_depth", 2]
+    words += ["--rnn_dec_base_transition_depth", 3, "--rnn_dec_high_transition_depth", 2, "--rnn_dec_deep_context"]
+    assert run(*words, "--finish_after", 2)[0] == 0
+    status, _, said = run(*words, "--rnn_enc_depth", 3)
+    assert (status, "other values of rnn_enc_depth" in said) == (2, True)
+    status, out, _ = run("translate", "-m", "model", "-i", "dev.en")
+    assert (status, out.count("\n")) == (0, 64)
+
+
 def test_one_embedding_needs_one_vocabulary(run, training):
     texts = ("--source_dataset", "train.en", "--target_dataset", "train.de")
     assert run("vocab", *texts, "--size", 9, "--to", "others")[0] == 0

@@ -6,7 +6,8 @@ import tensorflow as tf
 
 from nmt.model.dropout import DropoutMasks
 from nmt.model.rnnsearch import NO_WORD
-from nmt.model.rnnsearch_layers import Rates
+from nmt.model.rnnsearch_layers import Depths, Rates
+from nmt.normalization import KINDS
 
 SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
 SOURCE_MASK = np.array([[1, 1, 1], [1, 1, 0]], np.float32)
@@ -15,9 +16,12 @@ TARGET_MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32)
 PAIRS = (SOURCE, SOURCE_MASK, TARGET, TARGET_MASK)
 
 
-@pytest.fixture
-def model(make_model, kind):
-    model = make_model(kind)
+DEEP = Depths(2, 2, decoder=3, base_transition=3, high_transition=2, deep_context=True)
+
+
+@pytest.fixture(params=[*KINDS, "deep"])
+def model(make_model, request):
+    model = make_model(depths=DEEP) if request.param == "deep" else make_model(request.param)
     rng = np.random.default_rng(3)
     # Far from the start, so that every weight matters; mostly of one sign, so that the few entries of a partial
     # statistic are not near zero, where dividing by them would magnify rounding.
@@ -140,7 +144,7 @@ def test_weight_paths_are_unique(model):
 @pytest.mark.parametrize("rate", Rates._fields)
 def test_dropout_of_every_kind_acts_and_follows_its_seed(make_model, rate):
     """Half of something is dropped in training; without a seed nothing is."""
-    model = make_model(rates=Rates(**{rate: 0.5}))
+    model = make_model(rates=Rates(**{rate: 0.5}), depths=DEEP)
     seeds = [tf.constant([1, n]) for n in (1, 1, 3)]
     one, again, other = (float(model.total_cost(*PAIRS, dropout_seed=seed)) for seed in seeds)
     assert one == again

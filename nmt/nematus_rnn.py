@@ -1,0 +1,97 @@
+"""Nematus's names for the options and variables of its RNN, v0.3 to master."""
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+# Names of an option that changes the model -> the only value that our model supports.
+SUPPORTED = {("rnn_lexical_model", "lexical_model"): False}
+
+TRANSPOSED = "decoder/next_word_predictor/hidden_to_logits/W"  # the transposed matrix is ours
+# Before v0.5, GRUs without input have biases in the encoder too, which nothing reads.
+UNUSED = re.compile(r"encoder/(forward|backward)-stack/level\d+/gru[1-9]\d*/(gates|proposal)_bias")
+
+_DEPTHS = {
+    "rnn_enc_depth": ("rnn_enc_depth", "enc_depth"),
+    "rnn_enc_transition_depth": ("rnn_enc_transition_depth", "enc_recurrence_transition_depth"),
+    "rnn_dec_depth": ("rnn_dec_depth", "dec_depth"),
+    "rnn_dec_base_transition_depth": ("rnn_dec_base_transition_depth", "dec_base_recurrence_transition_depth"),
+    "rnn_dec_high_transition_depth": ("rnn_dec_high_transition_depth", "dec_high_recurrence_transition_depth"),
+    "rnn_dec_deep_context": ("rnn_dec_deep_context", "dec_deep_context"),
+}
+_RATES = ("embedding", "hidden", "source", "target")
+
+# Our GRUs have paths such as encoder/forward2/transition1/gates_bias.
+_GRU = re.compile(r"(?:encoder|decoder)/(forward|backward|word_gru|context_gru|high)(\d*)/(?:transition(\d+)/)?")
+_GRUS = {
+    "forward": "encoder/forward-stack/level{level}/gru{step}/",
+    "backward": "encoder/backward-stack/level{level}/gru{step}/",
+    "word_gru": "decoder/base/gru0/",
+    "context_gru": "decoder/base/gru{after_word}/",
+    "high": "decoder/high/level{level}/gru{step}/",
+}
+# Prefix of our other variable paths -> prefix of Nematus's names. The first match counts.
+_LAYERS = {
+    "decoder/attention/": "decoder/base/attention/",
+    "decoder/initial_state/": "decoder/initial_state_constructor/",
+    "decoder/from_word/": "decoder/next_word_predictor/prev_emb_to_hidden/",
+    "decoder/from_state/": "decoder/next_word_predictor/state_to_hidden/",
+    "decoder/from_context/": "decoder/next_word_predictor/attended_context_to_hidden/",
+    "decoder/output_activation/": "decoder/next_word_predictor/hidden_prelu/",
+    "decoder/output_": "decoder/next_word_predictor/hidden_to_logits/",
+}
+# Last part of our variable paths -> its names in the versions of Nematus.
+_WEIGHTS = {
+    "kernel": ("W",),
+    "bias": ("b",),
+    "gamma": ("new_std",),
+    "beta": ("new_mean",),
+    "scale": ("scale", "new_std"),  # RMSNorm: in master a class of its own, in a patched v0.3 the name of LayerNorm
+}
+
+
+def given(options: dict[str, Any], spellings: Iterable[str]) -> Any:
+    """Returns the value of an option under any of its names, or `None`."""
+    return next((options[name] for name in spellings if options.get(name) is not None), None)
+
+
+def options(nematus: dict[str, Any]) -> dict[str, Any]:
+    """Returns our RNN options for the options of Nematus."""
+    rates = {f"rnn_dropout_{rate}": _dropout(nematus, rate) for rate in _RATES}
+    depths = {name: given(nematus, spellings) for name, spellings in _DEPTHS.items()}
+    if depths["rnn_dec_depth"] in (None, 1):  # these have no effect then
+        depths |= {"rnn_dec_high_transition_depth": None, "rnn_dec_deep_context": None}
+    return {"output_hidden_activation": nematus.get("output_hidden_activation"), **depths, **rates}
+
+
+def refusals(nematus: dict[str, Any]) -> list[str]:
+    """Returns why models with these options of Nematus cannot be equalled."""
+    found, depths = [], {name: given(nematus, spellings) or 1 for name, spellings in _DEPTHS.items()}
+    if depths["rnn_dec_depth"] != 1 and "gradient_aggregation_steps" not in nematus:  # an option since v0.5
+        found.append(
+            "a decoder of several levels, made by Nematus before v0.5, which trains it otherwise than it translates "
+            "with it; train it again with master"
+        )
+    deep = depths["rnn_dec_depth"] != 1 or depths["rnn_enc_transition_depth"] != 1
+    if nematus.get("theano_compat") and deep:
+        found.append("theano_compat with transitions in the encoder or several levels in the decoder is not supported")
+    return found
+
+
+def _dropout(nematus: dict[str, Any], rate: str) -> float:
+    """Returns a dropout rate. In Nematus, rates above 0 have no effect unless a switch turns dropout on."""
+    if not given(nematus, ("rnn_use_dropout", "use_dropout")):
+        return 0.0
+    return given(nematus, (f"rnn_dropout_{rate}", f"dropout_{rate}")) or 0.0
+
+
+def nematus_name(path: str, names: Collection[str]) -> str:
+    """Returns Nematus's name of our variable; if versions of Nematus differ, the name among `names`."""
+    if gru := _GRU.match(path):
+        kind, level, step = gru[1], int(gru[2] or 0), int(gru[3] or 0)
+        path = _GRUS[kind].format(level=level, step=step, after_word=step + 1) + path[gru.end() :]
+    elif beginning := next((each for each in _LAYERS if path.startswith(each)), None):
+        path = _LAYERS[beginning] + path.removeprefix(beginning)
+    layer, _, weight = path.rpartition("/")
+    spellings = [f"{layer.removesuffix('/norm')}/{name}" for name in _WEIGHTS.get(weight, (weight,))]
+    return next((name for name in spellings if name in names), spellings[0])
