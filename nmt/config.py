@@ -134,6 +134,18 @@ class Config:
     adam_beta2: float = fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = positive(1e-8, "constant in Adam's denominator")
     clip_c: float = positive(1.0, "clip the gradient to this global norm")
+    clip_norm: str = choice(
+        "occurrences",
+        "norm that --clip_c limits: in the gradient of an embedding it counts each occurrence of a word, as Nematus "
+        "v0.3, or the sum over the occurrences of each word, as Nematus master",
+        ("occurrences", "words"),
+    )
+    gradient_aggregation_steps: int = positive(
+        1, "split each batch into this many parts and add up their gradients: less memory, the same update"
+    )
+    exponential_smoothing: float = fraction(
+        0.0, "validate and keep a moving average of the weights, in which the newest have this share; 0 turns it off"
+    )
     dtype: str = choice(
         "float32", "mixed_bfloat16 computes the matrix products in bfloat16", ("float32", "mixed_bfloat16")
     )

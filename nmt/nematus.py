@@ -42,8 +42,11 @@ _OPTIONS = {
     "adam_beta2": ("adam_beta2",),
     "adam_epsilon": ("adam_epsilon",),
     "clip_c": ("clip_c",),
+    "gradient_aggregation_steps": ("gradient_aggregation_steps",),
+    "exponential_smoothing": ("exponential_smoothing",),
     "translation_maxlen": ("translation_maxlen",),
 }
+_SMOOTH = "_smooth"  # at the end of the names of the averages in a checkpoint
 _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
 # Learning schedule -> options that have no effect with it.
 _WITHOUT_EFFECT = {
@@ -56,7 +59,6 @@ _WITHOUT_EFFECT = {
 _SUPPORTED = {
     ("factors",): 1,
     ("softmax_mixture_size",): 1,
-    ("exponential_smoothing",): 0,
 }
 
 
@@ -80,6 +82,8 @@ def import_checkpoint(
     """
     arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
     config = read_config(options_path, dictionaries)
+    if config.exponential_smoothing:  # Nematus translates with these too
+        arrays = {name.removesuffix(_SMOOTH): arrays[name] for name in arrays if name.endswith(_SMOOTH)}
     if config.model_type == "transformer":
         config = replace(config, tie_decoder_embeddings=nematus_transformer.tied(arrays))
     variables, made_with = build(config)
@@ -114,6 +118,7 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
         if isinstance(ours[name], int | float) and ours[name] <= 0:  # in Nematus: all words, and no clipping
             ours[name] = None
     ours["model_type"] = model_type
+    ours["clip_norm"] = "words" if "model_type" in options else None  # an option since v0.4
     schedule = ours["learning_schedule"] or "constant"
     ours |= {name: None for name in _WITHOUT_EFFECT.get(str(schedule), ())}
     ours |= nematus_rnn.options(options) if model_type == "rnn" else nematus_transformer.options(options)

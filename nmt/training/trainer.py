@@ -170,7 +170,9 @@ class Trainer:
         return cost, words, norm
 
     def _validate(self, validate, epoch: float, poll: Callable[[], None]) -> Validation:
-        progress, scores = self.progress, validate(poll)
+        progress = self.progress
+        with self._update.evaluated_weights():
+            scores = validate(poll)
         if not math.isfinite(scores.loss):
             raise self._broken(f"the loss on the validation text is {scores.loss} after update {progress.update}")
         validation = Validation(
@@ -202,10 +204,11 @@ class Trainer:
         """Saves after a validation: `LAST` first, because `BEST` can be restored from it."""
         self.progress = progress
         self._save(LAST, progress)
-        if progress.best is progress.validations[-1]:
-            self._save(BEST, progress)
-        if self._config.keep:
-            self._keep_latest(progress)
+        with self._update.evaluated_weights():
+            if progress.best is progress.validations[-1]:
+                self._save(BEST, progress)
+            if self._config.keep:
+                self._keep_latest(progress)
         with atomic_write(self._directory / "progress.json") as file:
             file.write(json.dumps(asdict(progress), indent=2) + "\n")
 

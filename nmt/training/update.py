@@ -1,9 +1,9 @@
-"""One update in parts: summed gradients of a batch, their mean, clipping, and the step of the optimizer."""
+"""One update: gradients of the parts of a batch, their sum and mean, clipping, the optimizer's step, smoothing."""
 
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import keras
@@ -13,6 +13,7 @@ from ..config import Config
 from ..model.contract import TranslationModel
 from ..text.batches import Batch
 from .schedule import learning_rate
+from .smoothing import SmoothedWeights
 
 _RESERVED_BYTES = 2**31  # more than most updates need
 
@@ -30,6 +31,15 @@ class Sums(NamedTuple):
     gradients: list[Gradient]  # of the cost, one for each variable
 
 
+class Clipped(NamedTuple):
+    """The result of a batch, with what the optimizer gets."""
+
+    cost: tf.Tensor
+    words: tf.Tensor
+    norm: tf.Tensor  # before clipping
+    gradients: list[tf.Tensor]
+
+
 def sum_gradients(model: TranslationModel, batch: Batch, label_smoothing: float, dropout_seed: tf.Tensor) -> Sums:
     """Returns the summed cost of a batch and its gradients."""
     with tf.GradientTape() as tape:
@@ -38,12 +48,31 @@ def sum_gradients(model: TranslationModel, batch: Batch, label_smoothing: float,
     return Sums(cost, tf.reduce_sum(batch.target_mask), tf.reduce_sum(batch.target_mask[:, 0]), gradients)
 
 
-def clip_mean(sums: Sums, limit: float) -> tuple[list[Gradient], tf.Tensor]:
+def add_sums(first: Sums, second: Sums) -> Sums:
+    """Returns the sums over the sentences of two batches."""
+    gradients = [_add(*pair) for pair in zip(first.gradients, second.gradients, strict=True)]
+    return Sums(*(a + b for a, b in zip(first[:-1], second[:-1], strict=True)), gradients)
+
+
+def clip_mean(sums: Sums, limit: float, norm: str = "occurrences") -> tuple[list[Gradient], tf.Tensor]:
     """Returns the gradients of the mean cost of a sentence, scaled to a global norm of at most `limit`, and their norm.
 
-    As in Nematus, the norm of a sparse gradient counts its rows before those of the same word are summed.
+    The rows of a sparse gradient, one for each occurrence of a word, count before those of the same word are summed if
+    `norm` is `occurrences`, and after it if `norm` is `words`.
     """
-    return tf.clip_by_global_norm([_divide(gradient, sums.sentences) for gradient in sums.gradients], limit)
+    gradients = [_divide(gradient, sums.sentences) for gradient in sums.gradients]
+    if norm == "words":
+        gradients = list(map(tf.convert_to_tensor, gradients))
+    return tf.clip_by_global_norm(gradients, limit)
+
+
+def split(batch: Batch, parts: int) -> list[Batch]:
+    """Splits a batch into parts of equally many rows. Rows that only fill the last parts have no target words."""
+    rows = -(-batch.source.shape[0] // parts)
+    missing = parts * rows - batch.source.shape[0]
+    filler = [x[:1] for x in batch[:3]] + [tf.zeros_like(batch.target_mask[:1])]
+    full = [tf.concat([x, *[fill] * missing], 0) for x, fill in zip(batch, filler, strict=True)]
+    return [Batch(*part) for part in zip(*(tf.split(x, parts) for x in full), strict=True)]
 
 
 class Update:
@@ -66,14 +95,21 @@ class Update:
             name="adam",  # Keras's default names are numbered, and checkpoints store the name
         )
         self._optimizer.build(model.trainable_variables)
-        gradients = _compiled(self._gradients, whole=config.dtype == "float32")
+        self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
+        function = self._clipped if config.gradient_aggregation_steps == 1 else self._summed
+        gradients = _compiled(function, whole=config.dtype == "float32")
         self._compiled = functools.cache(gradients.get_concrete_function)  # one for each width of a batch
-        self._step = tf.function(self._optimizer.apply, jit_compile=True, autograph=False)
+        self._step = tf.function(self._apply, jit_compile=True, autograph=False)
 
     @property
     def variables(self) -> list[keras.Variable]:
         """Everything that updates change: the variables of the model and of the optimizer."""
-        return [*self._model.variables, *self._optimizer.variables]
+        smoothed = self._smoothed.variables if self._smoothed else []
+        return [*self._model.variables, *self._optimizer.variables, *smoothed]
+
+    def evaluated_weights(self) -> contextlib.AbstractContextManager[None]:
+        """Within this context, the model has the weights to validate and to keep: the smoothed ones, if there are."""
+        return self._smoothed.swapped() if self._smoothed else contextlib.nullcontext()
 
     @property
     def learning_rate(self) -> float:
@@ -95,18 +131,37 @@ class Update:
             The summed cost of the batch in nats, its number of target words and ends, and the norm of the gradient.
         """
         self._shapes.add(tuple(batch.source.shape))
-        seed = tf.constant([self._config.seed, number])
         batch = Batch(*map(tf.convert_to_tensor, batch))
-        gradients = self._compiled(Batch(*map(tf.TensorSpec.from_tensor, batch)), tf.TensorSpec.from_tensor(seed))
-        cost, words, norm, clipped = gradients(batch, seed)
+        steps = self._config.gradient_aggregation_steps
+        if steps == 1:
+            cost, words, norm, clipped = self._run(batch, number)
+        else:
+            parts = enumerate(split(batch, steps), number * steps)  # each part has its own dropout
+            sums = functools.reduce(add_sums, (self._run(part, at) for at, part in parts))
+            cost, words, norm, clipped = self._clip(sums)
         if math.isfinite(cost) and math.isfinite(norm):
             self._step(clipped)
         return float(cost), float(words), float(norm)
 
-    def _gradients(self, batch: Batch, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, Sequence[tf.Tensor]]:
-        sums = sum_gradients(self._model, batch, self._config.label_smoothing, seed)
-        clipped, norm = clip_mean(sums, self._config.clip_c)
-        return sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped]
+    def _run(self, batch: Batch, number: int) -> Sums | Clipped:
+        seed = tf.constant([self._config.seed, number])
+        gradients = self._compiled(Batch(*map(tf.TensorSpec.from_tensor, batch)), tf.TensorSpec.from_tensor(seed))
+        return gradients(batch, seed)
+
+    def _summed(self, batch: Batch, seed: tf.Tensor) -> Sums:
+        return sum_gradients(self._model, batch, self._config.label_smoothing, seed)
+
+    def _clipped(self, batch: Batch, seed: tf.Tensor) -> Clipped:
+        return self._clip(self._summed(batch, seed))
+
+    def _clip(self, sums: Sums) -> Clipped:
+        clipped, norm = clip_mean(sums, self._config.clip_c, self._config.clip_norm)
+        return Clipped(sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped])
+
+    def _apply(self, gradients: list[tf.Tensor]) -> None:
+        self._optimizer.apply(gradients)
+        if self._smoothed:
+            self._smoothed.follow(self._optimizer.iterations.value)
 
 
 def _compiled(function: Callable, whole: bool) -> Callable:
@@ -122,6 +177,13 @@ def _compiled(function: Callable, whole: bool) -> Callable:
             return function(*arguments)
 
     return tf.function(in_pieces, autograph=False)
+
+
+def _add(a: Gradient, b: Gradient) -> Gradient:
+    if isinstance(a, tf.IndexedSlices):
+        pairs = zip((a.values, a.indices), (b.values, b.indices), strict=True)
+        return tf.IndexedSlices(*(tf.concat(pair, 0) for pair in pairs), a.dense_shape)
+    return a + b
 
 
 def _divide(gradient: Gradient, number: tf.Tensor) -> Gradient:

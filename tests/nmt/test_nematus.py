@@ -106,7 +106,6 @@ def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
         ("factors", 2),
         ("rnn_lexical_model", True),
         ("softmax_mixture_size", 3),
-        ("exponential_smoothing", 0.001),
     ],
 )
 def test_unsupported_options_are_refused(tmp_path, option, value):
@@ -139,6 +138,17 @@ def test_deep_models_that_cannot_be_equalled_are_refused_with_the_reason(tmp_pat
     old = {"dec_depth": None, "enc_recurrence_transition_depth": None}
     with pytest.raises(UserError, match=said):
         read_config(write_options(tmp_path / "options.json", **{**old, **options}))
+
+
+def test_smoothed_weights_are_imported(tmp_path, tiny):
+    """Nematus keeps both and translates with the smoothed ones."""
+    arrays = read_arrays("tiny_none.step10")
+    smoothed = {f"{name}_smooth": value + 1 for name, value in arrays.items() if "/" in name and "/Adam" not in name}
+    run("import-nematus", tiny(smoothed, {"exponential_smoothing": 0.01}), "--to", tmp_path / "smoothed")
+    run("import-nematus", tiny(), "--to", tmp_path / "newest")
+    systems = [load_system(tmp_path / name) for name in ("smoothed", "newest")]
+    for average, newest in zip(*(system.model.variables for system in systems), strict=True):
+        np.testing.assert_allclose(average, newest.numpy() + 1, rtol=1e-6)
 
 
 def test_biases_that_old_versions_never_read_are_ignored(tmp_path, tiny):

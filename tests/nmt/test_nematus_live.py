@@ -50,6 +50,11 @@ if not (V03 or V04 or MASTER):  # v0.4 fails without --tie_encoder_decoder_embed
     MODELS["transformer"] = TRANSFORMER
 if MASTER and "rmsnorm" in KINDS:
     MODELS["transformer, rmsnorm"] = [*MODELS["transformer"], "--layer_normalization_type", "rmsnorm"]
+if not (V03 or V04):
+    depths = ["--rnn_enc_depth", 2, "--rnn_enc_transition_depth", 2, "--rnn_dec_depth", 2]
+    depths += ["--rnn_dec_base_transition_depth", 3, "--rnn_dec_high_transition_depth", 2, "--rnn_dec_deep_context"]
+    MODELS["deep"] = ["--use_layer_norm", *depths]
+    MODELS["smoothed"] = ["--exponential_smoothing", 0.02]
 if "rmsnorm" in KINDS:
     for kind in (kind for kind, there in THEIRS.items() if there):
         MODELS[kind] = ["--use_layer_norm", "--layer_normalization_type", kind]

@@ -37,6 +37,33 @@ def test_a_training_may_resume_with_another_learning_rate(train, tmp_path):
     assert (config["learning_rate"], config["valid_freq"]) == (0.5, 3)
 
 
+def test_the_parts_of_a_batch_train_the_same_model(train, tmp_path):
+    tables = []
+    for name, *options in (("whole",), ("parts", "--gradient_aggregation_steps", 3)):
+        assert train("-m", name, "--learning_rate", 0.1, *options)[0] == 0
+        with np.load(tmp_path / name / "last.npz") as saved:
+            tables.append(saved["table"])
+    np.testing.assert_allclose(*tables, rtol=1e-4, atol=1e-6)
+
+
+def test_smoothed_weights_are_validated_and_kept(train, tmp_path):
+    """The best model has them; the training resumes from both."""
+
+    def arrays(path):
+        with np.load(tmp_path / path) as saved:
+            return {name: value for name, value in saved.items() if name != "state"}
+
+    options = ("--exponential_smoothing", 0.01, "--learning_rate", 0.1)
+    for name, updates in (("at once", 4), ("resumed", 2), ("resumed", 4)):
+        assert train(*options, "-m", name, "--finish_after", updates)[0] == 0
+    last, best = arrays("at once/last.npz"), arrays("at once/best.npz")
+    np.testing.assert_array_equal(best["table"], last["smoothed/table"])
+    assert np.abs(last["table"] - best["table"]).max() > 1e-3
+    resumed = arrays("resumed/last.npz")
+    assert last.keys() == resumed.keys()
+    assert all(np.array_equal(last[name], resumed[name]) for name in last)
+
+
 def test_a_diverging_training_is_reported(train):
     status, _, said = train("--learning_rate", 1e6)
     assert status == 2
