@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from .config import FILES, Config, make_config, read_options
 from .decoding.ensemble import Ensemble
+from .decoding.sampling import Sampling
 from .decoding.translator import Translator
 from .errors import UserError
 from .model.contract import TranslationModel
@@ -45,8 +46,8 @@ class System(NamedTuple):
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
         return {f"{side} vocabulary": each.digest for side, each in vocabularies.items()}
 
-    def translator(self, beam_size: int, alpha: float) -> Translator:
-        """Returns a translator with this model."""
+    def translator(self, beam_size: int, alpha: float, sampling: Sampling | None = None) -> Translator:
+        """Returns a translator with this model. With `sampling`, `beam_size` translations are drawn."""
         return Translator(
             self.source_vocabulary,
             self.target_vocabulary,
@@ -54,6 +55,7 @@ class System(NamedTuple):
             beam_size=beam_size,
             alpha=alpha,
             max_length=self.config.translation_maxlen,
+            sampling=sampling,
         )
 
 

@@ -69,6 +69,13 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
+def positive_float(text: str) -> float:
+    """Parses a number above 0."""
+    if not (number := non_negative_float(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number
+
+
 def non_negative_float(text: str) -> float:
     """Parses a number of at least 0."""
     try:

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from ..decoding.sampling import Sampling
+from ..errors import UserError
 from ..storage.streams import open_input, open_output
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.by_length import map_by_length
 from ..text.lines import read_chunks
-from .arguments import add_batch_size, add_models, add_search, say
+from .arguments import add_batch_size, add_models, add_search, positive_float, positive_int, say
 from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
 
 
@@ -21,11 +23,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
     add_batch_size(parser, "sentences")
     parser.add_argument("--n_best", action="store_true", help="write the whole beam: line ||| translation ||| cost")
+    group = parser.add_argument_group("sampling")
+    group.add_argument(
+        "--translation_strategy",
+        choices=("beam_search", "sampling"),
+        default="beam_search",
+        help="search, or draw each word at random: one translation a line, or --beam_size with --n_best "
+        "(default: beam_search)",
+    )
+    group.add_argument(
+        "--sampling_temperature",
+        type=positive_float,
+        metavar="T",
+        help="divide log-probabilities by T before drawing: below 1 likely words become likelier (default: 1)",
+    )
+    group.add_argument(
+        "--sampling_top_k", type=positive_int, metavar="K", help="draw from the K likeliest words (default: all)"
+    )
+    group.add_argument("--seed", type=positive_int, metavar="N", help="another seed draws others (default: 1234)")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Translates a text that has one sentence per line."""
-    translator = load_ensemble(arguments.model).translator(arguments.beam_size, arguments.normalization_alpha)
+    sampling, hypotheses = _sampling(arguments), arguments.beam_size
+    if sampling and not arguments.n_best:
+        hypotheses = 1
+    translator = load_ensemble(arguments.model).translator(hypotheses, arguments.normalization_alpha, sampling)
     function = translator.n_best if arguments.n_best else translator.best
     with open_input(arguments.input) as text, open_output(arguments.output) as output:
         chunks = warn_of_invalid_utf8(read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size))
@@ -39,3 +62,17 @@ def run(arguments: argparse.Namespace) -> None:
     if count := translator.truncated:
         lines = "1 line is" if count == 1 else f"{count} lines are"
         say(f"warning: {lines} longer than {LONGEST} tokens; only the first {LONGEST} were translated")
+
+
+def _sampling(arguments: argparse.Namespace) -> Sampling | None:
+    options = {
+        "temperature": arguments.sampling_temperature,
+        "top_k": arguments.sampling_top_k,
+        "seed": arguments.seed,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if arguments.translation_strategy == "sampling":
+        return Sampling(**given)
+    if given:
+        raise UserError("options of sampling have no effect on a search; give --translation_strategy sampling too")
+    return None

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from ..model.contract import TranslationModel
+from ..model.contract import State, TranslationModel
 from ..text.batches import LONGEST, pad
 from ..text.vocabulary import END, Vocabulary
+from .sampling import Sampling, sample
 from .search import Hypotheses, beam_search
 
 
@@ -34,6 +35,7 @@ class Translator(tf.Module):
         beam_size: Hypotheses kept in the search.
         alpha: Translations are ranked by their cost divided by their length, the end included, to the power alpha.
         max_length: Longest translation, in tokens.
+        sampling: Draws `beam_size` random translations instead of searching.
 
     Attributes:
         truncated: Number of lines so far of which `n_best` and `best` translated only the first `LONGEST` tokens.
@@ -48,6 +50,7 @@ class Translator(tf.Module):
         beam_size: int,
         alpha: float,
         max_length: int,
+        sampling: Sampling | None = None,
     ):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
@@ -56,6 +59,8 @@ class Translator(tf.Module):
         self._encode, self._decode_step, self._first_word = model.encode, model.decode_step, model.first_word
         self._variables = [variable.value for variable in model.variables]
         self._beam_size, self._alpha, self._max_length = beam_size, alpha, max_length
+        self._sampling = sampling
+        self._drawn = tf.Variable(0, dtype=tf.int64, trainable=False) if sampling else None  # batches so far
         self.truncated = 0
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")], autograph=False)
@@ -91,13 +96,18 @@ class Translator(tf.Module):
     def _search(self, ids: tf.RaggedTensor) -> Hypotheses:
         state, memory = self._encode(*pad(ids), self._max_length)
         state = tf.nest.map_structure(lambda x: tf.repeat(x, self._beam_size, axis=0), state)
-        return beam_search(
-            lambda words, state: self._decode_step(words, state, memory),
-            state,
-            batch=ids.nrows(out_type=tf.int32),
-            beam_size=self._beam_size,
-            alpha=self._alpha,
-            max_length=self._max_length,
-            start=self._first_word,
-            end=END,
-        )
+
+        def step(words: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
+            return self._decode_step(words, state, memory)
+
+        common = {
+            "batch": ids.nrows(out_type=tf.int32),
+            "alpha": self._alpha,
+            "max_length": self._max_length,
+            "start": self._first_word,
+            "end": END,
+        }
+        if self._sampling:
+            draw = self._drawn.assign_add(1)
+            return sample(step, state, self._sampling, draw, samples=self._beam_size, **common)
+        return beam_search(step, state, beam_size=self._beam_size, **common)
