@@ -1,14 +1,18 @@
 """`python -m nmt translate`."""
 
 import argparse
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 from tqdm import tqdm
 
+from ..decoding.alignment import Aligner, Alignment
 from ..decoding.sampling import Sampling
+from ..decoding.translator import Translator
 from ..errors import UserError
 from ..storage.streams import open_input, open_output
-from ..system import load_ensemble
+from ..system import System, load_ensemble
 from ..text.batches import LONGEST
 from ..text.by_length import map_by_length
 from ..text.lines import read_chunks
@@ -23,6 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
     add_batch_size(parser, "sentences")
     parser.add_argument("--n_best", action="store_true", help="write the whole beam: line ||| translation ||| cost")
+    group = parser.add_argument_group("alignments, of an RNN")
+    group.add_argument(
+        "--alignments",
+        type=Path,
+        metavar="FILE",
+        help="write `i-j` for each target token j and the source token i that has its largest attention weight",
+    )
+    group.add_argument(
+        "--alignment_weights", type=Path, metavar="FILE", help="write tokens and all attention weights as JSON lines"
+    )
     group = parser.add_argument_group("sampling")
     group.add_argument(
         "--translation_strategy",
@@ -48,20 +62,46 @@ def run(arguments: argparse.Namespace) -> None:
     sampling, hypotheses = _sampling(arguments), arguments.beam_size
     if sampling and not arguments.n_best:
         hypotheses = 1
-    translator = load_ensemble(arguments.model).translator(hypotheses, arguments.normalization_alpha, sampling)
+    system = load_ensemble(arguments.model)
+    translator = system.translator(hypotheses, arguments.normalization_alpha, sampling)
     function = translator.n_best if arguments.n_best else translator.best
-    with open_input(arguments.input) as text, open_output(arguments.output) as output:
+    if arguments.alignments or arguments.alignment_weights:
+        function = _aligning(system, translator, arguments.n_best)
+    with contextlib.ExitStack() as files:
+        text = files.enter_context(open_input(arguments.input))
+        output = files.enter_context(open_output(arguments.output))
+        lines_of = {arguments.alignments: Alignment.pharaoh, arguments.alignment_weights: Alignment.as_json}
+        aligned = [(files.enter_context(open_output(path)), line) for path, line in lines_of.items() if path]
         chunks = warn_of_invalid_utf8(read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size))
         results = map_by_length(function, chunks, arguments.batch_size)
         for number, found in enumerate(tqdm(results, unit=" lines")):
             if arguments.n_best:
                 output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in found)
+            elif aligned:
+                output.write(f"{found[0]}\n")
+                for file, line in aligned:
+                    file.write(f"{line(found[1])}\n")
             else:
                 output.write(f"{found}\n")
             output.flush()
     if count := translator.truncated:
         lines = "1 line is" if count == 1 else f"{count} lines are"
         say(f"warning: {lines} longer than {LONGEST} tokens; only the first {LONGEST} were translated")
+
+
+def _aligning(
+    system: System, translator: Translator, n_best: bool
+) -> Callable[[list[bytes]], list[tuple[str, Alignment]]]:
+    """Returns a function from lines to their translations with alignments."""
+    if n_best:
+        raise UserError("alignments are those of the best translation; leave out --n_best")
+    aligner = Aligner(system.source_vocabulary, system.target_vocabulary, system.model)
+
+    def translate(lines: list[bytes]) -> list[tuple[str, Alignment]]:
+        texts, words = zip(*translator.best_with_words(lines), strict=True)
+        return list(zip(texts, aligner.align(lines, words), strict=True))
+
+    return translate
 
 
 def _sampling(arguments: argparse.Namespace) -> Sampling | None:

@@ -4,7 +4,7 @@ A sentence may contain any bytes. Bytes that are not UTF-8 become unknown words.
 translated, so that no sentence exhausts the memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from ..text.vocabulary import END, Vocabulary
 from .sampling import Sampling, sample
 from .search import Hypotheses, beam_search
 
+TOKENS = 8192  # in a batch, padding included; one sentence alone may have more
+
 
 class Translations(NamedTuple):
     """Translations of a batch, best first."""
@@ -23,6 +25,8 @@ class Translations(NamedTuple):
     texts: tf.Tensor  # [batch, beam] strings without line breaks
     scores: tf.Tensor  # [batch, beam], cost / length**alpha; infinite where the search found no translation
     truncated: tf.Tensor  # [batch], whether the sentence has more than LONGEST tokens
+    words: tf.Tensor  # [batch, beam, time] ids, padded with the end
+    lengths: tf.Tensor  # [batch, beam], without the end
 
 
 class Translator(tf.Module):
@@ -76,22 +80,41 @@ class Translator(tf.Module):
         texts = tf.reshape(decoded, tf.shape(found.scores))
         empty = (ids.row_lengths() == 0)[:, tf.newaxis]
         only_first = tf.where(tf.range(self._beam_size) == 0, 0.0, float("inf"))
-        truncated = all_ids.row_lengths() > LONGEST
-        return Translations(tf.where(empty, "", texts), tf.where(empty, only_first, found.scores), truncated)
+        return Translations(
+            tf.where(empty, "", texts),
+            tf.where(empty, only_first, found.scores),
+            all_ids.row_lengths() > LONGEST,
+            found.words,
+            tf.where(empty, 0, found.lengths),
+        )
 
     def n_best(self, lines: Sequence[str | bytes]) -> list[list[tuple[str, float]]]:
         """Returns the translations of each line with their scores, best first, at least one for each line."""
-        texts, scores, truncated = (found.numpy() for found in self.translate(tf.constant(lines, tf.string)))
-        self.truncated += int(truncated.sum())
-        beams = [enumerate(zip(*beam, strict=True)) for beam in zip(texts, scores, strict=True)]
         return [
             [(text.decode(errors="replace"), float(score)) for i, (text, score) in beam if i == 0 or np.isfinite(score)]
-            for beam in beams
+            for texts, scores, *_ in self._translated(lines)
+            for beam in [enumerate(zip(texts, scores, strict=True))]
         ]
 
     def best(self, lines: Sequence[str | bytes]) -> list[str]:
         """Returns the best translation of each line."""
-        return [beam[0][0] for beam in self.n_best(lines)]
+        return [text for text, _ in self.best_with_words(lines)]
+
+    def best_with_words(self, lines: Sequence[str | bytes]) -> list[tuple[str, list[int]]]:
+        """Returns the best translation of each line, and its ids without the end."""
+        return [
+            (texts[0].decode(errors="replace"), words[0, : lengths[0]].tolist())
+            for texts, _, _, words, lengths in self._translated(lines)
+        ]
+
+    def _translated(self, lines: Sequence[str | bytes]) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields the fields of `Translations` for each line."""
+        tokens = self._source_vocabulary.encode(tf.constant(lines, tf.string)).row_lengths().numpy()
+        lengths = np.minimum(tokens, LONGEST) + 1
+        for start, end in _pieces(lengths, TOKENS):
+            found = [field.numpy() for field in self.translate(tf.constant(lines[start:end], tf.string))]
+            self.truncated += int(found[2].sum())
+            yield from zip(*found, strict=True)
 
     def _search(self, ids: tf.RaggedTensor) -> Hypotheses:
         state, memory = self._encode(*pad(ids), self._max_length)
@@ -111,3 +134,15 @@ class Translator(tf.Module):
             draw = self._drawn.assign_add(1)
             return sample(step, state, self._sampling, draw, samples=self._beam_size, **common)
         return beam_search(step, state, beam_size=self._beam_size, **common)
+
+
+def _pieces(lengths: Sequence[int], tokens: int) -> Iterator[tuple[int, int]]:
+    """Yields the bounds of consecutive pieces that have at most this many tokens, padding counted, or one sentence."""
+    start, longest = 0, 0
+    for number, length in enumerate(lengths):
+        longest = max(longest, length)
+        if number > start and longest * (number + 1 - start) > tokens:
+            yield start, number
+            start, longest = number, length
+    if start < len(lengths):
+        yield start, len(lengths)

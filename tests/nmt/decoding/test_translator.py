@@ -62,5 +62,17 @@ def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary)
             np.testing.assert_allclose(score, model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-4)
 
 
+def test_long_lines_are_translated_in_pieces_with_the_same_results(make_translator, vocabulary, monkeypatch):
+    """The memory of 20 lines of a thousand tokens is that of a few."""
+    lines = [" ".join("abcd"[(i + j) % 4] for j in range(900 + i)) for i in range(20)] + ["a b"]
+    translator, most = make_translator(vocabulary), []
+    translate = translator.translate
+    translator.translate = lambda batch: most.append(int(batch.shape[0])) or translate(batch)
+    together = translator.best(lines)
+    assert max(most) <= 9  # 8192 tokens, padding counted
+    assert sum(most) == len(lines)
+    assert together == [translator.best([line])[0] for line in lines]
+
+
 def test_no_lines(make_translator, vocabulary):
     assert make_translator(vocabulary).best([]) == []

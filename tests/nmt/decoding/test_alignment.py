@@ -1,0 +1,56 @@
+"""Alignments: links, weights, and what the command writes."""
+
+import json
+
+import numpy as np
+
+from nmt.decoding.alignment import Aligner, Alignment
+from nmt.text.batches import encode_pairs
+
+LINES = ["a b c", "", "d d"]
+TRANSLATIONS = ["b a", "", "c d a b"]
+
+
+def test_links_leave_out_the_ends():
+    weights = np.array([[0.1, 0.3, 0.6], [0.5, 0.4, 0.1], [0.0, 0.0, 1.0]])
+    assert Alignment(["a", "b", "eos"], ["x", "y", "eos"], weights).pharaoh() == "1-0 0-1"
+    assert Alignment(["eos"], ["eos"], np.ones([1, 1])).pharaoh() == ""
+    assert Alignment(["eos"], ["x", "eos"], np.ones([2, 1])).pharaoh() == ""
+
+
+def test_weights_are_those_of_the_model_for_each_pair_alone(make_model, vocabulary):
+    model = make_model(words=(vocabulary.size, vocabulary.size))
+    rng = np.random.default_rng(1)
+    for weight in model.weights:
+        weight.assign(rng.normal(0.0, 0.5, size=weight.shape))
+    ids = [vocabulary.encode([text]).to_list()[0] for text in TRANSLATIONS]
+    found = Aligner(vocabulary, vocabulary, model).align(LINES, ids)
+    for line, translation, alignment in zip(LINES, TRANSLATIONS, found, strict=True):
+        batch = encode_pairs([(line.encode(), translation.encode())], vocabulary, vocabulary)
+        expected = model.attention(batch.source, batch.source_mask, batch.target)[0]
+        np.testing.assert_allclose(alignment.weights, expected, rtol=1e-5)
+        assert (alignment.source, alignment.target) == ([*line.split(), "eos"], [*translation.split(), "eos"])
+
+
+def test_the_command_writes_links_and_weights(run, trained, tmp_path):
+    words = ("translate", "-m", "model", "-i", "dev.en", "--alignments", "links", "--alignment_weights", "weights")
+    assert run("translate", "-m", "model", "-i", "dev.en")[1] == run(*words)[1]
+    texts = run(*words)[1].splitlines()
+    links = (tmp_path / "links").read_text().splitlines()
+    weights = list(map(json.loads, (tmp_path / "weights").read_text().splitlines()))
+    assert len(texts) == len(links) == len(weights) == 64
+    for text, line, each in zip(texts, links, weights, strict=True):
+        assert each["target"] == [*text.split(), "eos"]
+        table = np.array(each["weights"])
+        assert table.shape == (len(each["target"]), len(each["source"]))
+        np.testing.assert_allclose(table.sum(1), 1.0, atol=1e-4)
+        assert line == " ".join(f"{row[:-1].argmax()}-{j}" for j, row in enumerate(table[:-1]))
+    status, _, said = run(*words, "--n_best")
+    assert (status, "leave out --n_best" in said) == (2, True)
+
+
+def test_models_without_a_single_attention_are_refused_in_one_line(run, train):
+    assert train()[0] == 0  # of an architecture without attention
+    for models in (["model"], ["model", "model"]):
+        status, _, said = run("translate", "-m", *models, "-i", "train.en", "--alignments", "links")
+        assert (status, said.count("\n"), "give -m one RNN" in said) == (2, 1, True)
