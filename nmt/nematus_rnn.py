@@ -64,6 +64,19 @@ def options(nematus: dict[str, Any]) -> dict[str, Any]:
     return {"output_hidden_activation": nematus.get("output_hidden_activation"), **depths, **rates}
 
 
+def options_of_master(ours: Any) -> dict[str, Any]:
+    """Returns the options of master for our configuration."""
+    rates = {f"rnn_dropout_{rate}": getattr(ours, f"rnn_dropout_{rate}") for rate in _RATES}
+    return {name: getattr(ours, name) for name in _DEPTHS} | {"rnn_use_dropout": True, **rates}
+
+
+def options_of_v03(ours: Any) -> dict[str, Any]:
+    """Returns the options of v0.3 for our configuration."""
+    rates = {f"dropout_{rate}": getattr(ours, f"rnn_dropout_{rate}") for rate in _RATES}
+    depths = {names[1]: getattr(ours, name) for name, names in _DEPTHS.items()}
+    return depths | {"use_dropout": True, "valid_batch_size": ours.valid_batch_size, **rates}
+
+
 def refusals(nematus: dict[str, Any]) -> list[str]:
     """Returns why models with these options of Nematus cannot be equalled."""
     found, depths = [], {name: given(nematus, spellings) or 1 for name, spellings in _DEPTHS.items()}

@@ -50,11 +50,13 @@ NMT = {
     "serving": {"decoding.translator", "errors", "model.contract", "storage.files", "text"},
     "serving.service": {"errors"},
     "nematus": {"config", "errors", "nematus_rnn", "nematus_transformer", "storage"},
+    "nematus_export": {"config", "errors", "nematus_rnn", "nematus_transformer", "storage.files"},
     "nematus_rnn": set(),
     "nematus_transformer": set(),
     "system": {
         "config",
         "decoding.ensemble",
+        "decoding.sampling",
         "decoding.translator",
         "errors",
         "model.contract",
@@ -62,7 +64,18 @@ NMT = {
         "storage",
         "text.vocabulary",
     },
-    "commands": {"config", "decoding", "errors", "nematus", "serving", "storage", "system", "text", "training"},
+    "commands": {
+        "config",
+        "decoding",
+        "errors",
+        "nematus",
+        "nematus_export",
+        "serving",
+        "storage",
+        "system",
+        "text",
+        "training",
+    },
 }
 # Modules of TensorFlow and Keras that are not for users.
 PRIVATE = ("tensorflow.python.", "tensorflow.compiler.", "tensorflow.compat.", "tensorflow.tsl.", "tsl.", "keras.src.")

@@ -6,9 +6,35 @@ docstring of `run` is the help of the command.
 
 import argparse
 
-from . import average, corpus, curves, evaluate, export, import_nematus, score, serve, train, translate, vocab
+from . import (
+    average,
+    corpus,
+    curves,
+    evaluate,
+    export,
+    export_nematus,
+    import_nematus,
+    score,
+    serve,
+    train,
+    translate,
+    vocab,
+)
 
-_COMMANDS = (corpus, vocab, train, average, curves, translate, evaluate, score, export, serve, import_nematus)
+_COMMANDS = (
+    corpus,
+    vocab,
+    train,
+    average,
+    curves,
+    translate,
+    evaluate,
+    score,
+    export,
+    serve,
+    import_nematus,
+    export_nematus,
+)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -76,7 +76,8 @@ class DictionaryVocabulary(tf.Module):
     """Words separated by spaces, looked up in a Nematus JSON dictionary.
 
     Args:
-        path: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`) may have any other.
+        path: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`, or without it `<GO>`)
+            may have any other.
         size: Number of ids; by default, the number of words. In a smaller vocabulary the words with higher ids are
             unknown. In a larger one the ids without a word decode to the unknown word.
 
@@ -95,7 +96,7 @@ class DictionaryVocabulary(tf.Module):
         ids = _read_dictionary(path, content)
         self.size = size or len(ids)
         words = sorted(ids, key=ids.get)
-        unknown = ids.get("UNK", ids.get("<UNK>"))
+        unknown = unknown_id(ids)
         if unknown >= self.size:
             raise UserError(
                 f"{path} has its unknown word at id {unknown}, outside a vocabulary of size {self.size}; "
@@ -212,6 +213,11 @@ def _explain(error: str) -> str:
     return error.splitlines()[-1]
 
 
+def unknown_id(ids: dict[str, int]) -> int | None:
+    """Returns the id of the unknown word in a dictionary of Nematus."""
+    return next((ids[word] for word in ("UNK", "<UNK>", "<GO>") if word in ids), None)
+
+
 def _read_dictionary(path: Path, content: bytes) -> dict[str, int]:
     try:
         ids = json.loads(content)
@@ -219,7 +225,7 @@ def _read_dictionary(path: Path, content: bytes) -> dict[str, int]:
         raise UserError(f"{path} is not JSON: {error}") from None
     if not isinstance(ids, dict) or sorted(i for i in ids.values() if type(i) is int) != list(range(len(ids))):
         raise UserError(f"{path} must map words to the ids 0, 1, 2, ..., each once; give a Nematus dictionary")
-    if ids.get("eos", ids.get("<EOS>")) != END or not {"UNK", "<UNK>"} & set(ids):
+    if ids.get("eos", ids.get("<EOS>")) != END or unknown_id(ids) is None:
         raise UserError(f"{path} must map eos (or <EOS>) to {END} and have an entry UNK (or <UNK>)")
     try:
         "".join(ids).encode()

@@ -15,6 +15,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import sentencepiece
 
 from nmt.__main__ import main
 from nmt.normalization import KINDS
@@ -113,6 +114,35 @@ def test_costs_equal_nematus(model, alpha):
         pytest.skip("v0.4 does not score with Transformers")
     nematus(model, "score.py", "-m", "model-150", "-s", "en", "-t", "de", "-o", "theirs", *["-n"] * alpha)
     np.testing.assert_allclose(costs(model, model / "de", alpha), np.loadtxt(model / "theirs"), rtol=0, atol=1e-4)
+
+
+def test_exported_costs_equal_nematus(model):
+    """The scripts of Nematus read what `export-nematus` writes."""
+    options = json.loads((model / "model-150.json").read_text(encoding="utf-8"))
+    if V04 and options["model_type"] == "transformer":
+        pytest.skip("v0.4 does not score with Transformers")
+    version = "v0.3" if V03 else "master"
+    ours("export-nematus", model / "imported", "--to", model / "exported", "--version", version)
+    nematus(model, "score.py", "-m", "exported", "-s", "en", "-t", "de", "-o", "theirs")
+    np.testing.assert_allclose(costs(model, model / "de", 0), np.loadtxt(model / "theirs"), rtol=0, atol=1e-4)
+
+
+def test_exported_costs_of_subwords_equal_nematus(tmp_path):
+    """A model with SentencePiece: for master it gets a row for <GO>."""
+    golden = Path(__file__).parents[1] / "data" / "golden" / "models"
+    for side, ending in (("source", "en"), ("target", "de")):
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(golden / "layernorm" / f"{side}.model"))
+        lines = [*(golden / f"test.{ending}").read_text().splitlines(), "é"]
+        (tmp_path / f"raw.{ending}").write_text("\n".join([*lines, ""]))
+        pieces = [" ".join(processor.encode(line, out_type=str)) for line in lines]
+        (tmp_path / ending).write_text("\n".join([*pieces, ""]))
+    ours(
+        "export-nematus", golden / "layernorm", "--to", tmp_path / "exported", "--version", "v0.3" if V03 else "master"
+    )
+    nematus(tmp_path, "score.py", "-m", "exported", "-s", "en", "-t", "de", "-o", "theirs")
+    texts = ("-s", tmp_path / "raw.en", "-t", tmp_path / "raw.de", "-o", tmp_path / "ours")
+    ours("score", "-m", golden / "layernorm", *texts)
+    np.testing.assert_allclose(*(np.loadtxt(tmp_path / name) for name in ("ours", "theirs")), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0), (5, 0), (5, 1)])

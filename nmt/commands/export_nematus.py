@@ -1,0 +1,43 @@
+"""`python -m nmt export-nematus`."""
+
+import argparse
+import json
+from pathlib import Path
+
+import tensorflow as tf
+
+from ..nematus_export import VERSIONS, Words, export_checkpoint
+from ..system import load_system
+from ..text.vocabulary import UNKNOWN, Vocabulary, unknown_id
+from .arguments import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, metavar="DIR", help="directory of a trained model (required)")
+    parser.add_argument(
+        "--to", type=Path, required=True, metavar="MODEL", help="path of the checkpoint without extension (required)"
+    )
+    parser.add_argument(
+        "--version", choices=VERSIONS, default="master", help="the Nematus that reads it; master is also for v0.5"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Converts a model to a Nematus checkpoint."""
+    system = load_system(arguments.model)
+    vocabularies = (system.source_vocabulary, system.target_vocabulary)
+    words = tuple(
+        _words(arguments.model / f"{side}{Path(name).suffix}", vocabulary)
+        for side, name, vocabulary in zip(("source", "target"), system.config.dictionaries, vocabularies, strict=True)
+    )
+    export_checkpoint(arguments.to, system.config, system.model.variables, words, arguments.version)
+    say(f"{arguments.to} holds the model of {arguments.model} for Nematus {arguments.version}")
+
+
+def _words(path: Path, vocabulary: Vocabulary) -> Words:
+    if path.suffix == ".json":
+        ids = json.loads(path.read_text(encoding="utf-8"))
+        inside = {word: i for word, i in ids.items() if i < vocabulary.size}
+        return Words(inside, unknown_id(ids), vocabulary.size)
+    pieces = vocabulary.tokens(tf.range(vocabulary.size)).numpy()
+    return Words({piece.decode(): i for i, piece in enumerate(pieces)}, UNKNOWN, vocabulary.size)

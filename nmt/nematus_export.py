@@ -1,0 +1,167 @@
+"""Export to Nematus: the checkpoint, options and dictionaries that its scripts read."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from . import nematus_rnn, nematus_transformer
+from .config import Config
+from .errors import UserError
+from .storage.files import atomic_write
+
+VERSIONS = ("master", "v0.3")
+_NEVER = -1e9  # bias of a word that is never predicted
+_SAME = (  # options with the same name and meaning in master
+    "model_type",
+    "embedding_size",
+    "state_size",
+    "layer_normalization_type",
+    "tie_decoder_embeddings",
+    "tie_encoder_decoder_embeddings",
+    "maxlen",
+    "batch_size",
+    "learning_rate",
+    "clip_c",
+    "translation_maxlen",
+)
+_KINDS = {"master": ("none", "layernorm", "rmsnorm", "prmsnorm"), "v0.3": ("none", "layernorm", "rmsnorm", "prmsnorm")}
+
+
+class Words(NamedTuple):
+    """One side's vocabulary."""
+
+    ids: dict[str, int]
+    unknown: int
+    size: int  # rows of the embedding
+
+
+def export_checkpoint(
+    to: Path, config: Config, variables: Iterable[keras.Variable], words: tuple[Words, Words], version: str
+) -> None:
+    """Writes `to`.index, `to`.data-00000-of-00001, `to`.json and two dictionaries.
+
+    Costs are those of this model. Nematus master reads `<UNK>` at id 2 and, in a Transformer, `<GO>` at id 1. Where the
+    unknown word of this model has id 1, an RNN gets a row for `<GO>`, which it never predicts. A Transformer reads its
+    unknown word as `<GO>`, so its target dictionary has no `<UNK>`.
+
+    Args:
+        to: Path of the checkpoint without extension, as for Nematus's `-m`.
+        config: The configuration of the model.
+        variables: The weights.
+        words: The source and the target vocabulary.
+        version: One of `VERSIONS`; `master` is also for v0.5.
+
+    Raises:
+        UserError: There is such a checkpoint already, or this version of Nematus has no such model.
+    """
+    if Path(f"{to}.index").exists():
+        raise UserError(f"the checkpoint {to} exists already; give another name")
+    _refuse(config, words, version)
+    arrays = {variable.path: variable.numpy() for variable in variables}
+    inserted = [version == "master" and side.unknown == 1 and _has_room(config, i) for i, side in enumerate(words)]
+    arrays = {path: _with_row(path, array, inserted) for path, array in arrays.items()}
+    new_words = [_with_specials(side, more, version) for side, more in zip(words, inserted, strict=True)]
+    named = dict(_named(config, arrays, version))
+    to.parent.mkdir(parents=True, exist_ok=True)
+    paths = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
+    options = _options(config, new_words, version) | {"dictionaries": [str(path.resolve()) for path in paths]}
+    for path, content in zip([*paths, Path(f"{to}.json")], [*(each.ids for each in new_words), options], strict=True):
+        with atomic_write(path) as file:
+            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    tf.raw_ops.SaveV2(
+        prefix=str(to),
+        tensor_names=list(named),
+        shape_and_slices=[""] * len(named),
+        tensors=[tf.constant(array) for array in named.values()],
+    )
+
+
+def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
+    reasons = []
+    if config.layer_normalization_type not in _KINDS[version]:
+        reasons.append(f"it has no {config.layer_normalization_type}")
+    if config.model_type not in ("rnn", "transformer"):
+        reasons.append(f"it has no {config.model_type}")
+    if config.model_type == "transformer" and config.transformer_norm_position != "pre":
+        reasons.append("its Transformers normalize the input of each sublayer (--transformer_norm_position pre)")
+    for side in words:
+        if side.unknown not in ((1,) if version == "v0.3" else (1, 2)):
+            reasons.append(f"it cannot read an unknown word of id {side.unknown}")
+        if config.model_type == "transformer" and side.unknown == 2 and side.ids.get("<GO>") != 1:
+            reasons.append("its Transformers need <GO> at id 1")
+    if version == "v0.3" and config.model_type == "transformer":
+        reasons.append("it has no Transformer")
+    elif version == "v0.3" and config.tie_encoder_decoder_embeddings:
+        reasons.append("it cannot tie the embeddings of encoder and decoder")
+    elif version == "v0.3" and (config.rnn_dec_depth, config.rnn_enc_transition_depth) != (1, 1):
+        reasons.append("it computes such depths otherwise")
+    if reasons:
+        raise UserError(f"Nematus {version} cannot read this model: {'; '.join(dict.fromkeys(reasons))}")
+
+
+def _has_room(config: Config, side: int) -> bool:
+    """Returns whether a row for `<GO>` changes no probability: not in a table that gives logits without a bias."""
+    return config.model_type == "rnn" or (side == 0 and not config.tie_encoder_decoder_embeddings)
+
+
+def _with_row(path: str, array: np.ndarray, inserted: list[bool]) -> np.ndarray:
+    """Returns an array with a row for `<GO>` at id 1, if it is a table of words."""
+    side = inserted[0] if path == "encoder/embedding/embeddings" else inserted[1]
+    if path.endswith("embedding/embeddings") or path == "decoder/output_kernel":
+        return np.insert(array, 1, array[1], axis=0) if side else array
+    if path == "decoder/output_bias":
+        return np.insert(array, 1, np.float32(_NEVER)) if side else array
+    return array
+
+
+def _with_specials(words: Words, inserted: bool, version: str) -> Words:
+    """Returns a vocabulary with the special words of a version; `inserted` shifts all ids but the first by one."""
+    if words.unknown == 2:
+        return words
+    first = {"eos": 0, "UNK": 1} if version == "v0.3" else {"<EOS>": 0, "<GO>": 1}
+    special = first | ({"<UNK>": 2} if inserted else {})
+    others = {word: i + inserted for word, i in words.ids.items() if i > 1 and word not in special}
+    return Words(special | others, len(special) - 1, words.size + inserted)
+
+
+def _named(config: Config, arrays: dict[str, np.ndarray], version: str) -> Iterable[tuple[str, np.ndarray]]:
+    """Yields the variables with their names in Nematus."""
+    if config.model_type == "transformer":
+        depths = {"encoder": config.transformer_enc_depth, "decoder": config.transformer_dec_depth}
+        last = [f"transformer_model/{side}/layer_{depth}/final_transform/" for side, depth in depths.items()]
+        for path, array in arrays.items():
+            yield nematus_transformer.nematus_name(path, last), array
+        return
+    for path, array in arrays.items():
+        name = nematus_rnn.nematus_name(path, ())
+        if version == "v0.3" and name.endswith("/scale"):
+            name = f"{name.removesuffix('scale')}new_std"
+        yield name, array.T if name == nematus_rnn.TRANSPOSED else array
+
+
+def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]:
+    """Returns the options, without the dictionaries. Label smoothing would change the costs that master prints."""
+    common = {
+        "model_version": 0.2,
+        "factors": 1,
+        "source_vocab_sizes": [words[0].size],
+        "target_vocab_size": words[1].size,
+        "dim_per_factor": [config.embedding_size],
+        "output_hidden_activation": config.output_hidden_activation,
+    }
+    common |= {name: getattr(config, name) for name in _SAME}
+    if version == "v0.3":
+        return common | nematus_rnn.options_of_v03(config) | {"use_layer_norm": _normalizes(config)}
+    common |= {"rnn_layer_normalization": _normalizes(config), "label_smoothing": 0.0, "exponential_smoothing": 0.0}
+    if config.model_type == "transformer":
+        return common | {name: getattr(config, name) for name in nematus_transformer.OPTIONS}
+    return common | nematus_rnn.options_of_master(config)
+
+
+def _normalizes(config: Config) -> bool:
+    return config.layer_normalization_type != "none"

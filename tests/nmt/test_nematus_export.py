@@ -1,0 +1,131 @@
+"""`export-nematus`: what it writes, read back by `import-nematus`, has the costs of the model."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from nmt.config import Config, make_config
+from nmt.storage.checkpoints import BEST, save_checkpoint
+from nmt.system import build_system, load_system
+from tests.nmt.nematus_files import DATA, read_arrays, read_options, write_checkpoint
+
+MODELS = Path(__file__).parents[1] / "data" / "golden" / "models"
+
+
+def write_pieces(directory, model):
+    """Writes the texts as Nematus reads them: the pieces of the SentencePiece models of a directory, and an unknown."""
+    for side, ending in (("source", "en"), ("target", "de")):
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(model / f"{side}.model"))
+        lines = [*(MODELS / f"test.{ending}").read_text().splitlines(), "é"]
+        (directory / ending).write_text("".join(f"{line}\n" for line in lines))
+        pieces = [" ".join(processor.encode(line, out_type=str)) for line in lines]
+        (directory / f"{ending}.pieces").write_text("".join(f"{line}\n" for line in pieces))
+
+
+@pytest.fixture
+def costs(run, tmp_path):
+    """Scores texts of `tmp_path` with a model."""
+
+    def costs(model, source, target):
+        output = tmp_path / "costs"
+        assert run("score", "-m", model, "-s", tmp_path / source, "-t", tmp_path / target, "-o", output)[0] == 0
+        return np.loadtxt(output)
+
+    return costs
+
+
+@pytest.fixture
+def make_transformer(tmp_path):
+    """Writes a Transformer with random weights and the SentencePiece models of the golden models."""
+
+    def make(**options):
+        files = {field.name: "-" for field in dataclasses.fields(Config) if field.name.endswith("dataset")}
+        names = [str(MODELS / "layernorm" / f"{side}.model") for side in ("source", "target")]
+        sizes = {"embedding_size": 8, "state_size": 8, "transformer_num_heads": 2, "transformer_ffn_hidden_size": 9}
+        depths = {"model_type": "transformer", "transformer_enc_depth": 2, "transformer_dec_depth": 1}
+        given = {**files, "dictionaries": names, **sizes, **depths, "layer_normalization_type": "layernorm", **options}
+        system = build_system(make_config(given), tuple(map(Path, names)))
+        rng = np.random.default_rng(1)
+        for weight in system.model.variables:
+            weight.assign(rng.normal(0.3, 0.5, size=weight.shape))
+        directory = tmp_path / "model"
+        directory.mkdir()
+        for side, name in zip(("source", "target"), names, strict=True):
+            (directory / f"{side}.model").write_bytes(Path(name).read_bytes())
+        system.config.save(directory / "config.json")
+        save_checkpoint(directory / BEST, system.model.variables, {}, system.made_with)
+        return directory
+
+    return make
+
+
+def round_trip(run, model, to, *words):
+    status, _, said = run("export-nematus", model, "--to", to / "exported", *words)
+    assert status == 0, said
+    assert run("import-nematus", to / "exported", "--to", to / "imported")[0] == 0
+    return to / "imported"
+
+
+@pytest.mark.parametrize("version", ["master", "v0.3"])
+def test_an_rnn_has_the_same_costs(run, costs, kind, tmp_path, version):
+    """Also of unknown words; for master it gets a row for <GO>, whose probability is 0."""
+    if kind == "l2norm":
+        status, _, said = run("export-nematus", MODELS / kind, "--to", tmp_path / "exported")
+        assert (status, "cannot read this model: it has no l2norm" in said) == (2, True)
+        return
+    write_pieces(tmp_path, MODELS / kind)
+    imported = round_trip(run, MODELS / kind, tmp_path, "--version", version)
+    expected = costs(MODELS / kind, "en", "de")
+    np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=0, atol=1e-4)
+    words = json.loads((tmp_path / "exported.target.json").read_text())
+    assert list(words)[:2] == (["<EOS>", "<GO>"] if version == "master" else ["eos", "UNK"])
+
+
+def test_a_transformer_has_the_same_costs(run, costs, make_transformer, tmp_path):
+    """Its unknown word is read as <GO>."""
+    model = make_transformer(tie_decoder_embeddings=True)
+    write_pieces(tmp_path, model)
+    imported = round_trip(run, model, tmp_path)
+    expected = costs(model, "en", "de")
+    np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["deep_ln", "ttiny_ln", "tied"])
+def test_models_of_nematus_keep_their_variables_and_words(run, tmp_path, name):
+    arrays = read_arrays(name)
+    run("import-nematus", write_checkpoint(tmp_path / "their", arrays, read_options(name)), "--to", tmp_path / "model")
+    if name == "tied":  # of v0.3
+        again = round_trip(run, tmp_path / "model", tmp_path, "--version", "v0.3")
+    else:
+        again = round_trip(run, tmp_path / "model", tmp_path)
+    systems = [load_system(each) for each in (tmp_path / "model", again)]
+    for before, after in zip(*(system.model.variables for system in systems), strict=True):
+        assert before.path == after.path
+        np.testing.assert_array_equal(before, after)
+    assert systems[0].digests.keys() == systems[1].digests.keys()
+    for side, vocabulary in zip(("en", "de"), ("source", "target"), strict=True):
+        original = json.loads((DATA / f"{Path(read_options(name)['dictionaries'][side == 'de']).name}").read_text())
+        kept = json.loads((tmp_path / f"exported.{vocabulary}.json").read_text())
+        assert kept.items() <= original.items()
+
+
+def test_models_that_nematus_lacks_are_refused_in_one_line(run, make_transformer, tmp_path):
+    model = make_transformer(transformer_norm_position="post")
+    for words, said in (
+        ((), "cannot read this model: its Transformers normalize the input of each sublayer"),
+        (("--version", "v0.3"), "it has no Transformer"),
+    ):
+        status, _, found = run("export-nematus", model, "--to", tmp_path / "exported", *words)
+        assert (status, found.count("\n"), said in found) == (2, 1, True)
+    assert not list(tmp_path.glob("exported*"))
+
+
+def test_a_checkpoint_is_not_overwritten(run, tmp_path):
+    words = ("export-nematus", MODELS / "none", "--to", tmp_path / "exported")
+    assert run(*words)[0] == 0
+    status, _, said = run(*words)
+    assert (status, "exists already" in said) == (2, True)
