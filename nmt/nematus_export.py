@@ -158,6 +158,7 @@ def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]
     if version == "v0.3":
         return common | nematus_rnn.options_of_v03(config) | {"use_layer_norm": _normalizes(config)}
     common |= {"rnn_layer_normalization": _normalizes(config), "label_smoothing": 0.0, "exponential_smoothing": 0.0}
+    common["gradient_aggregation_steps"] = config.gradient_aggregation_steps
     if config.model_type == "transformer":
         return common | {name: getattr(config, name) for name in nematus_transformer.OPTIONS}
     return common | nematus_rnn.options_of_master(config)

@@ -58,7 +58,7 @@ def sample(
     def advance(now: _Samples) -> tuple[_Samples]:
         last = tf.where(now.time > 0, now.words[:, tf.maximum(now.time - 1, 0)], start)
         log_probabilities, state = decode_step(last, now.state)
-        seed = tf.stack([sampling.seed + (tf.cast(now.time, tf.int64) << 32), tf.cast(draw, tf.int64)])
+        seed = tf.stack([sampling.seed + (tf.cast(now.time, tf.int64) * 2**32), tf.cast(draw, tf.int64)])
         drawn = _draw(log_probabilities, sampling, seed)
         drawn = tf.where(now.open & (now.time < max_length), drawn, end)
         costs = now.costs - tf.where(now.open, tf.gather(log_probabilities, drawn, batch_dims=1), 0.0)

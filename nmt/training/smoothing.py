@@ -52,6 +52,6 @@ class SmoothedWeights:
 
     def _exchange(self) -> None:
         for average, weight in zip(self.variables, self._weights, strict=True):
-            value = weight.numpy()
+            value = weight.numpy().copy()  # numpy() may share its memory
             weight.assign(average.value)
             average.assign(value)
