@@ -116,7 +116,9 @@ def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
 def test_every_option_that_other_toolkits_are_compared_with_exists():
     from nmt.config import Config
 
-    known = {field.name for field in dataclasses.fields(Config)} | {"joint", "n_best"}
+    of_commands = {"joint", "n_best", "alignments", "alignment_weights"}
+    of_commands |= {"translation_strategy", "sampling_temperature", "sampling_top_k"}
+    known = {field.name for field in dataclasses.fields(Config)} | of_commands
     page = (ROOT / "docs" / "coming-from.md").read_text("utf-8")
     ours = [re.match(r"\| ([^|]*) \|", line)[1] for line in page.splitlines() if line.startswith("| ")]
     named = re.findall(r"--(\w+)", " ".join(ours))

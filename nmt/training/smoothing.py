@@ -31,7 +31,7 @@ class SmoothedWeights:
         self._weights, self._factor = model.trainable_variables, factor
         with keras.name_scope("smoothed"):
             self.variables = [
-                keras.Variable(weight.value, trainable=False, name=weight.path.replace("/", "_"))
+                keras.Variable(weight.numpy(), trainable=False, name=weight.path.replace("/", "_"))
                 for weight in self._weights
             ]
 

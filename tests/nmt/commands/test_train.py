@@ -183,8 +183,8 @@ def test_a_transformer_with_one_embedding_trains_resumes_and_translates(run, tra
     assert (status, out.count("\n")) == (0, 64)
 
 
-def test_a_deep_rnn_trains_and_translates(run, training):
-    words = [*training, "-m", "model", "--rnn_enc_depth", 2, "--rnn_enc_transition_depth", 2, "--rnn_dec_depth", 2]
+def test_a_deep_rnn_trains_and_translates(run, rnn_training):
+    words = [*rnn_training, "-m", "model", "--rnn_enc_depth", 2, "--rnn_enc_transition_depth", 2, "--rnn_dec_depth", 2]
     words += ["--rnn_dec_base_transition_depth", 3, "--rnn_dec_high_transition_depth", 2, "--rnn_dec_deep_context"]
     assert run(*words, "--finish_after", 2)[0] == 0
     status, _, said = run(*words, "--rnn_enc_depth", 3)

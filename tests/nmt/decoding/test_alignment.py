@@ -1,12 +1,14 @@
 """Alignments: links, weights, and what the command writes."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 
 from nmt.decoding.alignment import Aligner, Alignment
 from nmt.text.batches import encode_pairs
 
+MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"
 LINES = ["a b c", "", "d d"]
 TRANSLATIONS = ["b a", "", "c d a b"]
 
@@ -32,15 +34,15 @@ def test_weights_are_those_of_the_model_for_each_pair_alone(make_model, vocabula
         assert (alignment.source, alignment.target) == ([*line.split(), "eos"], [*translation.split(), "eos"])
 
 
-def test_the_command_writes_links_and_weights(run, trained, tmp_path):
-    words = ("translate", "-m", "model", "-i", "dev.en", "--alignments", "links", "--alignment_weights", "weights")
-    assert run("translate", "-m", "model", "-i", "dev.en")[1] == run(*words)[1]
-    texts = run(*words)[1].splitlines()
+def test_the_command_writes_links_and_weights(run, tmp_path):
+    words = ("translate", "-m", MODELS / "layernorm", "-i", MODELS / "test.en", "-n")
+    words = (*words, "--alignments", "links", "--alignment_weights", "weights")
+    _, texts, _ = run(*words)
+    assert texts == (MODELS / "layernorm.translated").read_text()
     links = (tmp_path / "links").read_text().splitlines()
     weights = list(map(json.loads, (tmp_path / "weights").read_text().splitlines()))
-    assert len(texts) == len(links) == len(weights) == 64
-    for text, line, each in zip(texts, links, weights, strict=True):
-        assert each["target"] == [*text.split(), "eos"]
+    for text, line, each in zip(texts.splitlines(), links, weights, strict=True):
+        assert "".join(each["target"]) == f"▁{text}</s>"
         table = np.array(each["weights"])
         assert table.shape == (len(each["target"]), len(each["source"]))
         np.testing.assert_allclose(table.sum(1), 1.0, atol=1e-4)
