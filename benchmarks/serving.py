@@ -1,6 +1,7 @@
 """Measures `python -m nmt serve` against the signature of the same export called in process.
 
-    python benchmarks/serving.py SAVED_MODEL < sentences      # about three minutes an export
+    python benchmarks/serving.py SAVED_MODEL --json rnn.json < sentences      # about three minutes an export
+    python benchmarks/serving_picture.py rnn.json --to serving.png
 
 Prints tables: the signature at several batch sizes; the service with closed loops of callers (each sends its next
 request when it has a response) and with an open loop (requests at a stated rate); starting times; memory of the service
@@ -9,166 +10,118 @@ after the service, and the better value counts.
 """
 
 import argparse
-import http.client
 import itertools
 import json
 import os
-import re
-import subprocess
 import sys
-import tempfile
-import threading
-import time
+from contextlib import closing
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
+from serving_load import Service, alternately, ask, bare, closed_loop, open_loop
 
 CALLERS = (1, 4, 16, 64)
 SENTENCES = (1, 16)
-
-
-class Service:
-    """The service in a process of its own, with one model."""
-
-    def __init__(self, saved_model, warm=True):
-        self._folder = tempfile.TemporaryDirectory()
-        version = Path(self._folder.name, "model", "1")
-        version.mkdir(parents=True)
-        for path in saved_model.iterdir():
-            if warm or path.name != "assets.extra":
-                (version / path.name).symlink_to(path.resolve())
-        start = time.perf_counter()
-        command = [sys.executable, "-m", "nmt", "serve", self._folder.name, "--port", "0"]
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
-        for line in self._process.stderr:
-            if found := re.search(r"http://\S+:(\d+)", line):
-                self._port = int(found[1])
-                break
-        self.seconds_to_start = time.perf_counter() - start
-        threading.Thread(target=self._process.stderr.read, daemon=True).start()
-
-    def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-
-    def metric(self, name):
-        connection = self.connect()
-        connection.request("GET", "/metrics")
-        found = re.search(rf"^{name} (\S+)$", connection.getresponse().read().decode(), re.MULTILINE)
-        connection.close()
-        return float(found[1])
-
-    def memory(self):
-        """Returns resident MiB."""
-        return self.metric("process_resident_memory_bytes") / 2**20
-
-    def stop(self):
-        self._process.terminate()
-        assert self._process.wait(60) == 0
-        self._folder.cleanup()
-
-
-def ask(connection, texts):
-    """Sends a request and returns its seconds."""
-    start = time.perf_counter()
-    connection.request("POST", "/v1/models/model:predict", json.dumps({"inputs": texts}))
-    response = connection.getresponse()
-    body = response.read()
-    assert response.status == 200, body
-    return time.perf_counter() - start
-
-
-def in_threads(count, function):
-    """Runs `function(i)` in as many threads and returns their results in one list."""
-    results = [None] * count
-
-    def run(i):
-        results[i] = function(i)
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return list(itertools.chain.from_iterable(results))
-
-
-def closed_loop(service, lines, callers, sentences, seconds):
-    """Returns the seconds of every request of callers who send one after the other, and those of all together."""
-    begin = time.perf_counter()
-    end = begin + seconds
-
-    def call(i):
-        connection, taken = service.connect(), []
-        for start in itertools.count(i * 97, sentences):
-            if time.perf_counter() > end:
-                return taken
-            texts = [lines[(start + j) % len(lines)] for j in range(sentences)]
-            taken.append(ask(connection, texts))
-
-    return in_threads(callers, call), time.perf_counter() - begin
-
-
-def open_loop(service, lines, rate, seconds):
-    """Sends single sentences at a stated rate; returns seconds as `closed_loop` does.
-
-    A request's seconds are those from its due time to its response.
-    """
-    first = time.perf_counter() + 0.1
-    due = first + np.cumsum(np.random.default_rng(0).exponential(1 / rate, int(rate * seconds)))
-    numbers = iter(range(len(due)))
-    lock = threading.Lock()
-
-    def call(_):
-        connection, taken = service.connect(), []
-        while True:
-            with lock:
-                number = next(numbers, None)
-            if number is None:
-                return taken
-            time.sleep(max(0.0, due[number] - time.perf_counter()))
-            ask(connection, [lines[number % len(lines)]])
-            taken.append(time.perf_counter() - due[number])
-
-    return in_threads(64, call), time.perf_counter() - first
-
-
-def alternately(signature, service, lines, rounds):
-    """Returns the seconds of the signature and of the service for single sentences, `[rounds, 2]`."""
-    import tensorflow as tf
-
-    connection, taken = service.connect(), []
-    for number in range(rounds):
-        text = lines[number % len(lines)]
-        begin = time.perf_counter()
-        signature(sources=tf.constant([text]))["translations"].numpy()
-        taken.append((time.perf_counter() - begin, ask(connection, [text])))
-    return np.array(taken)
-
-
-def bare(signature, lines, batch, seconds):
-    """Returns the seconds of every call of the signature in this process."""
-    import tensorflow as tf
-
-    taken, end = [], time.perf_counter() + seconds
-    for start in itertools.count(0, batch):
-        if time.perf_counter() > end and len(taken) > 2:
-            return taken
-        texts = tf.constant([lines[(start + j) % len(lines)] for j in range(batch)])
-        begin = time.perf_counter()
-        signature(sources=texts)["translations"].numpy()
-        taken.append(time.perf_counter() - begin)
-
-
-def row(name, taken, sentences, seconds, *more):
-    ms = np.percentile(taken, [50, 95, 99]) * 1000
-    cells = [name, f"{len(taken) * sentences / seconds:.1f}", *(f"{x:.1f}" for x in ms), *more]
-    print(f"| {' | '.join(cells)} |", flush=True)
+_NAMES = ("sentences/s", "p50 ms", "p95", "p99")
 
 
 def head(*names):
     print(f"\n| {' | '.join(names)} |\n|{'---|' * len(names)}", flush=True)
+
+
+def figures(taken, sentences, seconds):
+    """Returns the figures of a row from the seconds of its requests and of all together."""
+    p50, p95, p99 = np.percentile(taken, [50, 95, 99]) * 1000
+    return {"rate": len(taken) * sentences / seconds, "p50": p50, "p95": p95, "p99": p99}
+
+
+def row(name, values):
+    print(f"| {' | '.join([name, *(f'{value:.1f}' for value in values.values())])} |", flush=True)
+    return values
+
+
+def measure_signature(signature, lines, seconds):
+    """Returns the figures of the signature for each batch size."""
+    head("signature, batch of", *_NAMES)
+    found = {}
+    for batch in CALLERS:
+        taken = bare(signature, lines, batch, seconds)
+        found[batch] = row(str(batch), figures(taken, batch, sum(taken)))
+    return found
+
+
+def measure_start(saved_model, line, warm):
+    """Returns the service and the seconds until it is ready and of its first request."""
+    service = Service(saved_model, warm)
+    first = ask(service.connect(), [line])
+    name = "with warm-up" if warm else "without warm-up"
+    print(f"{name}: ready after {service.seconds_to_start:.1f} s, first request {first * 1000:.0f} ms", flush=True)
+    return service, {"ready": service.seconds_to_start, "first": first}
+
+
+def measure_one_caller(signature, service, lines):
+    """Returns the median milliseconds of the signature and of what the service adds, in turn."""
+    taken = alternately(signature, service, lines, 60)
+    own, more = np.median(taken[:, 0]) * 1000, np.median(taken[:, 1] - taken[:, 0]) * 1000
+    print(f"one caller, in turn with the signature: p50 of the signature {own:.1f} ms, of the difference {more:.1f} ms")
+    return {"signature": own, "difference": more}
+
+
+def measure_callers(service, lines, seconds):
+    """Returns the figures of closed loops for each number of sentences and callers."""
+    head("callers x sentences", *_NAMES, "sentences in a batch")
+    found = {sentences: {} for sentences in SENTENCES}
+    for sentences, callers in itertools.product(SENTENCES, CALLERS):
+        batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
+        taken, elapsed = closed_loop(service, lines, callers, sentences, seconds)
+        values = figures(taken, sentences, elapsed)
+        rows = service.metric("nmt_batch_rows_sum") - rows
+        values["batch"] = rows / (service.metric("nmt_batch_rows_count") - batches)
+        found[sentences][callers] = row(f"{callers} x {sentences}", values)
+    return found
+
+
+def measure_open(service, lines, rate, seconds):
+    """Returns the figures of an open loop of single sentences at a rate."""
+    head("open loop, sentences/s", *_NAMES)
+    taken, elapsed = open_loop(service, lines, rate, seconds)
+    return {"asked": rate, **row(f"{rate:.0f}", figures(taken, 1, elapsed))}
+
+
+def measure_memory(service, lines, requests):
+    """Returns the number of requests that 16 callers sent, at least this many, and the memory after them in MiB."""
+    done = 0
+    while done < requests:
+        done += len(closed_loop(service, lines, 16, 1, 5.0)[0])
+    return done, service.memory()
+
+
+def measure_service(service, signature, lines, options):
+    """Returns all figures of a running service."""
+    found = {"one": measure_one_caller(signature, service, lines)}
+    memory = [service.memory()]
+    found["callers"] = measure_callers(service, lines, options.seconds)
+    found["open"] = measure_open(service, lines, max(1.0, found["callers"][1][16]["rate"] / 2), options.seconds)
+    memory.append(service.memory())
+    print(f"\nmemory: {memory[0]:.0f} MiB before, {memory[1]:.0f} MiB after all these")
+    if options.requests:
+        done, last = measure_memory(service, lines, options.requests)
+        memory.append(last)
+        print(f"{last:.0f} MiB after {done} more requests of 16 callers")
+    return {**found, "memory": memory}
+
+
+def compare(signature, callers):
+    """Prints the rate of 16 callers over that of the signature."""
+    best = max(signature.values())
+    print("\nsentences/s of the service over those of the signature, at its best batch size and at this one:")
+    for sentences, found in callers.items():
+        rate, batch = found[16]["rate"], min(16 * sentences, max(CALLERS))
+        print(f"16 callers x {sentences}: {rate / best:.2f}, {rate / signature[batch]:.2f} (batches of {batch})")
 
 
 def main():
@@ -180,60 +133,24 @@ def main():
     parser.add_argument(
         "--requests", type=int, default=0, help="more requests, to see whether memory grows (default: 0)"
     )
-    arguments = parser.parse_args()
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    options = parser.parse_args()
     lines = [line.rstrip("\n") for line in sys.stdin]
-    import tensorflow as tf
-    import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
+    signature = tf.saved_model.load(str(options.saved_model)).signatures["serving_default"]
 
-    signature = tf.saved_model.load(str(arguments.saved_model)).signatures["serving_default"]
-    names = ("sentences/s", "p50 ms", "p95", "p99")
-
-    def measure_bare():
-        head("signature, batch of", *names)
-        rates = {}
-        for batch in CALLERS:
-            taken = bare(signature, lines, batch, arguments.seconds / 2)
-            row(str(batch), taken, batch, sum(taken))
-            rates[batch] = len(taken) * batch / sum(taken)
-        return rates
-
-    before = measure_bare()
-    cold = Service(arguments.saved_model, warm=False)
-    first = ask(cold.connect(), lines[:1])
-    print(f"\nwithout warm-up: ready after {cold.seconds_to_start:.1f} s, first request {first * 1000:.0f} ms")
-    cold.stop()
-    service = Service(arguments.saved_model)
-    first = ask(service.connect(), lines[:1])
-    print(f"with warm-up: ready after {service.seconds_to_start:.1f} s, first request {first * 1000:.0f} ms")
-    taken = alternately(signature, service, lines, 60)
-    own, more = np.median(taken[:, 0]) * 1000, np.median(taken[:, 1] - taken[:, 0]) * 1000
-    print(f"one caller, in turn with the signature: p50 of the signature {own:.1f} ms, of the difference {more:.1f} ms")
-    memory = service.memory()
-    head("callers x sentences", *names, "sentences in a batch")
-    rates = {}
-    for sentences, callers in itertools.product(SENTENCES, CALLERS):
-        batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
-        taken, elapsed = closed_loop(service, lines, callers, sentences, arguments.seconds)
-        mean = (service.metric("nmt_batch_rows_sum") - rows) / (service.metric("nmt_batch_rows_count") - batches)
-        row(f"{callers} x {sentences}", taken, sentences, elapsed, f"{mean:.1f}")
-        if callers == 16:
-            rates[sentences] = len(taken) * sentences / elapsed
-    rate = max(1.0, rates[1] / 2)
-    head("open loop, sentences/s", *names)
-    taken, elapsed = open_loop(service, lines, rate, arguments.seconds)
-    row(f"{rate:.0f}", taken, 1, elapsed)
-    done = 0
-    while done < arguments.requests:
-        done += len(closed_loop(service, lines, 16, 1, 5.0)[0])
-    print(f"\nmemory: {memory:.0f} MiB before, {service.memory():.0f} MiB after the callers and {done} more requests")
-    service.stop()
-    after = measure_bare()
-    signature_rates = {batch: max(before[batch], after[batch]) for batch in CALLERS}
-    best = max(signature_rates.values())
-    print("\nsentences/s of the service over those of the signature, at its best batch size and at this one:")
-    for sentences, rate in rates.items():
-        batch = min(16 * sentences, max(CALLERS))
-        print(f"16 callers x {sentences}: {rate / best:.2f}, {rate / signature_rates[batch]:.2f} (batches of {batch})")
+    before = measure_signature(signature, lines, options.seconds / 2)
+    print()
+    service, cold = measure_start(options.saved_model, lines[0], warm=False)
+    service.close()
+    service, warm = measure_start(options.saved_model, lines[0], warm=True)
+    with closing(service):
+        found = measure_service(service, signature, lines, options)
+    found |= {"without warm-up": cold, "with warm-up": warm}
+    after = measure_signature(signature, lines, options.seconds / 2)
+    found["signature"] = {batch: max(before[batch]["rate"], after[batch]["rate"]) for batch in CALLERS}
+    compare(found["signature"], found["callers"])
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
