@@ -1,6 +1,6 @@
 """Draws the figures that `benchmarks/serving.py --json` wrote.
 
-    python benchmarks/serving_picture.py rnn.json transformer.json --to docs/serving.png     # needs matplotlib
+    python benchmarks/serving_picture.py benchmarks/results/serving_*.json --to docs/serving.png     # needs matplotlib
 
 Writes the picture as PNG and as SVG.
 """
@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 # A colour that everybody can tell from the others (Okabe and Ito), a marker and dashes for each line.
 STYLES = (("#0072B2", "s", "--"), ("#D55E00", "^", "-"))
@@ -34,6 +35,8 @@ def draw(figure, found):
         top.set_ylim(bottom=0)
         bottom.set(xlabel="callers", yscale="log")
         bottom.set_xscale("log", base=2)
+        bottom.yaxis.set_major_formatter("{x:g}")
+        bottom.yaxis.set_minor_formatter(NullFormatter())
         bottom.set_xticks(callers, list(map(str, callers)))
         for axes in (top, bottom):
             axes.grid(alpha=0.3)
@@ -49,7 +52,7 @@ def main():
     parser.add_argument("--to", type=Path, required=True, metavar="PNG", help="the picture (required)")
     options = parser.parse_args()
     figure = Figure(figsize=(8, 6), layout="constrained")
-    draw(figure, {path.stem: json.loads(path.read_text()) for path in options.files})
+    draw(figure, {path.stem.removeprefix("serving_"): json.loads(path.read_text()) for path in options.files})
     for path in (options.to, options.to.with_suffix(".svg")):
         figure.savefig(path, dpi=150)
 
