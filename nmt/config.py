@@ -111,6 +111,11 @@ class Config:
     transformer_dropout_relu: float = transformer_only(fraction(0.1, "dropout of feed-forward network inputs"))
     transformer_dropout_attn: float = transformer_only(fraction(0.1, "dropout of attention weights"))
     transformer_drophead: float = transformer_only(fraction(0.0, "dropout of whole attention heads"))
+    subword_sampling: float = fraction(
+        0.0,
+        "split the training text at random: the probability to leave out a merge of a BPE vocabulary, or the exponent "
+        "of a unigram one's probabilities; 0 turns it off",
+    )
     label_smoothing: float = fraction(0.0, "probability taken from the correct word and spread over the vocabulary")
     batch_size: int = positive(80, "sentence pairs per update")
     token_batch_size: int | None = positive(

@@ -17,6 +17,10 @@ from .storage.files import atomic_write
 VERSIONS = ("master", "v0.3")
 _NEVER = -1e9  # bias of a word that is never predicted
 _SAME = (  # options with the same name and meaning in master
+    "source_dataset",
+    "target_dataset",
+    "valid_source_dataset",
+    "valid_target_dataset",
     "model_type",
     "embedding_size",
     "state_size",

@@ -65,16 +65,14 @@ def options(nematus: dict[str, Any]) -> dict[str, Any]:
 
 
 def options_of_master(ours: Any) -> dict[str, Any]:
-    """Returns the options of master for our configuration."""
-    rates = {f"rnn_dropout_{rate}": getattr(ours, f"rnn_dropout_{rate}") for rate in _RATES}
-    return {name: getattr(ours, name) for name in _DEPTHS} | {"rnn_use_dropout": True, **rates}
+    """Returns the options of master, without dropout, for our configuration."""
+    return {name: getattr(ours, name) for name in _DEPTHS} | {"rnn_use_dropout": False}
 
 
 def options_of_v03(ours: Any) -> dict[str, Any]:
-    """Returns the options of v0.3 for our configuration."""
-    rates = {f"dropout_{rate}": getattr(ours, f"rnn_dropout_{rate}") for rate in _RATES}
+    """Returns the options of v0.3, without dropout, for our configuration."""
     depths = {names[1]: getattr(ours, name) for name, names in _DEPTHS.items()}
-    return depths | {"use_dropout": True, "valid_batch_size": ours.valid_batch_size, **rates}
+    return depths | {"use_dropout": False, "decay_c": 0.0, "valid_batch_size": ours.valid_batch_size}
 
 
 def refusals(nematus: dict[str, Any]) -> list[str]:

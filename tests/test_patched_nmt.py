@@ -16,7 +16,7 @@ ADDED = ("rmsnorm", "prmsnorm", "l2norm")
 CASES = {
     # Updates, costs and translations equal those of real Nematus, which has no l2norm.
     "test_ten_updates_equal_nematus": ("tiny_prms", "ttiny_rms"),
-    "test_costs_equal_nematus": ("master_rms", "ttiny_prms", "tsmall_rms"),
+    "test_costs_equal_nematus": ("master_rms", "ttiny_prms", "tsmall_rms", "dtiny", "dsmall"),
     "test_an_ensemble_equals_nematus": ("names0",),
     "test_translations_equal_nematus": ("5-1-small_rms",),
     "test_rmsnorm_fast_is_imported_as_rmsnorm": (),

@@ -90,6 +90,7 @@ def _read_texts(config: Config, system: System) -> tuple[TrainingData, Validatio
         token_batch_size=config.token_batch_size,
         maxlen=config.maxlen,
         seed=config.seed,
+        subword_sampling=config.subword_sampling,
     )
     valid = ValidationData(valid_text, *vocabularies, batch_size=config.valid_batch_size)
     say(

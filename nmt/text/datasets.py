@@ -5,8 +5,9 @@ a training resumed at batch n sees the batches of an uninterrupted one. Memory h
 training lines; a batch's lines are read and tokenized when the batch is made.
 """
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +16,11 @@ from ..errors import UserError
 from .batches import LONGEST, Batch, encode_pairs, pad
 from .by_length import chunked, pair_length
 from .lines import ParallelText, TextFile
-from .vocabulary import Vocabulary
+from .vocabulary import SentencePieceVocabulary, Vocabulary
+
+_ROOM = 1.1  # for the tokens of later random segmentations, as a share of those of the first one
+
+Encoder = Callable[[tf.Tensor], tf.RaggedTensor]
 
 
 class TrainingData:
@@ -28,6 +33,8 @@ class TrainingData:
         batch_size: Pairs in a batch.
         maxlen: Pairs with more tokens on a side are left out.
         seed: Decides the order.
+        subword_sampling: If above 0, a line is split at random each time, `SentencePieceVocabulary.sample` with this
+            alpha.
         token_batch_size: If given, a batch has as many pairs as fit in this many tokens of each side, padding counted.
 
     Attributes:
@@ -37,7 +44,7 @@ class TrainingData:
         batches_per_epoch: Number of batches in one pass over the used pairs.
 
     Raises:
-        UserError: No pair is left.
+        UserError: No pair is left, or a vocabulary cannot split at random.
     """
 
     def __init__(
@@ -50,9 +57,14 @@ class TrainingData:
         maxlen: int,
         seed: int,
         token_batch_size: int | None = None,
+        subword_sampling: float = 0.0,
     ):
+        vocabularies = (source_vocabulary, target_vocabulary)
+        if subword_sampling and not all(isinstance(each, SentencePieceVocabulary) for each in vocabularies):
+            raise UserError("--subword_sampling needs SentencePiece vocabularies (.model); leave it out")
+        self._sampling = subword_sampling
         self._text, self._vocabularies, self._seed = text, (source_vocabulary, target_vocabulary), seed
-        lengths = _token_counts(text, source_vocabulary, target_vocabulary)
+        lengths = _token_counts(text, source_vocabulary.encode, target_vocabulary.encode)
         empty, too_long = lengths.min(0) == 0, lengths.max(0) > maxlen
         self.empty, self.too_long = int(empty.sum()), int(too_long.sum())
         used = np.flatnonzero(~(empty | too_long)).astype(np.int32)
@@ -63,7 +75,11 @@ class TrainingData:
                 "give other texts or a larger --maxlen"
             )
         widths = bucket_widths(maxlen)
-        bucket_of = np.searchsorted(widths, lengths.max(0)[used] + 1)
+        longest = lengths.max(0)[used]
+        if subword_sampling:
+            drawn = _token_counts(text, *(functools.partial(self._sample, side, -1, 2**31 - 1) for side in (0, 1)))
+            longest = np.minimum(np.maximum(longest, np.ceil(drawn.max(0)[used] * _ROOM)), maxlen)
+        bucket_of = np.searchsorted(widths, longest + 1)
         self._buckets = [(width, used[bucket_of == i]) for i, width in enumerate(widths)]
         self._rows = {width: max(1, token_batch_size // width) if token_batch_size else batch_size for width in widths}
         self.batches_per_epoch = sum(-(-len(members) // self._rows[width]) for width, members in self._buckets)
@@ -75,18 +91,20 @@ class TrainingData:
             tf.TensorSpec([None], tf.string),
             tf.TensorSpec([], tf.int32),
             tf.TensorSpec([], tf.int32),
+            tf.TensorSpec([], tf.int64),
         )
         lines = tf.data.Dataset.from_generator(lambda: self._lines(first), output_signature=signature)
         return lines.map(self._tokenize, num_parallel_calls=2, deterministic=True).prefetch(8)
 
-    def _lines(self, first: int) -> Iterator[tuple[list[bytes], list[bytes], int, int]]:
-        """Yields source lines, target lines, the number of pairs without filling, and the width, from `first` on."""
+    def _lines(self, first: int) -> Iterator[tuple[list[bytes], list[bytes], int, int, int]]:
+        """Yields lines of both sides, the number of pairs without filling, width and number of each batch."""
         for epoch in itertools.count(first // self.batches_per_epoch):
             skip = max(0, first - epoch * self.batches_per_epoch)
-            for width, members in self._epoch(epoch)[skip:]:
+            batches = self._epoch(epoch)[skip:]
+            for number, (width, members) in enumerate(batches, epoch * self.batches_per_epoch + skip):
                 sources, targets = self._text.pairs(members)
                 fill = [b""] * (self._rows[width] - len(members))
-                yield sources + fill, targets + fill, len(members), width
+                yield sources + fill, targets + fill, len(members), width, number
 
     def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
         """Returns the shuffled batches of an epoch: width and line numbers of each."""
@@ -98,11 +116,20 @@ class TrainingData:
             batches += [(width, shuffled[start : start + rows]) for start in range(0, len(shuffled), rows)]
         return [batches[i] for i in generator.permutation(len(batches))]
 
-    def _tokenize(self, sources, targets, real, width) -> Batch:
-        source, source_mask = pad(self._vocabularies[0].encode(sources), width)
-        target, target_mask = pad(self._vocabularies[1].encode(targets), width)
+    def _tokenize(self, sources, targets, real, width, number) -> Batch:
+        source, source_mask = pad(self._encode(0, sources, width, number), width)
+        target, target_mask = pad(self._encode(1, targets, width, number), width)
         is_real = tf.sequence_mask(real, tf.size(sources), tf.float32)
         return Batch(source, source_mask, target, target_mask * is_real[:, tf.newaxis])
+
+    def _encode(self, side: int, lines, width, number) -> tf.RaggedTensor:
+        if self._sampling:
+            return self._sample(side, number, width - 1, lines)
+        return self._vocabularies[side].encode(lines)
+
+    def _sample(self, side: int, number, longest, lines) -> tf.RaggedTensor:
+        seed = tf.stack([tf.cast(part, tf.int64) for part in (self._seed, number + 1, side)])
+        return self._vocabularies[side].sample(lines, self._sampling, seed, longest)
 
 
 class ValidationData:
@@ -125,7 +152,7 @@ class ValidationData:
         self.target_words = target_vocabulary.size
         self.sources, targets = text.pairs(range(len(text)))
         self.references = [target.decode() for target in targets]
-        too_long = _token_counts(text, source_vocabulary, target_vocabulary).max(0) > LONGEST
+        too_long = _token_counts(text, source_vocabulary.encode, target_vocabulary.encode).max(0) > LONGEST
         self.too_long = int(too_long.sum())
         if self.too_long == len(text):
             raise UserError(f"all validation pairs have more than {LONGEST} tokens on a side; give shorter ones")
@@ -147,15 +174,14 @@ def bucket_widths(maxlen: int) -> list[int]:
     return widths
 
 
-def _token_counts(text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary) -> np.ndarray:
+def _token_counts(text: ParallelText, *encoders: Encoder) -> np.ndarray:
     """Returns the number of tokens of each line, without the end, `[2, lines]`."""
-    sides = ((text.source, source_vocabulary), (text.target, target_vocabulary))
-    return np.stack([_count_tokens(side, vocabulary) for side, vocabulary in sides])
+    return np.stack([_count_tokens(*side) for side in zip((text.source, text.target), encoders, strict=True)])
 
 
-def _count_tokens(text: TextFile, vocabulary: Vocabulary) -> np.ndarray:
+def _count_tokens(text: TextFile, encode: Encoder) -> np.ndarray:
     count = tf.function(
-        lambda lines: vocabulary.encode(lines).row_lengths(),
+        lambda lines: encode(lines).row_lengths(),
         input_signature=[tf.TensorSpec([None], tf.string)],
     )
     counts = np.empty(len(text), np.int32)

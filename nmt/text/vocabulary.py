@@ -8,9 +8,11 @@ import hashlib
 import json
 import os
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text
@@ -21,6 +23,7 @@ from .lines import TextFile, require_utf8
 
 END = 0
 UNKNOWN = 1
+_drawing = threading.Lock()  # SentencePiece has one seed for the whole process
 
 
 class SentencePieceVocabulary(tf.Module):
@@ -54,7 +57,7 @@ class SentencePieceVocabulary(tf.Module):
                 f"{path} has end of sentence at id {processor.eos_id()} and unknown at id {processor.unk_id()}; "
                 f"they must be {END} and {UNKNOWN}; train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
             )
-        self.size = processor.GetPieceSize()
+        self.size, self._processor = processor.GetPieceSize(), processor
         # A SavedModel shares one tokenizer among all of the same name, so the name identifies the model.
         name = f"sentencepiece_{self.digest}"
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, name=name)
@@ -62,6 +65,34 @@ class SentencePieceVocabulary(tf.Module):
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Maps strings `[batch]` to ids `[batch, (tokens)]`, without the end of sentence."""
         return self._tokenizer.tokenize(lines)
+
+    def sample(self, lines: tf.Tensor, alpha: float, seed: tf.Tensor, longest: tf.Tensor) -> tf.RaggedTensor:
+        """Maps strings `[batch]` to ids `[batch, (tokens)]` of random segmentations. Not for a SavedModel.
+
+        Args:
+            lines: `[batch]` strings.
+            alpha: In a BPE model, the probability to leave out a merge (BPE-dropout). In a unigram model, the exponent
+                of the probabilities of the segmentations: the smaller, the more random.
+            seed: Integers; the same ones give the same segmentations.
+            longest: A segmentation with more tokens is replaced by the usual one.
+
+        Reference: Kudo (2018), arXiv:1804.10959; Provilkov et al. (2020), arXiv:1910.13267.
+        """
+
+        def draw(lines, seed, longest):
+            state = np.random.SeedSequence(seed.tolist()).generate_state(1)[0] % (2**32 - 1)  # the largest is no seed
+            with _drawing:
+                sentencepiece.set_random_generator_seed(int(state))
+                # A list is encoded in a thread of its own, whose generator begins with the seed.
+                drawn = self._processor.encode(
+                    lines.tolist(), enable_sampling=True, alpha=alpha, nbest_size=-1, num_threads=1
+                )
+            usual = self._processor.encode(lines.tolist())
+            rows = [some if len(some) <= longest else other for some, other in zip(drawn, usual, strict=True)]
+            return np.array([i for row in rows for i in row], np.int32), np.array([len(row) for row in rows], np.int64)
+
+        flat, lengths = tf.numpy_function(draw, [lines, seed, longest], [tf.int32, tf.int64])
+        return tf.RaggedTensor.from_row_lengths(tf.ensure_shape(flat, [None]), tf.ensure_shape(lengths, lines.shape))
 
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Maps ids `[batch, (tokens)]`, without the end of sentence, to strings `[batch]`."""

@@ -64,6 +64,13 @@ def test_smoothed_weights_are_validated_and_kept(train, tmp_path):
     assert all(np.array_equal(last[name], resumed[name]) for name in last)
 
 
+def test_text_is_split_at_random_by_sentencepiece_only(train, dictionary, tmp_path):
+    assert train("--subword_sampling", 0.2)[0] == 0
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["subword_sampling"] == 0.2
+    status, _, said = train("--subword_sampling", 0.2, "-m", "other", "--dictionaries", dictionary, dictionary)
+    assert (status, "--subword_sampling needs SentencePiece vocabularies" in said) == (2, True)
+
+
 def test_a_diverging_training_is_reported(train):
     status, _, said = train("--learning_rate", 1e6)
     assert status == 2

@@ -10,6 +10,7 @@ from nmt.errors import UserError
 from nmt.text.batches import LONGEST
 from nmt.text.datasets import TrainingData, ValidationData, bucket_widths
 from nmt.text.lines import ParallelText
+from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
 
 
 @pytest.fixture
@@ -25,6 +26,41 @@ def make_data(write_lines, vocabulary):
 
 def take(data, count, first=0):
     return [[x.numpy() for x in batch] for batch in itertools.islice(data.batches(first), count)]
+
+
+WORDS = [
+    stem + end for stem in ("low", "new", "wid", "slow", "talk", "walk", "jump") for end in ("er", "est", "ing", "ed")
+]
+SENTENCES = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_random_segmentations_depend_on_seed_and_batch_alone(write_lines, tmp_path, kind):
+    """They differ from epoch to epoch, fit their batch and spell the same text."""
+    path = write_lines("sentences", SENTENCES)
+    train_sentencepiece(path, tmp_path / "some.model", 40, kind=kind)
+    vocabulary = load_vocabulary(tmp_path / "some.model")
+    text = ParallelText(path, path)
+
+    def batches(first, count, **options):
+        options = {"batch_size": 28, "maxlen": 300, "seed": 1, "subword_sampling": 0.3, **options}
+        data = TrainingData(text, vocabulary, vocabulary, **options)
+        return [batch.source.numpy() for batch in itertools.islice(data.batches(first), count)]
+
+    found, later, other = batches(0, 4), batches(2, 2), batches(0, 4, seed=2)
+    for here, again in zip(found[2:], later, strict=True):
+        np.testing.assert_array_equal(here, again)
+    spelled = [sorted(vocabulary.decode(tf.RaggedTensor.from_tensor(x, padding=0)).numpy().tolist()) for x in found]
+    assert all(lines == spelled[0] for lines in spelled)
+    assert {line.decode() for line in spelled[0]} - {""} == set(SENTENCES)
+    assert len({np.sort(x, 0).tobytes() for x in [*found, *other]}) == 8
+    usual = batches(0, 4, subword_sampling=0.0)
+    assert len({np.sort(x, 0).tobytes() for x in usual}) == 1
+
+
+def test_a_dictionary_does_not_split_at_random(make_data):
+    with pytest.raises(UserError, match="--subword_sampling needs SentencePiece vocabularies"):
+        make_data(["a b"], subword_sampling=0.1)
 
 
 def test_training_batches_have_static_widths_and_filled_rows(make_data):
