@@ -71,6 +71,8 @@ def export_checkpoint(
     arrays = {path: _with_row(path, array, inserted) for path, array in arrays.items()}
     new_words = [_with_specials(side, more, version) for side, more in zip(words, inserted, strict=True)]
     named = dict(_named(config, arrays, version))
+    if version == "v0.3":
+        named |= _fresh_optimizer(config, named)
     to.parent.mkdir(parents=True, exist_ok=True)
     paths = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
     options = _options(config, new_words, version) | {"dictionaries": [str(path.resolve()) for path in paths]}
@@ -146,6 +148,13 @@ def _named(config: Config, arrays: dict[str, np.ndarray], version: str) -> Itera
         if version == "v0.3" and name.endswith("/scale"):
             name = f"{name.removesuffix('scale')}new_std"
         yield name, array.T if name == nematus_rnn.TRANSPOSED else array
+
+
+def _fresh_optimizer(config: Config, named: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the state of an optimizer before its first update, which v0.3 expects in every checkpoint."""
+    moments = {f"{name}/{slot}": np.zeros_like(x) for name, x in named.items() for slot in ("Adam", "Adam_1")}
+    powers = {"beta1_power": np.float32(config.adam_beta1), "beta2_power": np.float32(config.adam_beta2)}
+    return moments | powers | {"time": np.int32(0)}
 
 
 def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]:
