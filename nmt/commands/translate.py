@@ -66,6 +66,8 @@ def run(arguments: argparse.Namespace) -> None:
     translator = system.translator(hypotheses, arguments.normalization_alpha, sampling)
     function = translator.n_best if arguments.n_best else translator.best
     if arguments.alignments or arguments.alignment_weights:
+        if arguments.alignments == arguments.alignment_weights:
+            raise UserError("--alignments and --alignment_weights name the same file; give two")
         function = _aligning(system, translator, arguments.n_best)
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))

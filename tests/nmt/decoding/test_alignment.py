@@ -47,6 +47,8 @@ def test_the_command_writes_links_and_weights(run, tmp_path):
         assert table.shape == (len(each["target"]), len(each["source"]))
         np.testing.assert_allclose(table.sum(1), 1.0, atol=1e-4)
         assert line == " ".join(f"{row[:-1].argmax()}-{j}" for j, row in enumerate(table[:-1]))
+    status, _, said = run(*words, "--alignment_weights", "links")
+    assert (status, "name the same file" in said) == (2, True)
     status, _, said = run(*words, "--n_best")
     assert (status, "leave out --n_best" in said) == (2, True)
 
