@@ -1,7 +1,7 @@
 """Measures `python -m nmt serve` against the signature of the same export called in process.
 
     python benchmarks/serving.py SAVED_MODEL --json rnn.json < sentences      # about three minutes an export
-    python benchmarks/serving_picture.py rnn.json --to serving.png
+    python benchmarks/serving_figures.py rnn.json --to serving.png
 
 Prints tables: the signature at several batch sizes; the service with closed loops of callers (each sends its next
 request when it has a response) and with an open loop (requests at a stated rate); starting times; memory of the service

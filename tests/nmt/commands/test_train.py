@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import sacrebleu
 
 from tests.nmt.conftest import LINES
@@ -190,6 +191,7 @@ def test_a_transformer_with_one_embedding_trains_resumes_and_translates(run, tra
     assert (status, out.count("\n")) == (0, 64)
 
 
+@pytest.mark.slow
 def test_a_deep_rnn_trains_and_translates(run, rnn_training):
     words = [*rnn_training, "-m", "model", "--rnn_enc_depth", 2, "--rnn_enc_transition_depth", 2, "--rnn_dec_depth", 2]
     words += ["--rnn_dec_base_transition_depth", 3, "--rnn_dec_high_transition_depth", 2, "--rnn_dec_deep_context"]

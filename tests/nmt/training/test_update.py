@@ -31,8 +31,8 @@ def make_update():
     return make
 
 
-def test_returns_loss_tokens_and_norm(make_update, kind):
-    update, model = make_update(kind)
+def test_returns_loss_tokens_and_norm(make_update):
+    update, model = make_update("none")
     expected = float(tf.reduce_sum(model.costs(*BATCH)))
     loss, tokens, norm = update(BATCH, 1)
     assert loss == pytest.approx(expected, rel=1e-5)
@@ -40,11 +40,19 @@ def test_returns_loss_tokens_and_norm(make_update, kind):
     assert norm > 0
 
 
-def test_bfloat16_changes_only_the_products(make_update):
+TRANSFORMER = {
+    "model_type": "transformer",
+    **{"state_size": 8, "embedding_size": 8, "transformer_num_heads": 2},
+    **{"transformer_enc_depth": 1, "transformer_dec_depth": 1, "transformer_ffn_hidden_size": 9},
+}
+
+
+@pytest.mark.parametrize("options", [TRANSFORMER, pytest.param({}, marks=pytest.mark.slow)], ids=["transformer", "rnn"])
+def test_bfloat16_changes_only_the_products(make_update, options):
     """Factors keep eight bits; weights stay float32."""
     results = {}
     for dtype in ("float32", "mixed_bfloat16"):
-        update, model = make_update(dtype=dtype, learning_rate=0.01)
+        update, model = make_update(dtype=dtype, learning_rate=0.01, **options)
         results[dtype] = [update(BATCH, number)[0] for number in range(1, 6)]
         assert all(variable.dtype == "float32" for variable in model.variables)
     np.testing.assert_allclose(results["mixed_bfloat16"], results["float32"], rtol=0.01)
@@ -52,12 +60,11 @@ def test_bfloat16_changes_only_the_products(make_update):
     assert results["float32"][-1] < results["float32"][0]
 
 
-@pytest.mark.parametrize("model_type", ["rnn", "transformer"])
-def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, model_type):
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [TRANSFORMER, {}], ids=["transformer", "rnn"])
+def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, options):
     """Although pieces of it are compiled when they first run: a resumed run equals an uninterrupted one."""
-    sizes = {"state_size": 8, "embedding_size": 8, "transformer_num_heads": 2} if model_type == "transformer" else {}
-    depths = {"transformer_enc_depth": 1, "transformer_dec_depth": 1, "transformer_ffn_hidden_size": 9} if sizes else {}
-    update, _ = make_update(dtype="mixed_bfloat16", model_type=model_type, **sizes, **depths)
+    update, _ = make_update(dtype="mixed_bfloat16", **options)
     before = [variable.numpy() for variable in update.variables]
     found = []
     for _ in range(3):

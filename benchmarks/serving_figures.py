@@ -1,6 +1,7 @@
-"""Draws the figures that `benchmarks/serving.py --json` wrote.
+"""Prints a table of the figures that `benchmarks/serving.py --json` wrote, and draws them.
 
-    python benchmarks/serving_picture.py benchmarks/results/serving_*.json --to docs/serving.png     # needs matplotlib
+    python benchmarks/serving_figures.py benchmarks/results/serving_*.json
+    python benchmarks/serving_figures.py benchmarks/results/serving_*.json --to docs/serving.png     # needs matplotlib
 
 Writes the picture as PNG and as SVG.
 """
@@ -9,11 +10,35 @@ import argparse
 import json
 from pathlib import Path
 
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
-
 # A colour that everybody can tell from the others (Okabe and Ito), a marker and dashes for each line.
 STYLES = (("#0072B2", "s", "--"), ("#D55E00", "^", "-"))
+
+
+def cells(found):
+    """Returns the figures of an export by the name of their row."""
+    best = max(found["signature"], key=found["signature"].get)
+    many, single = found["callers"]["16"]["16"], found["callers"]["1"]["16"]
+    cold, warm, one = found["without warm-up"], found["with warm-up"], found["one"]
+    return {
+        "sentences/s of the signature, at its best batch size": f"{found['signature'][best]:.0f} (batches of {best})",
+        "sentences/s of the service, 16 callers of 16 sentences": f"{many['rate']:.0f}",
+        "sentences/s of the signature, batches of 16": f"{found['signature']['16']:.0f}",
+        "sentences/s of the service, 16 callers of 1 sentence": f"{single['rate']:.0f}",
+        "sentences in a batch, 16 callers of 1 sentence": f"{single['batch']:.1f}",
+        "p50 of the signature, 1 sentence": f"{one['signature']:.0f} ms",
+        "added by the service, 1 caller": f"{one['difference']:.1f} ms",
+        "seconds until ready, and of the first request, without warm-up": f"{cold['ready']:.0f}, {cold['first']:.1f}",
+        "the same with warm-up": f"{warm['ready']:.0f}, {warm['first']:.1f}",
+    }
+
+
+def table(found):
+    """Returns the lines of a Markdown table with a column for each export."""
+    columns = {name: cells(each) for name, each in found.items()}
+    lines = [f"| | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    for row in next(iter(columns.values())):
+        lines.append(f"| {row} | {' | '.join(column[row] for column in columns.values())} |")
+    return lines
 
 
 def draw(figure, found):
@@ -36,7 +61,7 @@ def draw(figure, found):
         bottom.set(xlabel="callers", yscale="log")
         bottom.set_xscale("log", base=2)
         bottom.yaxis.set_major_formatter("{x:g}")
-        bottom.yaxis.set_minor_formatter(NullFormatter())
+        bottom.yaxis.set_minor_formatter("")
         bottom.set_xticks(callers, list(map(str, callers)))
         for axes in (top, bottom):
             axes.grid(alpha=0.3)
@@ -49,10 +74,16 @@ def draw(figure, found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="figures; the name is that of the line")
-    parser.add_argument("--to", type=Path, required=True, metavar="PNG", help="the picture (required)")
+    parser.add_argument("--to", type=Path, metavar="PNG", help="the picture")
     options = parser.parse_args()
+    found = {path.stem.removeprefix("serving_"): json.loads(path.read_text()) for path in options.files}
+    print("\n".join(table(found)))
+    if not options.to:
+        return
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(8, 6), layout="constrained")
-    draw(figure, {path.stem.removeprefix("serving_"): json.loads(path.read_text()) for path in options.files})
+    draw(figure, found)
     for path in (options.to, options.to.with_suffix(".svg")):
         figure.savefig(path, dpi=150)
 
