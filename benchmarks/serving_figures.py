@@ -43,6 +43,8 @@ def table(found):
 
 def draw(figure, found):
     """Draws the rate and the latency against the number of callers, for requests of one sentence and of 16."""
+    from matplotlib.ticker import LogLocator
+
     all_axes = figure.subplots(2, 2, sharex=True)
     for column, sentences in enumerate(("1", "16")):
         top, bottom = all_axes[:, column]
@@ -60,6 +62,7 @@ def draw(figure, found):
         top.set_ylim(bottom=0)
         bottom.set(xlabel="callers", yscale="log")
         bottom.set_xscale("log", base=2)
+        bottom.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         bottom.yaxis.set_major_formatter("{x:g}")
         bottom.yaxis.set_minor_formatter("")
         bottom.set_xticks(callers, list(map(str, callers)))

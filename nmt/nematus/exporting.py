@@ -9,10 +9,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from . import nematus_rnn, nematus_transformer
-from .config import Config
-from .errors import UserError
-from .storage.files import atomic_write
+from ..config import Config
+from ..errors import UserError
+from ..storage.files import atomic_write
+from . import rnn_names, transformer_names
 
 VERSIONS = ("master", "v0.3")
 _NEVER = -1e9  # bias of a word that is never predicted
@@ -141,13 +141,13 @@ def _named(config: Config, arrays: dict[str, np.ndarray], version: str) -> Itera
         depths = {"encoder": config.transformer_enc_depth, "decoder": config.transformer_dec_depth}
         last = [f"transformer_model/{side}/layer_{depth}/final_transform/" for side, depth in depths.items()]
         for path, array in arrays.items():
-            yield nematus_transformer.nematus_name(path, last), array
+            yield transformer_names.nematus_name(path, last), array
         return
     for path, array in arrays.items():
-        name = nematus_rnn.nematus_name(path, ())
+        name = rnn_names.nematus_name(path, ())
         if version == "v0.3" and name.endswith("/scale"):
             name = f"{name.removesuffix('scale')}new_std"
-        yield name, array.T if name == nematus_rnn.TRANSPOSED else array
+        yield name, array.T if name == rnn_names.TRANSPOSED else array
 
 
 def _fresh_optimizer(config: Config, named: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -169,12 +169,12 @@ def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]
     }
     common |= {name: getattr(config, name) for name in _SAME}
     if version == "v0.3":
-        return common | nematus_rnn.options_of_v03(config) | {"use_layer_norm": _normalizes(config)}
+        return common | rnn_names.options_of_v03(config) | {"use_layer_norm": _normalizes(config)}
     common |= {"rnn_layer_normalization": _normalizes(config), "label_smoothing": 0.0, "exponential_smoothing": 0.0}
     common["gradient_aggregation_steps"] = config.gradient_aggregation_steps
     if config.model_type == "transformer":
-        return common | {name: getattr(config, name) for name in nematus_transformer.OPTIONS}
-    return common | nematus_rnn.options_of_master(config)
+        return common | {name: getattr(config, name) for name in transformer_names.OPTIONS}
+    return common | rnn_names.options_of_master(config)
 
 
 def _normalizes(config: Config) -> bool:

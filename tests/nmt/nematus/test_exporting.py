@@ -13,7 +13,7 @@ from nmt.storage.checkpoints import BEST, save_checkpoint
 from nmt.system import build_system, load_system
 from tests.nmt.nematus_files import DATA, read_arrays, read_options, write_checkpoint
 
-MODELS = Path(__file__).parents[1] / "data" / "golden" / "models"
+MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"
 
 
 def write_pieces(directory, model):

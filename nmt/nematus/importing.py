@@ -1,6 +1,6 @@
 """Import of Nematus's checkpoints, v0.3 to master.
 
-Only this file, `nematus_rnn` and `nematus_transformer` know Nematus's names of options and variables. The weights are
+Only this file, `rnn_names` and `transformer_names` know Nematus's names of options and variables. The weights are
 imported, the optimizer's state is not.
 """
 
@@ -16,12 +16,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from . import nematus_rnn, nematus_transformer
-from .config import Config, make_config, read_options
-from .errors import UserError
-from .nematus_rnn import given
-from .storage.checkpoints import BEST, save_checkpoint
-from .storage.files import atomic_directory
+from ..config import Config, make_config, read_options
+from ..errors import UserError
+from ..storage.checkpoints import BEST, save_checkpoint
+from ..storage.files import atomic_directory
+from . import rnn_names, transformer_names
+from .rnn_names import given
 
 # Our option -> its names in Nematus. Dropout rates are handled separately.
 _OPTIONS = {
@@ -85,7 +85,7 @@ def import_checkpoint(
     if config.exponential_smoothing:  # Nematus translates with these too
         arrays = {name.removesuffix(_SMOOTH): arrays[name] for name in arrays if name.endswith(_SMOOTH)}
     if config.model_type == "transformer":
-        config = replace(config, tie_decoder_embeddings=nematus_transformer.tied(arrays))
+        config = replace(config, tie_decoder_embeddings=transformer_names.tied(arrays))
     variables, made_with = build(config)
     _assign(variables, arrays, checkpoint, _NAMES[config.model_type])
     with atomic_directory(to) as directory:
@@ -107,7 +107,7 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     model_type = options.get("model_type") or "rnn"
     if not isinstance(model_type, str) or model_type not in _NAMES:
         raise UserError(f"{path}: model_type is {model_type!r}; only {' and '.join(_NAMES)} are supported")
-    _refuse_unsupported(options, _SUPPORTED | (nematus_rnn.SUPPORTED if model_type == "rnn" else {}), path)
+    _refuse_unsupported(options, _SUPPORTED | (rnn_names.SUPPORTED if model_type == "rnn" else {}), path)
     ours = {name: given(options, spellings) for name, spellings in _OPTIONS.items()}
     sizes = ours["source_vocab_sizes"]
     if isinstance(sizes, list):  # one for each factor
@@ -121,7 +121,7 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     ours["clip_norm"] = "words" if "model_type" in options else None  # an option since v0.4
     schedule = ours["learning_schedule"] or "constant"
     ours |= {name: None for name in _WITHOUT_EFFECT.get(str(schedule), ())}
-    ours |= nematus_rnn.options(options) if model_type == "rnn" else nematus_transformer.options(options)
+    ours |= rnn_names.options(options) if model_type == "rnn" else transformer_names.options(options)
     ours |= {name: options.get(name) or "" for name in _TEXTS}
     ours["dictionaries"] = tuple(
         str(_dictionary(name, path)) for name in dictionaries or _named_dictionaries(options, path)
@@ -137,7 +137,7 @@ def _refuse_unsupported(options: dict[str, Any], all_supported: dict[tuple[str, 
         for name in spellings
         if options.get(name) not in (None, supported)
     ]
-    if refused := refused + nematus_rnn.refusals(options):
+    if refused := refused + rnn_names.refusals(options):
         raise UserError("\n".join(f"{path}: {why}" for why in refused))
 
 
@@ -198,7 +198,7 @@ def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
 
 def _is_no_weight(name: str) -> bool:
     of_optimizer = name.endswith(("/Adam", "/Adam_1")) or name in ("beta1_power", "beta2_power", "time")
-    return of_optimizer or bool(nematus_rnn.UNUSED.fullmatch(name))
+    return of_optimizer or bool(rnn_names.UNUSED.fullmatch(name))
 
 
 def _assign(
@@ -218,7 +218,7 @@ def _assign(
         name = nematus_name(variable.path, arrays)
         left.discard(name)
         shape, found = list(variable.shape), arrays.get(name)
-        if name == nematus_rnn.TRANSPOSED:
+        if name == rnn_names.TRANSPOSED:
             shape, found = shape[::-1], None if found is None else found.T
         if found is None:
             wrong.append(f"{name} {shape} is missing")
@@ -237,4 +237,4 @@ def _assign(
         variable.assign(value)
 
 
-_NAMES = {"rnn": nematus_rnn.nematus_name, "transformer": nematus_transformer.nematus_name}
+_NAMES = {"rnn": rnn_names.nematus_name, "transformer": transformer_names.nematus_name}

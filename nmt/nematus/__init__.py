@@ -1,0 +1,1 @@
+"""Checkpoints of Nematus: import and export."""
