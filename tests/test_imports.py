@@ -49,7 +49,7 @@ NMT = {
     "decoding.search": set(),
     "serving": {"decoding.translator", "errors", "model.contract", "storage.files", "text"},
     "serving.service": {"errors"},
-    "nematus": {"config", "errors", "storage"},
+    "nematus_models": {"config", "errors", "storage"},
     "system": {
         "config",
         "decoding.ensemble",
@@ -65,7 +65,7 @@ NMT = {
         "config",
         "decoding",
         "errors",
-        "nematus",
+        "nematus_models",
         "serving",
         "storage",
         "system",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from ..nematus.exporting import VERSIONS, Words, export_checkpoint
+from ..nematus_models.exporting import VERSIONS, Words, export_checkpoint
 from ..system import load_system
 from ..text.vocabulary import UNKNOWN, Vocabulary, unknown_id
 from .arguments import say

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from ..config import Config
-from ..nematus.importing import import_checkpoint
+from ..nematus_models.importing import import_checkpoint
 from ..system import build_system
 from .arguments import say
 

@@ -163,6 +163,7 @@ class Trainer:
         seconds = time.monotonic() - begun
         if compiles:  # the estimate of the time left counts neither its time nor its update
             bar.start_t += seconds
+            bar.last_print_t += seconds
             bar.initial += 1
         else:
             self._words += words

@@ -61,6 +61,9 @@ def _norms(layer: keras.layers.Layer, norm: type, path: str = "") -> Iterator[tu
             yield f"{path}{name}", layer, name
         elif isinstance(value, Block):
             yield from _norms(value, norm, f"{path}{name}.")
+        elif isinstance(value, list) and not name.startswith("_"):  # levels; Keras has private lists of all layers
+            for block in (each for each in value if isinstance(each, Block)):
+                yield from _norms(block, norm, f"{path}{block.name}.")
 
 
 def _recording(norm: Call, inputs: list[tf.Tensor]) -> Call:

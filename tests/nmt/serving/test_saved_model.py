@@ -231,7 +231,7 @@ def test_every_string_gets_its_own_translation_in_python_and_c(fresh_python, sav
             assert translations_in(result) == [expected[string] for string in batch]
 
 
-@models("rnn")
+@models("transformer")
 def test_every_signature_is_served_without_python(saved_model, signatures, tmp_path):
     strings = [text for text in strange_strings(30) if len(text) < 1000]
     for name, function in signatures.functions.items():
@@ -292,7 +292,7 @@ def test_attention_has_a_distribution_for_each_target_token(vocabularies):
         signatures.attention(long, long)
 
 
-@models("rnn")
+@models("transformer")
 def test_loading_prints_nothing_and_what_was_loaded_can_be_saved(saved_model, run_python, tmp_path):
     script = """
 import sys

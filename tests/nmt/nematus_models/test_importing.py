@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nmt.errors import UserError
-from nmt.nematus.importing import read_config
+from nmt.nematus_models.importing import read_config
 from nmt.normalization import KINDS
 from nmt.system import load_system
 from tests.nmt.nematus_files import DATA, read_arrays, read_options, run, write_checkpoint
