@@ -17,7 +17,7 @@ from ..storage.files import exclusive
 from ..system import System, code_digests, file_digests, open_system, reload_weights, save_system
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
-from ..training.interruption import Interrupted, sigterm_raised
+from ..training.interruption import Interrupted, sigterm_exits
 from ..training.replicas import Replicas, connect
 from ..training.trainer import Trainer
 from ..training.update import Update
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     options = vars(arguments)
     directory, path = options.pop("model"), options.pop("config")
     config = make_config({**(read_options(path) if path else {}), **options})
-    with sigterm_raised():
+    with sigterm_exits():
         replicas = connect()
         if config.deterministic:
             tf.config.experimental.enable_op_determinism()

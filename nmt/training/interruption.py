@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 from collections.abc import Callable, Iterator
 
 
@@ -10,21 +11,16 @@ class Interrupted(BaseException):
 
 
 @contextlib.contextmanager
-def sigterm_raised() -> Iterator[None]:
-    """Within this context, SIGTERM raises `Interrupted` at once, unless it is ignored."""
-    before = signal.getsignal(signal.SIGTERM)
-    if before is signal.SIG_IGN:
-        yield
-        return
-
-    def stop(number: int, frame) -> None:
-        raise Interrupted(signal.Signals(number))
-
-    signal.signal(signal.SIGTERM, stop)
+def sigterm_exits() -> Iterator[None]:
+    """Within this context, SIGTERM ends the process at once with status 0, unless it is ignored."""
+    before = _handlers(signal.SIGTERM)
+    for number in before:
+        signal.signal(number, lambda *_: sys.exit(0))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
@@ -37,8 +33,7 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
         A function to call where the process may stop. It raises `Interrupted` if a signal was recorded.
     """
     recorded: list[signal.Signals] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    handlers = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    handlers = _handlers(signal.SIGTERM, signal.SIGINT)
 
     def restore() -> None:
         for number, handler in handlers.items():
@@ -58,3 +53,9 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
         yield poll
     finally:
         restore()
+
+
+def _handlers(*numbers: signal.Signals) -> dict:
+    """Returns the handlers of the signals that are not ignored and whose handler can be set again."""
+    before = {number: signal.getsignal(number) for number in numbers}
+    return {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}

@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
-from nmt.training.interruption import Interrupted, deferred_signals
+from nmt.training.interruption import Interrupted, deferred_signals, sigterm_exits
 
 # Library functions in the middle of an update, a validation or a save: name, and text that an argument must contain.
 MOMENTS = {
@@ -42,6 +42,7 @@ def and_then(*arguments, **options):
 setattr(owner, name, and_then)
 """
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
+TERMINATE = "os.kill(os.getpid(), signal.SIGTERM)"
 MARK = "open('begun', 'w').close()"
 MARK_AND_WAIT = "open('begun', 'w').close(); __import__('time').sleep(2)"  # a signal comes before the next update
 
@@ -166,6 +167,15 @@ def test_a_training_resumes_after_twenty_random_interruptions(train, finish, tmp
     assert_equal(finish("model"), expected)
 
 
+@pytest.mark.slow
+def test_two_sigterms_in_the_middle_of_an_update_do_not_save_it(train, finish):
+    expected = finish("uninterrupted")
+    process = train("model", after(MOMENTS["an update"], f"{TERMINATE}; {TERMINATE}"))
+    process.join()
+    assert process.exitcode == 0
+    assert_equal(finish("model"), expected)
+
+
 def test_sigterm_before_the_first_update_ends_with_status_0(train, tmp_path):
     process = train("model", after(("filelock.FileLock.acquire", ""), MARK_AND_WAIT))
     wait_for(tmp_path / "begun", process)
@@ -190,6 +200,13 @@ def test_a_second_signal_takes_effect_at_once():
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_sigterm_ends_a_training_at_once_without_an_interruption():
+    with pytest.raises(SystemExit) as caught, sigterm_exits(), deferred_signals():
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert caught.value.code == 0
 
 
 def test_an_ignored_signal_stays_ignored():
