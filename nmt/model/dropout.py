@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 _GENERATOR = "philox"  # gives the same numbers with and without XLA, whose default is slow
+_LEVELS = 2**16  # an entry is dropped or kept by 16 random bits
 
 
 class DropoutMasks:
@@ -19,13 +20,24 @@ class DropoutMasks:
         self._drawn = 0
 
     def draw(self, rate: float, shape) -> tf.Tensor | None:
-        """Returns a mask of `shape` with entries 0 and 1 / (1 - rate), or `None` where nothing is dropped."""
+        """Returns a mask of `shape` with entries 0 and 1 / (1 - rate), or `None` where nothing is dropped.
+
+        The rate is rounded to a multiple of 1 / 65,536.
+        """
         if self._seed is None or rate == 0.0:
             return None
         self._drawn += 1
         seed = tf.add(tf.cast(self._seed, tf.int64), [self._drawn << 32, 0])  # a different one for each mask
-        kept = tf.random.stateless_uniform(shape, seed, alg=_GENERATOR) >= rate
-        return tf.cast(kept, tf.float32) / (1.0 - rate)
+        dropped = min(round(rate * _LEVELS), _LEVELS - 1)
+        kept = _random_levels(tf.convert_to_tensor(shape), seed) >= dropped
+        return tf.cast(kept, tf.float32) * (_LEVELS / (_LEVELS - dropped))
+
+
+def _random_levels(shape: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    """Returns uniform 16-bit integers. Four come from one 64-bit number, which takes a quarter of the time."""
+    count = tf.reduce_prod(shape)
+    numbers = tf.random.stateless_uniform([-(-count // 4)], seed, None, None, tf.uint64, alg=_GENERATOR)
+    return tf.reshape(tf.reshape(tf.bitcast(numbers, tf.uint16), [-1])[:count], shape)
 
 
 def drop(x: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
