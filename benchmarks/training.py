@@ -6,6 +6,7 @@
     python benchmarks/training.py --dtypes float32 mixed_bfloat16
     python benchmarks/training.py --config FILE.json --batches 10 --rounds 10 --json TIMES.json
     python benchmarks/training.py --baseline FOLDER --kinds none mine
+    python benchmarks/training.py --kinds none rmsnorm rmsnorm    # rmsnorm twice, to see the noise
     NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python python benchmarks/training.py
 
 All kinds, and real Nematus if it is given, update a model in turn on the same padded batches, in a new random order
@@ -35,7 +36,7 @@ Columns:
     gflops      GFLOP/s of the one large product
     options     of the training, without its files and the kind of normalization
     widths      padded length of each batch
-    updates     by dtype and kind:
+    updates     by dtype and kind (`rmsnorm 2` where a kind was given twice):
         rounds          seconds per update in each round; the i-th rounds of all kinds were interleaved
         seconds         their median; seconds_quartiles
         ratio           median of the rounds' ratios to none; ratio_quartiles; or null
@@ -167,10 +168,11 @@ def compare(options, work, folder):
     from nmt.config import FILES
 
     batches = work.batches
-    ours = {(dtype, kind): new_update(work, kind, dtype) for dtype in options.dtypes for kind in options.kinds}
+    kinds = named(options.kinds)
+    ours = {(dtype, name): new_update(work, kind, dtype) for dtype in options.dtypes for name, kind in kinds.items()}
     turns = {key: lambda i, update=update: timed(lambda: update(batches[i])) for key, (update, _) in ours.items()}
     known = NEMATUS_KINDS[options.model_type]
-    theirs = [kind for kind in options.kinds if kind in known] if "NEMATUS" in os.environ else []
+    theirs = [kind for kind in kinds if kind in known] if "NEMATUS" in os.environ else []
     workers = {kind: nematus_worker(batches, options, kind, folder) for kind in theirs}
     turns |= {(NEMATUS, kind): lambda i, kind=kind: workers[kind](str(i)) for kind in theirs}
     taken, first, rate = measure(turns, len(batches), options.rounds)
@@ -178,17 +180,18 @@ def compare(options, work, folder):
     some_model = next(iter(ours.values()))[1]
     flops = sum(matmul_flops(some_model, batch) for batch in batches) / len(batches)  # per update
     updates = collections.defaultdict(dict)
-    for (dtype, kind), seconds in rounds.items():
+    for (dtype, name), seconds in rounds.items():
+        kind = kinds[name]
         entry = {"rounds": seconds.tolist()}
         entry["seconds"], entry["seconds_quartiles"] = middle(seconds)
         entry["ratio"], entry["ratio_quartiles"] = ratio(seconds, rounds.get((dtype, "none")))
         entry["ratio_nematus"], _ = ratio(seconds, rounds.get((NEMATUS, kind), rounds.get((NEMATUS, known[0]))))
         entry["gflops"], entry["share"] = flops / entry["seconds"] / 1e9, flops / entry["seconds"] / rate
-        entry["first"], entry["mib"] = max(first[dtype, kind]), None
+        entry["first"], entry["mib"] = max(first[dtype, name]), None
         if options.memory:
             alone = dtype != NEMATUS
             entry["mib"] = peak_memory(options, kind, dtype) if alone else workers[kind]("memory") / 1024
-        updates[dtype][kind] = entry
+        updates[dtype][name] = entry
     return {
         "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
         "cores": os.cpu_count(),
@@ -198,6 +201,11 @@ def compare(options, work, folder):
         "widths": [width(batch) for batch in batches],
         "updates": updates,
     }
+
+
+def named(kinds):
+    """Returns the kinds by name. A kind that is given again, to see the noise, has a number in its name."""
+    return {f"{kind} {n}" if (n := kinds[: i + 1].count(kind)) > 1 else kind: kind for i, kind in enumerate(kinds)}
 
 
 def middle(values):

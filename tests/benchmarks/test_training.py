@@ -42,11 +42,11 @@ def run(*command):
 
 @pytest.mark.slow
 def test_a_copy_is_measured_with_its_own_kinds(command, copy, options, tmp_path):
-    ended = run(*command, "--baseline", copy, "--kinds", "none", "mine", "--json", str(tmp_path / "times.json"))
+    ended = run(*command, "--baseline", copy, "--kinds", "none", "mine", "mine", "--json", str(tmp_path / "times.json"))
     assert ended.returncode == 0, ended.stderr
     written = (tmp_path / "times.json").read_text()
     times = json.loads(written)
-    assert {kind: len(each["rounds"]) for kind, each in times["updates"][DTYPE].items()} == {"none": 3, "mine": 3}
+    assert {kind: len(each["rounds"]) for kind, each in times["updates"][DTYPE].items()} == {"none": 3, "mine": 3, "mine 2": 3}
     assert str(tmp_path) not in written
     sizes = {"batch_size": 2, "embedding_size": 4, "state_size": 3, "maxlen": 30}
     assert times["options"] == sizes  # neither files nor the kind
