@@ -46,7 +46,8 @@ def test_a_copy_is_measured_with_its_own_kinds(command, copy, options, tmp_path)
     assert ended.returncode == 0, ended.stderr
     written = (tmp_path / "times.json").read_text()
     times = json.loads(written)
-    assert {kind: len(each["rounds"]) for kind, each in times["updates"][DTYPE].items()} == {"none": 3, "mine": 3, "mine 2": 3}
+    rounds = {kind: len(each["rounds"]) for kind, each in times["updates"][DTYPE].items()}
+    assert rounds == {"none": 3, "mine": 3, "mine 2": 3}
     assert str(tmp_path) not in written
     sizes = {"batch_size": 2, "embedding_size": 4, "state_size": 3, "maxlen": 30}
     assert times["options"] == sizes  # neither files nor the kind
