@@ -1,10 +1,11 @@
-# ruff: noqa: B905, RUF005, SIM115, UP031 -- Python 2.7
+# ruff: noqa: B905, RUF005, UP031 -- Python 2.7
 """Updates a model of real Nematus for benchmarks/training.py: v0.3 on Python 2.7, master on Python 3.
 
     python nematus_worker.py NEMATUS BATCHES.npz OPTION...
 
 The options are those of Nematus for the model. Reads lines from standard input. For the number of a batch, it runs an
-update with that batch and prints the seconds; for "memory", it prints the peak memory of the process in KiB.
+update with that batch and prints the seconds; for "memory", it prints the peak memory of the process in KiB; for
+"libraries", what that peak was after the import of TensorFlow.
 """
 
 import os
@@ -56,6 +57,10 @@ def build_master(tf):
     return update
 
 
+def peak_memory():
+    return open("/proc/self/status").read().split("VmHWM:")[1].split()[0]
+
+
 def main():
     checkout, path, words = sys.argv[1], sys.argv[2], sys.argv[3:]
     answers, sys.stdout = sys.stdout, sys.stderr  # keep what Nematus prints out of the answers
@@ -64,6 +69,7 @@ def main():
     import numpy
     import tensorflow
 
+    libraries = peak_memory()
     sys.argv = ["nmt", "--source_dataset", "-", "--target_dataset", "-", "--dictionaries", "-", "-"] + words
     is_v03 = not os.path.exists(os.path.join(checkout, "nematus", "train.py"))
     archive = numpy.load(path)
@@ -71,8 +77,8 @@ def main():
     answers.write("ready\n")
     answers.flush()
     for line in iter(sys.stdin.readline, ""):
-        if line.strip() == "memory":
-            answers.write(open("/proc/self/status").read().split("VmHWM:")[1].split()[0] + "\n")
+        if line.strip() in ("memory", "libraries"):
+            answers.write((libraries if line.strip() == "libraries" else peak_memory()) + "\n")
         else:
             batch = [archive["%s_%d" % (line.strip(), i)] for i in range(4)]
             start = time.time()

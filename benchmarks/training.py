@@ -27,6 +27,7 @@ Columns:
     share       of the GFLOP/s of one large float32 product, measured in the same run
     first s     the slowest first update with a batch, which includes compilation
     MiB         with --memory: peak memory of a process that makes these updates alone
+    start       of this, its memory when the libraries are imported
 
 --json writes the same figures:
 
@@ -41,7 +42,7 @@ Columns:
         seconds         their median; seconds_quartiles
         ratio           median of the rounds' ratios to none; ratio_quartiles; or null
         ratio_nematus   the same for Nematus, without quartiles
-        gflops, share, first, mib       as in the table; mib is null without --memory
+        gflops, share, first, mib, mib_start    as in the table; the last two are null without --memory
 """
 
 import argparse
@@ -62,6 +63,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from interleaved import orders
+from nematus_process import nematus_worker
 from updates import ROOT, made_up_work, matmul_flops, new_update, patched_baseline, real_work, threads, width
 
 KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]
@@ -90,42 +92,6 @@ def model_options(options):
     }
 
 
-def nematus_worker(batches, options, kind, folder):
-    """Starts real Nematus. Returns a function that sends it a line and returns the number it answers."""
-    path = f"{folder}/batches.npz"
-    np.savez(path, **{f"{i}_{j}": array for i, batch in enumerate(batches) for j, array in enumerate(batch)})
-    given = {"n_words_src": options.vocabulary, "n_words": options.vocabulary, "batch_size": options.batch_size}
-    words = [word for name, value in {**given, **model_options(options)}.items() for word in spelled(name, value)]
-    if options.model_type == "transformer":
-        words += ["--layer_normalisation_type", kind]
-    elif kind == "layernorm":
-        words += ["--use_layer_norm"]
-    worker = [os.environ["NEMATUS_PYTHON"], str(ROOT / "benchmarks" / "nematus_worker.py"), os.environ["NEMATUS"], path]
-    environment = {name: value for name, value in os.environ.items() if name != "TF2_BEHAVIOR"}
-    process = subprocess.Popen(
-        [*worker, *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-    )
-    if process.stdout.readline() != "ready\n":
-        sys.exit(f"training.py: this command fails; run it to see why: {' '.join(process.args)}")
-
-    def ask(line):
-        process.stdin.write(f"{line}\n")
-        process.stdin.flush()
-        return float(process.stdout.readline())
-
-    return ask
-
-
-def spelled(name, value):
-    """Returns an option as words of a command."""
-    return [f"--{name}"] if value is True else [f"--{name}", str(value)]
-
-
 def measure(turns, batches, rounds):
     """Returns by name the seconds `[rounds, batches]`, by name those of first updates, and the matmul FLOP/s."""
     square = tf.random.normal([2048, 2048])
@@ -147,20 +113,26 @@ def timed(call):
 
 
 def peak_memory(options, kind, dtype):
-    """Returns the peak memory in MiB of a process that runs one update with each batch."""
+    """Returns the peak memory in MiB of a process that runs one update with each batch, and that after its imports."""
     shared = (*SIZES, "model_type", "batches")
     given = [f"--{name}={value}" for name, value in vars(options).items() if name in shared]
     given += [f"--{name}={value}" for name in ("config", "baseline") if (value := vars(options)[name])]
     command = [sys.executable, __file__, *given, "--kinds", kind, "--dtypes", dtype, "--alone"]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1024
+    start, peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return int(peak) / 1024, int(start) / 1024
 
 
-def run_alone(options, work):
+def run_alone(options, work, start):
     update, _ = new_update(work, options.kinds[0], options.dtypes[0])
     for batch in work.batches:
         update(batch)
+    print(start, own_memory())
+
+
+def own_memory():
+    """Returns the peak memory of this process in KiB."""
     status = Path("/proc/self/status").read_text()  # getrusage would include the memory of the parent
-    print(status.split("VmHWM:")[1].split()[0])
+    return status.split("VmHWM:")[1].split()[0]
 
 
 def compare(options, work, folder):
@@ -173,7 +145,7 @@ def compare(options, work, folder):
     turns = {key: lambda i, update=update: timed(lambda: update(batches[i])) for key, (update, _) in ours.items()}
     known = NEMATUS_KINDS[options.model_type]
     theirs = [kind for kind in kinds if kind in known] if "NEMATUS" in os.environ else []
-    workers = {kind: nematus_worker(batches, options, kind, folder) for kind in theirs}
+    workers = {kind: nematus_worker(batches, options, model_options(options), kind, folder) for kind in theirs}
     turns |= {(NEMATUS, kind): lambda i, kind=kind: workers[kind](str(i)) for kind in theirs}
     taken, first, rate = measure(turns, len(batches), options.rounds)
     rounds = {key: seconds.mean(1) for key, seconds in taken.items()}
@@ -187,10 +159,11 @@ def compare(options, work, folder):
         entry["ratio"], entry["ratio_quartiles"] = ratio(seconds, rounds.get((dtype, "none")))
         entry["ratio_nematus"], _ = ratio(seconds, rounds.get((NEMATUS, kind), rounds.get((NEMATUS, known[0]))))
         entry["gflops"], entry["share"] = flops / entry["seconds"] / 1e9, flops / entry["seconds"] / rate
-        entry["first"], entry["mib"] = max(first[dtype, name]), None
-        if options.memory:
-            alone = dtype != NEMATUS
-            entry["mib"] = peak_memory(options, kind, dtype) if alone else workers[kind]("memory") / 1024
+        entry["first"], entry["mib"], entry["mib_start"] = max(first[dtype, name]), None, None
+        if options.memory and dtype != NEMATUS:
+            entry["mib"], entry["mib_start"] = peak_memory(options, kind, dtype)
+        elif options.memory:
+            entry["mib"], entry["mib_start"] = (workers[kind](asked) / 1024 for asked in ("memory", "libraries"))
         updates[dtype][name] = entry
     return {
         "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
@@ -224,8 +197,8 @@ def show(measured):
     print(
         f"tensorflow {measured['versions']['tensorflow']}, {cores}, one large product {measured['gflops']:.0f} GFLOP/s"
     )
-    heads = ["s/update", "+-", "/ none", "+-", "/ Nematus", "GFLOP/s", "share", "first s", "MiB"]
-    widths = [9, 8, 8, 7, 10, 8, 7, 9, 7]
+    heads = ["s/update", "+-", "/ none", "+-", "/ Nematus", "GFLOP/s", "share", "first s", "MiB", "start"]
+    widths = [9, 8, 8, 7, 10, 8, 7, 9, 7, 7]
     print(" " * 26 + "".join(f"{head:>{w}}" for head, w in zip(heads, widths, strict=True)))
     for dtype, kinds in measured["updates"].items():
         for kind, entry in kinds.items():
@@ -233,6 +206,7 @@ def show(measured):
             cells += [decimals(entry["ratio"], 3), half(entry["ratio_quartiles"], 3)]
             cells += [decimals(entry["ratio_nematus"], 3), decimals(entry["gflops"], 0), decimals(entry["share"], 2)]
             cells += [decimals(entry["first"], 1), decimals(entry["mib"], 0)]
+            cells += [decimals(entry["mib_start"], 0)]
             print(f"{kind:11}{dtype:15}" + "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True)))
 
 
@@ -279,13 +253,14 @@ def main():
         from nmt.errors import UserError
         from nmt.storage.files import atomic_write
 
+        start = own_memory()
         try:
             if options.config:
                 work = real_work(read_options(options.config), options.batches)
             else:
                 work = made_up_work(options.batches, options.batch_size, options.vocabulary, **model_options(options))
             if options.alone:
-                run_alone(options, work)
+                run_alone(options, work, start)
                 return
             measured = compare(options, work, folder)
             if options.json:
