@@ -153,8 +153,8 @@ class Config:
     clip_c: float = positive(1.0, "clip the gradient to this global norm")
     clip_norm: str = choice(
         "occurrences",
-        "norm that --clip_c limits: in the gradient of an embedding it counts each occurrence of a word, as Nematus "
-        "v0.3, or the sum over the occurrences of each word, as Nematus master",
+        "norm that --clip_c limits. occurrences (Nematus v0.3): each occurrence of a word in an RNN's embedding "
+        "gradient counts. words (master, and always in a Transformer): occurrences of a word are summed first",
         ("occurrences", "words"),
     )
     gradient_aggregation_steps: int = positive(

@@ -1,7 +1,8 @@
 """A system: a model with its configuration and vocabularies, and the directory that holds one.
 
 The directory holds `config.json`, `versions.json` (versions of the libraries that trained it), `files.json` (digests of
-the files it was trained on), the vocabularies as `source` and `target`, and the checkpoints `best.npz` and `last.npz`.
+the files it was trained on), the vocabularies as `source` and `target`, the checkpoints `best.npz` and `last.npz`, with
+`--keep` also those in `kept/`, `progress.json` (all validations), and `logs/` for TensorBoard.
 A directory may come from an untrusted source: loading it executes nothing and reads no file outside of it.
 """
 

@@ -1,6 +1,6 @@
 """What training, search, scoring, export and import may ask of a translation model.
 
-Code outside this folder uses nothing else of a model. `registry.py` builds one from a configuration.
+The rest of `nmt` uses nothing else of a model. `registry.py` builds one from a configuration.
 """
 
 from typing import Any, Protocol

@@ -27,8 +27,8 @@ class Joining(NamedTuple):
 class Signatures(tf.Module):
     """Computes the signatures of an exported model.
 
-    Any bytes are accepted as a sentence. Only the first `LONGEST` tokens of a sentence are read. A batch is computed in
-    slices, so its size is limited by the caller's patience and not by the memory.
+    Any bytes are accepted as a sentence. Translation and attention read only its first `LONGEST` tokens. `score`
+    returns infinity for a longer one. A batch is computed in slices, so memory does not limit its size.
 
     Args:
         source_vocabulary: Encodes the sources.

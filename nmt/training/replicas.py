@@ -1,7 +1,8 @@
 """Data parallelism: several processes train one model, each on its share of every batch.
 
 Every process has all weights and makes the same updates. An update adds up the gradients of all processes before it
-clips them, so their number does not matter. The first process, the chief, validates and writes.
+clips them. So without dropout and random segmentations, the number of processes changes the weights by rounding only.
+The first process, the chief, validates and writes.
 """
 
 import functools

@@ -84,7 +84,7 @@ class Trainer:
         Raises:
             UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, or a
                 checkpoint cannot be written.
-            Interrupted: SIGTERM or Ctrl-C came; the last update is saved.
+            Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
         self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
