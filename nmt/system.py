@@ -166,7 +166,7 @@ def _vocabulary(system: System) -> list:
 def file_digests(config: Config) -> dict[str, list]:
     """Returns the digests of a configuration's files, by option. Options with a missing file are left out.
 
-    With weights, it also has the number of files that each of them is for.
+    With `--dataset_weights`, also the number of files of each corpus.
     """
     cache, found = open_cache(), {}
     for name in FILES:

@@ -1,9 +1,8 @@
 """How TensorFlow's operations carry an axis: for each kind, where the mean of an output over an axis comes from.
 
-An operation carries an axis if its output is a linear function of some inputs along axes of their own, in this sense:
-the output has zero mean over the axis if all of those inputs have zero mean over theirs, and a constant added to one of
-them along its axis adds a constant to the output along the axis. A sum carries the axes of its operands; a matrix
-product carries the last axis of its second operand.
+An operation carries an axis if the mean of its output over that axis comes from some inputs alone, each along an axis
+of its own: if they have zero mean, so has the output; a constant added to one of them adds a constant to the output. A
+sum carries the axes of its operands; a matrix product carries the last axis of its second operand.
 
 Axes are negative, counted from the end.
 """
@@ -30,7 +29,7 @@ def sources(operation: tf.Operation, axis: int, output: int = 0) -> Sources | No
 
 
 def targets(operation: tf.Operation, position: int, axis: int) -> list[tuple[int, int]] | None:
-    """Returns the outputs, each with its axis, that an input's axis is carried to; None if it is not to all outputs."""
+    """Returns the outputs, with their axes, to which an input's axis is carried, or None if it is not to all."""
     found = []
     for output, tensor in enumerate(operation.outputs):
         axes = range(-(tensor.shape.rank or 0), 0)
@@ -103,7 +102,7 @@ def _select(operation, axis, output):
 
 
 def _reshaped(operation, axis, output):
-    """The input's axis of the same size with as many entries behind it."""
+    """The input's axis of the same size with the same number of entries after it."""
     before, after = operation.inputs[0].shape, operation.outputs[0].shape
     if before.rank is None:
         return None

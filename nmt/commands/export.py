@@ -12,7 +12,7 @@ from ..system import load_ensemble
 from .arguments import ALPHA, BEAM_SIZE, add_models, add_search, non_negative_float, positive_int, say
 from .model_card import describe
 
-_JOINED = 64  # sentences, where --batch says none
+_JOINED = 64  # sentences, for --batch without MAX
 _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     card = describe(system, arguments) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
-        say("note: it has no warm-up requests, which take `pip install -e '.[serving]'`")
+        say("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
     say(f"{arguments.to} holds the SavedModel")
 
 

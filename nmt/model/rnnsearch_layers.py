@@ -107,8 +107,8 @@ class Encoder(Block):
 class Decoder(Block):
     """The conditional GRU: a GRU on the previous word, attention, a second GRU on the attended context, deep output.
 
-    Further levels, if any, are GRUs on the states of the level below, to which they add theirs. All levels begin with
-    the same state.
+    Each further level is a GRU that reads the states of the level below and adds its own states to them. All levels
+    begin with the same state.
 
     Reference: Sennrich et al. (2017), arXiv:1703.04357, section 3; Miceli Barone et al. (2017), arXiv:1707.07631.
     """

@@ -75,7 +75,7 @@ class Signatures(tf.Module):
         return {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS, "weights": WEIGHTS}
 
     def sentences(self, lengths: Sequence[int]) -> list[bytes]:
-        """Returns texts of about as many source tokens each, to try the model on."""
+        """Returns one text of about this many source tokens for each length, to try the model on."""
         ids = [[2 + i % (self._source_vocabulary.size - 2) for i in range(length)] for length in lengths]
         return self._source_vocabulary.decode(tf.ragged.constant(ids, tf.int32)).numpy().tolist()
 

@@ -129,7 +129,7 @@ def test_pairs_of_shards_must_match(write, tmp_path):
         ParallelText(tmp_path / "s-*", tmp_path / "t-*")
     with pytest.raises(UserError, match=r"there are 2 files from .*s-1 to .*s-2 and 1 from .*u-1 to"):
         ParallelText(tmp_path / "s-*", tmp_path / "u-*")
-    with pytest.raises(UserError, match="there are 2 source texts and 1 target texts; give as many of each"):
+    with pytest.raises(UserError, match="there are 2 source texts and 1 target texts; give the same number of each"):
         ParallelText([tmp_path / "s-1", tmp_path / "s-2"], tmp_path / "t-*")
 
 
