@@ -16,7 +16,7 @@ class _Call:
     Attributes:
         outputs: What the call returned, or None before it returns.
         in_forward_mode: Whether the gradient was asked for before the call returned. Only a forward accumulator asks so
-            early.
+            early, and TensorFlow has no public function that tells whether one is open.
     """
 
     outputs: Sequence[tf.Tensor] | None = None
