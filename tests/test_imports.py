@@ -66,6 +66,7 @@ NMT = {
     },
     "commands": {
         "config",
+        "config_fields",
         "decoding",
         "errors",
         "nematus_models",
