@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--processes", type=positive_int, required=True, metavar="N", help="one for each GPU (required)"
     )
-    parser.add_argument("command", choices=["train"], help="the command to run in each process")
+    parser.add_argument("command", choices=["train"], help="the command to run in each process (required)")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="options", help="its options")
 
 
