@@ -24,6 +24,7 @@ LAYER = [
     "_convert_cells",
     "_saved",
     "_trace",
+    "_axis_rules",
     "_axes",
     "_layer_scale",
     "_reasons",
