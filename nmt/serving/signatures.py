@@ -12,7 +12,7 @@ from ..text.batches import LONGEST, TOKENS, pad
 from ..text.vocabulary import Vocabulary
 from .slices import SENTENCES, Tensors, in_slices
 
-WEIGHTS = 2**20  # limit of the attention weights of a batch, padding included; their JSON has about 20 MB
+WEIGHTS = 2**20  # limit of the attention weights of a batch, padding included, because their JSON is large
 _WAITING = 100  # batches that may wait for their turn when callers are joined
 _PAIRS = [tf.TensorSpec([None], tf.string, name=name) for name in ("sources", "targets")]
 

@@ -201,7 +201,7 @@ def _reserve_memory() -> None:
     """Makes TensorFlow's CPU allocator reserve one large region.
 
     The allocator never returns or merges regions, so each wider batch would take a new one. Unused parts of the
-    region cost no memory except the 3% that the allocator writes to.
+    region cost little memory: only the few pages that the allocator writes to.
     """
     with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("CPU:0"):
         tf.raw_ops.Empty(shape=[_RESERVED_BYTES // tf.float32.size], dtype=tf.float32)
