@@ -27,9 +27,10 @@ def _silent_stderr() -> Iterator[None]:
 
 
 def _keep_compiled() -> None:
-    """Makes XLA cache compiled programs in the user's cache directory. NMT_XLA_CACHE names another one, or is off.
+    """Makes XLA cache compiled programs in the user's cache directory. NMT_XLA_CACHE names another one, or is `off`.
 
-    Each processor and each version of TensorFlow has its own directory, because programs of others must not be loaded.
+    Each processor and each version of TensorFlow has its own directory, because a program compiled for another one
+    must not be loaded.
     """
     place = os.environ.get("NMT_XLA_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-xla")
     if place == "off" or "TF_XLA_FLAGS" in os.environ:

@@ -1,25 +1,23 @@
 """The configuration of a training.
 
-Every option is declared once, here, under Nematus's name. The command line is built from these declarations.
+Every option is declared once, here, under Nematus's name. `commands/options.py` builds the command line from these
+declarations.
 """
 
-import argparse
 import dataclasses
 import difflib
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .config_fields import (
-    argument,
     choice,
     fraction,
     from_list,
     has_effect,
-    is_optional,
     mistake,
     non_negative,
     only_with,
@@ -153,8 +151,8 @@ class Config:
     clip_c: float = positive(1.0, "clip the gradient to this global norm")
     clip_norm: str = choice(
         "occurrences",
-        "norm that --clip_c limits: in the gradient of an embedding it counts each occurrence of a word, as Nematus "
-        "v0.3, or the sum over the occurrences of each word, as Nematus master",
+        "norm that --clip_c limits. occurrences (Nematus v0.3): each occurrence of a word in an RNN's embedding "
+        "gradient counts. words (master, and always in a Transformer): occurrences of a word are summed first",
         ("occurrences", "words"),
     )
     gradient_aggregation_steps: int = positive(
@@ -217,13 +215,6 @@ class Config:
             file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
 
 
-# First option of each group in --help -> title of the group.
-_GROUPS = {
-    "source_dataset": "texts",
-    "model_type": "model",
-    "rnn_dropout_embedding": "optimization",
-    "finish_after": "stopping and validation",
-}
 FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metadata["argument"].get("metavar") == "FILE")
 
 
@@ -260,36 +251,10 @@ def read_options(path: str | os.PathLike) -> dict[str, Any]:
     return options
 
 
-def add_options(parser: argparse.ArgumentParser, names: Collection[str] = ()) -> None:
-    """Adds options of `Config` to a command: all in groups, or those with these names.
-
-    Options not given are absent from the parsed arguments.
-    """
-    group = parser
-    for field in dataclasses.fields(Config):
-        if names and field.name not in names:
-            continue
-        if field.name in _GROUPS and not names:
-            group = parser.add_argument_group(_GROUPS[field.name])
-        group.add_argument(
-            *dict.fromkeys([f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]),
-            dest=field.name,
-            default=argparse.SUPPRESS,
-            help=f"{field.metadata['help']} ({_remark(field)})",
-            **argument(field),
-        )
-
-
 def _unknown(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}?" if close else "`python -m nmt train --help` lists the options"
     return f"unknown option {name}; {hint}"
-
-
-def _remark(field: dataclasses.Field) -> str:
-    if field.default is not None:
-        return f"default: {field.default}"
-    return "optional" if is_optional(field) else "required"
 
 
 def _without_effect(config: Config) -> Iterator[str]:

@@ -101,7 +101,7 @@ def argument(field: dataclasses.Field) -> dict[str, Any]:
 
 
 def from_list(field: dataclasses.Field, value: list) -> Any:
-    """Returns the value of an option that argparse or JSON gave as a list: of one file, its name; else a tuple."""
+    """Returns the value of an option given as a list: one file name as a string, anything else as a tuple."""
     return value[0] if str in _kinds(field) and len(value) == 1 else tuple(value)
 
 

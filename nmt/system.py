@@ -1,7 +1,8 @@
 """A system: a model with its configuration and vocabularies, and the directory that holds one.
 
 The directory holds `config.json`, `versions.json` (versions of the libraries that trained it), `files.json` (digests of
-the files it was trained on), the vocabularies as `source` and `target`, and the checkpoints `best.npz` and `last.npz`.
+the files it was trained on), the vocabularies as `source` and `target`, the checkpoints `best.npz` and `last.npz`, with
+`--keep` also those in `kept/`, `progress.json` (all validations), and `logs/` for TensorBoard.
 A directory may come from an untrusted source: loading it executes nothing and reads no file outside of it.
 """
 
@@ -165,7 +166,7 @@ def _vocabulary(system: System) -> list:
 def file_digests(config: Config) -> dict[str, list]:
     """Returns the digests of a configuration's files, by option. Options with a missing file are left out.
 
-    With weights, it also has the number of files that each of them is for.
+    With `--dataset_weights`, also the number of files of each corpus.
     """
     cache, found = open_cache(), {}
     for name in FILES:

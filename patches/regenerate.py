@@ -42,7 +42,7 @@ def run_git(folder: str, *arguments: str, text: bytes = b"") -> bytes:
 
 
 def known_states(changes: list[apply.Change]) -> list[bytes]:
-    """Returns those versions of the file that can be restored, of the versions that the patches were made for.
+    """Returns the file before and after each patch, as far as it can be restored.
 
     The first comes from the repository of the project, if it is there; each patch produces the next.
     """

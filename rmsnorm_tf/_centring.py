@@ -1,4 +1,4 @@
-"""Which norms of a model may take their input as centred, and what has to be done for it.
+"""Decides which norms of a model can take a centred input, and which changes centre it.
 
 With C t = t - mean(t), LayerNorm is RMSNorm of the centred input: LN(t) = RMS(C t). So a tensor t that LayerNorm reads
 may be replaced by C t, if nobody else sees the difference:

@@ -22,7 +22,7 @@ _MOST_ENTRIES_SUMMED_IN_FLOAT64 = 2**18
 # Rows at least twice as long are cut into slices. The slices are added first, and the product with ones comes after.
 _LONGEST_PRODUCT = 2048
 
-# Compiling takes as long as about a thousand small calls, so eager calls compile few shapes, and only recurring ones.
+# Compiling takes as long as many small calls, so eager calls compile few shapes, and only recurring ones.
 _SIGHTINGS_BEFORE_COMPILING = 3
 _MOST_SHAPES_COMPILED_EAGERLY = 32
 _MOST_SHAPES_COUNTED = 1024

@@ -20,9 +20,9 @@ class Computation:
         results: The number of results, which have the shape and dtype of x too.
         forward: `forward(equation, *inputs)` returns the results and u. It takes the options of `_gradient.forward`.
         backward: `backward(equation, *gradients of the results and u, *kept, u, *weights)` returns the gradients of the
-            weights and, before those, either of each tensor or of all of them: XLA would copy a result that is returned
-            twice. It takes the option of `_gradient.backward`.
-        kept: `kept(tensors, results)` returns what the backward pass takes of both.
+            tensors, then those of the weights. If all tensors have the same gradient, it is returned once, because XLA
+            would copy a repeated result. It takes the option of `_gradient.backward`.
+        kept: `kept(tensors, results)` returns those that the backward pass needs.
     """
 
     tensors: int

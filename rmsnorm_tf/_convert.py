@@ -47,12 +47,12 @@ def fold_layer_norm(
 ) -> tuple[keras.Model, list[Conversion]]:
     """Returns a new model with RMSNorm instead of LayerNorm and the same outputs, and a report.
 
-    LayerNorm is RMSNorm of its centred input, and does not see a constant that is added to all channels. Where affine
-    maps and their sums make that input, and nothing but LayerNorms sees its mean, the weights of the maps are centred
-    once, and the LayerNormalization becomes an `RMSNormalization` with the same gain, offset and epsilon. Where no
-    weights can centre a residual stream, its mean is subtracted once, if that serves several norms. Elsewhere the layer
-    stays, and the report says why. Outputs are equal up to rounding. The given model does not change; the new one is
-    not compiled.
+    LayerNorm is RMSNorm of its centred input, and does not see a constant that is added to all channels. A norm is
+    folded if its input is made by affine maps and their sums, and only LayerNorms see the mean of that input. The
+    weights of these maps are then centred once, and the LayerNormalization becomes an `RMSNormalization` with the same
+    gain, offset and epsilon. If no weights can centre a residual stream, its mean is subtracted once, if that serves
+    several norms. Otherwise the layer stays, and the report says why. Outputs are equal up to rounding. The given model
+    does not change; the new one is not compiled.
 
     >>> dense, norm = keras.layers.Dense(4, name="dense"), keras.layers.LayerNormalization(name="norm")
     >>> model = keras.Sequential([keras.Input((3,)), dense, norm])
@@ -159,12 +159,12 @@ def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion
 
 
 class _Parts:
-    """The layers inside a model that matter here.
+    """The layers of a model that a conversion reads or changes.
 
     Attributes:
         layers: Path, name and object of every layer.
         norms: For each LayerNormalization outside our cells by id, why it cannot be folded whatever it reads, or None.
-        foldable: Those that can be.
+        foldable: The LayerNormalizations that may be folded.
     """
 
     def __init__(self, model):

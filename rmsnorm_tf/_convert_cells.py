@@ -22,7 +22,7 @@ def norms_of(cell: Any) -> list[keras.Layer]:
 def why_cell_stays(cell: Any) -> str | None:
     """Returns why a cell with LayerNorm cannot have RMSNorm and the same outputs, or None."""
     if isinstance(cell, RMSNormLSTMCell):
-        return "what it normalizes last is its cell state, which no linear map makes"
+        return "its last norm reads the cell state, which is not linear in any weights"
     weights = ("kernel", "recurrent", "bias") if cell.normalize_bias else ("kernel", "recurrent")
     constrained = [name for name in weights if getattr(cell, f"{name}_constraint") is not None]
     return f"it has a {constrained[0]}_constraint, which centring might break" if constrained else None

@@ -16,7 +16,7 @@ class _Call:
     Attributes:
         outputs: What the call returned, or None before it returns.
         in_forward_mode: Whether the gradient was asked for before the call returned. Only a forward accumulator asks so
-            early.
+            early, and TensorFlow has no public function that tells whether one is open.
     """
 
     outputs: Sequence[tf.Tensor] | None = None
@@ -33,8 +33,8 @@ def differentiable(
 
     Pass the passes of the computation for the equation, or compiled versions of them.
 
-    Inputs and outputs of `forward` pass through stop_gradient, so tapes record only this gradient. A forward
-    accumulator would treat what passes through it as constant, so it gets plain operations, which it can follow.
+    Inputs and outputs of `forward` pass through stop_gradient, so tapes record only this gradient. stop_gradient is
+    constant to a forward accumulator, so in forward mode plain operations are used.
     """
 
     @tf.custom_gradient  # once, because it inspects signatures, which takes longer than a small operation
@@ -50,7 +50,7 @@ def differentiable(
         def gradient(*upstream):
             if call.outputs is None:
                 call.in_forward_mode = True
-            # A tape knows only the returned outputs as functions of the inputs, which second derivatives need.
+            # Second derivatives need the outputs that the call returned: a tape does not relate `made` to the inputs.
             known = made if call.outputs is None else call.outputs
             return computation.gradients(backward(*upstream, *computation.backward_inputs(inputs, known)), inputs)
 

@@ -114,7 +114,7 @@ _WITHOUT_EQUIVALENT = {
     "hidden_size": "sizes come from the input",
     "num_features": "sizes come from the input",
     "param_dtype": "weights are float32 or wider, and dtype takes a policy",
-    "group_size": "groups takes the number of groups, which is the size of the axis over that of a group",
+    "group_size": "groups takes the number of groups: the size of the axis divided by group_size",
     "use_fast_variance": "RMS normalization computes no variance",
 }
 
@@ -204,7 +204,7 @@ def _resolve(name: str, axis: Axis, shape: tuple[int | None, ...]) -> tuple[int,
             raise ValueError(f"{name}={axis} is out of range for an input of shape {shape}: {allowed}. {remedy}")
         if shape[a] == 0 and name == "axis":
             raise ValueError(
-                f"axis={axis} has size 0 in an input of shape {shape}, and no entries have no mean. "
+                f"axis={axis} has size 0 in an input of shape {shape}, and the mean of no entries is undefined. "
                 "Choose an axis with entries."
             )
     axes = tuple(sorted(a % rank for a in given))

@@ -68,7 +68,7 @@ def _has_gain(layer):
 
 
 def _weights_behind(traced: Trace, norm, why_fixed):
-    """Returns the variables, each with its axis, that multiply the outputs of a norm, or why there is anything else."""
+    """Returns the variables that multiply a norm's outputs, each with its axis, or why the gain cannot be folded."""
     calls = [call for call in traced.calls if call.layer is norm]
     if not calls or any(not isinstance(call.output, tf.Tensor) for call in calls):
         return "the model does not call it"
@@ -87,7 +87,7 @@ def _weights_behind(traced: Trace, norm, why_fixed):
 
 
 def _follow(traced, tensor, axis, found, products):
-    """Collects the weights that multiply a tensor over an axis; returns who else reads it, if anybody."""
+    """Collects the weights that multiply a tensor over an axis. Returns a message on another reader, or None."""
     if tensor.name in traced.outputs:
         return "its output is an output of the model"
     for operation, position in traced.consumers[tensor.name]:

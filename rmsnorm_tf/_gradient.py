@@ -139,7 +139,8 @@ def _inverse_rms(equation, x, wide, square_sum, branches):
     u = _inverse_root(equation, wide, total)
     if total.dtype != wide.dtype:
         return tf.cast(u, wide.dtype)
-    fits = tf.stop_gradient(total) <= total.dtype.max  # stopped: nested accumulators fail at comparisons in a graph
+    # stop_gradient: nested accumulators fail at comparisons in a graph
+    fits = tf.stop_gradient(total) <= total.dtype.max
 
     def again():
         # Cast x once more. If `wide` went into a branch, XLA would always write all of it to memory.

@@ -59,7 +59,7 @@ def subtract_mean_of_output(layer: keras.Layer) -> None:
 
 
 def is_reverse(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
-    """Whether a call of a layer's function is that of a reversible embedding that makes logits."""
+    """Whether a call of a layer's function asks a reversible embedding for logits."""
     if "reverse" not in inspect.signature(function).parameters:
         return False
     return bool(inspect.signature(function).bind(*args, **kwargs).arguments.get("reverse"))

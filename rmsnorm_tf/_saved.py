@@ -26,7 +26,7 @@ _TRANSPARENT = (
 
 
 class Changes:
-    """Changes layers inside a model, so that configs of the model tell of it.
+    """Changes layers inside a model, so that the model's config includes the changes.
 
     Args:
         model: The model to change.

@@ -36,8 +36,8 @@ class Call:
 class Trace:
     """The operations of a model in the order in which they run. Keys are the names of tensors.
 
-    In place of a norm over the last axis there are an identity, whose output stands for the normalized input, and what
-    multiplies it by the gain and adds the offset.
+    A norm over the last axis is replaced by an identity, which stands for the normalized input, followed by the product
+    with the gain and the sum with the offset.
 
     Attributes:
         operations: All operations.

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("benchmarks", "docs", "examples", "experiments", "nmt", "patches", "rmsnorm_tf", "tests")
+FOLDERS = ("benchmarks", "docs", "examples", "experiments", "nmt", "patches", "rmsnorm_tf", "serving", "tests")
 NAMED = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./-]*\.(?:py|md|json|patch|ipynb|png)\b")
 # Written by programs of the project.
 GENERATED = ("experiments/logs/", "nmt/patched_normalization.py")

@@ -65,7 +65,7 @@ def _download() -> list[np.ndarray]:
 def _from_folder(folder: Path) -> list[np.ndarray]:
     found = [next((path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()), None) for name in FILES]
     if missing := [name for name, path in zip(FILES, found, strict=True) if not path]:
-        raise UserError(f"{folder} lacks {', '.join(missing)}, as they are or with .gz; put them there")
+        raise UserError(f"{folder} lacks {', '.join(missing)}; put these files there, plain or as .gz")
     return [_read_idx(path) for path in found]
 
 

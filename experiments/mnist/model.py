@@ -2,14 +2,14 @@
 
 import keras
 
-from ..trials.trial import Row
+from ..trials.trial import TrialRow
 
 HIDDEN = 1000
 CLASSES = 10
 SUMS = ("hidden_1", "hidden_2")  # layers whose outputs are normalized
 
 
-def build_model(row: Row, step_size: float, seed: int, hidden: int = HIDDEN, pixels: int = 784) -> keras.Model:
+def build_model(row: TrialRow, step_size: float, seed: int, hidden: int = HIDDEN, pixels: int = 784) -> keras.Model:
     """Returns the compiled network of a row.
 
     The norm has an offset, so the product before it has no bias. The seed alone determines the weights.

@@ -9,8 +9,16 @@ from matplotlib.figure import Figure
 from ..reporting.intervals import signed, spread, t_interval
 from ..reporting.section import Section
 from ..reporting.styles import band
-from ..trials.sections import Logs, by_row, settings_of, share_section, speed_section, step_size_section, styles_of
-from ..trials.trial import Row, Setting
+from ..trials.sections import (
+    Logs,
+    logs_by_row,
+    settings_of,
+    share_section,
+    speed_section,
+    step_size_section,
+    trial_styles,
+)
+from ..trials.trial import Setting, TrialRow
 
 MARGIN = 1.0  # percent of LayerNorm's loss; RMSNorm counts as equal if the 90% interval lies within
 _PAIRS = (("layernorm", "none"), ("rmsnorm", "none"), ("batchnorm", "none"), ("rmsnorm", "layernorm"))
@@ -35,7 +43,7 @@ def sections(logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
 
 def _learning(logs: Logs) -> Section | None:
     """Returns the section of training loss and test error, or `None` if no reported seed is done."""
-    done = {setting: rows for setting in settings_of(logs) if (rows := by_row(logs, setting))}
+    done = {setting: rows for setting in settings_of(logs) if (rows := logs_by_row(logs, setting))}
     if not done:
         return None
     return Section(
@@ -75,7 +83,7 @@ def _values(log: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _cells(setting: Setting, row: Row, done: Done) -> list[str]:
+def _cells(setting: Setting, row: TrialRow, done: Done) -> list[str]:
     found = [_values(log) for log in done.values()]
     step_size = next(iter(done.values()))["options"]["step_size"]
     numbers = [spread([each[name] for each in found], 4) for name in ("mean_loss", "last_loss", "nll")]
@@ -83,7 +91,7 @@ def _cells(setting: Setting, row: Row, done: Done) -> list[str]:
     return [f"{row.label}, {setting.label}", str(len(found)), f"{step_size:.2g}", *numbers, *(f"{e} %" for e in errors)]
 
 
-def _judge(setting: Setting, rows: Mapping[Row, Done]) -> str:
+def _judge(setting: Setting, rows: Mapping[TrialRow, Done]) -> str:
     """Describes the differences between kinds in the mean training loss, paired over the seeds."""
     found = {row.name: {seed: _values(log)["mean_loss"] for seed, log in done.items()} for row, done in rows.items()}
     labels = {row.name: row.label for row in rows}
@@ -109,11 +117,11 @@ def _difference(one: str, other: str, percent: Sequence[float]) -> str:
     return f"{signed(found)}% ({verdict})"
 
 
-def _plot(figure: Figure, done: Mapping[Setting, Mapping[Row, Done]]) -> None:
+def _plot(figure: Figure, done: Mapping[Setting, Mapping[TrialRow, Done]]) -> None:
     figure.set(size_inches=(9.5, 7.6), layout_engine="constrained")
     all_axes = figure.subplots(2, len(done), squeeze=False)
     for (losses, errors), (setting, rows) in zip(all_axes.T, done.items(), strict=True):
-        for row, style in styles_of(list(rows)).items():
+        for row, style in trial_styles(list(rows)).items():
             for axes, part, name, factor in ((losses, "train", "loss", 1), (errors, "validations", "test_error", 100)):
                 curves = [{each["update"]: factor * each[name] for each in log[part]} for log in rows[row].values()]
                 x = sorted(set.intersection(*map(set, curves)))

@@ -15,7 +15,7 @@ from ..trials.book import ROOT, Book
 from ..trials.clock import ROUNDS, time_updates
 from ..trials.fitting import fit, order
 from ..trials.probes import gain_rms, mean_share
-from ..trials.trial import SEEDS, Row, Setting, Trial, best_step_sizes, grid_trials, read_rows, seed_trials
+from ..trials.trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, rows_of, seed_trials
 from . import rows
 from .data import TRAINING, Mnist, read_mnist
 from .model import HIDDEN, SUMS, build_model
@@ -60,7 +60,7 @@ def reproduce(data: str, so_far: bool, scale: Scale | None = None, root: Path = 
     Raises:
         UserError: The data is not there, or nothing is done yet.
     """
-    scale, book, found = scale or Scale(), Book("mnist", root), read_rows(rows)
+    scale, book, found = scale or Scale(), Book("mnist", root), rows_of(rows)
     grid = grid_trials(found, scale.settings, STEP_SIZE)
     if not so_far:
         _make(book, found, grid, read_mnist(data, scale.training), scale)
@@ -72,7 +72,7 @@ def reproduce(data: str, so_far: bool, scale: Scale | None = None, root: Path = 
     print(f"wrote {book.report / 'report.html'}")
 
 
-def _make(book: Book, found: list[Row], grid: list[Trial], mnist: Mnist, scale: Scale) -> None:
+def _make(book: Book, found: list[TrialRow], grid: list[Trial], mnist: Mnist, scale: Scale) -> None:
     """Trains and times what is not done yet."""
 
     def make(trial: Trial, folder: Path) -> Mapping[str, Any]:
@@ -88,7 +88,7 @@ def _make(book: Book, found: list[Row], grid: list[Trial], mnist: Mnist, scale: 
             )
 
 
-def _build(row: Row, mnist: Mnist, hidden: int, step_size: float = STEP_SIZE, seed: int = 1) -> keras.Model:
+def _build(row: TrialRow, mnist: Mnist, hidden: int, step_size: float = STEP_SIZE, seed: int = 1) -> keras.Model:
     return build_model(row, step_size, seed, hidden, pixels=mnist.train.images.shape[-1])
 
 

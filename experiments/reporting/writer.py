@@ -61,7 +61,7 @@ def write_report(
     temporary.mkdir(parents=True)
     for section in sections:
         if section.plot:
-            draw(section, temporary)
+            write_picture(section, temporary)
     claims = [*(claim for section in sections for claim in section.claims), *untested]
     text = "\n\n".join([f"# {title}", *_claims(claims), *about, *map(_markdown, sections)]) + "\n"
     facts = {**facts, "claims": [claim._asdict() for claim in claims]}
@@ -73,7 +73,7 @@ def write_report(
     temporary.rename(folder)
 
 
-def draw(section: Section, folder: Path) -> None:
+def write_picture(section: Section, folder: Path) -> None:
     """Writes the picture of a section as NAME.png and NAME.svg."""
     figure = Figure()
     FigureCanvasAgg(figure)

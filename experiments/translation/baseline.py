@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
+from ..trials.commit import read_commit
 from .place import ROOT, Place
 
 _COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
@@ -82,8 +83,4 @@ def execute(
 
 
 def _commit() -> str:
-    git = ["git", "-C", str(ROOT)]
-    head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
-    paths = [*_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE)]
-    changed = subprocess.run([*git, "status", "--porcelain", "--", *paths], capture_output=True).stdout
-    return f"{head or 'unknown'}{'+' if changed else ''}"
+    return read_commit(ROOT, "--", *_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE))

@@ -125,7 +125,7 @@ def read_corpus(data: str) -> Corpus:
     if not (origin or corpus.corpus):
         raise UserError(f"this project does not have the text of {data}; give its folder: DATA=/path/to/{data}")
     if origin and (missing := [name for name in corpus.names if not corpus.given(name)]):
-        raise UserError(f"{origin} lacks {', '.join(missing)}, as they are or with .gz; put them there")
+        raise UserError(f"{origin} lacks {', '.join(missing)}; put these files there, plain or as .gz")
     return corpus
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from nmt.errors import UserError
 
+from ..trials.options import changed_options
 from .row import Run
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +70,5 @@ class Place(NamedTuple):
         Raises:
             UserError: They differ.
         """
-        if changed := sorted(name for name in was.keys() | wanted.keys() if was.get(name) != wanted.get(name)):
-            said = ", ".join(f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in changed)
-            raise UserError(f"{path}: {said}; move {self.logs} and {self.work} away, or restore the earlier values")
+        if changed := changed_options(was, wanted):
+            raise UserError(f"{path}: {changed}; move {self.logs} and {self.work} away, or restore the earlier values")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from nmt.errors import UserError
 
-from ..trials.trial import read_rows as read_package
+from ..trials.trial import rows_of
 from . import rows
 from .row import Row, Run
 
@@ -15,7 +15,7 @@ def read_rows() -> list[Row]:
     Raises:
         UserError: Two rows have the same name, or a row that builds its norm has the name of another row's kind.
     """
-    found = read_package(rows)
+    found = rows_of(rows)
     if taken := {row.name for row in found if row.build} & {row.kind for row in found}:
         raise UserError(f"{', '.join(sorted(taken))} is the kind of another row; give the new row another name")
     return found

@@ -67,22 +67,18 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         found = bleu(read_lines(translations), read_lines(reference))
         log["tests"][test] = {"bleu": found.score, "signature": found.signature}
     if run.row.section == "table2" and run.seed == 1:
-        (source, target), found = corpus.files(corpus.valid, place.work), place.run(run) / "activations.json"
-        call(
-            "experiments.translation.inside.decoder_states",
-            "--model",
-            str(model),
-            "--source",
-            source,
-            "--target",
-            target,
-            "--to",
-            str(found),
-        )
-        log["activations"] = json.loads(found.read_text(encoding="utf-8"))
+        log["activations"] = _activations(run, corpus, place, call)
     with atomic_write(place.log(run)) as file:
         json.dump(log, file, indent=2)
         file.write("\n")
+
+
+def _activations(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:
+    """Measures the states of the decoder on the validation text."""
+    (source, target), found = corpus.files(corpus.valid, place.work), place.run(run) / "activations.json"
+    files = ("--model", str(place.model(run)), "--source", source, "--target", target, "--to", str(found))
+    call("experiments.translation.inside.decoder_states", *files)
+    return json.loads(found.read_text(encoding="utf-8"))
 
 
 def options_of(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:

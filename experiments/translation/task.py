@@ -14,8 +14,8 @@ from ..reporting.writer import write_report
 from .baseline import make_baseline
 from .corpus import Corpus, is_prepared, prepare, read_corpus
 from .measure.bootstrap import compare_pairs
-from .measure.initial_scale import measure_initial_scale, read_initial_scale
 from .measure.seconds import measure_seconds, read_seconds
+from .measure.untrained import measure_initial_scale, read_initial_scale
 from .place import ROOT, Place
 from .plan import all_runs, read_rows
 from .results import Result, read_results

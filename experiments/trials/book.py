@@ -4,7 +4,6 @@ import functools
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from tqdm import tqdm
 from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 
+from .commit import read_commit
+from .options import changed_options
 from .trial import Trial
 
 ROOT = Path(__file__).parents[2]
@@ -48,10 +49,8 @@ class Book:
         """
         if not (log := self.read_file(trial.name)):
             return None
-        was, wanted = log["options"], trial.options
-        if changed := sorted(name for name in was.keys() | wanted.keys() if was.get(name) != wanted.get(name)):
-            told = ", ".join(f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in changed)
-            raise UserError(f"{trial.name}: {told}; move {self.logs} away, or restore the options")
+        if changed := changed_options(log["options"], trial.options):
+            raise UserError(f"{trial.name}: {changed}; move {self.logs} away, or restore the options")
         return log
 
     def keep(self, trial: Trial, log: Mapping[str, Any]) -> None:
@@ -105,7 +104,4 @@ def provenance() -> dict[str, Any]:
 @functools.cache
 def commit_of_checkout(root: Path = ROOT) -> str:
     """Returns the commit of the checkout at the first call, with a plus if a tracked file has changed, or `unknown`."""
-    git = ["git", "-C", str(root)]
-    head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
-    changed = subprocess.run([*git, "status", "--porcelain", "--untracked-files=no"], capture_output=True).stdout
-    return f"{head or 'unknown'}{'+' if changed else ''}"
+    return read_commit(root, "--untracked-files=no")

@@ -8,16 +8,16 @@ import keras
 from benchmarks.interleaved import seconds_of
 
 from .book import provenance
-from .trial import Row
+from .trial import TrialRow
 
 ROUNDS = 30
 AGAIN = "layernorm, again"  # a second model with LayerNorm: its difference to the first is noise
 
 
 def time_updates(
-    rows: Sequence[Row],
+    rows: Sequence[TrialRow],
     batches: Mapping[str, tuple[Any, Any]],
-    build: Callable[[Row], keras.Model],
+    build: Callable[[TrialRow], keras.Model],
     rounds: int = ROUNDS,
 ) -> dict[str, Any]:
     """Returns the seconds of an update of every row. Nothing else should run at that time.

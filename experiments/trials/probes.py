@@ -1,4 +1,4 @@
-"""Measures a trained model: the share of the mean that centring would remove, and the size of the gains."""
+"""Measures a trained model: the share of the mean square that centring removes, and the size of the gains."""
 
 from collections.abc import Sequence
 from typing import Any

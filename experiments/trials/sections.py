@@ -10,20 +10,20 @@ from matplotlib.figure import Figure
 from ..reporting.intervals import Interval, median_interval
 from ..reporting.section import Section
 from ..reporting.styles import Style, styles
-from .trial import GRID_SEED, Row, Setting, Trial
+from .trial import GRID_SEED, Setting, Trial, TrialRow
 
 Logs = Mapping[Trial, Mapping[str, Any]]
 
 
-def styles_of(rows: Sequence[Row]) -> dict[Row, Style]:
+def trial_styles(rows: Sequence[TrialRow]) -> dict[TrialRow, Style]:
     """Returns the style of each row. The paper's rows have the style of their kind, added rows have others."""
     found = styles({row.name: row.name if row.paper else None for row in rows})
     return {row: found[row.name] for row in rows}
 
 
-def by_row(logs: Logs, setting: Setting) -> dict[Row, dict[int, Mapping[str, Any]]]:
+def logs_by_row(logs: Logs, setting: Setting) -> dict[TrialRow, dict[int, Mapping[str, Any]]]:
     """Returns the logs of the reported seeds in a setting, by row and seed."""
-    found: dict[Row, dict[int, Mapping[str, Any]]] = {}
+    found: dict[TrialRow, dict[int, Mapping[str, Any]]] = {}
     for trial, log in logs.items():
         if trial.setting == setting and trial.seed != GRID_SEED:
             found.setdefault(trial.row, {})[trial.seed] = log
@@ -77,7 +77,7 @@ def _plot_step_sizes(figure: Figure, found: dict, lines: list, sizes: list[float
     figure.set(size_inches=(4.75 * len(settings), 4.2), layout_engine="constrained")
     for axes, setting in zip(figure.subplots(1, len(settings), squeeze=False)[0], settings, strict=True):
         rows = [row for each, row in lines if each == setting]
-        for row, style in styles_of(rows).items():
+        for row, style in trial_styles(rows).items():
             known = [size for size in sizes if (setting, row, size) in found]
             axes.plot(known, [found[setting, row, size] for size in known], label=row.label, **style.line())
         axes.set(xscale="log", xlabel="step size of Adam", ylabel=f"best {label}", title=setting.label)
@@ -91,7 +91,7 @@ def share_section(logs: Logs) -> Section | None:
     shares = {
         (setting, row): [log["mean_share"] for log in done.values()]
         for setting in settings_of(logs)
-        for row, done in by_row(logs, setting).items()
+        for row, done in logs_by_row(logs, setting).items()
     }
     if not shares:
         return None
@@ -123,13 +123,13 @@ def _share(found: Sequence[Mapping[str, Any]], when: str, layer: str) -> str:
     return f"{mean(values):.2%} [{min(values):.2%}, {max(values):.2%}]"
 
 
-def _plot_shares(figure: Figure, shares: Mapping[tuple[Setting, Row], Any], layers: Sequence[str]) -> None:
+def _plot_shares(figure: Figure, shares: Mapping[tuple[Setting, TrialRow], Any], layers: Sequence[str]) -> None:
     settings = list(dict.fromkeys(setting for setting, _ in shares))
     figure.set(size_inches=(4.75 * len(settings), 4.2), layout_engine="constrained")
     all_axes = figure.subplots(1, len(settings), squeeze=False, sharey=True)[0]
     for axes, setting in zip(all_axes, settings, strict=True):
         rows = [row for each, row in shares if each == setting]
-        for number, (row, style) in enumerate(styles_of(rows).items()):
+        for number, (row, style) in enumerate(trial_styles(rows).items()):
             shift = 0.12 * (number - (len(rows) - 1) / 2)
             for at, layer in enumerate(layers):
                 values = [each["last"][layer] for each in shares[setting, row]]
@@ -140,7 +140,9 @@ def _plot_shares(figure: Figure, shares: Mapping[tuple[Setting, Row], Any], laye
     figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
 
 
-def speed_section(times: Mapping[str, Any] | None, rows: Sequence[Row], settings: Sequence[Setting]) -> Section | None:
+def speed_section(
+    times: Mapping[str, Any] | None, rows: Sequence[TrialRow], settings: Sequence[Setting]
+) -> Section | None:
     """Returns the section of the seconds of an update, or `None` without any.
 
     Args:

@@ -18,7 +18,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True)
-class Row:
+class TrialRow:
     """One row of a task's tables, trained once for each seed.
 
     Args:
@@ -61,7 +61,7 @@ class Setting:
 class Trial:
     """One training."""
 
-    row: Row
+    row: TrialRow
     setting: Setting
     seed: int
     step_size: float
@@ -80,7 +80,7 @@ class Trial:
         return {**row, **setting, "seed": self.seed, "step_size": self.step_size}
 
 
-def read_rows(package: ModuleType, first: str = "kinds") -> list:
+def rows_of(package: ModuleType, first: str = "kinds") -> list:
     """Returns the `ROWS` of every module in a package, those of the module `first` before the others.
 
     Raises:
@@ -94,7 +94,7 @@ def read_rows(package: ModuleType, first: str = "kinds") -> list:
     return found
 
 
-def grid_trials(rows: Iterable[Row], settings: Iterable[Setting], step_size: float) -> list[Trial]:
+def grid_trials(rows: Iterable[TrialRow], settings: Iterable[Setting], step_size: float) -> list[Trial]:
     """Returns the trials of every row and setting with every step size of the grid."""
     rows = list(rows)
     return [
@@ -102,9 +102,9 @@ def grid_trials(rows: Iterable[Row], settings: Iterable[Setting], step_size: flo
     ]
 
 
-def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dict[tuple[Row, Setting], float]:
+def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dict[tuple[TrialRow, Setting], float]:
     """Returns the step size with the best validation for each row and setting whose whole grid is done."""
-    found: dict[tuple[Row, Setting], dict[float, float]] = {}
+    found: dict[tuple[TrialRow, Setting], dict[float, float]] = {}
     for trial, log in logs.items():
         if trial.seed == GRID_SEED:
             best = min(each[metric] for each in log["validations"])
@@ -112,6 +112,6 @@ def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dic
     return {key: min(each, key=each.get) for key, each in found.items() if len(each) == len(GRID)}
 
 
-def seed_trials(step_sizes: Mapping[tuple[Row, Setting], float], seeds: Sequence[int] = SEEDS) -> list[Trial]:
+def seed_trials(step_sizes: Mapping[tuple[TrialRow, Setting], float], seeds: Sequence[int] = SEEDS) -> list[Trial]:
     """Returns the reported trials, ordered by seed."""
     return [Trial(*key, seed, step_size) for seed in seeds for key, step_size in step_sizes.items()]

@@ -4,6 +4,9 @@ import argparse
 import math
 import sys
 from pathlib import Path
+from typing import Any
+
+Parser = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
 BEAM_SIZE = 5
 ALPHA = 0.0  # no normalization by length
@@ -43,7 +46,7 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, value)
 
 
-def add_search(parser: argparse.ArgumentParser) -> None:
+def add_search(parser: Parser) -> None:
     parser.add_argument(
         "-k",
         "--beam_size",
@@ -54,7 +57,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     add_alpha(parser)
 
 
-def add_alpha(parser: argparse.ArgumentParser) -> None:
+def add_alpha(parser: Parser) -> None:
     parser.add_argument(
         "-n",
         "--normalization_alpha",

@@ -9,7 +9,11 @@ from ..decoding.metrics import evaluate, exact_match, p_values, read_lines
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("translations", type=Path, metavar="TRANSLATIONS", help="text, one sentence a line (required)")
     parser.add_argument(
-        "references", type=Path, nargs="+", metavar="REFERENCES", help="a reference for each line (one file or more)"
+        "references",
+        type=Path,
+        nargs="+",
+        metavar="REFERENCES",
+        help="a reference for each line, one file or more (required)",
     )
     parser.add_argument(
         "--against", type=Path, metavar="FILE", help="translations of another system, to test the difference"

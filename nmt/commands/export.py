@@ -12,7 +12,7 @@ from ..system import load_ensemble
 from .arguments import ALPHA, BEAM_SIZE, add_models, add_search, non_negative_float, positive_int, say
 from .model_card import describe
 
-_JOINED = 64  # sentences, where --batch says none
+_JOINED = 64  # sentences, for --batch without MAX
 _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 
@@ -32,9 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to write: a SavedModel that maps strings to strings, or a model of CTranslate2 that maps tokens to "
         "tokens and gets its search options with each call (default: savedmodel)",
     )
-    add_search(parser)
-    parser.set_defaults(beam_size=None, normalization_alpha=None)  # so that `run` sees whether they are given
     parser.add_argument(
+        "--languages",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="for the model card (default: the endings of the training texts)",
+    )
+    add_search(parser.add_argument_group("search"))
+    parser.set_defaults(beam_size=None, normalization_alpha=None)  # so that `run` sees whether they are given
+    group = parser.add_argument_group("requests of several callers")
+    group.add_argument(
         "--batch",
         type=positive_int,
         nargs="?",
@@ -43,17 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="join the requests of several callers in the graph, up to this many sentences "
         f"(default: off; --batch without MAX: {_JOINED})",
     )
-    parser.add_argument(
+    group.add_argument(
         "--batch_timeout_ms",
         type=non_negative_float,
         metavar="T",
         help="longest time a request waits for others, with --batch (default: 2)",
-    )
-    parser.add_argument(
-        "--languages",
-        nargs=2,
-        metavar=("SOURCE", "TARGET"),
-        help="for the model card (default: the endings of the training texts)",
     )
 
 
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     card = describe(system, arguments) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
-        say("note: it has no warm-up requests, which take `pip install -e '.[serving]'`")
+        say("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
     say(f"{arguments.to} holds the SavedModel")
 
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 from ..errors import UserError
 from .arguments import positive_int
 
-_ROOT = Path(__file__).parents[2]  # holds the package, which a child may start outside of
+_ROOT = Path(__file__).parents[2]  # on PYTHONPATH, so that a child finds the package from any directory
 _SECONDS = 120  # for the others to end after one of them has failed
 
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--processes", type=positive_int, required=True, metavar="N", help="one for each GPU (required)"
     )
-    parser.add_argument("command", choices=["train"], help="the command to run in each process")
+    parser.add_argument("command", choices=["train"], help="the command to run in each process (required)")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="options", help="its options")
 
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Trains one model with several processes on this machine."""
     gpus = _gpus()
     if gpus and len(gpus) < arguments.processes:
-        raise UserError(f"--processes {arguments.processes} needs as many GPUs; there are {len(gpus)}")
+        raise UserError(f"--processes {arguments.processes} needs {arguments.processes} GPUs; there are {len(gpus)}")
     addresses = [f"localhost:{port}" for port in _free_ports(arguments.processes)]
     command = [sys.executable, "-m", "nmt", arguments.command, *arguments.words]
     processes: list[subprocess.Popen] = []
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _wait(processes: list[subprocess.Popen]) -> list[int]:
-    """Waits for all processes and returns their statuses. Some time after one has failed, the others are killed."""
+    """Waits for all processes and returns their statuses. Kills the others `_SECONDS` after one has failed."""
     end = float("inf")
     while any(process.poll() is None for process in processes):
         if any(process.returncode for process in processes):

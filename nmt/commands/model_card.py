@@ -1,4 +1,4 @@
-"""What users of an exported model may want to know of it."""
+"""The model card of an export."""
 
 import argparse
 import importlib.metadata

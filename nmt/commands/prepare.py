@@ -3,11 +3,12 @@
 import argparse
 from pathlib import Path
 
-from ..config import add_options, make_config, read_options
+from ..config import make_config, read_options
 from ..errors import UserError
 from ..storage.cache import open_cache
 from ..text.vocabulary import load_vocabulary
 from .arguments import say
+from .options import add_options
 from .training_text import read_texts, read_training_text
 
 _OPTIONS = (

@@ -9,17 +9,17 @@ from .arguments import positive_int
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("models", type=Path, metavar="MODELS", help="folder of NAME/VERSION folders, each an export")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=_port, default=8501, help="port to listen on; 0: any free one (default: 8501)")
     parser.add_argument(
-        "--workers", type=positive_int, default=1, help="batches computed at the same time (default: 1)"
+        "models", type=Path, metavar="MODELS", help="folder of NAME/VERSION folders, each an export (required)"
     )
-    parser.add_argument("--batch", type=positive_int, default=64, help="sentences joined into a batch (default: 64)")
-    parser.add_argument(
-        "--queue", type=positive_int, default=1024, help="sentences waiting or computed (default: 1024)"
-    )
-    parser.add_argument("--timeout", type=positive_int, default=30, help="seconds for a request (default: 30)")
+    group = parser.add_argument_group("address")
+    group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    group.add_argument("--port", type=_port, default=8501, help="port to listen on; 0: any free one (default: 8501)")
+    group = parser.add_argument_group("batches and limits")
+    group.add_argument("--workers", type=positive_int, default=1, help="batches computed at the same time (default: 1)")
+    group.add_argument("--batch", type=positive_int, default=64, help="sentences joined into a batch (default: 64)")
+    group.add_argument("--queue", type=positive_int, default=1024, help="sentences waiting or computed (default: 1024)")
+    group.add_argument("--timeout", type=positive_int, default=30, help="seconds for a request (default: 30)")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from ..config import CHANGEABLE, Config, add_options, make_config, read_options
+from ..config import CHANGEABLE, Config, make_config, read_options
 from ..errors import UserError
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, LAST
@@ -23,6 +23,7 @@ from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Validator, cannot_split
 from .arguments import say
+from .options import add_options
 from .training_text import read_texts
 
 

@@ -24,9 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_models(parser)
     parser.add_argument("-i", "--input", type=Path, metavar="FILE", help="text (default: standard input)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="translations (default: standard output)")
-    add_search(parser)
     add_batch_size(parser, "sentences")
-    parser.add_argument("--n_best", action="store_true", help="write the whole beam: line ||| translation ||| cost")
+    group = parser.add_argument_group("search")
+    add_search(group)
+    group.add_argument("--n_best", action="store_true", help="write the whole beam: line ||| translation ||| cost")
     group = parser.add_argument_group("alignments, of an RNN")
     group.add_argument(
         "--alignments",

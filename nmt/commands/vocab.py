@@ -12,35 +12,31 @@ from .arguments import positive_int, say
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--source_dataset",
-        nargs="+",
-        metavar="FILE",
-        help="training text, source side: files or patterns, also .gz, .zst",
-    )
-    parser.add_argument(
-        "--target_dataset",
-        nargs="+",
-        metavar="FILE",
-        help="training text, target side: files or patterns, also .gz, .zst",
-    )
-    parser.add_argument(
-        "--dictionaries", type=Path, nargs=2, metavar="FILE", help="copy a pair of Nematus .json dictionaries instead"
-    )
-    parser.add_argument(
         "--to",
         type=Path,
         required=True,
         metavar="DIR",
         help="where source.model and target.model (or .json) go (required)",
     )
-    parser.add_argument("--size", type=positive_int, default=8000, help="subword units on each side (default: 8000)")
     parser.add_argument(
+        "--dictionaries", type=Path, nargs=2, metavar="FILE", help="copy a pair of Nematus .json dictionaries instead"
+    )
+    group = parser.add_argument_group("training")
+    for side in ("source", "target"):
+        group.add_argument(
+            f"--{side}_dataset",
+            nargs="+",
+            metavar="FILE",
+            help=f"training text, {side} side: files or patterns, also .gz, .zst (required without --dictionaries)",
+        )
+    group.add_argument("--size", type=positive_int, default=8000, help="subword units on each side (default: 8000)")
+    group.add_argument(
         "--kind", choices=("bpe", "unigram"), default="bpe", help="byte-pair encoding or unigram model (default: bpe)"
     )
-    parser.add_argument(
+    group.add_argument(
         "--sample_lines", type=positive_int, metavar="N", help="train on N lines of each side, evenly spread"
     )
-    parser.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
+    group.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
 
 
 def run(arguments: argparse.Namespace) -> None:

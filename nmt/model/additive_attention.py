@@ -93,7 +93,7 @@ def _time_sum(function: Callable[..., tf.Tensor], d: tf.Tensor, hidden: tf.Tenso
     """Returns the sum over time of a function of `[batch, time, 1]` and `[batch, time, hidden]`.
 
     On a CPU, XLA vectorizes a sum of separate time steps and fuses it with the function. But it would compute a single
-    sum again for each use. It does not repeat a concatenation, so the sum is concatenated from two halves.
+    sum again for each use. It never repeats a concatenation, so this returns two halves concatenated.
     """
     if hidden.shape[1] is None:
         return tf.reduce_sum(function(d, hidden), 1)

@@ -1,6 +1,6 @@
 """What training, search, scoring, export and import may ask of a translation model.
 
-Code outside this folder uses nothing else of a model. `registry.py` builds one from a configuration.
+The rest of `nmt` uses nothing else of a model. `registry.py` builds one from a configuration.
 """
 
 from typing import Any, Protocol
@@ -74,14 +74,14 @@ class TranslationModel(Protocol):
 
 
 class Attentive(Protocol):
-    """What a model with attention weights has besides. A model need not have it; callers look for the method."""
+    """Optional methods of a model with attention weights. Callers check whether a model has them."""
 
     def attention(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
         """Returns how much each target word attends to each source word, `[batch, target_time, source_time]`."""
 
 
 class Convertible(Protocol):
-    """What a model that CTranslate2 can run has besides. A model need not have it; callers look for the method."""
+    """Optional methods of a model that CTranslate2 can run. Callers check whether a model has them."""
 
     def ctranslate2_spec(self, longest: int) -> Any:
         """Returns a `ctranslate2.specs.SequenceToSequenceModelSpec` without vocabularies.

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from .affine import product_dtype
 
-_PARTS = 8  # the fastest of 2 to 16 for 8,000 words; one part still keeps all cores busy
+_PARTS = 8  # the fastest (docs/performance.md); one part still keeps all cores busy
 
 
 def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:
@@ -63,7 +63,7 @@ def sum_in_parts(
 
 
 def _loop(add_part: Callable, sums: tuple, kind: tf.TensorSpec) -> tuple[tuple, tf.Tensor]:
-    """Returns the sums after all parts, and what else each part gave, `[parts, ...]`."""
+    """Returns the sums after all parts, and the third results of all parts, stacked: `[parts, ...]`."""
 
     def body(i, sums, others):
         *sums, other = add_part(i, *sums)
@@ -75,7 +75,7 @@ def _loop(add_part: Callable, sums: tuple, kind: tf.TensorSpec) -> tuple[tuple, 
 
 
 def _unrolled(add_part: Callable, sums: tuple, _) -> tuple[tuple, tf.Tensor]:
-    """Does the same without a loop, so that its products can stay outside of what is compiled."""
+    """Returns the same without a loop, so that TensorFlow's products stay uncompiled."""
     others = []
     for i in range(_PARTS):
         with tf.control_dependencies(tf.nest.flatten(sums)):  # so that one part at a time is in memory

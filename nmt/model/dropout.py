@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-_GENERATOR = "philox"  # gives the same numbers with and without XLA, whose default is slow
+_GENERATOR = "philox"  # the same numbers with and without XLA; XLA's default generator is slow
 _LEVELS = 2**16  # an entry is dropped or kept by 16 random bits
 
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 @tf.custom_gradient
 def product(x, y):
-    """Returns `x y` in float32, and has gradients that are such products too. It keeps the rounded factors.
+    """Returns `x y` in float32. Its gradients are float16 products too. It keeps the rounded factors.
 
     Args:
         x: `[..., rows, inputs]`. The product may overflow if there are more than 65,504 inputs.
@@ -27,7 +27,7 @@ def product(x, y):
 
 
 def _rounded(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns x over a power of two, in float16, and the power: the smallest that no entry exceeds, or 1 for zeros."""
+    """Returns x / p in float16, and p: the least power of two that no absolute entry exceeds, or 1 if all are 0."""
     largest = tf.reduce_max(tf.abs(x))
     power = tf.where(largest == 0, 1.0, 2.0 ** tf.math.ceil(tf.math.log(largest) / tf.math.log(2.0)))
     return tf.cast(x / power, tf.float16), power

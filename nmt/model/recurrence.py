@@ -3,8 +3,8 @@
 By default TensorFlow computes the gradient of every matrix at every time step and adds them up, which is bound by
 memory bandwidth. Here the forward loop stores the result `z = x W + b` of each product. The backward loop
 differentiates one step at a time with the stored z in place of the products, and stores x and dz. Afterwards the
-gradient of W is one product of all x and all dz. Only this product is rounded to the dtype of `affine`: those of one
-time step are too small to gain from less precision.
+gradient of W is one product of all x and all dz. Only this product is rounded to the dtype of `affine`. Products of one
+time step stay in float32: they are too small to gain from less precision.
 """
 
 from collections.abc import Callable, Sequence
@@ -154,7 +154,8 @@ class _Recurrence:
 
         if self._dtype == "float32" or tf.executing_eagerly():
             return run()
-        # A mixed update may be compiled in pieces between its products, and a loop is no part of any piece.
+        # A mixed update is compiled in pieces between its products. A piece cannot contain a loop, so compile the loop
+        # by itself.
         return tf.function(run, jit_compile=True, autograph=False)()
 
 

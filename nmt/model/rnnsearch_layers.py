@@ -107,8 +107,8 @@ class Encoder(Block):
 class Decoder(Block):
     """The conditional GRU: a GRU on the previous word, attention, a second GRU on the attended context, deep output.
 
-    Further levels, if any, are GRUs on the states of the level below, to which they add theirs. All levels begin with
-    the same state.
+    Each further level is a GRU that reads the states of the level below and adds its own states to them. All levels
+    begin with the same state.
 
     Reference: Sennrich et al. (2017), arXiv:1703.04357, section 3; Miceli Barone et al. (2017), arXiv:1707.07631.
     """
@@ -140,17 +140,7 @@ class Decoder(Block):
                 transitions=depths.base_transition - 2,
                 name="context_gru",
             )
-            self.high_grus = [
-                GRUStep(
-                    3 * units if depths.deep_context else units,
-                    units,
-                    normalization,
-                    bias_on_state=True,
-                    transitions=depths.high_transition - 1,
-                    name=f"high{level}",
-                )
-                for level in range(depths.decoder - 1)
-            ]
+            self.high_grus = _high_grus(units, normalization, depths)
             self.from_word = Projection(embedding, embedding, normalization, "from_word")
             self.from_state = Projection(units, embedding, normalization, "from_state")
             self.from_context = Projection(2 * units, embedding, normalization, "from_context")
@@ -286,3 +276,18 @@ class Decoder(Block):
 def output_logits(rows: tf.Tensor, table: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """Returns the logits `[..., words]` of `rows` `[..., embedding]`."""
     return affine(rows, tf.transpose(table), bias)
+
+
+def _high_grus(units: int, normalization: str, depths: Depths) -> list[GRUStep]:
+    """Returns the GRU of each further level of the decoder."""
+    return [
+        GRUStep(
+            3 * units if depths.deep_context else units,
+            units,
+            normalization,
+            bias_on_state=True,
+            transitions=depths.high_transition - 1,
+            name=f"high{level}",
+        )
+        for level in range(depths.decoder - 1)
+    ]

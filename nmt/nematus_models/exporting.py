@@ -49,9 +49,9 @@ def export_checkpoint(
 ) -> None:
     """Writes `to`.index, `to`.data-00000-of-00001, `to`.json and two dictionaries.
 
-    Costs are those of this model. Nematus master reads `<UNK>` at id 2 and, in a Transformer, `<GO>` at id 1. Where the
-    unknown word of this model has id 1, an RNN gets a row for `<GO>`, which it never predicts. A Transformer reads its
-    unknown word as `<GO>`, so its target dictionary has no `<UNK>`.
+    Costs are those of this model. Nematus master reads id 2 as `<UNK>` and, in a Transformer, id 1 as `<GO>`. If our
+    unknown word has id 1, an RNN gets an extra row for `<GO>` that it never predicts. In a Transformer the unknown word
+    serves as `<GO>`, so the target dictionary has no `<UNK>`.
 
     Args:
         to: Path of the checkpoint without extension, as for Nematus's `-m`.
@@ -105,13 +105,16 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
     elif version == "v0.3" and config.tie_encoder_decoder_embeddings:
         reasons.append("it cannot tie the embeddings of encoder and decoder")
     elif version == "v0.3" and (config.rnn_dec_depth, config.rnn_enc_transition_depth) != (1, 1):
-        reasons.append("it computes such depths otherwise")
+        reasons.append("it computes these depths differently")
     if reasons:
         raise UserError(f"Nematus {version} cannot read this model: {'; '.join(dict.fromkeys(reasons))}")
 
 
 def _has_room(config: Config, side: int) -> bool:
-    """Returns whether a row for `<GO>` changes no probability: not in a table that gives logits without a bias."""
+    """Returns whether a row for `<GO>` can be added without changing a probability.
+
+    A table that gives logits without a bias cannot take one.
+    """
     return config.model_type == "rnn" or (side == 0 and not config.tie_encoder_decoder_embeddings)
 
 

@@ -80,8 +80,8 @@ def refusals(nematus: dict[str, Any]) -> list[str]:
     found, depths = [], {name: given(nematus, spellings) or 1 for name, spellings in _DEPTHS.items()}
     if depths["rnn_dec_depth"] != 1 and "gradient_aggregation_steps" not in nematus:  # an option since v0.5
         found.append(
-            "a decoder of several levels, made by Nematus before v0.5, which trains it otherwise than it translates "
-            "with it; train it again with master"
+            "the decoder has several levels and comes from Nematus before v0.5, which computes them differently in "
+            "training and translation; train it again with master"
         )
     deep = depths["rnn_dec_depth"] != 1 or depths["rnn_enc_transition_depth"] != 1
     if nematus.get("theano_compat") and deep:

@@ -51,7 +51,7 @@ def save_ctranslate2(
 
 
 def _tokens(vocabulary: Vocabulary) -> list[str]:
-    """Returns the tokens of all ids. Each differs from the others, as the ids without a word would not."""
+    """Returns the tokens of all ids. All are distinct; ids without a word get the names `<id>`."""
     tokens = [token.decode() for token in vocabulary.tokens(tf.range(vocabulary.size)).numpy()]
     first = {token: i for i, token in reversed(list(enumerate(tokens)))}
     return [token if first[token] == i else f"<{i}>" for i, token in enumerate(tokens)]

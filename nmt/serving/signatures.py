@@ -12,7 +12,7 @@ from ..text.batches import LONGEST, TOKENS, pad
 from ..text.vocabulary import Vocabulary
 from .slices import SENTENCES, Tensors, in_slices
 
-WEIGHTS = 2**20  # limit of the attention weights of a batch, padding included; their JSON has about 20 MB
+WEIGHTS = 2**20  # limit of the attention weights of a batch, padding included, because their JSON is large
 _WAITING = 100  # batches that may wait for their turn when callers are joined
 _PAIRS = [tf.TensorSpec([None], tf.string, name=name) for name in ("sources", "targets")]
 
@@ -27,8 +27,8 @@ class Joining(NamedTuple):
 class Signatures(tf.Module):
     """Computes the signatures of an exported model.
 
-    Any bytes are accepted as a sentence. Only the first `LONGEST` tokens of a sentence are read. A batch is computed in
-    slices, so its size is limited by the caller's patience and not by the memory.
+    Any bytes are accepted as a sentence. Translation and attention read only its first `LONGEST` tokens. `score`
+    returns infinity for a longer one. A batch is computed in slices, so memory does not limit its size.
 
     Args:
         source_vocabulary: Encodes the sources.
@@ -75,7 +75,7 @@ class Signatures(tf.Module):
         return {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS, "weights": WEIGHTS}
 
     def sentences(self, lengths: Sequence[int]) -> list[bytes]:
-        """Returns texts of about as many source tokens each, to try the model on."""
+        """Returns one text of about this many source tokens for each length, to try the model on."""
         ids = [[2 + i % (self._source_vocabulary.size - 2) for i in range(length)] for length in lengths]
         return self._source_vocabulary.decode(tf.ragged.constant(ids, tf.int32)).numpy().tolist()
 

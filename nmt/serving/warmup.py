@@ -14,7 +14,7 @@ def write_warmup(signatures: Signatures, sentences: list[bytes], to: Path) -> bo
 
     Args:
         signatures: What the model computes.
-        sentences: Requests hold one of them each, then all of them.
+        sentences: Each signature gets one request with the first sentence and one with all.
         to: An existing directory.
 
     Returns:

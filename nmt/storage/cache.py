@@ -28,7 +28,7 @@ _WAIT = 5  # seconds until a process says that it waits for another one
 _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a change of its times
 _PIECE = 1 << 20  # bytes
 _ABANDONED = 3600  # seconds without writing after which a temporary file may be removed
-_FORMAT = "1"  # what the files mean; another number leaves those of other versions alone
+_FORMAT = "1"  # version of the file format; each version has its own directory
 _WARNED: set[Path] = set()  # directories of which this process said that they cannot be written to
 
 
@@ -52,7 +52,7 @@ class FileState(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """False just after a change, because another one might leave the times as they are."""
+        """False just after a change: the next change may not alter the times."""
         return time.time_ns() - max(self.modified, self.changed) > _FRESH
 
 
@@ -150,7 +150,7 @@ class Cache:
     def lock(self, name: str) -> Iterator[None]:
         """Keeps other processes and threads from computing the same. The OS releases it when the process exits.
 
-        Without a file for the lock, all compute it.
+        If the lock file cannot be written, every process computes the result itself.
         """
         lock = FileLock(self.directory / f"{name}.lock", mode=0o666)  # of any user
         try:
@@ -177,7 +177,7 @@ class Cache:
 
 
 def open_cache() -> Cache:
-    """Returns the cache in the user's cache directory. NMT_TEXT_CACHE names another place for it, or is off.
+    """Returns the cache in the user's cache directory. NMT_TEXT_CACHE names another directory, or is `off`.
 
     Without a directory that can be written to, the cache is a temporary directory, which this process removes at exit.
     """

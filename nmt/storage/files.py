@@ -102,8 +102,8 @@ def remove_abandoned(directory: Path, age: float = 0) -> None:
 
     Args:
         directory: Where they are.
-        age: Seconds since they were last written to. Where other processes create files meanwhile it must be above 0,
-            because those lock their files just after.
+        age: Seconds since they were last written to. Must be above 0 if other processes may create files meanwhile: a
+            file is locked only just after it is created.
     """
     for path in directory.iterdir():
         if _TEMPORARY.fullmatch(path.name):

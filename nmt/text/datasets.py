@@ -20,7 +20,7 @@ from .mixing import Mixture
 from .token_counts import token_counts
 from .vocabulary import SentencePieceVocabulary, Vocabulary
 
-_ROOM = 1.1  # for the tokens of later random segmentations, as a share of those of the first one
+_ROOM = 1.1  # later random segmentations may be longer than the first by this factor
 
 
 class TrainingData:
@@ -44,7 +44,7 @@ class TrainingData:
         too_long: Number of pairs left out because a side has more than `maxlen` tokens.
         pairs_per_epoch: Number of pairs in an epoch: those used, unless there are weights.
         batches_per_epoch: Number of batches in an epoch.
-        sizes: For each width of a batch, the number of pairs that are used and in an epoch.
+        sizes: `(width, pairs used, pairs in an epoch)` for each width of a batch.
 
     Raises:
         UserError: No pair is left, a vocabulary cannot split at random, or there is not one weight for each corpus.
@@ -116,7 +116,7 @@ class TrainingData:
         return lines.map(tokenize, num_parallel_calls=2, deterministic=True).prefetch(8)
 
     def _lines(self, first: int, part: int, parts: int) -> Iterator[tuple[list[bytes] | int, ...]]:
-        """Yields lines of both sides, the number of pairs without filling, width, number and part of each batch."""
+        """Yields for each batch: source lines, target lines, number of real pairs, width, batch number, part."""
         for epoch in itertools.count(first // self.batches_per_epoch):
             skip = max(0, first - epoch * self.batches_per_epoch)
             batches = self._epoch(epoch)[skip:]

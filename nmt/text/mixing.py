@@ -13,7 +13,7 @@ class Mixture:
 
     In an epoch, a corpus of weight w gives w times its pairs: each of them w times on average. Within a corpus and
     batch width, every pair is used once before any is repeated. Numbers of pairs are rounded up for each width of a
-    batch, so every epoch has as many batches.
+    batch, so every epoch has the same number of batches.
 
     Args:
         weights: One for each corpus, above 0.

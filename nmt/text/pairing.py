@@ -19,23 +19,23 @@ def require_pairs(source: Files, target: Files, shards: tuple[list[list[Path]], 
         shards: The files that each of them names.
 
     Raises:
-        UserError: The numbers of files differ, or what the wildcards of two patterns stand for.
+        UserError: The numbers of files differ, or the wildcards of two patterns match different parts of the names.
     """
     if len(shards[0]) != len(shards[1]):
         raise UserError(
-            f"there are {len(shards[0])} source texts and {len(shards[1])} target texts; give as many of each"
+            f"there are {len(shards[0])} source texts and {len(shards[1])} target texts; give the same number of each"
         )
     for patterns, files, others in zip(zip(as_list(source), as_list(target), strict=True), *shards, strict=True):
         if len(files) != len(others):
             raise UserError(
                 f"there are {len(files)} files from {files[0]} to {files[-1]} and {len(others)} from {others[0]} to "
-                f"{others[-1]}; give as many on each side"
+                f"{others[-1]}; give the same number on each side"
             )
         _require_same_matches(*map(str, patterns), files, others)
 
 
 def _require_same_matches(source: str, target: str, files: list[Path], others: list[Path]) -> None:
-    """Compares what the wildcards of two patterns stand for, if they have as many."""
+    """Checks that the wildcards of two patterns match the same text, if the patterns have the same number of them."""
     if not (glob.has_magic(source) and glob.has_magic(target)):
         return
     for path, other in zip(files, others, strict=True):

@@ -1,4 +1,4 @@
-"""Work on all cores of the machine, in threads. It speeds up what releases Python's lock, as TensorFlow does."""
+"""Work on all cores of the machine, in threads. Only code that releases the GIL, such as TensorFlow, gets faster."""
 
 import collections
 import os

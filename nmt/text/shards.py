@@ -42,15 +42,19 @@ def all_shards(files: Files) -> list[Path]:
     return [path for shards in find_shards(files) for path in shards]
 
 
-def read_pieces(path: Path) -> Iterator[bytes]:
+def read_pieces(path: Path, size: int = _PIECE) -> Iterator[bytes]:
     """Yields the text in a file in pieces, decompressed if its name ends in `.gz` or `.zst`.
+
+    Args:
+        path: The file.
+        size: How many bytes to read at a time.
 
     Raises:
         UserError: The file is damaged or truncated, or reading it needs another package.
     """
     lines = 0
     try:
-        for piece in _READERS.get(path.suffix, _plain)(path):
+        for piece in _READERS.get(path.suffix, _plain)(path, size):
             yield piece
             lines += piece.count(b"\n")
     except (EOFError, zlib.error, gzip.BadGzipFile, _Damaged) as error:
@@ -130,25 +134,25 @@ class _Damaged(Exception):
     """What a reader raises for a damaged file."""
 
 
-def _plain(path: Path) -> Iterator[bytes]:
+def _plain(path: Path, size: int) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while piece := file.read(_PIECE):
+        while piece := file.read(size):
             yield piece
 
 
-def _gzip(path: Path) -> Iterator[bytes]:
+def _gzip(path: Path, size: int) -> Iterator[bytes]:
     with gzip.open(path) as file:
-        while piece := file.read(_PIECE):
+        while piece := file.read(size):
             yield piece
 
 
-def _zstandard(path: Path) -> Iterator[bytes]:
+def _zstandard(path: Path, size: int) -> Iterator[bytes]:
     try:
         import zstandard
     except ModuleNotFoundError:
         raise UserError(f"{path} needs the package zstandard; run pip install -e '.[zstd]'") from None
     frame = None
-    for data in _plain(path):
+    for data in _plain(path, size):
         while data:
             frame = frame or zstandard.ZstdDecompressor().decompressobj()
             try:

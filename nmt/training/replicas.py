@@ -1,7 +1,8 @@
 """Data parallelism: several processes train one model, each on its share of every batch.
 
 Every process has all weights and makes the same updates. An update adds up the gradients of all processes before it
-clips them, so their number does not matter. The first process, the chief, validates and writes.
+clips them. So without dropout and random segmentations, the number of processes changes the weights by rounding only.
+The first process, the chief, validates and writes.
 """
 
 import functools
@@ -54,7 +55,7 @@ class Replicas:
         self.any(False)
 
     def broadcast(self, variables: Sequence[keras.Variable]) -> None:
-        """Assigns the values that the chief's variables have to those of the others."""
+        """Copies the chief's variables to all other processes."""
         if self.count > 1:
             flat = tf.concat([tf.reshape(tf.cast(variable.value, tf.float64), [-1]) for variable in variables], 0)
             flat = self.sum(flat if self.is_chief else tf.zeros_like(flat))
@@ -63,7 +64,7 @@ class Replicas:
                 variable.assign(tf.cast(tf.reshape(values, variable.shape), variable.dtype))
 
     def from_chief(self, values: Sequence[float]) -> list[float]:
-        """Returns the values that the chief gave. The others give as many, which are ignored."""
+        """Returns the chief's values. The other processes pass a list of the same length, which is ignored."""
         mine = tf.constant(values if self.is_chief else [0.0] * len(values), tf.float64)
         return self.sum(mine).numpy().tolist()
 

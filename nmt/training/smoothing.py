@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from ..model.contract import TranslationModel
 
-_EARLY = 9.0  # as in Marian: after t updates, the newest weights have at least this share of t + 9
+_EARLY = 9.0  # as in Marian: after update t, the share of the newest weights is at least 9 / (t + 9)
 
 
 class SmoothedWeights:

@@ -1,7 +1,7 @@
 """The training loop: updates, validation, early stopping, checkpoints.
 
 The last checkpoint holds everything that the next update depends on. Batch n and its dropout depend only on the seed
-and n. So a resumed training equals one that was never interrupted, if it has as many processes as before.
+and n. So a resumed training equals one that was never interrupted, if it has the same number of processes.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ class Trainer:
         Raises:
             UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, or a
                 checkpoint cannot be written.
-            Interrupted: SIGTERM or Ctrl-C came; the last update is saved.
+            Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
         self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
@@ -128,7 +128,7 @@ class Trainer:
         return contextlib.closing(TrainingLog(directory, self.progress.update, self.progress.validations))
 
     def _progress_bar(self, last: int) -> tqdm:
-        # Only without smoothing does the estimate leave out the time of compilations.
+        # With smoothing, the time estimate would include compilations.
         return tqdm(initial=self.progress.update, total=last, unit=" updates", smoothing=0, miniters=1)
 
     def _validation_is_due(self, last: int) -> bool:

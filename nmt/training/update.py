@@ -60,8 +60,8 @@ def add_sums(first: Sums, second: Sums) -> Sums:
 def clip_mean(sums: Sums, limit: float, norm: str = "occurrences") -> tuple[list[Gradient], tf.Tensor]:
     """Returns the gradients of the mean cost of a sentence, scaled to a global norm of at most `limit`, and their norm.
 
-    The rows of a sparse gradient, one for each occurrence of a word, count before those of the same word are summed if
-    `norm` is `occurrences`, and after it if `norm` is `words`.
+    If `norm` is `occurrences`, each row of a sparse gradient counts in the norm, one for each occurrence of a word. If
+    it is `words`, rows of the same word are summed first.
     """
     gradients = [_divide(gradient, sums.sentences) for gradient in sums.gradients]
     if norm == "words":
@@ -201,7 +201,7 @@ def _reserve_memory() -> None:
     """Makes TensorFlow's CPU allocator reserve one large region.
 
     The allocator never returns or merges regions, so each wider batch would take a new one. Unused parts of the
-    region cost no memory except the 3% that the allocator writes to.
+    region cost little memory: only the few pages that the allocator writes to.
     """
     with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("CPU:0"):
         tf.raw_ops.Empty(shape=[_RESERVED_BYTES // tf.float32.size], dtype=tf.float32)

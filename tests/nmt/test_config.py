@@ -1,12 +1,8 @@
-"""Options: the command line and a file are equivalent, and wrong options are named."""
-
-import argparse
-import dataclasses
-import json
+"""Options: a file holds them, and wrong ones are named."""
 
 import pytest
 
-from nmt.config import Config, add_options, make_config, read_options
+from nmt.config import Config, make_config, read_options
 from nmt.errors import UserError
 
 FILES = {
@@ -17,23 +13,6 @@ FILES = {
     "valid_target_dataset": "dev.de",
 }
 GIVEN = {**FILES, "batch_size": 7, "learning_rate": 0.5, "tie_decoder_embeddings": True}
-
-
-def parse(*words):
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    add_options(parser)
-    return vars(parser.parse_args(words))
-
-
-def test_command_line_and_file_give_the_same(tmp_path):
-    words = [
-        *("--source_dataset", "train.en", "--target_dataset", "train.de", "--dictionaries", "en.model", "de.model"),
-        *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
-        *("--batch_size", "7", "--learning_rate", "0.5", "--tie_decoder_embeddings"),
-    ]
-    (tmp_path / "given.json").write_text(json.dumps(GIVEN))
-    from_line, from_file = make_config(parse(*words)), make_config(read_options(tmp_path / "given.json"))
-    assert from_line == from_file == Config(**GIVEN)
 
 
 def test_saved_and_read_back(tmp_path):
@@ -49,20 +28,6 @@ def test_one_file_in_a_list_is_that_file(tmp_path):
     read = read_options(tmp_path / "config.json")
     assert make_config(read) == Config(**{**FILES, **several})
     assert make_config({**FILES, "source_dataset": ["train.en"]}) == Config(**FILES)
-
-
-def test_every_option_is_on_the_command_line_with_help_and_both_spellings():
-    parser = argparse.ArgumentParser()
-    add_options(parser)
-    text = parser.format_help()
-    for field in dataclasses.fields(Config):
-        assert f"--{field.name}" in text
-        assert field.metadata["help"]
-    assert "--layer_normalisation_type" in text
-
-
-def test_options_not_given_are_absent():
-    assert parse() == {}
 
 
 TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 64}

@@ -1,19 +1,13 @@
 """Conversion: what is folded has the same outputs, and all that belongs to a model goes along."""
 
-import re
-
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from rmsnorm_tf import (
     Conversion,
     RMSNormalization,
     RMSNormGRU,
-    RMSNormGRUCell,
-    RMSNormLSTM,
-    RMSNormSimpleRNNCell,
     fold_layer_norm,
     replace_layer_norm,
 )
@@ -143,60 +137,6 @@ def test_post_ln_without_gain(policy):
     _, report = fold(keras.Model(x, z))
     assert report["second"].reason == "centring folded into first"
     assert report["third"].reason == "centring folded into branch"
-
-
-RECURRENT = {
-    "gru": (lambda: RMSNormGRU(4, name="gru", **LN), ["gru/cell"]),
-    "reset-before": (lambda: RMSNormGRU(4, reset_after=False, name="gru", **LN), ["gru/cell"]),
-    "bias-inside": (lambda: RMSNormGRU(4, normalize_bias=True, name="gru", **LN), ["gru/cell"]),
-    "no-bias": (lambda: RMSNormGRU(4, normalize_bias=True, use_bias=False, name="gru", **LN), ["gru/cell"]),
-    "bidirectional": (
-        lambda: layers.Bidirectional(RMSNormGRU(4, name="gru", **LN), name="both"),
-        ["both/forward_gru/cell", "both/backward_gru/cell"],
-    ),
-    "stack": (
-        lambda: layers.RNN(
-            [
-                RMSNormGRUCell(4, normalization="layer", name="first"),
-                layers.GRUCell(3),
-                RMSNormSimpleRNNCell(4, normalization="layer", normalize_bias=True, name="second"),
-            ],
-            return_sequences=True,
-            name="stack",
-        ),
-        ["stack/stacked_rnn_cells/first", "stack/stacked_rnn_cells/second"],
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("make", "names"),
-    [
-        pytest.param(*case, id=name, marks=[pytest.mark.slow] * bool(i % 3))
-        for i, (name, case) in enumerate(RECURRENT.items())
-    ],
-)
-def test_ln_gru_tagger(make, names, policy):
-    folded, report = fold(tagger(make()))
-    assert [re.sub(r"_cells_\d+", "_cells", name) for name in report] == [*names, "norm"]  # Keras counts the cells
-    assert all(entry.converted for entry in report.values())
-    assert next(iter(report.values())).reason == "centring folded into its kernels"
-    assert not any(isinstance(t, layers.LayerNormalization) for t in tf.train.TrackableView(folded).descendants())
-
-
-def test_a_cell_that_has_rms_or_nothing_inside_is_not_reported():
-    _, report = fold(tagger(RMSNormGRU(4, return_sequences=True)))
-    assert list(report) == ["norm"]
-
-
-def test_a_lstm_stays_beside_cells_that_do_not():
-    lstm = RMSNormLSTM(4, name="lstm", **LN)
-    x = keras.Input((5, 3))
-    folded, report = fold(keras.Model(x, RMSNormGRU(4, name="gru", **LN)(lstm(x))))
-    assert report["gru/cell"].converted
-    assert not report["lstm/cell"].converted
-    assert "cell state, which no linear map makes" in report["lstm/cell"].reason
-    assert folded.get_layer("lstm").cell.normalization == "layer"
 
 
 def test_models_inside_are_looked_into(policy):

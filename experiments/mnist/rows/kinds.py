@@ -7,7 +7,7 @@ import keras
 
 from rmsnorm_tf import RMSNormalization
 
-from ...trials.trial import Row
+from ...trials.trial import TrialRow
 from ..batch_normalization import UnbiasedBatchNormalization
 
 EPSILON = 1e-6
@@ -30,9 +30,9 @@ def _batch(name: str) -> keras.layers.Layer:
 
 
 ROWS = [
-    Row("none", "no norm", None, paper=True),
-    Row("layernorm", "LayerNorm", _layer, paper=True),
-    Row("rmsnorm", "RMSNorm", _rms, paper=True),
-    Row("prmsnorm", "pRMSNorm, p = 6.25%", _partial_rms, paper=True),
-    Row("batchnorm", "BatchNorm, logits too", _batch, paper=True, options={"normalize_logits": True}),
+    TrialRow("none", "no norm", None, paper=True),
+    TrialRow("layernorm", "LayerNorm", _layer, paper=True),
+    TrialRow("rmsnorm", "RMSNorm", _rms, paper=True),
+    TrialRow("prmsnorm", "pRMSNorm, p = 6.25%", _partial_rms, paper=True),
+    TrialRow("batchnorm", "BatchNorm, logits too", _batch, paper=True, options={"normalize_logits": True}),
 ]

@@ -1,1 +1,1 @@
-"""Measurements after the trainings: seconds of an update, and bootstrap tests."""
+"""Measurements kept with the logs: norms of untrained models, seconds of an update, bootstrap tests."""

@@ -97,7 +97,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
 
 
 def _claims(rows: dict[Row, list[Result]]) -> list[Claim]:
-    """Judges the paper's Figure 1: LayerNorm's training loss is below the Baseline's after as many updates."""
+    """Judges Figure 1: LayerNorm's training loss is below the Baseline's after the same number of updates."""
     found = {row.name: {each.seed: each for each in done} for row, done in rows.items()}
     shared = sorted(found.get("layernorm", {}).keys() & found.get("baseline", {}).keys())
     pairs = [(found["layernorm"][seed], found["baseline"][seed]) for seed in shared]
@@ -109,7 +109,7 @@ def _claims(rows: dict[Row, list[Result]]) -> list[Claim]:
     last = pairs[0][0].log["validations"][-1]["update"]
     return [
         Claim(
-            "Figure 1: LayerNorm's training loss is below the Baseline's after as many updates",
+            "Figure 1: LayerNorm's training loss is below the Baseline's after the same number of updates",
             f"{ours - theirs:+.2f} after {update:,}",
             f"{told} after {last:,}, {seeds(len(gains))}",
             _verdict(gains) + on_recipes(*pairs[0]),

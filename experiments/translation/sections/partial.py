@@ -63,7 +63,7 @@ def section(results: Sequence[Result]) -> Section | None:
 
 
 def _claims(points: Sequence[dict[str, Any]], test: str) -> list[Claim]:
-    """Judges the paper's claim on small p, if two points above its failing p are there."""
+    """Judges the paper's claim on small p, if two points with p of at least `_CLAIMED` are done."""
     shown = [point for point in points if point["p"] >= _CLAIMED]
     if len(shown) < 2:
         return []

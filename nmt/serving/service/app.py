@@ -26,7 +26,7 @@ from .store import Store
 
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
-_DROPPED = 8  # times the limit: so much of a body is read, so that its sender gets the answer and not a lost connection
+_DROPPED = 8  # read a body of up to this many times the limit, so that the client gets an answer, not a lost connection
 _TARGET = re.compile(r"(?P<name>[^/:]+)(/versions/(?P<version>[0-9]{1,18}))?(?P<what>/metadata|:[a-z]+)?")
 _log = logging.getLogger("serve")
 Result = TypeVar("Result")
@@ -74,7 +74,7 @@ class Service:
             try:
                 await asyncio.to_thread(self._store.refresh)
             except Exception as error:  # the folder may be back at the next look
-                _log.error("the models cannot be looked at: %s: %s", type(error).__name__, error)
+                _log.error("cannot look for new model versions: %s: %s", type(error).__name__, error)
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "alive"})
@@ -112,7 +112,7 @@ class Service:
                 raise Refused(405, "predict needs POST", {"Allow": "POST"})
             return await self._predict(request, name, version)
         if what and what != "/metadata":
-            raise Refused(400, "of the methods of TensorFlow Serving, this service has only predict")
+            raise Refused(400, "this service has only the method :predict")
         if request.method != "GET":
             raise Refused(405, "this path needs GET", {"Allow": "GET"})
         served = self._store.find(name, version)

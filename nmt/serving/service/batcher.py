@@ -29,9 +29,10 @@ class _Job:
 class Batcher:
     """Computes requests, those of one signature together. One that is larger than a batch is computed in pieces.
 
-    A worker expects that the callers of its last batch send another request when they have their response. It waits for
-    as many rows as that batch had, so that all callers share the next one. It waits no longer than `limits.batch_wait`
-    or 1/20 of the last batch's time (at most `_LONGEST_WAIT`), whichever is longer, after that batch.
+    A worker expects that the callers of its last batch send another request when they have their response. It waits
+    until the queue holds the rows of that batch plus those that waited when it ended, at most a full batch, so that all
+    callers share the next one. It waits no longer than `limits.batch_wait` or 1/20 of the last batch's time (at most
+    `_LONGEST_WAIT`), whichever is longer, after that batch.
     """
 
     def __init__(self, limits: Limits, metrics: Metrics):

@@ -54,7 +54,7 @@ class TimedProtocol(H11Protocol):
             self._request_timer = None
 
     def _expect_less_than(self, size: int) -> None:
-        """Ends the connection if still so many bytes wait to be sent when the time is over."""
+        """Ends the connection if the client has read nothing when the time is over."""
 
         def look() -> None:
             left = self.transport.get_write_buffer_size()

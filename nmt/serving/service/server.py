@@ -42,7 +42,8 @@ def serve(models: Path, host: str, port: int, limits: Limits) -> None:
             timeout_graceful_shutdown=round(limits.deadline) + 1,
         )
         server = uvicorn.Server(config)
-        for number in (signal.SIGTERM, signal.SIGINT):  # until uvicorn handles them; when it ends, it raises them again
+        # uvicorn replaces these handlers while it runs and raises the signal again when it ends.
+        for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: setattr(server, "should_exit", True))
         address.listen(2048)
         _log.info("serving %s at http://%s:%d", models, host, address.getsockname()[1])

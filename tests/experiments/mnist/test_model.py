@@ -5,9 +5,9 @@ import pytest
 from experiments.mnist import rows
 from experiments.mnist.batch_normalization import UnbiasedBatchNormalization
 from experiments.mnist.model import SUMS, build_model
-from experiments.trials.trial import read_rows
+from experiments.trials.trial import rows_of
 
-ROWS = {row.name: row for row in read_rows(rows)}
+ROWS = {row.name: row for row in rows_of(rows)}
 
 
 def small(row, seed=1):

@@ -6,7 +6,7 @@ pytest.importorskip("scipy")
 from matplotlib.figure import Figure
 
 from experiments.mnist.section import sections
-from experiments.trials.trial import Row, Setting, Trial
+from experiments.trials.trial import Setting, Trial, TrialRow
 
 SETTING = Setting("batch-4", "batches of 4", batch_size=4, updates=20, window=10, validate_every=10)
 LABELS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
@@ -24,7 +24,7 @@ def log(loss):
 
 
 def made(**losses):
-    rows = {name: Row(name, LABELS[name], None, paper=True) for name in losses}
+    rows = {name: TrialRow(name, LABELS[name], None, paper=True) for name in losses}
     logs = {
         Trial(rows[name], SETTING, seed, 0.001): log(loss)
         for name, found in losses.items()

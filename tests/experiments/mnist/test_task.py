@@ -8,7 +8,7 @@ pytest.importorskip("scipy")
 from experiments.mnist import rows
 from experiments.mnist.data import read_mnist
 from experiments.mnist.task import Scale, reproduce, train
-from experiments.trials.trial import Setting, Trial, read_rows
+from experiments.trials.trial import Setting, Trial, rows_of
 from nmt.errors import UserError
 
 SETTINGS = [
@@ -31,7 +31,7 @@ def test_everything_is_trained_measured_and_reported_once(folder, tmp_path):
 
 def test_a_log_has_losses_validations_gains_and_shares(folder, tmp_path):
     mnist = read_mnist(str(folder), SCALE.training)
-    trials = {row.name: Trial(row, SETTINGS[1], 1, 0.01) for row in read_rows(rows)}
+    trials = {row.name: Trial(row, SETTINGS[1], 1, 0.01) for row in rows_of(rows)}
     log = train(trials["rmsnorm"], mnist, tmp_path, SCALE.hidden)
     assert [each["update"] for each in log["train"]] == [2, 4]
     assert log["validations"][0].keys() == {"update", "nll", "error", "test_nll", "test_error"}

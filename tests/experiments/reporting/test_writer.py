@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from experiments.reporting.section import Claim, Section
-from experiments.reporting.writer import draw, write_report
+from experiments.reporting.writer import write_picture, write_report
 
 
 def section(name):
@@ -59,7 +59,7 @@ def test_all_files_are_written(report):
 def test_a_picture_has_the_title_of_its_section_and_is_the_same_each_time(report, tmp_path):
     svg = (report / "one.svg").read_text()
     assert ">The one<" in svg
-    draw(section("one"), tmp_path)
+    write_picture(section("one"), tmp_path)
     assert (tmp_path / "one.svg").read_text() == svg
 
 

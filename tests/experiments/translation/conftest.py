@@ -65,7 +65,7 @@ def times():
     return {"cores": 2, "threads": 1, "widths": [8, 12], "commit": "0123456789ab", "updates": {"float32": updates}}
 
 
-# As inside/initial_scale.py writes it: the mean square of one norm's input is far above epsilon.
+# As inside/untrained_norms.py writes it: the mean square of one norm's input is far above epsilon.
 NORMS = {
     "encoder.x_norm": {"units": 8, "mean_square": 1e-6, "rms": 0.3, "change": 0.75},
     "encoder.state_norm": {"units": 8, "mean_square": 1e-2, "rms": 1.0, "change": 0.001},
@@ -113,7 +113,7 @@ def ran(monkeypatch, times):
         elif "experiments.translation.inside.decoder_states" in arguments:
             second = {"mean": [0.5, 0.5], "std": [1.0, 1.5]}
             write(given["--to"], json.dumps({"positions": ["1", "all"], "tokens": [1, 8], **second, "second": second}))
-        elif "experiments.translation.inside.initial_scale" in arguments:
+        elif "experiments.translation.inside.untrained_norms" in arguments:
             write(given["--to"], json.dumps(INITIAL_SCALE))
         elif "--json" in arguments:
             kinds = arguments[arguments.index("--kinds") + 1 : arguments.index("--config")]

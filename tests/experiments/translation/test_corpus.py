@@ -99,7 +99,7 @@ def test_wmt14_needs_a_folder_of_text():
 def test_missing_files_are_named(folder):
     (folder / "newstest2014.en").unlink()
     (folder / "train.de.gz").unlink()
-    with pytest.raises(UserError, match=r"lacks train.de, newstest2014.en, as they are or with .gz; put them there"):
+    with pytest.raises(UserError, match=r"lacks train.de, newstest2014.en; put these files there, plain or as .gz"):
         read_corpus(str(folder))
 
 

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from experiments.trials.book import Book
-from experiments.trials.trial import Row, Setting, Trial
+from experiments.trials.trial import Setting, Trial, TrialRow
 from rmsnorm_tf import RMSNormalization
 
 SETTING = Setting("small", "small batches", batch_size=4, updates=10, window=2, validate_every=4)
 ROWS = [
-    Row("layernorm", "LayerNorm", lambda name: keras.layers.LayerNormalization(name=name), paper=True),
-    Row("rmsnorm", "RMSNorm", lambda name: RMSNormalization(name=name), paper=True),
+    TrialRow("layernorm", "LayerNorm", lambda name: keras.layers.LayerNormalization(name=name), paper=True),
+    TrialRow("rmsnorm", "RMSNorm", lambda name: RMSNormalization(name=name), paper=True),
 ]
 
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.trials.trial import Row
+from experiments.trials.trial import TrialRow
 from nmt.errors import UserError
 from tests.experiments.trials.conftest import SETTING
 
@@ -20,7 +20,7 @@ def test_a_log_has_options_values_and_provenance(book, trial):
     ("changed", "said"),
     [
         ({"setting": replace(SETTING, updates=20)}, "updates was 10 and is now 20"),
-        ({"row": Row("rmsnorm", "RMSNorm", None, options={"wide": True})}, "wide was None and is now True"),
+        ({"row": TrialRow("rmsnorm", "RMSNorm", None, options={"wide": True})}, "wide was None and is now True"),
     ],
 )
 def test_a_log_with_other_options_is_refused(book, trial, changed, said):

@@ -6,8 +6,8 @@ pytest.importorskip("scipy")
 from matplotlib.figure import Figure
 
 from experiments.trials.clock import AGAIN
-from experiments.trials.sections import by_row, share_section, speed_section, step_size_section, styles_of
-from experiments.trials.trial import GRID_SEED, Row, Trial
+from experiments.trials.sections import logs_by_row, share_section, speed_section, step_size_section, trial_styles
+from experiments.trials.trial import GRID_SEED, Trial, TrialRow
 from tests.experiments.trials.conftest import ROWS, SETTING
 
 
@@ -38,7 +38,7 @@ def test_the_grid_has_the_best_validation_of_every_step_size(logs):
 
 
 def test_the_seed_of_the_grid_is_not_reported(logs):
-    assert list(by_row(logs, SETTING)[ROWS[0]]) == [1, 3]
+    assert list(logs_by_row(logs, SETTING)[ROWS[0]]) == [1, 3]
 
 
 def test_the_share_has_mean_and_range_of_the_seeds(logs):
@@ -61,6 +61,6 @@ def test_speed_is_over_layernorms_round_by_round():
 
 
 def test_an_added_row_has_its_own_style():
-    mine = Row("mine", "Mine", None)
-    found = styles_of([*ROWS, mine])
+    mine = TrialRow("mine", "Mine", None)
+    found = trial_styles([*ROWS, mine])
     assert len({style.color for style in found.values()}) == 3

@@ -6,11 +6,11 @@ import pytest
 from experiments.trials.trial import (
     GRID,
     SEEDS,
-    Row,
     Trial,
+    TrialRow,
     best_step_sizes,
     grid_trials,
-    read_rows,
+    rows_of,
     seed_trials,
 )
 from nmt.errors import UserError
@@ -26,7 +26,7 @@ def package(monkeypatch):
 
     def give(**names):
         for file, rows in names.items():
-            module = SimpleNamespace(ROWS=[Row(name, name, None) for name in rows])
+            module = SimpleNamespace(ROWS=[TrialRow(name, name, None) for name in rows])
             monkeypatch.setitem(sys.modules, f"package_of_rows.{file}", module)
         return found
 
@@ -34,7 +34,7 @@ def package(monkeypatch):
 
 
 def test_added_rows_follow_those_of_the_paper(package):
-    assert [row.name for row in read_rows(package(kinds=["none", "rmsnorm"], a=["mine"]))] == [
+    assert [row.name for row in rows_of(package(kinds=["none", "rmsnorm"], a=["mine"]))] == [
         "none",
         "rmsnorm",
         "mine",
@@ -43,7 +43,7 @@ def test_added_rows_follow_those_of_the_paper(package):
 
 def test_row_names_are_unique(package):
     with pytest.raises(UserError, match="more than one row is named mine; give each a name of its own"):
-        read_rows(package(kinds=["mine"], a=["mine"]))
+        rows_of(package(kinds=["mine"], a=["mine"]))
 
 
 def test_the_grid_is_the_same_for_every_row():

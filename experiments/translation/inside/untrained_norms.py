@@ -1,6 +1,6 @@
 """Measures the norms of an untrained model; runs in the patched copy of the baseline.
 
-    python -m experiments.translation.inside.initial_scale --kinds layernorm rmsnorm --size 128 256 --to FILE.json
+    python -m experiments.translation.inside.untrained_norms --kinds layernorm rmsnorm --size 128 256 --to FILE.json
 
 The model is an RNN with initial weights that gets random words. Doubling the weights in front of a norm doubles its
 input, because all biases start at 0.

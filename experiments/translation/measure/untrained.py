@@ -8,7 +8,7 @@ from .kept import keep_output, read_kept
 
 KEPT = "initial_scale.json"
 PAPERS_SIZE = (512, 1024)  # embedding and state
-_PROGRAM = "experiments.translation.inside.initial_scale"
+_PROGRAM = "experiments.translation.inside.untrained_norms"
 _KINDS = ("layernorm", "rmsnorm")
 
 
@@ -30,5 +30,5 @@ def measure_initial_scale(corpus: Corpus, place: Place) -> None:
 
 
 def read_initial_scale(place: Place) -> dict[str, Any] | None:
-    """Returns the measurements as `inside.initial_scale` writes them, or `None`."""
+    """Returns the measurements as `inside.untrained_norms` writes them, or `None`."""
     return read_kept(place, KEPT)

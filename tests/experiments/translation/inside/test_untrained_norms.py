@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from experiments.translation.inside.initial_scale import main, measure_norms
+from experiments.translation.inside.untrained_norms import main, measure_norms
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_a_norm_is_invariant_as_far_as_its_mean_square_exceeds_epsilon(norms):
 def test_the_command_writes_every_kind_and_size(tmp_path, monkeypatch):
     to = tmp_path / "found.json"
     given = ["--kinds", "layernorm", "--size", "4", "8", "--size", "8", "16", "--to", str(to)]
-    monkeypatch.setattr(sys, "argv", ["initial_scale", *given])
+    monkeypatch.setattr(sys, "argv", ["untrained_norms", *given])
     main()
     found = json.loads(to.read_text())
     assert found["epsilon"] == 1e-5

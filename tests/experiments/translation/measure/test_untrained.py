@@ -1,4 +1,4 @@
-from experiments.translation.measure.initial_scale import measure_initial_scale, read_initial_scale
+from experiments.translation.measure.untrained import measure_initial_scale, read_initial_scale
 from tests.experiments.translation.conftest import INITIAL_SCALE
 
 

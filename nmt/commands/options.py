@@ -1,0 +1,47 @@
+"""The options of a training on the command line, from their declarations in `Config`."""
+
+import argparse
+import dataclasses
+from collections.abc import Collection
+
+from ..config import Config
+from ..config_fields import argument, is_optional
+
+# First option of each group in --help -> title of the group.
+_GROUPS = {
+    "source_dataset": "texts",
+    "model_type": "model",
+    "rnn_dropout_embedding": "optimization",
+    "finish_after": "stopping and validation",
+}
+
+
+def add_options(parser: argparse.ArgumentParser, names: Collection[str] = ()) -> None:
+    """Adds options of `Config` to a command: all in groups, or those with these names.
+
+    Options not given are absent from the parsed arguments.
+    """
+    group = parser
+    for field in dataclasses.fields(Config):
+        if names and field.name not in names:
+            continue
+        if field.name in _GROUPS and not names:
+            group = parser.add_argument_group(_GROUPS[field.name])
+        group.add_argument(
+            *dict.fromkeys([f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]),
+            dest=field.name,
+            default=argparse.SUPPRESS,
+            help=f"{field.metadata['help']} ({_remark(field)})",
+            **argument(field),
+        )
+
+
+def _remark(field: dataclasses.Field) -> str:
+    """Returns the allowed values, unless the metavar lists them, and the default or whether the option is required."""
+    listed = field.metadata["argument"].get("metavar", "").startswith("{")
+    allowed = "" if listed else field.metadata["allowed"]
+    if field.default is not None:
+        given = f"default: {field.default}"
+    else:
+        given = "optional" if is_optional(field) else "required"
+    return "; ".join(filter(None, [allowed, given]))
