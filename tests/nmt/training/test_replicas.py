@@ -91,10 +91,59 @@ def test_a_damaged_cluster_is_refused(monkeypatch, config):
 
 
 @pytest.mark.slow
-def test_launch_starts_processes_and_returns_their_status(start, tmp_path):
-    process = start(tmp_path, ["launch", "--processes", 2, "train", "-m", "model", "--maxlen", 0])
+def test_launch_starts_processes_and_returns_their_status(start, training, tmp_path):
+    """The dictionaries, which only the processes read, are missing."""
+    (tmp_path / "words.json").unlink()
+    process = start(tmp_path, ["launch", "--processes", 2, "train", "-m", "model", *launched(training)])
     assert statuses([process]) == [2]
-    assert (tmp_path / "errors").read_text().count("--maxlen") == 2
+    assert (tmp_path / "errors").read_text().count("words.json") == 2
+
+
+def launched(training):
+    """Returns the options of a training whose model the processes of `launch` know."""
+    at = training.index("--model_type")
+    return [*training[1:at], *training[at + 2 :]]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--maxlen", 0], "nmt: --maxlen is 0; it must be above 0\n"),
+        (
+            ["--max_words", 3],
+            "python -m nmt train: unrecognized arguments: --max_words 3; see python -m nmt train --help\n",
+        ),
+    ],
+)
+def test_launch_refuses_wrong_options_before_it_starts_processes(run, training, options, said):
+    status, _, errors = run("launch", "--processes", 2, *training, "-m", "model", *options)
+    assert (status, errors) == (2, said)
+
+
+GPUS = "import tensorflow as tf; tf.config.list_physical_devices = lambda kind=None: ['one', 'another'] * (kind == 'GPU')"
+
+
+def test_launch_gives_each_process_a_gpu_of_its_own(start, training, tmp_path):
+    """A script in place of Python writes what it is given."""
+    script = tmp_path / "python"
+    script.write_text('#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES $TF_CONFIG" > given-$CUDA_VISIBLE_DEVICES\n')
+    script.chmod(0o755)
+    first = f"{GPUS}; sys.executable = {str(script)!r}; os.environ['CUDA_VISIBLE_DEVICES'] = '3,5'"
+    words = ["launch", "--processes", 2, "train", "-m", "model", *launched(training)]
+    assert statuses([start(tmp_path, words, first=first)]) == [0]
+    for rank, gpu in enumerate("35"):
+        own, config = (tmp_path / f"given-{gpu}").read_text().split(" ", 1)
+        assert (own, json.loads(config)["task"]["index"]) == (gpu, rank)
+    assert statuses([start(tmp_path, [*words[:2], 3, *words[3:]], first=first)]) == [2]
+    assert (tmp_path / "errors").read_text() == "nmt: --processes 3 needs as many GPUs; there are 2\n"
+
+
+def test_a_training_says_which_command_uses_all_gpus(start, training, tmp_path):
+    (tmp_path / "words.json").unlink()
+    assert statuses([start(tmp_path, [*training, "-m", "model"], first=GPUS)]) == [2]
+    assert (tmp_path / "errors").read_text().splitlines()[0] == (
+        "2 GPUs are visible and one is used; `python -m nmt launch --processes 2 train ...` uses both"
+    )
 
 
 def test_processes_train_as_one(begin, training, run, tmp_path):
@@ -166,4 +215,5 @@ def test_a_killed_process_ends_the_others_with_one_line(begin, training, tmp_pat
     other = 1 - killed
     assert statuses(processes)[other] == 2
     said = (tmp_path / f"errors-{other}").read_text().splitlines()[-1]
-    assert said.startswith("nmt: ")
+    assert said.startswith("nmt: another process of this training has ended or cannot be reached; ")
+    assert len(said) < 600
