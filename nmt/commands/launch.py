@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
     gpus = _gpus()
     if gpus and len(gpus) < arguments.processes:
         raise UserError(f"--processes {arguments.processes} needs as many GPUs; there are {len(gpus)}")
-    addresses = [f"localhost:{port}" for port in _free_ports(arguments.processes)]
+    addresses = [f"localhost:{port}" for port in free_ports(arguments.processes)]
     command = [sys.executable, "-m", "nmt", arguments.command, *arguments.words]
     processes: list[subprocess.Popen] = []
 
@@ -94,7 +94,7 @@ def _gpus() -> list[str]:
     return named.split(",")[:count] if named else [str(i) for i in range(count)]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Returns ports that no program uses now."""
     sockets = [socket.socket() for _ in range(count)]
     try:

@@ -120,7 +120,9 @@ def test_launch_refuses_wrong_options_before_it_starts_processes(run, training, 
     assert (status, errors) == (2, said)
 
 
-GPUS = "import tensorflow as tf; tf.config.list_physical_devices = lambda kind=None: ['one', 'another'] * (kind == 'GPU')"
+GPUS = (
+    "import tensorflow as tf; tf.config.list_physical_devices = lambda kind=None: ['one', 'another'] * (kind == 'GPU')"
+)
 
 
 def test_launch_gives_each_process_a_gpu_of_its_own(start, training, tmp_path):
@@ -170,14 +172,35 @@ TRANSFORMER += tuple(f"--transformer_dropout_{part}=0" for part in ("embeddings"
         (2, (*RNN, "--token_batch_size", 60, "--gradient_aggregation_steps", 2)),
         (2, (*TRANSFORMER, "--layer_normalization_type", "layernorm")),
         (4, TRANSFORMER),
+        (2, (*RNN, "--dtype", "mixed_bfloat16")),
     ],
-    ids=["rnn", "tokens in parts", "transformer", "four"],
+    ids=["rnn", "tokens in parts", "transformer", "four", "bfloat16"],
 )
 def test_every_architecture_trains_as_one(begin, training, run, tmp_path, count, options):
     words = [*training, "--finish_after", 50, "--batch_size", 10, "--learning_rate", 1e-3, *options]
     assert statuses(begin(*[[*words, "-m", "many"]] * count)) == [0] * count
     assert run(*words, "-m", "one")[0] == 0
     assert_nearly_equal(weights(tmp_path / "many"), weights(tmp_path / "one"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        (*RNN, "--rnn_dropout_hidden", 0.2, "--rnn_dropout_source", 0.1),
+        (*TRANSFORMER, "--transformer_dropout_relu", 0.3),
+    ],
+    ids=["rnn", "transformer"],
+)
+def test_parts_have_the_same_dropout_in_any_process(begin, training, run, tmp_path, options):
+    """Two processes train as one that splits its batches in two, and not as one that does not."""
+    words = [*training, "--finish_after", 50, "--batch_size", 10, "--learning_rate", 1e-3, *options]
+    assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
+    for model, steps in (("parts", 2), ("whole", 1)):
+        assert run(*words, "-m", model, "--gradient_aggregation_steps", steps)[0] == 0
+    assert_nearly_equal(weights(tmp_path / "two"), weights(tmp_path / "parts"))
+    two, whole = weights(tmp_path / "two"), weights(tmp_path / "whole")
+    assert max(abs(two[name] - whole[name]).max() for name in two) > 1e-3
 
 
 @pytest.mark.slow
