@@ -116,16 +116,31 @@ def connect() -> Replicas:
     workers, rank = _cluster(os.environ.get("TF_CONFIG", ""))
     if len(workers) < 2:
         return Replicas()
-    handler = signal.getsignal(signal.SIGTERM)
-    with _explained():
+    with _explained(), _default_signals():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    signal.signal(signal.SIGTERM, handler)  # TensorFlow has replaced it by one that ignores the signal
     if strategy.num_replicas_in_sync != len(workers):
         raise UserError(
             f"{len(workers)} processes have {strategy.num_replicas_in_sync} devices; give each one device, as "
             "`python -m nmt launch` does"
         )
     return Replicas(strategy, rank)
+
+
+@contextlib.contextmanager
+def _default_signals() -> Iterator[None]:
+    """Within this context, SIGTERM and Ctrl-C end the process at once, unless they are ignored.
+
+    Handlers in Python do not run while TensorFlow waits for the other processes. It also replaces the one of SIGTERM.
+    """
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number, handler in handlers.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
