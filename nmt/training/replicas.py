@@ -116,7 +116,7 @@ def connect() -> Replicas:
     workers, rank = _cluster(os.environ.get("TF_CONFIG", ""))
     if len(workers) < 2:
         return Replicas()
-    with _explained(), _default_signals():
+    with _explained(), _kept_signals():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     if strategy.num_replicas_in_sync != len(workers):
         raise UserError(
@@ -127,15 +127,14 @@ def connect() -> Replicas:
 
 
 @contextlib.contextmanager
-def _default_signals() -> Iterator[None]:
-    """Within this context, SIGTERM and Ctrl-C end the process at once, unless they are ignored.
+def _kept_signals() -> Iterator[None]:
+    """Within this context, Ctrl-C ends the process at once, unless it is ignored. Afterwards, handlers are as before.
 
-    Handlers in Python do not run while TensorFlow waits for the other processes. It also replaces the one of SIGTERM.
+    TensorFlow waits for the other processes without running handlers in Python, and replaces the one of SIGTERM.
     """
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    for number, handler in handlers.items():
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
+    if handlers[signal.SIGINT] is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:

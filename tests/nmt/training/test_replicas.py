@@ -229,13 +229,13 @@ def test_a_signal_to_one_ends_all_and_another_number_resumes(begin, training, ru
 
 
 @pytest.mark.slow
-def test_a_signal_ends_a_process_that_waits_for_the_others(start, training, tmp_path):
+def test_ctrl_c_ends_a_process_that_waits_for_the_others(start, training, tmp_path):
     config = {"cluster": {"worker": addresses(2)}, "task": {"type": "worker", "index": 0}}
     process = start(tmp_path, [*training, "-m", "model"], first=f"os.environ['TF_CONFIG'] = {json.dumps(config)!r}")
     process.join(15)
     assert process.is_alive()
-    process.terminate()
-    assert statuses([process]) == [-signal.SIGTERM]
+    os.kill(process.pid, signal.SIGINT)
+    assert statuses([process]) == [-signal.SIGINT]
 
 
 @pytest.mark.slow
