@@ -107,15 +107,18 @@ def width(batch) -> int:
     return batch.target.shape[1]
 
 
-def new_update(work: Work, kind: str, dtype: str = "float32") -> tuple[Callable, keras.Model]:
-    """Builds a model. Returns a function that updates it with a batch, and the model."""
+def new_update(work: Work, kind: str, dtype: str = "float32", replicas: Any = None) -> tuple[Callable, keras.Model]:
+    """Builds a model. Returns a function that updates it with a batch, and the model.
+
+    With `replicas`, it takes the part of a batch that belongs to this process.
+    """
     from nmt.config import make_config
     from nmt.training.update import Update
 
     config = make_config({**work.options, "layer_normalization_type": kind, "dtype": dtype})
     keras.utils.set_random_seed(1)
     model = work.build(config)
-    update, number = Update(model, config), itertools.count(1)
+    update, number = Update(model, config, replicas), itertools.count(1)
     return lambda batch: update(batch, next(number)), model
 
 

@@ -22,6 +22,7 @@ from . import (
     translate,
     vocab,
 )
+from .arguments import Parser
 
 _COMMANDS = (
     corpus,
@@ -41,16 +42,9 @@ _COMMANDS = (
 )
 
 
-class _Parser(argparse.ArgumentParser):
-    """Prints a mistake in one line and exits with status 2."""
-
-    def error(self, message: str):
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
 def parse_arguments() -> argparse.Namespace:
     """Returns the parsed command line; its attribute `run` is the function of the command."""
-    parser = _Parser(prog="python -m nmt", description="Neural machine translation, Nematus style.")
+    parser = Parser(prog="python -m nmt", description="Neural machine translation, Nematus style.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:
         name = module.__name__.rpartition(".")[2].replace("_", "-")

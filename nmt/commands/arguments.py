@@ -12,6 +12,13 @@ BEAM_SIZE = 5
 ALPHA = 0.0  # no normalization by length
 
 
+class Parser(argparse.ArgumentParser):
+    """Prints a mistake in one line and exits with status 2."""
+
+    def error(self, message: str):
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m",

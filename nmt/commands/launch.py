@@ -14,7 +14,8 @@ from types import FrameType
 import tensorflow as tf
 
 from ..errors import UserError
-from .arguments import positive_int
+from . import train
+from .arguments import Parser, positive_int
 
 _ROOT = Path(__file__).parents[2]  # on PYTHONPATH, so that a child finds the package from any directory
 _SECONDS = 120  # for the others to end after one of them has failed
@@ -31,10 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Trains one model with several processes on this machine."""
+    _check_options(arguments.words)
     gpus = _gpus()
     if gpus and len(gpus) < arguments.processes:
         raise UserError(f"--processes {arguments.processes} needs {arguments.processes} GPUs; there are {len(gpus)}")
-    addresses = [f"localhost:{port}" for port in _free_ports(arguments.processes)]
+    addresses = [f"localhost:{port}" for port in free_ports(arguments.processes)]
     command = [sys.executable, "-m", "nmt", arguments.command, *arguments.words]
     processes: list[subprocess.Popen] = []
 
@@ -55,6 +57,13 @@ def run(arguments: argparse.Namespace) -> None:
             process.kill()
     if failed := next((status for status in statuses if status), 0):
         sys.exit(failed if failed > 0 else 128 - failed)
+
+
+def _check_options(words: list[str]) -> None:
+    """Ends this process if `train` would not take these options, before each of its processes says so."""
+    parser = Parser(prog="python -m nmt train")
+    train.add_arguments(parser)
+    train.read_config(parser.parse_args(words))
 
 
 def _wait(processes: list[subprocess.Popen]) -> list[int]:
@@ -85,7 +94,7 @@ def _gpus() -> list[str]:
     return named.split(",")[:count] if named else [str(i) for i in range(count)]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Returns ports that no program uses now."""
     sockets = [socket.socket() for _ in range(count)]
     try:

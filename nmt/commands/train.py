@@ -40,16 +40,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Trains a model, or resumes the training found in its directory."""
-    options = vars(arguments)
-    directory, path = options.pop("model"), options.pop("config")
-    config = make_config({**(read_options(path) if path else {}), **options})
+    config = read_config(arguments)
     with sigterm_exits():
         replicas = connect()
+        _say_unused_gpus(replicas)
         if config.deterministic:
             tf.config.experimental.enable_op_determinism()
         keras.utils.set_random_seed(config.seed)
-        with exclusive(directory) if replicas.is_chief else _without_messages():
-            _train(config, directory, replicas)
+        with exclusive(arguments.model) if replicas.is_chief else _without_messages():
+            _train(config, arguments.model, replicas)
+
+
+def read_config(arguments: argparse.Namespace) -> Config:
+    """Returns the configuration that parsed arguments and their `--config` file give.
+
+    Raises:
+        UserError: An option is wrong.
+    """
+    options = {name: value for name, value in vars(arguments).items() if name not in ("model", "config")}
+    return make_config({**(read_options(arguments.config) if arguments.config else {}), **options})
 
 
 @contextlib.contextmanager
@@ -57,6 +66,17 @@ def _without_messages() -> Iterator[None]:
     """Discards the messages of this process, which the chief prints too. Errors leave this context."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere), contextlib.redirect_stdout(nowhere):
         yield
+
+
+def _say_unused_gpus(replicas: Replicas) -> None:
+    """Prints how to use all GPUs if this is the only process and there are several."""
+    count = len(tf.config.list_physical_devices("GPU"))
+    if replicas.count == 1 and count > 1:
+        all_of_them = "both" if count == 2 else "all"
+        say(
+            f"{count} GPUs are visible and one is used; `python -m nmt launch --processes {count} train ...` uses "
+            f"{all_of_them}"
+        )
 
 
 def _train(config: Config, directory: Path, replicas: Replicas) -> None:

@@ -5,19 +5,23 @@ clips them. So without dropout and random segmentations, the number of processes
 The first process, the chief, validates and writes.
 """
 
+import contextlib
 import functools
 import hashlib
 import json
 import math
 import os
+import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
+
+_LONGEST = 300  # characters of TensorFlow's reason that a message quotes
 
 
 class Replicas:
@@ -43,8 +47,15 @@ class Replicas:
         return self.rank == 0
 
     def sum(self, values):
-        """Adds up a structure of tensors over all processes. The rows of `tf.IndexedSlices` are concatenated."""
-        return self._sums(len(tf.nest.flatten(values)))(values) if self._strategy else values
+        """Adds up a structure of tensors over all processes. The rows of `tf.IndexedSlices` are concatenated.
+
+        Raises:
+            UserError: Another process has ended or cannot be reached.
+        """
+        if not self._strategy:
+            return values
+        with _explained():
+            return self._sums(len(tf.nest.flatten(values)))(values)
 
     def any(self, flag: bool) -> bool:
         """Returns whether the flag is set in any process. All processes wait here for each other."""
@@ -99,22 +110,53 @@ def connect() -> Replicas:
     """Connects the processes that the environment variable TF_CONFIG names. Call it before any other use of TensorFlow.
 
     Raises:
-        UserError: TF_CONFIG is damaged, or this process has several devices.
+        UserError: TF_CONFIG is damaged, this process has several devices, or another process cannot be reached.
 
     Reference: https://www.tensorflow.org/guide/distributed_training#tf_config
     """
     workers, rank = _cluster(os.environ.get("TF_CONFIG", ""))
     if len(workers) < 2:
         return Replicas()
-    handler = signal.getsignal(signal.SIGTERM)
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    signal.signal(signal.SIGTERM, handler)  # TensorFlow has replaced it by one that ignores the signal
+    with _explained(), _kept_signals():
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
     if strategy.num_replicas_in_sync != len(workers):
         raise UserError(
             f"{len(workers)} processes have {strategy.num_replicas_in_sync} devices; give each one device, as "
             "`python -m nmt launch` does"
         )
     return Replicas(strategy, rank)
+
+
+@contextlib.contextmanager
+def _kept_signals() -> Iterator[None]:
+    """Within this context, Ctrl-C ends the process at once, unless it is ignored. Afterwards, handlers are as before.
+
+    TensorFlow waits for the other processes without running handlers in Python, and replaces the one of SIGTERM.
+    """
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    if handlers[signal.SIGINT] is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Replaces an error of the connection by one line with advice."""
+    try:
+        yield
+    except tf.errors.ResourceExhaustedError:  # of memory; the general message is right
+        raise
+    except tf.errors.OpError as error:
+        _, _, reason = error.message.rpartition("aborted by: ")
+        reason = " ".join(re.split("Additional GRPC|The error could be", reason)[0].split())
+        raise UserError(
+            "another process of this training has ended or cannot be reached; its last line of output may say why; "
+            f"start all with the same command to resume the training ({type(error).__name__}: {reason[:_LONGEST]})"
+        ) from None
 
 
 def _cluster(text: str) -> tuple[list[str], int]:

@@ -91,10 +91,61 @@ def test_a_damaged_cluster_is_refused(monkeypatch, config):
 
 
 @pytest.mark.slow
-def test_launch_starts_processes_and_returns_their_status(start, tmp_path):
-    process = start(tmp_path, ["launch", "--processes", 2, "train", "-m", "model", "--maxlen", 0])
+def test_launch_starts_processes_and_returns_their_status(start, training, tmp_path):
+    """The dictionaries, which only the processes read, are missing."""
+    (tmp_path / "words.json").unlink()
+    process = start(tmp_path, ["launch", "--processes", 2, "train", "-m", "model", *launched(training)])
     assert statuses([process]) == [2]
-    assert (tmp_path / "errors").read_text().count("--maxlen") == 2
+    assert (tmp_path / "errors").read_text().count("words.json") == 2
+
+
+def launched(training):
+    """Returns the options of a training whose model the processes of `launch` know."""
+    at = training.index("--model_type")
+    return [*training[1:at], *training[at + 2 :]]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--maxlen", 0], "nmt: --maxlen is 0; it must be above 0\n"),
+        (
+            ["--max_words", 3],
+            "python -m nmt train: unrecognized arguments: --max_words 3; see python -m nmt train --help\n",
+        ),
+    ],
+)
+def test_launch_refuses_wrong_options_before_it_starts_processes(run, training, options, said):
+    status, _, errors = run("launch", "--processes", 2, *training, "-m", "model", *options)
+    assert (status, errors) == (2, said)
+
+
+GPUS = (
+    "import tensorflow as tf; tf.config.list_physical_devices = lambda kind=None: ['one', 'another'] * (kind == 'GPU')"
+)
+
+
+def test_launch_gives_each_process_a_gpu_of_its_own(start, training, tmp_path):
+    """A script in place of Python writes what it is given."""
+    script = tmp_path / "python"
+    script.write_text('#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES $TF_CONFIG" > given-$CUDA_VISIBLE_DEVICES\n')
+    script.chmod(0o755)
+    first = f"{GPUS}; sys.executable = {str(script)!r}; os.environ['CUDA_VISIBLE_DEVICES'] = '3,5'"
+    words = ["launch", "--processes", 2, "train", "-m", "model", *launched(training)]
+    assert statuses([start(tmp_path, words, first=first)]) == [0]
+    for rank, gpu in enumerate("35"):
+        own, config = (tmp_path / f"given-{gpu}").read_text().split(" ", 1)
+        assert (own, json.loads(config)["task"]["index"]) == (gpu, rank)
+    assert statuses([start(tmp_path, [*words[:2], 3, *words[3:]], first=first)]) == [2]
+    assert (tmp_path / "errors").read_text() == "nmt: --processes 3 needs as many GPUs; there are 2\n"
+
+
+def test_a_training_says_which_command_uses_all_gpus(start, training, tmp_path):
+    (tmp_path / "words.json").unlink()
+    assert statuses([start(tmp_path, [*training, "-m", "model"], first=GPUS)]) == [2]
+    assert (tmp_path / "errors").read_text().splitlines()[0] == (
+        "2 GPUs are visible and one is used; `python -m nmt launch --processes 2 train ...` uses both"
+    )
 
 
 def test_processes_train_as_one(begin, training, run, tmp_path):
@@ -121,14 +172,35 @@ TRANSFORMER += tuple(f"--transformer_dropout_{part}=0" for part in ("embeddings"
         (2, (*RNN, "--token_batch_size", 60, "--gradient_aggregation_steps", 2)),
         (2, (*TRANSFORMER, "--layer_normalization_type", "layernorm")),
         (4, TRANSFORMER),
+        (2, (*RNN, "--dtype", "mixed_bfloat16")),
     ],
-    ids=["rnn", "tokens in parts", "transformer", "four"],
+    ids=["rnn", "tokens in parts", "transformer", "four", "bfloat16"],
 )
 def test_every_architecture_trains_as_one(begin, training, run, tmp_path, count, options):
     words = [*training, "--finish_after", 50, "--batch_size", 10, "--learning_rate", 1e-3, *options]
     assert statuses(begin(*[[*words, "-m", "many"]] * count)) == [0] * count
     assert run(*words, "-m", "one")[0] == 0
     assert_nearly_equal(weights(tmp_path / "many"), weights(tmp_path / "one"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        (*RNN, "--rnn_dropout_hidden", 0.2, "--rnn_dropout_source", 0.1),
+        (*TRANSFORMER, "--transformer_dropout_relu", 0.3),
+    ],
+    ids=["rnn", "transformer"],
+)
+def test_parts_have_the_same_dropout_in_any_process(begin, training, run, tmp_path, options):
+    """Two processes train as one that splits its batches in two, and not as one that does not."""
+    words = [*training, "--finish_after", 50, "--batch_size", 10, "--learning_rate", 1e-3, *options]
+    assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
+    for model, steps in (("parts", 2), ("whole", 1)):
+        assert run(*words, "-m", model, "--gradient_aggregation_steps", steps)[0] == 0
+    assert_nearly_equal(weights(tmp_path / "two"), weights(tmp_path / "parts"))
+    two, whole = weights(tmp_path / "two"), weights(tmp_path / "whole")
+    assert max(abs(two[name] - whole[name]).max() for name in two) > 1e-3
 
 
 @pytest.mark.slow
@@ -157,6 +229,16 @@ def test_a_signal_to_one_ends_all_and_another_number_resumes(begin, training, ru
 
 
 @pytest.mark.slow
+def test_ctrl_c_ends_a_process_that_waits_for_the_others(start, training, tmp_path):
+    config = {"cluster": {"worker": addresses(2)}, "task": {"type": "worker", "index": 0}}
+    process = start(tmp_path, [*training, "-m", "model"], first=f"os.environ['TF_CONFIG'] = {json.dumps(config)!r}")
+    process.join(15)
+    assert process.is_alive()
+    os.kill(process.pid, signal.SIGINT)
+    assert statuses([process]) == [-signal.SIGINT]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_process_ends_the_others_with_one_line(begin, training, tmp_path, killed):
     words = [*training, "-m", "model", "--finish_after", 1_000_000, "--valid_freq", 1_000_000]
@@ -166,4 +248,5 @@ def test_a_killed_process_ends_the_others_with_one_line(begin, training, tmp_pat
     other = 1 - killed
     assert statuses(processes)[other] == 2
     said = (tmp_path / f"errors-{other}").read_text().splitlines()[-1]
-    assert said.startswith("nmt: ")
+    assert said.startswith("nmt: another process of this training has ended or cannot be reached; ")
+    assert len(said) < 600

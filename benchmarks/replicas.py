@@ -1,0 +1,246 @@
+"""Times updates by 1, 2 and 4 processes of one core each, and what they reduce, and prints a table.
+
+    python benchmarks/replicas.py
+    python benchmarks/replicas.py --models rnn --processes 1 2 --rounds 10 --json FIGURES.json
+    python benchmarks/replicas.py --embedding_size 64 --state_size 128 --batch_size 32 --batches 2
+
+The processes make the updates of a real training: each takes its part of a batch, they reduce their gradients over
+loopback, and all make the same step. A batch has the same sentences for any number of processes. All numbers of
+processes take turns, in a new random order each round, and each process has its own core. By default, there are as
+many processes at most as cores. Models are those of benchmarks/training.py, with LayerNorm.
+
+Loopback is no network: its reductions use the cores that also compute. docs/scaling.md estimates networks.
+
+Columns:
+    processes   number of processes
+    s/update    median over the rounds, and half the interquartile range; of the slowest process in each round
+    speed-up    median of the rounds' ratios of one process to these
+    wait s      time until the other processes have their gradients too, before the reduction; mean of the processes
+    reduce s    time of the reduction after that
+    share       of the reduction in the time of the update
+    MB dense    that a process gives to the reduction as whole gradients
+    MB rows     that it gives as rows of embeddings and their indices
+
+--json writes the same figures:
+
+    versions    of tensorflow, keras and numpy
+    cores       of the machine
+    options     sizes, batches and rounds
+    models      by name and number of processes:
+        rounds      seconds, wait and reduction in each round; the i-th rounds of all numbers were interleaved
+        seconds, wait, reduction    their medians; seconds_quartiles
+        speedup, share              as in the table
+        dense, rows                 bytes that a process reduces in an update
+"""
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+import tensorflow as tf
+from interleaved import orders
+from training import SIZES, decimals, half, middle, model_options
+from updates import ROOT, made_up_work, new_update
+
+COUNTS = (1, 2, 4)
+
+
+class Meter:
+    """Replicas that measure their reductions."""
+
+    def __init__(self, replicas):
+        self._replicas, self.count, self.rank = replicas, replicas.count, replicas.rank
+        self.reset()
+
+    def reset(self):
+        self.wait = self.reduction = 0.0
+        self.dense = self.rows = 0
+
+    def sum(self, values):
+        start = time.perf_counter()
+        self._replicas.barrier()
+        ready = time.perf_counter()
+        found = self._replicas.sum(values)
+        self.reduction += time.perf_counter() - ready
+        self.wait += ready - start
+        for each in tf.nest.flatten(values):
+            if isinstance(each, tf.IndexedSlices):
+                self.rows += size(each.values) + size(each.indices)
+            else:
+                self.dense += size(each)
+        return found
+
+
+def size(tensor):
+    return tensor.dtype.size * tensor.shape.num_elements()
+
+
+def serve(options):
+    """Makes an update with each batch whenever a line comes, and answers with a line of figures."""
+    sys.path.insert(0, str(ROOT))
+    from nmt.training.replicas import connect
+    from nmt.training.update import split
+
+    meter = Meter(connect())
+    options.model_type = options.models[0]
+    work = made_up_work(options.batches, options.batch_size, options.vocabulary, **model_options(options))
+    update, _ = new_update(work, "layernorm", replicas=meter)
+    batches = [split(batch._make(map(tf.constant, batch)), meter.count)[meter.rank] for batch in work.batches]
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        meter.reset()
+        start = time.perf_counter()
+        for batch in batches:
+            update(batch)
+        figures = {name: getattr(meter, name) for name in ("wait", "reduction", "dense", "rows")}
+        figures["seconds"] = time.perf_counter() - start
+        print(json.dumps({name: each / len(batches) for name, each in figures.items()}), flush=True)
+
+
+class Group:
+    """Processes that train one model together."""
+
+    def __init__(self, options, model, count, cores):
+        sys.path.insert(0, str(ROOT))
+        from nmt.commands.launch import free_ports
+
+        shared = (*SIZES, "batches")
+        command = [sys.executable, __file__, "--worker", "--models", model]
+        command += [f"--{name}={value}" for name, value in vars(options).items() if name in shared]
+        workers = [f"localhost:{port}" for port in free_ports(count)]
+        self._processes = []
+        for rank, core in enumerate(cores[:count]):
+            config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
+            environment = {**os.environ, "TF_CONFIG": json.dumps(config), "TF_NUM_INTRAOP_THREADS": "1"}
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            )
+            os.sched_setaffinity(process.pid, {core})  # before it starts threads, which inherit it
+            self._processes.append(process)
+
+    def wait_until_ready(self):
+        self._read()
+
+    def round(self):
+        """Makes an update with each batch. Returns the figures of an update."""
+        for process in self._processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        found = [json.loads(line) for line in self._read()]
+        return {
+            "seconds": max(each["seconds"] for each in found),
+            "wait": sum(each["wait"] for each in found) / len(found),
+            "reduction": max(each["reduction"] for each in found),
+            "dense": found[0]["dense"],
+            "rows": found[0]["rows"],
+        }
+
+    def close(self):
+        for process in self._processes:
+            process.kill()
+            process.communicate()
+
+    def _read(self):
+        lines = [process.stdout.readline() for process in self._processes]
+        if not all(lines):
+            sys.exit("replicas.py: a process has ended; its message is above")
+        return lines
+
+
+def measure(options, model):
+    """Returns the figures of a model by number of processes."""
+    cores = sorted(os.sched_getaffinity(0))
+    groups = {}
+    try:
+        for count in options.processes:  # one after another: they need all cores to start
+            groups[count] = Group(options, model, count, cores)
+            groups[count].wait_until_ready()
+            groups[count].round()  # compiles
+        found = {count: [] for count in groups}
+        for order in itertools.islice(orders(groups), options.rounds):
+            for count in order:
+                found[count].append(groups[count].round())
+    finally:
+        for group in groups.values():
+            group.close()
+    return {count: summary(rounds, found.get(1)) for count, rounds in found.items()}
+
+
+def summary(rounds, alone):
+    """Returns the figures of a number of processes, of which `alone` are the rounds of one."""
+    seconds, wait, reduction = (np.array([each[name] for each in rounds]) for name in ("seconds", "wait", "reduction"))
+    median, quartiles = middle(seconds)
+    return {
+        "rounds": {"seconds": seconds.tolist(), "wait": wait.tolist(), "reduction": reduction.tolist()},
+        "seconds": median,
+        "seconds_quartiles": quartiles,
+        "wait": middle(wait)[0],
+        "reduction": middle(reduction)[0],
+        "speedup": middle(np.array([each["seconds"] for each in alone]) / seconds)[0] if alone else None,
+        "share": middle(reduction / seconds)[0],
+        "dense": rounds[0]["dense"],
+        "rows": rounds[0]["rows"],
+    }
+
+
+def show(measured):
+    """Prints the table."""
+    print(f"tensorflow {measured['versions']['tensorflow']}, {measured['cores']} cores, one for each process")
+    heads = ["processes", "s/update", "+-", "speed-up", "wait s", "reduce s", "share", "MB dense", "MB rows"]
+    widths = [10, 9, 8, 10, 9, 10, 7, 10, 9]
+    print(" " * 12 + "".join(f"{head:>{w}}" for head, w in zip(heads, widths, strict=True)))
+    for model, counts in measured["models"].items():
+        for count, entry in counts.items():
+            cells = [str(count), f"{entry['seconds']:.4f}", half(entry["seconds_quartiles"], 4)]
+            cells += [decimals(entry["speedup"], 2), f"{entry['wait']:.4f}", f"{entry['reduction']:.4f}"]
+            cells += [f"{entry['share']:.3f}", f"{entry['dense'] / 1e6:.2f}", f"{entry['rows'] / 1e6:.2f}"]
+            print(f"{model:12}" + "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True)))
+
+
+def parse():
+    cores = len(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--models", nargs="+", choices=("rnn", "transformer"), default=["rnn", "transformer"])
+    parser.add_argument("--processes", nargs="+", type=int, default=[count for count in COUNTS if count <= cores])
+    for name, default in SIZES.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--batches", type=int, default=1, help="batches in a round")
+    parser.add_argument("--rounds", type=int, default=8, help="updates with each batch")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.worker and not 1 <= min(options.processes) <= max(options.processes) <= cores:
+        parser.error(f"--processes must be from 1 to {cores}, the number of cores")
+    return options
+
+
+def main():
+    options = parse()
+    if options.worker:
+        serve(options)
+        return
+    measured = {
+        "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
+        "cores": os.cpu_count(),
+        "options": {name: getattr(options, name) for name in (*SIZES, "batches", "rounds")},
+        "models": {model: measure(options, model) for model in options.models},
+    }
+    show(measured)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
