@@ -1,0 +1,42 @@
+"""Translations of many lines by a model that may fail on some of them."""
+
+from collections.abc import Callable, Sequence
+
+from .lines import Fault
+
+Model = Callable[[Sequence[bytes]], list[bytes]]
+_LONGEST = 200  # characters of a reason
+
+
+def translate_lines(model: Model, lines: Sequence[bytes | Fault]) -> list[bytes | Fault]:
+    """Returns the translation of each line, or a fault.
+
+    If the model fails, the lines are halved until those are alone that it fails on.
+
+    Raises:
+        Exception: The model fails on an empty line too, so the fault is not in the lines.
+    """
+    found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))
+    return [line if isinstance(line, Fault) else next(found) for line in lines]
+
+
+def _isolate(model: Model, lines: Sequence[bytes]) -> list[bytes | Fault]:
+    if not lines:
+        return []
+    try:
+        return [_whole(text) for text in model(lines)]
+    except Exception as error:  # whatever a damaged line makes TensorFlow raise
+        if len(lines) == 1:
+            model([b""])
+            return [Fault(f"the model fails: {_first_line(error)}")]
+    half = len(lines) // 2
+    return _isolate(model, lines[:half]) + _isolate(model, lines[half:])
+
+
+def _whole(text: bytes) -> bytes | Fault:
+    return Fault("its translation has a line feed") if b"\n" in text else text
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"[:_LONGEST]
