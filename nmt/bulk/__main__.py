@@ -36,7 +36,7 @@ def main() -> None:
     try:
         complete = translate(arguments, words)
     except ModuleNotFoundError as error:
-        _fail(f"{error.name} is missing; docs/bulk.md says how to make an environment with apache-beam")
+        _fail(f"{error.name} is missing; docs/bulk.md says how to make an environment with it")
     except UserError as error:
         _fail(str(error))
     except KeyboardInterrupt:
@@ -76,7 +76,7 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     """Runs the job, prints a report, and returns whether all shards are there."""
-    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.ERROR)
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.CRITICAL)
     from . import pipeline, storage
     from .export import Export, fingerprint, require_export
     from .job import Job, find_shards, missing, prepare_output
@@ -100,8 +100,10 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     except UserError:
         raise
     except Exception as error:
+        with storage.write_whole(job.error, job.folder) as file:
+            file.write(f"{error}\n".encode())
         last = (str(error).strip().splitlines() or [""])[-1]
-        raise UserError(f"the job failed: {last}; the same command goes on with what is missing") from None
+        raise UserError(f"the job failed: {last}; see {job.error}. The same command goes on with the rest") from None
     storage.remove(job.pieces, is_folder=True)
     for path, reason in sorted(report.unreadable.items()):
         _say(f"{path} is damaged and was left out ({reason}); copy it again")

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import UserError
 from . import storage
+from .isolation import reason_of
 
 _SIGNATURE = "serving_default"
 _INPUT, _OUTPUT = "sources", "translations"
@@ -59,8 +60,7 @@ class Export:
             self._translate = self._loaded.signatures[_SIGNATURE]
             self([b""])
         except Exception as error:  # a damaged SavedModel fails in many ways
-            lines = str(error).strip().splitlines() or [""]
-            raise UserError(f"{path} cannot be used: {type(error).__name__}: {lines[0][:300]}") from None
+            raise UserError(f"{path} cannot be used: {reason_of(error)}") from None
 
     def __call__(self, lines: Sequence[bytes]) -> list[bytes]:
         """Returns the translation of each line."""

@@ -6,6 +6,7 @@ from .lines import Fault
 
 Model = Callable[[Sequence[bytes]], list[bytes]]
 _LONGEST = 200  # characters of a reason
+_PLACES = ("Graph execution error", "Detected at node", "<stack traces", "[[")
 
 
 def translate_lines(model: Model, lines: Sequence[bytes | Fault]) -> list[bytes | Fault]:
@@ -28,7 +29,7 @@ def _isolate(model: Model, lines: Sequence[bytes]) -> list[bytes | Fault]:
     except Exception as error:  # whatever a damaged line makes TensorFlow raise
         if len(lines) == 1:
             model([b""])
-            return [Fault(f"the model fails: {_first_line(error)}")]
+            return [Fault(f"the model fails: {reason_of(error)}")]
     half = len(lines) // 2
     return _isolate(model, lines[:half]) + _isolate(model, lines[half:])
 
@@ -37,6 +38,8 @@ def _whole(text: bytes) -> bytes | Fault:
     return Fault("its translation has a line feed") if b"\n" in text else text
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0]}"[:_LONGEST]
+def reason_of(error: Exception) -> str:
+    """Returns what an error says, in one line. TensorFlow says it after the place in the graph."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = [line for line in lines if line and not line.startswith(_PLACES)] or lines or [""]
+    return f"{type(error).__name__}: {said[0]}"[:_LONGEST]

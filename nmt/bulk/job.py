@@ -43,6 +43,11 @@ class Job:
     def report(self) -> str:
         return f"{self.folder}/report.json"
 
+    @property
+    def error(self) -> str:
+        """File with all that Beam says when a job fails."""
+        return f"{self.folder}/error.txt"
+
 
 def find_shards(patterns: list[str], output: str) -> list[Shard]:
     """Returns the shards that patterns name.
