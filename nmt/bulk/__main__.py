@@ -36,7 +36,9 @@ def main() -> None:
     try:
         complete = translate(arguments, words)
     except ModuleNotFoundError as error:
-        _fail(f"{error.name} is missing; docs/bulk.md says how to make an environment with it")
+        _fail(
+            f"{error.name} is missing; `pip install -e '.[bulk]'` brings it, into an environment of its own (docs/bulk.md)"
+        )
     except UserError as error:
         _fail(str(error))
     except KeyboardInterrupt:
@@ -86,7 +88,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     if not pipeline.on_this_machine(options):
         logging.getLogger().setLevel(logging.INFO)  # where the job is to be seen
     export, output = map(storage.folder, (arguments.export, arguments.output))
-    job = Job(export, output, arguments.piece_lines, arguments.max_bytes)
+    job = Job(export, output, arguments.piece_lines, arguments.max_bytes, time.time())
     require_export(export)
     shards = find_shards(arguments.input, output)
     prepare_output(job, fingerprint(export))

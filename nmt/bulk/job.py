@@ -19,12 +19,14 @@ class Job:
         output: Folder of the translations.
         piece_lines: Lines that are translated, and written, at a time.
         max_bytes: Longest line that is translated.
+        started: When the job started, in seconds since 1970.
     """
 
     export: str
     output: str
     piece_lines: int
     max_bytes: int
+    started: float
 
     @property
     def folder(self) -> str:

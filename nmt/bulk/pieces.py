@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO
 
 from .lines import Extent, Fault
@@ -55,22 +55,33 @@ class Piece:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What the translation of a piece took.
+
+    Attributes:
+        began: Time when it began, in seconds since 1970.
+        ended: Time when the model was done.
+        model_seconds: Time in the model.
+    """
+
+    began: float
+    ended: float
+    model_seconds: float
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A translated piece.
 
     Attributes:
         piece: The piece.
         failed: Position in the piece and reason of each line that has no translation.
-        model_seconds: Time in the model; 0 if the piece is from an earlier run.
-        began: Time when work on it began, in seconds since 1970; None if the piece is from an earlier run.
-        ended: Time when it was written.
+        work: What it took.
     """
 
     piece: Piece
     failed: tuple[tuple[int, str], ...]
-    model_seconds: float = 0.0
-    began: float | None = None
-    ended: float | None = None
+    work: Work
 
 
 def failures(results: Iterable[bytes | Fault]) -> tuple[tuple[int, str], ...]:
@@ -78,15 +89,16 @@ def failures(results: Iterable[bytes | Fault]) -> tuple[tuple[int, str], ...]:
     return tuple((i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault))
 
 
-def write_piece(file: BinaryIO, results: Sequence[bytes | Fault]) -> None:
-    """Writes a line of JSON about the faults, then the translations; a fault becomes an empty line."""
-    file.write(json.dumps({"failed": failures(results)}).encode() + b"\n")
+def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: Work) -> None:
+    """Writes a line of JSON that `read_outcome` reads, then the translations; a fault becomes an empty line."""
+    file.write(json.dumps({"failed": failures(results), "work": asdict(work)}).encode() + b"\n")
     file.writelines((b"" if isinstance(each, Fault) else each) + b"\n" for each in results)
 
 
-def read_failures(file: BinaryIO) -> tuple[tuple[int, str], ...]:
-    """Returns the failures of a piece. The file is then at its first translation."""
-    return tuple((index, reason) for index, reason in json.loads(file.readline())["failed"])
+def read_outcome(file: BinaryIO, piece: Piece) -> Outcome:
+    """Returns the outcome that is in the file of a piece. The file is then at its first translation."""
+    found = json.loads(file.readline())
+    return Outcome(piece, tuple((index, reason) for index, reason in found["failed"]), Work(**found["work"]))
 
 
 def in_order(outcomes: Iterable[Outcome], lines: int) -> list[Outcome]:

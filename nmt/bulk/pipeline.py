@@ -47,7 +47,7 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
     shards_written = (
         {"outcomes": outcomes, steps.LINES: found[steps.LINES]}
         | "By shard" >> beam.CoGroupByKey()
-        | "Put together" >> beam.ParDo(steps.WriteShard())
+        | "Put together" >> beam.ParDo(steps.WriteShard(job))
     )
     _ = (
         (shards_written, found[steps.UNREADABLE])

@@ -15,10 +15,10 @@ class Report:
         shards: Number of shards that were written.
         lines: Number of their lines.
         failed: Number of lines that have no translation.
-        translated: Number of lines that went through the model; the others are from an earlier run or failed before.
+        translated: Number of lines that this job translated; the others failed or are from an earlier run.
         model_seconds: Time in the model, of all workers together.
         began: Time when the first piece was begun, in seconds since 1970; None if no piece was translated.
-        ended: Time when the last piece was written.
+        ended: Time when the last one was translated.
         unreadable: Shards that are missing in the output, with the reason.
     """
 
@@ -35,17 +35,17 @@ class Report:
         return asdict(self)
 
 
-def of_shard(outcomes: Sequence[Outcome]) -> Report:
-    """Returns the report of a shard that was written."""
-    new = [outcome for outcome in outcomes if outcome.began is not None]
+def of_shard(outcomes: Sequence[Outcome], started: float) -> Report:
+    """Returns the report of a shard that was written by a job that started at this time."""
+    new = [outcome for outcome in outcomes if outcome.work.began >= started]
     return Report(
         shards=1,
         lines=sum(outcome.piece.extent.lines for outcome in outcomes),
         failed=sum(len(outcome.failed) for outcome in outcomes),
         translated=sum(outcome.piece.extent.lines - len(outcome.failed) for outcome in new),
-        model_seconds=sum(outcome.model_seconds for outcome in new),
-        began=min((outcome.began for outcome in new), default=None),
-        ended=max((outcome.ended for outcome in new), default=None),
+        model_seconds=sum(outcome.work.model_seconds for outcome in new),
+        began=min((outcome.work.began for outcome in new), default=None),
+        ended=max((outcome.work.ended for outcome in new), default=None),
     )
 
 

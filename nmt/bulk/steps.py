@@ -14,10 +14,10 @@ from . import storage
 from .isolation import translate_lines
 from .job import Job
 from .lines import Fault, read_lines, split
-from .pieces import Outcome, Piece, Shard, failed_lines, failures, in_order, read_failures, write_piece
+from .pieces import Outcome, Piece, Shard, Work, failed_lines, failures, in_order, read_outcome, write_piece
 from .report import Report, of_shard
 
-DONE = "done"  # tag of pieces that an earlier run translated
+DONE = "done"  # tag of pieces that are translated already
 LINES = "lines"  # tag of the number of lines of each shard
 UNREADABLE = "unreadable"  # tag of shards that cannot be read
 
@@ -37,7 +37,7 @@ class Translated:
 
     task: Task
     results: list[bytes | Fault]
-    seconds: float
+    work: Work
 
 
 class FindPieces(beam.DoFn):
@@ -59,7 +59,7 @@ class FindPieces(beam.DoFn):
 
 
 class ReadPiece(beam.DoFn):
-    """Yields the task of a piece; with the tag `DONE`, its outcome if an earlier run translated it."""
+    """Yields the task of a piece; with the tag `DONE`, its outcome if it is translated already."""
 
     def __init__(self, job: Job):
         self._max_bytes = job.max_bytes
@@ -67,7 +67,7 @@ class ReadPiece(beam.DoFn):
     def process(self, piece: Piece) -> Iterator[Any]:
         if storage.exists(piece.path):
             with storage.open_text(piece.path) as file:
-                yield beam.pvalue.TaggedOutput(DONE, (piece.shard.name, Outcome(piece, read_failures(file))))
+                yield beam.pvalue.TaggedOutput(DONE, (piece.shard.name, read_outcome(file, piece)))
             return
         began = time.time()
         with storage.open_text(piece.shard.source) as file:
@@ -92,7 +92,7 @@ class Handler(ModelHandler[Task, Translated, Any]):
         for task in batch:
             start = time.perf_counter()
             results = translate_lines(model, task.lines)
-            yield Translated(task, results, time.perf_counter() - start)
+            yield Translated(task, results, Work(task.began, time.time(), time.perf_counter() - start))
 
     def get_num_bytes(self, batch: Sequence[Task]) -> int:
         return sum(task.piece.extent.size for task in batch)
@@ -102,15 +102,17 @@ class WritePiece(beam.DoFn):
     """Writes a translated piece; yields the name of its shard and its outcome."""
 
     def process(self, translated: Translated) -> Iterator[tuple[str, Outcome]]:
-        task, piece = translated.task, translated.task.piece
+        piece = translated.task.piece
         with storage.write_whole(piece.path, piece.shard.pieces) as file:
-            write_piece(file, translated.results)
-        failed = failures(translated.results)
-        yield piece.shard.name, Outcome(piece, failed, translated.seconds, task.began, time.time())
+            write_piece(file, translated.results, translated.work)
+        yield piece.shard.name, Outcome(piece, failures(translated.results), translated.work)
 
 
 class WriteShard(beam.DoFn):
     """Puts the pieces of a shard together; yields a report."""
+
+    def __init__(self, job: Job):
+        self._started = job.started
 
     def process(self, grouped: tuple[str, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         found = grouped[1]
@@ -122,9 +124,9 @@ class WriteShard(beam.DoFn):
         with storage.write_whole(shard.target, shard.pieces) as file:
             for outcome in outcomes:
                 with storage.open_text(outcome.piece.path) as piece:
-                    read_failures(piece)
+                    read_outcome(piece, outcome.piece)
                     shutil.copyfileobj(piece, file)
-        yield of_shard(outcomes)
+        yield of_shard(outcomes, self._started)
 
 
 class WriteReport(beam.DoFn):

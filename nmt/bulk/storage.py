@@ -34,7 +34,7 @@ def find(pattern: str) -> list[FileMetadata]:
     try:
         if "://" not in pattern and os.path.isfile(pattern):
             return [FileMetadata(pattern, os.path.getsize(pattern), os.path.getmtime(pattern))]
-        return sorted(FileSystems.match([pattern])[0].metadata_list, key=lambda each: each.path)
+        return sorted(FileSystems.match([absolute(pattern)])[0].metadata_list, key=lambda each: each.path)
     except (BeamIOError, OSError, ValueError) as error:  # ValueError: a package for this kind of path is missing
         raise UserError(f"{pattern} cannot be read: {' '.join(str(error).split())}") from None
 

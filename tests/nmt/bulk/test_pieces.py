@@ -6,22 +6,24 @@ import random
 import pytest
 
 from nmt.bulk.lines import Extent, Fault
-from nmt.bulk.pieces import Outcome, Piece, Shard, failed_lines, failures, in_order, read_failures, write_piece
+from nmt.bulk.pieces import Outcome, Piece, Shard, Work, failed_lines, failures, in_order, read_outcome, write_piece
 from nmt.bulk.report import Report, add, of_shard, summary
 
 SHARD = Shard("/in/a.en", "12-1.0", "a.en", "/out")
 
 
-def outcome(first, lines, failed=(), **options):
-    return Outcome(Piece(SHARD, Extent(0, 0, first, lines)), tuple(failed), **options)
+def outcome(first, lines, failed=(), work=(0.0, 1.0, 0.5)):
+    return Outcome(Piece(SHARD, Extent(0, 0, first, lines)), tuple(failed), Work(*work))
 
 
 def test_a_piece_is_read_as_it_was_written():
     file = io.BytesIO()
     results = [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"]
-    write_piece(file, results)
+    written = outcome(0, 4, [(1, "ß is bad\n")])
+    write_piece(file, results, written.work)
     file.seek(0)
-    assert read_failures(file) == failures(results) == ((1, "ß is bad\n"),)
+    assert failures(results) == written.failed
+    assert read_outcome(file, written.piece) == written
     assert file.read() == b"a\n\n\nb\r\x00\n"
 
 
@@ -56,11 +58,11 @@ def test_failed_lines_have_the_numbers_of_the_shard():
 
 
 def test_reports_add_up():
-    new = outcome(0, 10, [(3, "bad")], model_seconds=2.0, began=100.0, ended=104.0)
-    later = outcome(20, 5, model_seconds=1.0, began=102.0, ended=110.0)
-    report = of_shard([new, outcome(10, 10, [(1, "bad")]), later])
+    new = outcome(0, 10, [(3, "bad")], work=(100.0, 104.0, 2.0))
+    later = outcome(20, 5, work=(102.0, 110.0, 1.0))
+    report = of_shard([new, outcome(10, 10, [(1, "bad")], work=(50.0, 99.0, 7.0)), later], 100.0)
     assert report == Report(1, 25, 2, 14, 3.0, 100.0, 110.0)
-    total = add([report, of_shard([outcome(0, 7)]), Report(unreadable={"b": "cut off"}), add([])])
+    total = add([report, of_shard([outcome(0, 7)], 100.0), Report(unreadable={"b": "cut off"}), add([])])
     assert total == Report(2, 32, 2, 14, 3.0, 100.0, 110.0, {"b": "cut off"})
     assert Report(**total.as_dict()) == total
 
