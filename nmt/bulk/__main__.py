@@ -36,9 +36,7 @@ def main() -> None:
     try:
         complete = translate(arguments, words)
     except ModuleNotFoundError as error:
-        _fail(
-            f"{error.name} is missing; `pip install -e '.[bulk]'` brings it, into an environment of its own (docs/bulk.md)"
-        )
+        _fail(f"{error.name} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md")
     except UserError as error:
         _fail(str(error))
     except KeyboardInterrupt:

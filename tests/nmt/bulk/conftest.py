@@ -25,11 +25,11 @@ def start_bulk(tmp_path):
         pytest.skip("needs a Python with the extra bulk: BULK_PYTHON")
     started = []
 
-    def start(*words, **options):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    def start(*words, program=("-m", "nmt.bulk"), **options):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "STORE": str(tmp_path)}
         with (tmp_path / "said").open("w") as out, (tmp_path / "errors").open("w") as errors:
             process = subprocess.Popen(
-                [PYTHON, "-m", "nmt.bulk", *map(str, words)],
+                [PYTHON, *program, *map(str, words)],
                 cwd=tmp_path,
                 env=environment,
                 stdout=out,
