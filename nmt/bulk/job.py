@@ -111,6 +111,7 @@ def _require_names(shards: list[Shard]) -> None:
             both = f"{sources[shard.name]} and {shard.source}"
             raise UserError(f"{both} have the same name; translate them into different folders")
         sources[shard.name] = shard.source
+        storage.require_no_pattern(shard.name)
         if shard.name == FOLDER:
             raise UserError(f"{shard.source} has the name of a folder that is needed; rename it")
         if shard.name.endswith(_UNREADABLE):

@@ -118,6 +118,7 @@ class WriteShard(beam.DoFn):
         found = grouped[1]
         ((shard, lines),) = found[LINES]
         outcomes = in_order(found["outcomes"], lines)
+        storage.remove(shard.failed)  # of an earlier translation
         if failed := failed_lines(outcomes):
             with storage.write_whole(shard.failed, shard.pieces) as file:
                 file.writelines(json.dumps(each).encode() + b"\n" for each in failed)

@@ -26,14 +26,12 @@ def exists(path: str) -> bool:
 
 
 def find(pattern: str) -> list[FileMetadata]:
-    """Returns the files that a pattern names, in the order of their names. A file's own name is a pattern too.
+    """Returns the files that a pattern names, in the order of their names.
 
     Raises:
         UserError: They cannot be looked for.
     """
     try:
-        if "://" not in pattern and os.path.isfile(pattern):
-            return [FileMetadata(pattern, os.path.getsize(pattern), os.path.getmtime(pattern))]
         return sorted(FileSystems.match([absolute(pattern)])[0].metadata_list, key=lambda each: each.path)
     except (BeamIOError, OSError, ValueError) as error:  # ValueError: a package for this kind of path is missing
         raise UserError(f"{pattern} cannot be read: {' '.join(str(error).split())}") from None
@@ -50,14 +48,19 @@ def absolute(path: str) -> str:
     return path if "://" in path else os.path.abspath(path)
 
 
+def require_no_pattern(path: str) -> None:
+    """Raises a `UserError` if Beam would read a path as a pattern, also where it removes a file."""
+    if set(path) & set("*?["):
+        raise UserError(f"{path} has one of *?[ in its name, which Beam reads as a pattern; rename it")
+
+
 def folder(path: str) -> str:
     """Returns the path of a folder, absolute and without a slash at the end.
 
     Raises:
         UserError: Beam would read it as a pattern.
     """
-    if set(path) & set("*?["):
-        raise UserError(f"the folder {path} has one of *?[ in its name, which Beam reads as a pattern; rename it")
+    require_no_pattern(path)
     return absolute(path.rstrip("/") or path)
 
 
@@ -104,7 +107,7 @@ def make_folder(path: str) -> None:
 
 def remove(path: str, is_folder: bool = False) -> None:
     """Removes a file, or a folder with all that is in it. Does nothing if there is none."""
-    with contextlib.suppress(BeamIOError):
+    with contextlib.suppress(OSError):
         FileSystems.delete([f"{path}/" if is_folder and "://" in path else path])
 
 

@@ -11,6 +11,7 @@ from tests.nmt.bulk.toy import write_toy
 
 ROOT = Path(__file__).parents[3]
 PYTHON = os.environ.get("BULK_PYTHON")
+collect_ignore = ["object_store.py"]  # imports Beam
 
 
 @pytest.fixture(scope="session")
