@@ -114,10 +114,15 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_job_of_two_workers_goes_on_after_sigkill(start_bulk, bulk, toy, tmp_path):
-    """All processes are killed in the middle. The next run translates only the pieces that are missing."""
+def test_a_job_of_two_workers_goes_on_after_sigterm_and_sigkill(start_bulk, bulk, toy, tmp_path):
+    """One process gets SIGTERM, then all of the next run SIGKILL. The last run translates only what is missing."""
     expected = write_slow(tmp_path / "in", shards=3, lines=200)
     out, words = tmp_path / "out", [*words_of(toy, "in/*.en", piece_lines=10), *TWO]
+    process = start_bulk(*words)
+    until(lambda: len(list(out.glob("_bulk/pieces/*/*"))) > 4, process)
+    process.terminate()
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert "nmt.bulk:" not in (tmp_path / "errors").read_text()
     process = start_bulk(*words)
     until(lambda: len(list(out.glob("_bulk/pieces/*/*"))) > 20, process)
     os.killpg(process.pid, signal.SIGKILL)
