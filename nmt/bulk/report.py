@@ -75,11 +75,16 @@ def summary(report: Report, already: int, seconds: float, failed_folder: str) ->
     """
     rate = report.translated / seconds if seconds else 0.0
     said = (
-        f"{report.shards:,} shards written with {report.lines:,} lines; {report.translated:,} lines translated "
+        f"{_count(report.shards, 'shard')} written with {_count(report.lines, 'line')}; "
+        f"{_count(report.translated, 'line')} translated "
         f"in {seconds:,.1f} s ({rate:,.1f} lines/s)"
     )
     if report.failed:
-        said += f"; {report.failed:,} lines failed, see {failed_folder}"
+        said += f"; {_count(report.failed, 'line')} failed, see {failed_folder}"
     if already:
-        said += f"; {already:,} shards were there before"
+        said += f"; already there: {_count(already, 'shard')}"
     return said
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -67,9 +67,15 @@ def test_reports_add_up():
     assert Report(**total.as_dict()) == total
 
 
+def test_one_is_not_plural():
+    assert summary(Report(1, 1, 1, 1), 1, 2.0, "f") == (
+        "1 shard written with 1 line; 1 line translated in 2.0 s (0.5 lines/s); 1 line failed, see f; already there: 1 shard"
+    )
+
+
 def test_the_summary_says_what_was_done():
     report = Report(shards=2, lines=1500, failed=3, translated=1000)
     assert summary(report, 4, 20.0, "out/_bulk/failed") == (
         "2 shards written with 1,500 lines; 1,000 lines translated in 20.0 s (50.0 lines/s); "
-        "3 lines failed, see out/_bulk/failed; 4 shards were there before"
+        "3 lines failed, see out/_bulk/failed; already there: 4 shards"
     )

@@ -105,7 +105,7 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
     assert (status, errors.count("\n")) == (0, 1)
     assert "in/long.en is newer than its translation, which is kept; remove " in errors
     assert said.startswith("3 shards written with 4 lines; 4 lines translated in ")
-    assert said.endswith("; 3 shards were there before\n")
+    assert said.endswith("; already there: 3 shards\n")
     assert (out / "odd.en").read_bytes() == b"MENDED\n"
     assert not list((out / "_bulk" / "failed").iterdir())
     assert gzip.decompress((out / "cut.gz").read_bytes()) == b"MENDED\n"
@@ -167,7 +167,7 @@ def test_a_shard_that_cannot_be_written_whole_is_not_there(bulk, toy, tmp_path):
     assert not list(tmp_path.glob("out/**/*.part"))
     status, said, errors = bulk(*words)
     assert (status, errors) == (0, "")
-    assert said.startswith("1 shards written with 3,000 lines; 0 lines translated in ")
+    assert said.startswith("1 shard written with 3,000 lines; 0 lines translated in ")
     assert translations(tmp_path / "out") == {"a.en": "A LINE\n" * 3000}
 
 
