@@ -69,7 +69,8 @@ def test_reports_add_up():
 
 def test_one_is_not_plural():
     assert summary(Report(1, 1, 1, 1), 1, 2.0, "f") == (
-        "1 shard written with 1 line; 1 line translated in 2.0 s (0.5 lines/s); 1 line failed, see f; already there: 1 shard"
+        "1 shard written with 1 line; 1 line translated in 2.0 s (0.5 lines/s); 1 line failed, see f; "
+        "already there: 1 shard"
     )
 
 
