@@ -1,6 +1,7 @@
 """Runs `python -m nmt.bulk`. For an error that the user can fix, prints one message and exits with status 2."""
 
 import argparse
+import contextlib
 import logging
 import os
 import signal
@@ -39,6 +40,8 @@ def main() -> None:
         _fail(f"{error.name} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md")
     except UserError as error:
         _fail(str(error))
+    except OSError as error:
+        _fail(f"{type(error).__name__}: {error}".replace("\n", " "))
     except KeyboardInterrupt:
         sys.exit(130)
     if not complete:
@@ -100,7 +103,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     except UserError:
         raise
     except Exception as error:
-        with storage.write_whole(job.error, job.folder) as file:
+        with contextlib.suppress(OSError), storage.write_whole(job.error, job.folder) as file:
             file.write(f"{error}\n".encode())
         last = (str(error).strip().splitlines() or [""])[-1]
         raise UserError(f"the job failed: {last}; see {job.error}. The same command goes on with the rest") from None
