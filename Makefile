@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow test-nematus check format bench reproduce docs patches lock clean
+.PHONY: demo test test-slow test-bulk test-nematus check format bench reproduce docs patches lock clean
 
 .venv/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -10,11 +10,21 @@ BIN := .venv/bin
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[nmt,dev]'
 	touch $@
 
+# `python -m nmt.bulk` has an environment of its own.
+.venv-bulk/installed: setup.cfg pyproject.toml constraints-bulk.txt
+	$(PYTHON) -m venv .venv-bulk
+	.venv-bulk/bin/pip install --quiet --upgrade pip
+	.venv-bulk/bin/pip install --quiet --constraint constraints-bulk.txt --editable '.[bulk]'
+	touch $@
+
 # Locks the newest allowed version of every dependency, for all supported versions of Python.
+EXTRAS := nmt serving zstd onnx ctranslate2 hub bench docs dev
 lock: .venv/installed
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile setup.cfg --all-extras --universal --python-version 3.10 --upgrade --no-annotate \
-		--custom-compile-command "make lock" --quiet --output-file constraints.txt
+	$(BIN)/uv pip compile setup.cfg $(patsubst %,--extra %,$(EXTRAS)) --universal --python-version 3.10 --upgrade \
+		--no-annotate --custom-compile-command "make lock" --quiet --output-file constraints.txt
+	$(BIN)/uv pip compile setup.cfg --extra bulk --universal --python-version 3.10 --upgrade \
+		--no-annotate --custom-compile-command "make lock" --quiet --output-file constraints-bulk.txt
 
 test: check
 	$(BIN)/python -m pytest -n 2
@@ -22,6 +32,9 @@ test: check
 test-slow: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[ctranslate2,docs,hub,onnx]'
 	$(BIN)/python -m pytest -m slow
+
+test-bulk: .venv/installed .venv-bulk/installed
+	BULK_PYTHON=$(CURDIR)/.venv-bulk/bin/python $(BIN)/python -m pytest -m "slow or not slow" tests/nmt/bulk
 
 # Against the real Nematus: NEMATUS=/path/to/checkout NEMATUS_PYTHON=/path/to/python make test-nematus
 test-nematus: .venv/installed
@@ -98,4 +111,4 @@ patches: .venv/installed
 	$(BIN)/python patches/regenerate_nematus.py $(NEMATUS)
 
 clean:
-	rm -rf .venv build
+	rm -rf .venv .venv-bulk build

@@ -4,7 +4,10 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ALLOWED = {"nmt/text/vocabulary.py": {"numpy_function"}}  # runs our own code, to split training text at random
+ALLOWED = {
+    "nmt/text/vocabulary.py": {"numpy_function"},  # runs our own code, to split training text at random
+    "nmt/bulk/steps.py": {"load_model"},  # a method of ours, which Beam calls by this name
+}
 
 
 def test_no_function_runs_or_unpickles_what_it_reads():

@@ -1,0 +1,133 @@
+"""Runs `python -m nmt.bulk`. For an error that the user can fix, prints one message and exits with status 2."""
+
+import argparse
+import contextlib
+import logging
+import os
+import signal
+import sys
+import time
+from typing import NoReturn
+
+from ..errors import UserError
+
+_BEAM = """
+All other options go to Beam. On this machine:
+
+  --direct_running_mode multi_processing --direct_num_workers N   N processes (default: one)
+
+Paths are local, or what Beam's packages add (gs://, s3://). A shard whose name ends in .gz is read and written
+compressed. Each line gives one line, in order. A line that is not UTF-8, too long, or that the model fails on gives an
+empty line and an entry in OUTPUT/_bulk/failed. The same command again translates only what is missing.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Prints a mistake in one line and exits with status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"nmt.bulk: {message}; see python -m nmt.bulk --help\n")
+
+
+def main() -> None:
+    """Translates text shards with an export."""
+    arguments, words = parse(sys.argv[1:])
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # of the workers too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the workers are ended
+    try:
+        complete = translate(arguments, words)
+    except ModuleNotFoundError as error:
+        _fail(f"{error.name} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md")
+    except UserError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{type(error).__name__}: {error}".replace("\n", " "))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    if not complete:
+        sys.exit(2)
+
+
+def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Returns the options of this program, and the words that are left for Beam."""
+    parser = _Parser(
+        prog="python -m nmt.bulk",
+        description="Translates text shards with an export, as an Apache Beam pipeline.",
+        epilog=_BEAM,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--export", required=True, metavar="DIR", help="folder that `python -m nmt export` wrote")
+    parser.add_argument(
+        "--input", required=True, nargs="+", metavar="PATTERN", help="text files, or patterns in quotes: 'text/*.en'"
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="DIR", help="folder for the translations, under the names of their texts"
+    )
+    parser.add_argument(
+        "--piece_lines",
+        type=_positive_int,
+        default=2000,
+        metavar="N",
+        help="lines that a worker translates, and writes, at a time (default: 2000)",
+    )
+    parser.add_argument(
+        "--max_bytes", type=_positive_int, default=4000, metavar="N", help="longer lines fail (default: 4000)"
+    )
+    return parser.parse_known_args(words)
+
+
+def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
+    """Runs the job, prints a report, and returns whether all shards are there."""
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.CRITICAL)
+    from . import pipeline, storage
+    from .export import Export, fingerprint, require_export
+    from .job import Job, find_shards, missing, prepare_output
+    from .report import summary
+
+    options = pipeline.pipeline_options(words)
+    if not pipeline.on_this_machine(options):
+        logging.getLogger().setLevel(logging.INFO)  # where the job is to be seen
+    export, output = map(storage.folder, (arguments.export, arguments.output))
+    job = Job(export, output, arguments.piece_lines, arguments.max_bytes, time.time())
+    require_export(export)
+    shards = find_shards(arguments.input, output)
+    prepare_output(job, fingerprint(export))
+    todo, stale = missing(shards, output)
+    if stale:
+        _say(f"warning: {stale[0].source} is newer than its translation, which is kept; remove {stale[0].target}")
+    Export(export)  # a damaged one is named here
+    start = time.monotonic()
+    try:
+        report = pipeline.run(job, todo, options)
+    except UserError:
+        raise
+    except Exception as error:
+        with contextlib.suppress(OSError), storage.write_whole(job.error, job.folder) as file:
+            file.write(f"{error}\n".encode())
+        last = (str(error).strip().splitlines() or [""])[-1]
+        raise UserError(f"the job failed: {last}; see {job.error}. The same command goes on with the rest") from None
+    storage.remove(job.pieces, is_folder=True)
+    for path, reason in sorted(report.unreadable.items()):
+        _say(f"{path} is damaged and was left out ({reason}); copy it again")
+    print(summary(report, len(shards) - len(todo), time.monotonic() - start, job.failed), flush=True)
+    return not report.unreadable
+
+
+def _positive_int(text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _say(message: str) -> None:
+    print(f"nmt.bulk: {message}", file=sys.stderr, flush=True)
+
+
+def _fail(message: str) -> NoReturn:
+    _say(message)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

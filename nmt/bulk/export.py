@@ -1,0 +1,106 @@
+"""An export: a SavedModel that maps sentences to translations."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..errors import UserError
+from . import storage
+from .isolation import reason_of
+
+_SIGNATURE = "serving_default"
+_INPUT, _OUTPUT = "sources", "translations"
+_GRAPH = "saved_model.pb"
+
+
+def require_export(path: str) -> None:
+    """Checks that a folder has a SavedModel.
+
+    Raises:
+        UserError: It has none.
+    """
+    try:
+        there = storage.exists(f"{path}/{_GRAPH}")
+    except ValueError as error:  # a package for this kind of path is missing
+        raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    if not there:
+        raise UserError(f"{path} has no {_GRAPH}; give a folder that `python -m nmt export` wrote")
+
+
+def fingerprint(path: str) -> str:
+    """Returns a digest of an export. The index of the variables has a checksum of each."""
+    digest = hashlib.sha256()
+    for each in _files(path):
+        if each.startswith(("assets.extra/", "variables/variables.data")):
+            continue
+        with storage.open_text(f"{path}/{each}") as file:
+            digest.update(f"{each}\n".encode() + hashlib.sha256(file.read()).digest())
+    return digest.hexdigest()
+
+
+class Export:
+    """A loaded export.
+
+    Args:
+        path: Its folder.
+
+    Raises:
+        UserError: It cannot be loaded, or it does not translate.
+    """
+
+    def __init__(self, path: str):
+        try:
+            with _local(path) as folder:
+                self._tf = _tensorflow()
+                self._loaded = self._tf.saved_model.load(folder)  # owns the variables
+            self._translate = self._loaded.signatures[_SIGNATURE]
+            self([b""])
+        except Exception as error:  # a damaged SavedModel fails in many ways
+            raise UserError(f"{path} cannot be used: {reason_of(error)}") from None
+
+    def __call__(self, lines: Sequence[bytes]) -> list[bytes]:
+        """Returns the translation of each line."""
+        found = self._translate(**{_INPUT: self._tf.constant(lines, self._tf.string)})[_OUTPUT].numpy().tolist()
+        if len(found) != len(lines):
+            raise ValueError(f"the model returns {len(found)} translations of {len(lines)} lines")
+        return found
+
+
+def _tensorflow() -> Any:
+    """Imports TensorFlow without its messages about the machine, which no setting turns off."""
+    saved, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(devnull, 2)
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
+
+        tf.config.list_physical_devices()  # prints a warning if there is no GPU
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(devnull)
+    return tf
+
+
+def _files(path: str) -> list[str]:
+    """Returns the names of all files of a folder, relative to it."""
+    return [each.path.removeprefix(path).lstrip("/\\") for each in storage.find(f"{path}/**")]
+
+
+@contextlib.contextmanager
+def _local(path: str) -> Iterator[str]:
+    """Yields a local folder with the files of another one, because TensorFlow itself reads no object store."""
+    if "://" not in path:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for each in _files(path):
+            target = os.path.join(folder, each)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with storage.open_text(f"{path}/{each}") as source, open(target, "wb") as copy:
+                shutil.copyfileobj(source, copy)
+        yield folder

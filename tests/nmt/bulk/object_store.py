@@ -1,0 +1,83 @@
+"""A stand-in for an object store in Beam: paths `store://KEY`, no folders, and a rename that copies.
+
+Each object is a local file in the folder that STORE names. Its name is its key, quoted. Run as a program, it is
+`python -m nmt.bulk` with this store.
+"""
+
+import os
+import urllib.parse
+from pathlib import Path
+
+from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
+
+SCHEME = "store"
+FOLDER = Path(os.environ["STORE"])
+
+
+def file_of(path):
+    return FOLDER / urllib.parse.quote(path.removeprefix(f"{SCHEME}://"), safe="")
+
+
+class Store(FileSystem):
+    @classmethod
+    def scheme(cls):
+        return SCHEME
+
+    def join(self, basepath, *paths):
+        return "/".join([basepath, *paths])
+
+    def split(self, path):
+        return path.rpartition("/")[::2]
+
+    def mkdirs(self, path):
+        pass
+
+    def has_dirs(self):
+        return False
+
+    def _list(self, dir_or_prefix):
+        paths = [f"{SCHEME}://{urllib.parse.unquote(each.name)}" for each in FOLDER.iterdir()]
+        yield from (self.metadata(path) for path in paths if path.startswith(dir_or_prefix))
+
+    def create(self, path, mime_type="", compression_type=None):
+        return file_of(path).open("wb")
+
+    def open(self, path, mime_type="", compression_type=None):
+        return file_of(path).open("rb")
+
+    def copy(self, source_file_names, destination_file_names):
+        for source, target in zip(source_file_names, destination_file_names, strict=True):
+            file_of(target).write_bytes(file_of(source).read_bytes())
+
+    def rename(self, source_file_names, destination_file_names):
+        if any(self.exists(target) for target in destination_file_names):
+            raise BeamIOError("this store replaces no object")
+        self.copy(source_file_names, destination_file_names)
+        self.delete(source_file_names)
+
+    def exists(self, path):
+        return file_of(path).exists()
+
+    def size(self, path):
+        return file_of(path).stat().st_size
+
+    def last_updated(self, path):
+        return file_of(path).stat().st_mtime
+
+    def checksum(self, path):
+        return str(self.size(path))
+
+    def metadata(self, path):
+        return FileMetadata(path, self.size(path), self.last_updated(path))
+
+    def delete(self, paths):
+        for path in paths:
+            found = [each.path for each in self._list(path)] if path.endswith("/") else [path]
+            for each in found:
+                file_of(each).unlink()
+
+
+if __name__ == "__main__":
+    from nmt.bulk.__main__ import main
+
+    main()

@@ -1,0 +1,60 @@
+"""The command line, without Beam."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from nmt.bulk.__main__ import parse
+
+PAGE = Path(__file__).parents[3] / "docs" / "bulk.md"
+WORDS = ["--export", "model", "--input", "a", "b", "--output", "out"]
+
+
+def test_options_that_are_not_ours_are_left_for_beam():
+    arguments, rest = parse([*WORDS, "--direct_num_workers", "2", "--runner=FlinkRunner"])
+    assert (arguments.input, arguments.piece_lines, arguments.max_bytes) == (["a", "b"], 2000, 4000)
+    assert rest == ["--direct_num_workers", "2", "--runner=FlinkRunner"]
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (WORDS[2:], "the following arguments are required: --export"),
+        ([*WORDS, "--piece_lines", "0"], "'0' is not a whole number above 0"),
+        ([*WORDS, "--max_bytes", "1e3"], "'1e3' is not a whole number above 0"),
+    ],
+)
+def test_a_mistake_is_one_line(words, said, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        parse(words)
+    errors = capsys.readouterr().err
+    assert said in errors
+    assert errors.count("\n") == 1
+
+
+def test_the_help_needs_no_beam(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        parse(["--help"])
+    said = capsys.readouterr().out
+    assert "--direct_num_workers" in said
+    assert "_bulk/failed" in said
+
+
+def test_every_command_of_the_page_is_one_that_the_program_takes():
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    commands = [shlex.split(line) for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    commands = [words for words in commands if "nmt.bulk" in words]
+    assert len(commands) > 3
+    for words in commands:
+        parse(words[words.index("nmt.bulk") + 1 :])
+
+
+def test_without_beam_the_program_says_what_is_missing(run_python):
+    script = "import sys; sys.modules['apache_beam'] = None; sys.path.insert(0, {!r})\n"
+    script += "from nmt.bulk.__main__ import main; main()"
+    done = run_python(script.format(str(PAGE.parents[1])), *WORDS)
+    assert done.returncode == 2
+    assert done.stderr.startswith("nmt.bulk: apache_beam is missing; `pip install -e '.[bulk]'` brings it")
+    assert done.stderr.count("\n") == 1

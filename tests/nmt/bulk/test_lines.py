@@ -1,0 +1,68 @@
+"""Pieces of a text have each line once, and a line that cannot be translated says why."""
+
+import io
+import random
+
+import pytest
+
+from nmt.bulk.lines import ChangedError, Extent, Fault, read_lines, split
+
+
+class InBlocks(io.BytesIO):
+    """A file that returns fewer bytes than it is asked for, as those of object stores do."""
+
+    def __init__(self, text, block):
+        super().__init__(text)
+        self._block = block
+
+    def read(self, size):
+        return super().read(min(size, self._block))
+
+
+def pieces_of(text, lines, max_bytes=100, block=1000):
+    return [read_lines(io.BytesIO(text), extent, max_bytes) for extent in split(InBlocks(text, block), lines)]
+
+
+@pytest.mark.parametrize("text, lines", [(b"", 0), (b"\n", 1), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2)])
+def test_only_a_line_feed_ends_a_line(text, lines):
+    for size in (1, 2, 3):
+        found = pieces_of(text, size)
+        assert [len(piece) for piece in found] == [min(size, lines - start) for start in range(0, lines, size)]
+
+
+def test_every_line_is_in_one_piece_in_order():
+    """Pieces and blocks of many sizes; lines of many lengths, some of them empty."""
+    draw = random.Random(1)
+    for _ in range(300):
+        lines = [b"x" * draw.choice([0, 0, 1, 5, 30]) + str(i).encode() for i in range(draw.randrange(30))]
+        text = b"\n".join(lines) + b"\n" * (bool(lines) and draw.random() < 0.7)
+        size = draw.randrange(1, 12)
+        found = pieces_of(text, size, block=draw.randrange(1, 40))
+        assert all(len(piece) == size for piece in found[:-1])
+        assert [line for piece in found for line in piece] == lines
+
+
+def test_a_mark_and_carriage_returns_are_dropped():
+    text = b"\xef\xbb\xbfa\r\n\xef\xbb\xbfb\n\x00\xe2\x80\xa8c\r"
+    for size in (1, 2, 3):
+        lines = [line for piece in pieces_of(text, size) for line in piece]
+        assert lines == [b"a", b"\xef\xbb\xbfb", b"\x00\xe2\x80\xa8c"]
+
+
+def test_lines_that_cannot_be_translated_say_why():
+    text = b"a\xffb\n" + b"c" * 10 + b"\n" + b"d" * 11 + b"\r\n" + b"e" * 5_000_000 + b"\nf"
+    for size in (1, 3, 9):
+        found = [line for piece in pieces_of(text, size, max_bytes=10) for line in piece]
+        assert found == [
+            Fault("byte 2 of the line is not UTF-8"),
+            b"c" * 10,
+            Fault("the line has 13 bytes; the limit is 10"),
+            Fault("the line has 5000001 bytes; the limit is 10"),
+            b"f",
+        ]
+
+
+@pytest.mark.parametrize("changed", [b"a\n", b"aaaa\nb\n", b"a\nb\nc\n", b"aa\nb"])
+def test_a_text_that_changes_is_noticed(changed):
+    with pytest.raises(ChangedError, match="line 8"):
+        read_lines(io.BytesIO(changed), Extent(0, 5, 7, 2), 100)

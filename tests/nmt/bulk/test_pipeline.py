@@ -1,0 +1,247 @@
+"""Whole jobs: every line once and in order, or the shard is not there."""
+
+import gzip
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+import urllib.parse
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
+
+GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
+TWO = ("--direct_running_mode", "multi_processing", "--direct_num_workers", 2)
+
+
+def words_of(export, *inputs, **options):
+    given = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return ["--export", export, "--input", *inputs, "--output", "out", *given]
+
+
+def write_slow(folder, shards, lines):
+    """Writes shards whose lines take 20 ms each; returns what their translations should be."""
+    folder.mkdir()
+    expected = {}
+    for name in (f"{i}.en" for i in range(shards)):
+        text = [f"slow line {i} of {name}" for i in range(lines)]
+        (folder / name).write_text("".join(f"{line}\n" for line in text))
+        expected[name] = "".join(f"{line.upper()}\n" for line in text)
+    return expected
+
+
+def translations(out):
+    return {path.name: path.read_text() for path in out.iterdir() if path.is_file()}
+
+
+def report(out):
+    return json.loads((out / "_bulk" / "report.json").read_text())
+
+
+def left_over(out):
+    """Returns the files of a job that are neither translations nor what describes it."""
+    return [path for path in (out / "_bulk").rglob("*") if "pieces" in path.parts or path.suffix == ".part"]
+
+
+def until(condition, process):
+    end = time.monotonic() + 300
+    while not condition():
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
+    """Every bundle runs three times, as one that is retried does. A second run finds nothing to do."""
+    shards = {
+        "long.en": "".join(f"line {i}\n" for i in range(1234)).encode(),
+        "packed.gz": gzip.compress(b"a\nb\n") + gzip.compress("c ß\n".encode() * 50),
+        "empty.en": b"",
+        "open.en": b"\xef\xbb\xbfno\r\nend",
+        "odd.en": b"fine\nbad \xff\n%b\nfine poison\ntwo\n\nfine again\n%bpoison\n" % (b"x" * 101, b"more\n" * 40),
+        "cut.gz": gzip.compress(os.urandom(2000))[:-9],
+    }
+    (tmp_path / "in").mkdir()
+    for name, content in shards.items():
+        (tmp_path / "in" / name).write_bytes(content)
+    words = words_of(toy, "in/*", piece_lines=100, max_bytes=100)
+    status, said, errors = bulk(*words, "--direct_runner_bundle_repeat", 2)
+    out = tmp_path / "out"
+    assert status == 2
+    assert errors.count("\n") == 1
+    assert "in/cut.gz is damaged and was left out (EOFError: " in errors
+    assert said.startswith("5 shards written with 1,336 lines; 1,331 lines translated in ")
+    assert {path.name for path in out.iterdir()} == shards.keys() - {"cut.gz"} | {"_bulk"}
+    assert (out / "long.en").read_bytes() == shards["long.en"].upper()
+    assert gzip.decompress((out / "packed.gz").read_bytes()) == b"A\nB\n" + b"C SS\n" * 50
+    assert (out / "empty.en").read_bytes() == b""
+    assert (out / "open.en").read_bytes() == b"NO\nEND\n"
+    assert (out / "odd.en").read_bytes() == b"FINE\n\n\n\n\n\nFINE AGAIN\n" + b"MORE\n" * 40 + b"\n"
+    assert [path.name for path in (out / "_bulk" / "failed").iterdir()] == ["odd.en.jsonl"]
+    failed = [json.loads(line) for line in (out / "_bulk" / "failed" / "odd.en.jsonl").read_text().splitlines()]
+    assert {each["shard"] for each in failed} == {str(tmp_path / "in" / "odd.en")}
+    model_fails = "the model fails: InvalidArgumentError: assertion failed: [a line is poisonous]"
+    assert [(each["line"], each["reason"]) for each in failed] == [
+        (2, "byte 5 of the line is not UTF-8"),
+        (3, "the line has 102 bytes; the limit is 100"),
+        (4, model_fails),
+        (5, "its translation has a line feed"),
+        (48, model_fails),
+    ]
+    assert not left_over(out)
+
+    (tmp_path / "in" / "cut.gz").write_bytes(gzip.compress(b"mended\n"))
+    (tmp_path / "in" / "odd.en").write_bytes(b"mended\n")
+    for name in ("open.en", "odd.en"):
+        (out / name).unlink()
+    later = time.time() + 60
+    os.utime(tmp_path / "in" / "long.en", (later, later))
+    kept = {path.name: path.stat().st_mtime_ns for path in out.iterdir() if path.is_file()}
+    status, said, errors = bulk(*words)
+    assert (status, errors.count("\n")) == (0, 1)
+    assert "in/long.en is newer than its translation, which is kept; remove " in errors
+    assert said.startswith("3 shards written with 4 lines; 4 lines translated in ")
+    assert said.endswith("; already there: 3 shards\n")
+    assert (out / "odd.en").read_bytes() == b"MENDED\n"
+    assert not list((out / "_bulk" / "failed").iterdir())
+    assert gzip.decompress((out / "cut.gz").read_bytes()) == b"MENDED\n"
+    assert (out / "open.en").read_bytes() == b"NO\nEND\n"
+    assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
+
+
+@pytest.mark.slow
+def test_a_job_of_two_workers_goes_on_after_sigterm_and_sigkill(start_bulk, bulk, toy, tmp_path):
+    """One process gets SIGTERM, then all of the next run SIGKILL. The last run translates only what is missing."""
+    expected = write_slow(tmp_path / "in", shards=3, lines=200)
+    out, words = tmp_path / "out", [*words_of(toy, "in/*.en", piece_lines=10), *TWO]
+    process = start_bulk(*words)
+    until(lambda: len(list(out.glob("_bulk/pieces/*/*"))) > 4, process)
+    process.terminate()
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert "nmt.bulk:" not in (tmp_path / "errors").read_text()
+    process = start_bulk(*words)
+    until(lambda: len(list(out.glob("_bulk/pieces/*/*"))) > 20, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert translations(out) == {}
+    whole = [path for path in out.glob("_bulk/pieces/*/*") if path.suffix != ".part"]
+    assert 15 < len(whole) < 60
+    (out / "_bulk" / "pieces" / "0.en" / "half.part").write_text("SLOW LI")
+
+    status, said, errors = bulk(*words)
+    assert status == 0, errors
+    assert said.startswith(f"3 shards written with 600 lines; {600 - 10 * len(whole)} lines translated in ")
+    assert translations(out) == expected
+    assert not left_over(out)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_ends_the_job_with_one_line(start_bulk, toy, tmp_path):
+    write_slow(tmp_path / "in", shards=2, lines=400)
+    process = start_bulk(*words_of(toy, "in/*.en", piece_lines=10), *TWO)
+    until(lambda: list(tmp_path.glob("out/_bulk/pieces/*/*")), process)
+    group = subprocess.run(["pgrep", "-g", str(process.pid), "-f", "sdk_worker_main"], capture_output=True, text=True)
+    os.kill(int(group.stdout.split()[-1]), signal.SIGKILL)
+    assert process.wait(timeout=120) == 2
+    last = (tmp_path / "errors").read_text().splitlines()[-1]
+    assert last.startswith("nmt.bulk: the job failed: ")
+    assert last.endswith("/out/_bulk/error.txt. The same command goes on with the rest")
+    assert translations(tmp_path / "out") == {}
+
+
+@pytest.mark.slow
+def test_a_shard_that_cannot_be_written_whole_is_not_there(bulk, toy, tmp_path):
+    """The disk takes files of 10,000 bytes; the shard has more, and its pieces have less."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.en").write_text("a line\n" * 3000)
+    words = words_of(toy, "in/a.en", piece_lines=1000)
+    limit = (10_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+    status, _, errors = bulk(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+    assert (status, errors.count("\n")) == (2, 1), errors
+    assert "File too large" in errors
+    assert translations(tmp_path / "out") == {}
+    assert not list(tmp_path.glob("out/**/*.part"))
+    status, said, errors = bulk(*words)
+    assert (status, errors) == (0, "")
+    assert said.startswith("1 shard written with 3,000 lines; 0 lines translated in ")
+    assert translations(tmp_path / "out") == {"a.en": "A LINE\n" * 3000}
+
+
+@pytest.mark.slow
+def test_two_workers_translate_as_the_signature_does(bulk, tmp_path):
+    export = GOLDEN / "saved_model"
+    status, said, errors = bulk(*words_of(export, GOLDEN / "t*.en", piece_lines=7), *TWO)
+    assert status == 0, errors
+    assert said.startswith("2 shards written with 412 lines; 412 lines translated in ")
+    signature = tf.saved_model.load(str(export)).signatures["serving_default"]
+    for name in ("train.en", "test.en"):
+        lines = tf.constant((GOLDEN / name).read_bytes().split(b"\n")[:-1])
+        expected = signature(sources=lines)["translations"].numpy().tolist()
+        assert (tmp_path / "out" / name).read_bytes() == b"".join(text + b"\n" for text in expected)
+    found = report(tmp_path / "out")
+    assert 0 < found["model_seconds"] < 2 * (found["ended"] - found["began"])
+
+
+@pytest.mark.slow
+def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path):
+    """A store without folders, which replaces no object. Every bundle runs twice."""
+
+    def quoted(key):
+        return tmp_path / urllib.parse.quote(key, safe="")
+
+    for path in toy.rglob("*"):
+        if path.is_file():
+            quoted(f"bucket/export/{path.relative_to(toy)}").write_bytes(path.read_bytes())
+    quoted("bucket/in/a.en").write_text("a\npoison\n" * 20)
+    quoted("bucket/in/b.gz").write_bytes(gzip.compress(b"b\n" * 30))
+    words = ["--export", "store://bucket/export", "--input", "store://bucket/in/*", "--output", "store://bucket/out"]
+    words += ["--piece_lines", 7, "--direct_runner_bundle_repeat", 1]
+    status, said, errors = bulk(*words, program=(Path(__file__).with_name("object_store.py"),))
+    assert status == 0, errors
+    assert said.startswith("2 shards written with 70 lines; 50 lines translated in ")
+    assert quoted("bucket/out/a.en").read_text() == "A\n\n" * 20
+    assert gzip.decompress(quoted("bucket/out/b.gz").read_bytes()) == b"B\n" * 30
+    keys = {urllib.parse.unquote(path.name) for path in tmp_path.iterdir()}
+    assert {key.removeprefix("bucket/out/") for key in keys if "/out/" in key} == {
+        "a.en",
+        "b.gz",
+        *("_bulk/job.json", "_bulk/report.json", "_bulk/failed/a.en.jsonl"),
+    }
+
+
+@pytest.mark.slow
+def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
+    for folder in ("one", "two", "empty", "odd"):
+        (tmp_path / folder).mkdir()
+    for name in ("one/a.en", "two/a.en", "one/b.zst", "odd/[c].en"):
+        (tmp_path / name).write_text("a\n")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "saved_model.pb").write_bytes(b"nothing")
+    folders = ["--input", "one/a.en", "--output"]
+    for words, said in {
+        (*words_of(toy, "none/*.en"),): "no file matches none/*.en; give text files, and put a pattern in quotes",
+        (*words_of("empty", "one/a.en"),): "empty has no saved_model.pb; give a folder that",
+        (*words_of("broken", "one/a.en"),): "broken cannot be used: ",
+        (*words_of(toy, "*/a.en"),): "two/a.en have the same name; translate them into different folders",
+        (*words_of(toy, "odd/*"),): "[c].en has one of *?[ in its name, which Beam reads as a pattern; rename it",
+        (*words_of(toy, "one/b.zst"),): "one/b.zst cannot be read; give plain text or .gz files",
+        ("--export", toy, *folders, "one"): "one/a.en would be among the texts; give another output folder",
+        ("--export", toy, "--input", "one/**.en", "--output", "one/new"): "would be among the texts",
+        ("--export", toy, *folders, "one/a.en/out"): "out cannot be used: ",
+        ("--export", toy, *folders, "o*"): "has one of *?[ in its name",
+        (*words_of(toy, "gs://bucket/a.en"),): "gs://bucket/a.en cannot be read: ",
+        (*words_of(toy, "one/a.en"), "--maxbytes", "9"): "--maxbytes is neither an option of this program nor of Beam",
+    }.items():
+        status, _, errors = bulk(*words)
+        assert (status, errors.count("\n")) == (2, 1), errors
+        assert said in errors
+
+    (tmp_path / "out" / "_bulk").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "out" / "_bulk" / "job.json").write_text('{"export": "another", "max_bytes": 4000}')
+    status, _, errors = bulk(*words_of(toy, "one/a.en"))
+    assert (status, errors.count("\n")) == (2, 1)
+    assert "out has translations of another export; give another output folder" in errors

@@ -1,0 +1,28 @@
+"""A tiny export that translates in a way that is easy to check, slowly or not at all if a line asks for it."""
+
+import tensorflow as tf
+
+
+class Toy(tf.Module):
+    """Upper case. Fails on a line with `poison`; takes about 20 ms for one with `slow`; `two` gives a line feed."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
+    def serve(self, sources):
+        poisonous = tf.strings.regex_full_match(sources, ".*poison.*")
+        tf.debugging.Assert(tf.logical_not(tf.reduce_any(poisonous)), ["a line is poisonous"])
+        slow = tf.reduce_sum(tf.cast(tf.strings.regex_full_match(sources, ".*slow.*"), tf.int32))
+
+        def step(i, x):
+            return i + 1, tf.tanh(x @ x)
+
+        x = tf.ones([120, 120]) / 120.0
+        _, x = tf.while_loop(lambda i, _: i < 200 * slow, step, (0, x), parallel_iterations=1)
+        text = tf.strings.regex_replace(tf.strings.upper(sources, encoding="utf-8"), "TWO", "TWO\n")
+        return {"translations": text + tf.where(tf.math.is_nan(x[0, 0]), "?", ""), "scores": x[: tf.size(sources), 0]}
+
+
+def write_toy(path):
+    """Exports the toy; returns its path."""
+    toy = Toy()
+    tf.saved_model.save(toy, str(path), signatures={"serving_default": toy.serve})
+    return path
