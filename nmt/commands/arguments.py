@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-Parser = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
+Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
 BEAM_SIZE = 5
 ALPHA = 0.0  # no normalization by length
@@ -53,7 +53,7 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, value)
 
 
-def add_search(parser: Parser) -> None:
+def add_search(parser: Arguments) -> None:
     parser.add_argument(
         "-k",
         "--beam_size",
@@ -64,7 +64,7 @@ def add_search(parser: Parser) -> None:
     add_alpha(parser)
 
 
-def add_alpha(parser: Parser) -> None:
+def add_alpha(parser: Arguments) -> None:
     parser.add_argument(
         "-n",
         "--normalization_alpha",
