@@ -194,7 +194,8 @@ def _glorot() -> keras.initializers.Initializer:
 
 
 def _embedding(words: int, units: int) -> Embedding:
-    return Embedding(words, units, "embedding", _glorot())
+    # Times the root of their size, embeddings begin with the scale of the positions. Glorot's would be much smaller.
+    return Embedding(words, units, "embedding", keras.initializers.RandomNormal(stddev=units**-0.5))
 
 
 def _final_norm(sizes: Sizes) -> keras.layers.Layer:
