@@ -35,7 +35,7 @@ def test_different_numbers_of_images_and_classes_are_refused(folder):
 
 def test_missing_files_are_named(folder):
     (folder / "t10k-images-idx3-ubyte.gz").unlink()
-    with pytest.raises(UserError, match=r"lacks t10k-images-idx3-ubyte, as they are or with \.gz; put them there"):
+    with pytest.raises(UserError, match=r"lacks t10k-images-idx3-ubyte; put these files there, plain or as \.gz"):
         read_mnist(str(folder))
 
 
