@@ -137,7 +137,7 @@ def test_launch_gives_each_process_a_gpu_of_its_own(start, training, tmp_path):
         own, config = (tmp_path / f"given-{gpu}").read_text().split(" ", 1)
         assert (own, json.loads(config)["task"]["index"]) == (gpu, rank)
     assert statuses([start(tmp_path, [*words[:2], 3, *words[3:]], first=first)]) == [2]
-    assert (tmp_path / "errors").read_text() == "nmt: --processes 3 needs as many GPUs; there are 2\n"
+    assert (tmp_path / "errors").read_text() == "nmt: --processes 3 needs 3 GPUs; there are 2\n"
 
 
 def test_a_training_says_which_command_uses_all_gpus(start, training, tmp_path):
