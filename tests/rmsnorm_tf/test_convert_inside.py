@@ -126,6 +126,14 @@ def test_a_layer_scale_that_is_read_elsewhere_stays():
     assert not report["last"].converted
 
 
+def test_a_layer_scale_behind_a_norm_of_the_same_map_stays():
+    x = keras.Input((4, 6))
+    shared, scale = dense("shared"), LayerScale(name="scale")
+    first = scale(norm("first", scale=False, center=False)(shared(2 * x)))
+    _, report = fold(keras.Model(x, [norm("last")(scale(shared(x))), first]))
+    assert not report["last"].converted
+
+
 @pytest.mark.parametrize(
     "make",
     [pytest.param(make, id=name, marks=[pytest.mark.slow] * (name != "subclass")) for name, make in MODELS.items()],

@@ -63,6 +63,11 @@ def with_shared_norm(x):
     return [shared(dense()(x)), shared(dense("relu", activation="relu")(x))]
 
 
+def with_norms_over_time_and_channels(x):
+    y = norm("over_time", center=False)(layers.Permute((2, 1))(dense()(x)))
+    return norm("norm")(layers.Permute((2, 1))(y))
+
+
 def with_scores(x):
     y, scores = layers.MultiHeadAttention(2, 3, name="attention")(x, x, return_attention_scores=True)
     return [norm("on_scores")(scores), norm("norm")(y)]
@@ -123,6 +128,7 @@ REFUSED = {
         lambda x: norm("norm")(norm("first", axis=1, scale=False, center=False)(x)),
         "the output of first is not affine in weights that can be centred (",
     ),
+    "a norm over time between": (with_norms_over_time_and_channels, "over_time multiplies its output by a gain"),
     "no epsilon": (lambda x: norm("norm", epsilon=0.0)(dense()(x)), "norm has epsilon=0.0"),
     "a subclass": (lambda x: MyNorm(name="norm")(dense()(x)), "norm (MyNorm) may compute something else"),
     "scores": (lambda x: with_scores(x)[0], "the output of attention/softmax"),
@@ -230,6 +236,27 @@ def test_a_norm_in_a_loop_is_reported():
     x = keras.Input((4, 6))
     _, report = fold(keras.Model(x, Loop(name="loop")(dense()(x))))
     assert report["loop/norm"].reason == "norm is called in a loop or in another function, which is not looked into"
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class AlsoInLoop(layers.Layer):
+    """Four norms read a stream that begins with GELU, and the first layer is called in a loop too."""
+
+    def build(self, shape):
+        self.first = dense("first", activation="gelu")
+        self.norms = [norm(f"norm_{i}") for i in range(4)]
+        for layer in (self.first, *self.norms):
+            layer.build(shape)
+
+    def call(self, x):
+        y = self.first(x)
+        return tf.concat([*(norm(y) for norm in self.norms), tf.map_fn(self.first, x)], -1)
+
+
+def test_nothing_is_subtracted_from_a_layer_that_a_loop_calls_too():
+    x = keras.Input((4, 6))
+    _, report = fold(keras.Model(x, AlsoInLoop(name="outer")(x)))
+    assert {entry.reason for entry in report.values()} == {"outer/first has the activation gelu"}
 
 
 def test_constraints_on_a_cell_are_refused():
