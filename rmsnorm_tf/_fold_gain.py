@@ -72,6 +72,11 @@ def _weights_behind(traced: Trace, norm, why_fixed):
     calls = [call for call in traced.calls if call.layer is norm]
     if not calls or any(not isinstance(call.output, tf.Tensor) for call in calls):
         return "the model does not call it"
+    if None in traced.norms[id(norm)]:
+        return "the norm is called in a loop or in another function, which is not looked into"
+    for weight in norm.weights:
+        if why := why_fixed(weight):
+            return why
     found: dict[str, int] = {}
     products: set[str] = set()
     for call in calls:

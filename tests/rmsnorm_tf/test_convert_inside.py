@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_layer_norm, replace_rms_norm
+from rmsnorm_tf import RMSNormalization, fold_layer_norm, replace_layer_norm
 from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
 
 
@@ -185,17 +185,3 @@ def test_a_gain_of_zeros_stays_as_its_offset_would_be_divided_by_it():
     folded, [entry] = fold_layer_norm(model, fold_gains=True)
     assert entry.reason.endswith("gain stays: it has entries near zero, by which the offset would be divided")
     assert_same_outputs(model, folded)
-
-
-def test_keras_rms_norms_are_replaced():
-    x = keras.Input((4, 6))
-    model = with_drawn_weights(keras.Model(x, layers.RMSNormalization(epsilon=1e-4, name="norm")(dense()(x))))
-    replaced, [entry] = replace_rms_norm(model)
-    assert entry.converted
-    assert replaced.get_layer("norm").epsilon == 1e-4
-    assert_same_outputs(model, replaced)
-
-
-def test_a_keras_rms_norm_of_several_axes_is_reported():
-    model = keras.Sequential([keras.Input((4, 6)), layers.RMSNormalization(axis=(1, 2), name="norm")])
-    assert replace_rms_norm(model)[1] == [Conversion("norm", False, "norm normalizes several axes, or is not built")]

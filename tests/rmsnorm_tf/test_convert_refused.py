@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from rmsnorm_tf import Conversion, RMSNormGRU, fold_layer_norm, replace_layer_norm
 from tests.folding import (
@@ -212,16 +211,6 @@ def test_part_of_a_model_is_folded_where_the_rest_cannot_be():
             np.testing.assert_array_equal(a, b)
 
 
-@keras.saving.register_keras_serializable(package="tests")
-class Loop(layers.Layer):
-    def build(self, shape):
-        self.norm = norm("norm")
-        self.norm.build(shape[1:])
-
-    def call(self, x):
-        return tf.map_fn(self.norm, x)
-
-
 @pytest.mark.slow
 def test_convnext_is_folded_only_where_its_stem_ends():
     model = keras.applications.ConvNeXtTiny(weights=None, include_top=False, input_shape=(32, 32, 3))
@@ -230,33 +219,6 @@ def test_convnext_is_folded_only_where_its_stem_ends():
     assert len(report) == len(reasons) + 1 == 23
     first = reasons["convnext_tiny_stage_0_block_0_layernorm"]
     assert first == "convnext_tiny_stage_0_block_0_depthwise_conv has groups, over which its weights cannot be centred"
-
-
-def test_a_norm_in_a_loop_is_reported():
-    x = keras.Input((4, 6))
-    _, report = fold(keras.Model(x, Loop(name="loop")(dense()(x))))
-    assert report["loop/norm"].reason == "norm is called in a loop or in another function, which is not looked into"
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class AlsoInLoop(layers.Layer):
-    """Four norms read a stream that begins with GELU, and the first layer is called in a loop too."""
-
-    def build(self, shape):
-        self.first = dense("first", activation="gelu")
-        self.norms = [norm(f"norm_{i}") for i in range(4)]
-        for layer in (self.first, *self.norms):
-            layer.build(shape)
-
-    def call(self, x):
-        y = self.first(x)
-        return tf.concat([*(norm(y) for norm in self.norms), tf.map_fn(self.first, x)], -1)
-
-
-def test_nothing_is_subtracted_from_a_layer_that_a_loop_calls_too():
-    x = keras.Input((4, 6))
-    _, report = fold(keras.Model(x, AlsoInLoop(name="outer")(x)))
-    assert {entry.reason for entry in report.values()} == {"outer/first has the activation gelu"}
 
 
 def test_constraints_on_a_cell_are_refused():
