@@ -34,7 +34,7 @@ class Conversion:
     Attributes:
         name: Of the layer, after the names of the models and layers that contain it.
         converted: Whether it is another norm now.
-        reason: Where the centring went, or why the layer stays.
+        reason: Where the centring and the gain went, or why the layer stays.
     """
 
     name: str
@@ -74,7 +74,8 @@ def fold_layer_norm(
             the norm. The norm then has no gain. Default: False.
 
     Returns:
-        The new model, and an entry for each layer with LayerNorm.
+        The new model, and an entry for each layer with LayerNorm; with `fold_gains`, also for each `RMSNormalization`
+        with a gain that the model had before, converted if the gain was folded.
 
     Raises:
         TypeError: The model is subclassed, so its calls are unknown.
@@ -113,8 +114,10 @@ def fold_layer_norm(
     changes.make()
     if fold_gains:
         gains = fold_gains_of(copy, modes, lambda variable: why_fixed(variable, fixed, names))
-        reasons = ["; ".join(filter(None, (entry.reason, gains.get(entry.name)))) for entry in entries]
-        entries = [replace(entry, reason=reason) for entry, reason in zip(entries, reasons, strict=True)]
+        for i, entry in enumerate(entries):
+            if entry.name in gains:
+                entries[i] = replace(entry, reason=f"{entry.reason}; {gains.pop(entry.name)[1]}")
+        entries += [Conversion(name, *gain) for name, gain in gains.items()]  # of norms that were ours already
     return copy, _in_order(entries, traced, names)
 
 

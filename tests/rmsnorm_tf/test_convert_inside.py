@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from rmsnorm_tf import RMSNormalization, fold_layer_norm, replace_layer_norm
+from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_layer_norm, replace_rms_norm
 from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
 
 
@@ -175,6 +175,20 @@ def test_gains_are_folded_into_the_maps_behind():
     assert reasons["block_0/norm"] == "gain folded into block_0/hidden"
     assert reasons["last"] == "gain stays: its output is an output of the model"
     assert [folded.get_layer("block_0").norm.use_scale, folded.get_layer("last").use_scale] == [False, True]
+
+
+def test_gains_of_norms_that_were_replaced_before_are_reported():
+    model = keras.Sequential([keras.Input((6,)), layers.RMSNormalization(name="first"), dense()])
+    model.add(layers.RMSNormalization(name="last"))
+    with_drawn_weights(model)
+    replaced, _ = replace_rms_norm(model)
+    assert fold_layer_norm(replaced)[1] == []
+    folded, report = fold_layer_norm(replaced, fold_gains=True)
+    assert report == [
+        Conversion("first", True, "gain folded into dense"),
+        Conversion("last", False, "gain stays: its output is an output of the model"),
+    ]
+    assert_same_outputs(model, folded)
 
 
 def test_a_gain_of_zeros_stays_as_its_offset_would_be_divided_by_it():
