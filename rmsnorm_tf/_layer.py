@@ -16,7 +16,7 @@ from rmsnorm_tf._equation import (
     check_partial,
     refuse_habits,
 )
-from rmsnorm_tf._rms_norm import check_dtype, normalize, rms_norm
+from rmsnorm_tf._rms_norm import check_dtype, check_shape, normalize, rms_norm
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
@@ -147,6 +147,7 @@ class RMSNormalization(keras.layers.Layer):
         check_dtype("inputs", inputs.dtype)
         if gate is not None:
             check_dtype("gate", gate.dtype)
+            check_shape("gate", tf.TensorShape(inputs.shape), tf.TensorShape(gate.shape))
         return keras.KerasTensor(
             self.compute_output_shape(inputs.shape),
             dtype=self.compute_dtype,
