@@ -138,8 +138,8 @@ def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion
         model: A sequential or functional model with an input, or a subclass of these with a config.
 
     Returns:
-        The new model, and an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass or has
-        an epsilon that is too small.
+        The new model, and an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass, has
+        an epsilon below 1e-36, several axes in descending order, or `rms_scaling=True`.
 
     Raises:
         TypeError: The model is subclassed.
