@@ -13,6 +13,7 @@ before; the largest difference between the outputs, relative to the largest outp
 import argparse
 import os
 import statistics
+from collections import Counter
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -54,6 +55,13 @@ def training_step(model, inputs):
     return lambda: run().numpy()
 
 
+def kind_of(entry):
+    """Returns the reason why a norm stays, without the names of the layers."""
+    if entry.reason.startswith("post-LN"):
+        return "post-LN"
+    return " ".join("LAYER" if "/" in word or "_" in word else word for word in entry.reason.split())
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
@@ -85,7 +93,7 @@ def main():
         before, after = seconds_of(calls, options.rounds).values()
         ratio = statistics.median(a / b for b, a in zip(before, after, strict=True))
         medians = "".join(f"{statistics.median(s) * 1e3:10.1f}" for s in (before, after))
-        why = left[0].reason if left else ""
+        why = "; ".join(f"{count} x {reason}" for reason, count in Counter(map(kind_of, left)).items())
         print(
             f"{name:10}{len(report) - len(left):10}{len(left):6}{medians}{ratio:8.3f}{error:12.1e}  {why}", flush=True
         )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf._equation import check_epsilon, check_flag, check_partial, refuse_habits
+from rmsnorm_tf._equation import check_epsilon, check_flag, check_partial, refuse_gain_options, refuse_habits
 from rmsnorm_tf._layer import RMSNormalization
 
 Output = tuple[tf.Tensor, Any]
@@ -52,6 +52,7 @@ class _NormalizedCell:
         **kwargs: Any,
     ) -> None:
         refuse_habits(type(self).__name__, kwargs, ("epsilon",))
+        refuse_gain_options(type(self).__name__, kwargs)
         super().__init__(units, **kwargs)
         if normalization not in ("rms", "layer", None):
             raise ValueError(f'normalization must be "rms", "layer" or None, got {normalization!r}. Pass one of them.')

@@ -106,9 +106,10 @@ class Centring:
     def _find_reader(self, tensor, axis):
         """Finds the operation that sees a constant that is added along an axis of a tensor: None for an output."""
         for operation, position in self._traced.consumers[tensor.name]:
-            if operation.type in SHAPE_ONLY or (axis == -1 and self._is_norm(operation)):
+            is_norm = self._is_norm(operation)
+            if operation.type in SHAPE_ONLY or (axis == -1 and is_norm):
                 continue
-            reached = targets(operation, position, axis) if operation.outputs else None
+            reached = targets(operation, position, axis) if operation.outputs and not is_norm else None
             keys = [(operation.outputs[number].name, a) for number, a in reached or []]
             if reached is None:
                 self._readers[tensor.name, axis] = operation
@@ -140,8 +141,8 @@ class Centring:
         tensor = operation.outputs[number]
         if tensor.dtype == tf.resource:
             return self._why_fixed(tensor.name) or Plan(frozenset({(tensor.name, axis)}))
-        if axis == -1 and tensor.name in self._traced.normalized:
-            return Plan()
+        if tensor.name in self._traced.normalized:
+            return Plan() if axis == -1 else self._reasons.not_affine(operation)
         if operation.type == "Const" and not np.any(tf.get_static_value(tensor)):
             return Plan()
         found = sources(operation, axis, number)
@@ -168,7 +169,9 @@ class Centring:
             return None
         outputs = [other.output for other in self._traced.calls if other.layer is call.layer and not other.reverse]
         for output in outputs:
-            if not isinstance(output, tf.Tensor) or (output.name, -1) in self._readers:
+            if not isinstance(output, tf.Tensor) or output.graph is not tensor.graph:  # as in a loop
+                return None
+            if (output.name, -1) in self._readers:
                 return None
             made = self._traced.call_of(output.op)
             if made is None or made.layer is not call.layer:

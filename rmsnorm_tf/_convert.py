@@ -13,7 +13,7 @@ from rmsnorm_tf._convert_cells import (
     norms_of,
     why_cell_stays,
 )
-from rmsnorm_tf._copy import copy_of, walk
+from rmsnorm_tf._copy import copy_of, walk, why_shared
 from rmsnorm_tf._equation import check_epsilon
 from rmsnorm_tf._fold_gain import fold_gains as fold_gains_of
 from rmsnorm_tf._in_place import counterpart
@@ -34,7 +34,7 @@ class Conversion:
     Attributes:
         name: Of the layer, after the names of the models and layers that contain it.
         converted: Whether it is another norm now.
-        reason: Where the centring went, or why the layer stays.
+        reason: Where the centring and the gain went, or why the layer stays.
     """
 
     name: str
@@ -74,7 +74,8 @@ def fold_layer_norm(
             the norm. The norm then has no gain. Default: False.
 
     Returns:
-        The new model, and an entry for each layer with LayerNorm.
+        The new model, and an entry for each layer with LayerNorm; with `fold_gains`, also for each `RMSNormalization`
+        with a gain that the model had before, converted if the gain was folded.
 
     Raises:
         TypeError: The model is subclassed, so its calls are unknown.
@@ -85,12 +86,12 @@ def fold_layer_norm(
         Jiang et al. 2023, arXiv 2305.14858, section 3; Graef et al. 2024, arXiv 2407.09577 (gains).
     """
     copy = copy_of(model)
-    parts = _Parts(copy)
+    parts = _Parts(copy, why_shared(model))
     modes = [False] if for_inference else [True, False]
     traced = trace(copy, modes, parts.foldable)
     names = {id(layer): name for _, name, layer in parts.layers}
     names |= {id(weight): name for _, name, layer in parts.layers for weight in layer.weights}
-    fixed = _fixed(model, parts)
+    fixed = parts.shared | _tied(parts)
     plans = Centring(traced, fixed, names).plans(parts.foldable)
     good = {key: plan for key, plan in plans.items() if isinstance(plan, Plan)}
     _centre_weights(traced, good.values())
@@ -100,7 +101,7 @@ def fold_layer_norm(
         if any(id(layer) in plan.cuts for plan in good.values()):
             changes.subtract_mean(path)
         if is_cell_with_layer_norm(layer):
-            why = why_cell_stays(layer)
+            why = parts.shared.get(id(layer)) or why_cell_stays(layer)
             entries.append(Conversion(name, why is None, why or "centring folded into its kernels"))
             if why is None:
                 changes.turn_cell(path)
@@ -113,8 +114,10 @@ def fold_layer_norm(
     changes.make()
     if fold_gains:
         gains = fold_gains_of(copy, modes, lambda variable: why_fixed(variable, fixed, names))
-        reasons = ["; ".join(filter(None, (entry.reason, gains.get(entry.name)))) for entry in entries]
-        entries = [replace(entry, reason=reason) for entry, reason in zip(entries, reasons, strict=True)]
+        for i, entry in enumerate(entries):
+            if entry.name in gains:
+                entries[i] = replace(entry, reason=f"{entry.reason}; {gains.pop(entry.name)[1]}")
+        entries += [Conversion(name, *gain) for name, gain in gains.items()]  # of norms that were ours already
     return copy, _in_order(entries, traced, names)
 
 
@@ -135,25 +138,26 @@ def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion
         model: A sequential or functional model with an input, or a subclass of these with a config.
 
     Returns:
-        The new model, and an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass or has
-        an epsilon that is too small.
+        The new model, and an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass, has
+        an epsilon below 1e-36, several axes in descending order, or `rms_scaling=True`.
 
     Raises:
         TypeError: The model is subclassed.
         ValueError: As in `fold_layer_norm`.
     """
     copy = copy_of(model)
-    parts = _Parts(copy)
+    parts = _Parts(copy, why_shared(model))
     changes, report = Changes(copy), []
     for path, name, layer in parts.layers:
-        if is_cell_with_layer_norm(layer):
+        is_cell = is_cell_with_layer_norm(layer)
+        if not is_cell and id(layer) not in parts.norms:
+            continue
+        why = parts.shared.get(id(layer)) or (None if is_cell else why_no_counterpart(layer))
+        report.append(Conversion(name, why is None, why or _NOT_CENTRED))
+        if why is None and is_cell:
             changes.turn_cell(path)
-            report.append(Conversion(name, True, _NOT_CENTRED))
-        elif id(layer) in parts.norms:
-            why = why_no_counterpart(layer)
-            report.append(Conversion(name, why is None, why or _NOT_CENTRED))
-            if why is None:
-                changes.turn_into(path, counterpart(layer))
+        elif why is None:
+            changes.turn_into(path, counterpart(layer))
     changes.make()
     return copy, report
 
@@ -165,27 +169,29 @@ class _Parts:
         layers: Path, name and object of every layer.
         norms: For each LayerNormalization outside our cells by id, why it cannot be folded whatever it reads, or None.
         foldable: The LayerNormalizations that may be folded.
+        shared: Why layers and variables of the given model must stay as they are, by id.
     """
 
-    def __init__(self, model):
+    def __init__(self, model, shared):
+        self.shared = shared
         self.layers = list(walk(model))
         cells = [layer for _, _, layer in self.layers if is_cell_with_layer_norm(layer)]
         inside = {id(norm) for cell in cells for norm in norms_of(cell)}
         norms = [layer for _, _, layer in self.layers if isinstance(layer, keras.layers.LayerNormalization)]
-        self.norms = {id(norm): why_not_folded(norm) for norm in norms if id(norm) not in inside}
+        self.norms = {
+            id(norm): shared.get(id(norm)) or why_not_folded(norm) for norm in norms if id(norm) not in inside
+        }
         self.foldable = [norm for norm in norms if self.norms.get(id(norm), "") is None]
 
 
-def _fixed(model, parts):
-    """Returns why layers and variables must stay as they are, by id."""
-    given = [layer for _, _, layer in walk(model)]
-    fixed = {
-        id(part): f"{layer.name} is shared with the given model" for layer in given for part in (layer, *layer.weights)
+def _tied(parts):
+    """Returns why weights of embeddings must stay as they are, by id."""
+    return {
+        id(weight): f"the weights of {name} make logits too"
+        for _, name, layer in parts.layers
+        if getattr(layer, "tie_weights", False)
+        for weight in layer.weights
     }
-    for _, name, layer in parts.layers:
-        if getattr(layer, "tie_weights", False):
-            fixed |= {id(weight): f"the weights of {name} make logits too" for weight in layer.weights}
-    return fixed
 
 
 def _centre_weights(traced, plans):

@@ -77,6 +77,15 @@ def copy_of(model: keras.Model) -> keras.Model:
     return result
 
 
+def why_shared(model: keras.Model) -> dict[int, str]:
+    """Returns, for the layers of a model and their weights by id, why a copy that shares them must not change them."""
+    return {
+        id(part): f"{layer.name} is shared with the given model"
+        for _, _, layer in walk(model)
+        for part in (layer, *layer.weights)
+    }
+
+
 def _check(model):
     """Raises an error unless the model can be copied with all its weights, as far as can be seen beforehand."""
     if not isinstance(model, (keras.Sequential, functional_class())):

@@ -90,12 +90,15 @@ _HABITS = {
     "gamma": "scale",
     "weight": "scale",
     "use_bias": "center",
-    "bias": "center",
-    "beta": "offset",
+    "bias": ("center", "offset"),
+    "beta": ("center", "offset"),
     "zero_centered_gamma": "zero_centered_scale",
     "add_unit_offset": "zero_centered_scale",
     "scale_init": "scale_initializer",
     "bias_init": "offset_initializer",
+    "bias_initializer": "offset_initializer",
+    "bias_regularizer": "offset_regularizer",
+    "bias_constraint": "offset_constraint",
     "gamma_initializer": "scale_initializer",
     "gamma_regularizer": "scale_regularizer",
     "gamma_constraint": "scale_constraint",
@@ -103,6 +106,7 @@ _HABITS = {
     "beta_regularizer": "offset_regularizer",
     "beta_constraint": "offset_constraint",
     "dim": "axis",
+    "axes": "axis",
     "reduction_axes": "axis",
     "feature_axes": "scale_axis",
     "num_groups": "groups",
@@ -116,16 +120,34 @@ _WITHOUT_EQUIVALENT = {
     "param_dtype": "weights are float32 or wider, and dtype takes a policy",
     "group_size": "groups takes the number of groups: the size of the axis divided by group_size",
     "use_fast_variance": "RMS normalization computes no variance",
+    "norm_before_gate": "the gate multiplies the normalized input; for the other order, normalize x * silu(gate)",
 }
+# Switches of layers, and the tensor that a function takes instead.
+_SWITCHES = {"use_scale": "scale", "elementwise_affine": "scale", "use_bias": "offset", "center": "offset"}
 
 
 def refuse_habits(where: str, names: Iterable[str], own: Container[str]) -> None:
     """Raises a TypeError for the first name that another library uses for one of our `own` arguments."""
     for name in names:
-        if _HABITS.get(name) in own:
-            raise TypeError(f"{where} has no argument {name!r}. Use {_HABITS[name]!r} instead.")
+        tensor = _SWITCHES.get(name)
+        if tensor in own and "center" not in own:
+            raise TypeError(f"{where} has no argument {name!r}. Pass a tensor as {tensor!r}, or None for no {tensor}.")
+        ours = _HABITS.get(name, ())
+        for argument in (ours,) if isinstance(ours, str) else ours:
+            if argument in own:
+                raise TypeError(f"{where} has no argument {name!r}. Use {argument!r} instead.")
         if name in _WITHOUT_EQUIVALENT:
             raise TypeError(f"{where} has no argument {name!r}: {_WITHOUT_EQUIVALENT[name]}. Drop it.")
+
+
+def refuse_gain_options(where: str, names: Iterable[str]) -> None:
+    """Raises a TypeError for the first name of an option of gains or offsets, which recurrent cells do not have."""
+    for name in names:
+        if name.startswith(("gamma", "beta", "scale", "use_scale", "offset", "center", "zero_centered")):
+            raise TypeError(
+                f"{where} has no argument {name!r}: its norms always have a gain that begins with ones, and its biases "
+                "are the offsets. Drop it."
+            )
 
 
 def check_axis(name: str, axis: int | Sequence[int]) -> Axis:

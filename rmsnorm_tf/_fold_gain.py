@@ -25,7 +25,7 @@ SMALLEST_GAIN = 1e-3
 
 def fold_gains(
     model: keras.Model, modes: Collection[bool], why_fixed: Callable[[keras.Variable], str | None]
-) -> dict[str, str]:
+) -> dict[str, tuple[bool, str]]:
     """Folds gains of RMSNormalizations into linear maps, in place, wherever all readers of a norm are linear maps.
 
     Args:
@@ -34,7 +34,7 @@ def fold_gains(
         why_fixed: Returns why a variable must keep its value, or None.
 
     Returns:
-        For the name of each norm with a gain, where the gain went, or why it stays.
+        For the name of each norm with a gain, whether it was folded, and where it went or why it stays.
     """
     layers = list(walk(model))
     names = {id(weight): name for _, name, layer in layers for weight in layer.weights}
@@ -47,9 +47,9 @@ def fold_gains(
         if offset is not None and np.min(abs(gain)) <= SMALLEST_GAIN * np.max(abs(gain)):
             weights = "it has entries near zero, by which the offset would be divided"
         if isinstance(weights, str):
-            report[name] = f"gain stays: {weights}"
+            report[name] = False, f"gain stays: {weights}"
             continue
-        report[name] = f"gain folded into {listed(sorted(names[id(weight)] for weight, _ in weights))}"
+        report[name] = True, f"gain folded into {listed(sorted(names[id(weight)] for weight, _ in weights))}"
         for weight, axis in weights:
             weight.assign(weight.numpy() * gain.reshape([-1] + [1] * (-axis - 1)))
         if offset is not None:
@@ -72,6 +72,11 @@ def _weights_behind(traced: Trace, norm, why_fixed):
     calls = [call for call in traced.calls if call.layer is norm]
     if not calls or any(not isinstance(call.output, tf.Tensor) for call in calls):
         return "the model does not call it"
+    if None in traced.norms[id(norm)]:
+        return "the norm is called in a loop or in another function, which is not looked into"
+    for weight in norm.weights:
+        if why := why_fixed(weight):
+            return why
     found: dict[str, int] = {}
     products: set[str] = set()
     for call in calls:

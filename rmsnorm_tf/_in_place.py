@@ -27,6 +27,7 @@ def counterpart(layer: keras.layers.LayerNormalization) -> RMSNormalization:
         offset_regularizer=layer.beta_regularizer,
         scale_constraint=layer.gamma_constraint,
         offset_constraint=layer.beta_constraint,
+        supports_masking=layer.supports_masking,
         name=layer.name,
     )
 
@@ -47,7 +48,7 @@ def become(layer: keras.Layer, like: RMSNormalization) -> None:
         if name not in own_of_every_layer:
             setattr(layer, name, value)
     layer.autocast = False
-    layer.supports_masking = True
+    layer.supports_masking = like.supports_masking
     layer.scale = weights.pop(0) if like.use_scale else None
     layer.offset = weights.pop(0) if like.center else None
 

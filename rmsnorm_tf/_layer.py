@@ -16,7 +16,7 @@ from rmsnorm_tf._equation import (
     check_partial,
     refuse_habits,
 )
-from rmsnorm_tf._rms_norm import check_dtype, normalize, rms_norm
+from rmsnorm_tf._rms_norm import check_dtype, check_shape, normalize, rms_norm
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
@@ -69,7 +69,8 @@ class RMSNormalization(keras.layers.Layer):
         fused: True compiles with XLA, once for every new shape. False never compiles, which TFLiteConverter and tf2onnx
             need for a static shape. None (default) compiles large inputs of a static shape and, in eager mode, shapes
             that recur. `set_fused` overrides it.
-        **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer.
+        **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer. With
+            `supports_masking=False` a mask ends here, as at a `keras.layers.RMSNormalization`.
 
     Raises:
         TypeError: An input is not floating point, or an argument has the name that another library gives it.
@@ -98,6 +99,7 @@ class RMSNormalization(keras.layers.Layer):
         groups: int = 1,
         **kwargs: Any,
     ) -> None:
+        supports_masking = check_flag("supports_masking", kwargs.pop("supports_masking", True))
         refuse_habits(type(self).__name__, kwargs, RMSNormalization.__init__.__annotations__)
         super().__init__(autocast=False, **kwargs)
         self.axis = check_axis("axis", axis)
@@ -119,7 +121,7 @@ class RMSNormalization(keras.layers.Layer):
         self.scale_constraint = keras.constraints.get(scale_constraint)
         self.offset_constraint = keras.constraints.get(offset_constraint)
         self.fused = check_flag("fused", fused, (True, False, None))
-        self.supports_masking = True
+        self.supports_masking = supports_masking
         self.scale = None
         self.offset = None
 
@@ -145,6 +147,7 @@ class RMSNormalization(keras.layers.Layer):
         check_dtype("inputs", inputs.dtype)
         if gate is not None:
             check_dtype("gate", gate.dtype)
+            check_shape("gate", tf.TensorShape(inputs.shape), tf.TensorShape(gate.shape))
         return keras.KerasTensor(
             self.compute_output_shape(inputs.shape),
             dtype=self.compute_dtype,
@@ -158,6 +161,7 @@ class RMSNormalization(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
+            **({} if self.supports_masking else {"supports_masking": False}),
             "axis": self.axis,
             "scale_axis": self.scale_axis,
             "epsilon": self.epsilon,

@@ -76,7 +76,8 @@ def _only_in_products(traced, gain, weights, axis):
             if operation.type == "Mul" and _variable_alone(traced, operation.inputs[1 - position], along) == gain:
                 products.add(operation.name)
                 continue
-            reached = targets(operation, position, along) if operation.outputs else None
+            linear = operation.outputs and operation.outputs[0].name not in traced.normalized
+            reached = targets(operation, position, along) if linear else None
             if not reached or not all(reaches_products(operation.outputs[n].name, a) for n, a in reached):
                 return False
         return name not in traced.outputs

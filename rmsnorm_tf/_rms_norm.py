@@ -202,13 +202,18 @@ def _alike(x, name, other):
     other = tf.convert_to_tensor(other, dtype_hint=x.dtype)
     if other.dtype != x.dtype:
         raise TypeError(f"{name} must have the dtype of x, {x.dtype.name}, got {other.dtype.name}. Cast one of them.")
-    if not x.shape.is_compatible_with(other.shape):
-        raise ValueError(
-            f"{name} must have the shape of x, {x.shape}, got {other.shape}. It is not broadcast; use tf.broadcast_to."
-        )
+    check_shape(name, x.shape, other.shape)
     if not (x.shape.is_fully_defined() and other.shape.is_fully_defined()):
         other = tf.reshape(other, tf.shape(x))  # fails for other sizes, where arithmetic would broadcast
     return [x, other]
+
+
+def check_shape(name: str, of_x: tf.TensorShape, shape: tf.TensorShape) -> None:
+    """Raises a ValueError unless `shape`, of the tensor that is called `name`, may be the shape of x."""
+    if not of_x.is_compatible_with(shape):
+        raise ValueError(
+            f"{name} must have the shape of x, {of_x}, got {shape}. It is not broadcast; use tf.broadcast_to."
+        )
 
 
 def check_dtype(name: str, dtype: tf.DType | str) -> None:
@@ -229,6 +234,8 @@ def _weights(equation, x, scale, offset):
     for name, weight in (("scale", scale), ("offset", offset)):
         if weight is None:
             continue
+        if isinstance(weight, bool):
+            raise TypeError(f"{name} must be a tensor or None, got {weight}. Pass None for no {name}.")
         weight = tf.convert_to_tensor(weight, dtype_hint=wide)
         check_dtype(name, weight.dtype)
         if weight.shape.rank is None or tuple(weight.shape) != shape:

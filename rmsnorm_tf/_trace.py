@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -66,11 +67,11 @@ class Trace:
 
 
 def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.Layer]) -> Trace:
-    """Returns the operations of a functional model.
+    """Returns the operations of a functional model, of its calls with and without each optional input.
 
     Args:
         model: The model. Its layers must not be called by another thread meanwhile.
-        modes: The values of `training` to call it with; all of their operations are in one trace.
+        modes: The values of `training` to call it with; the operations of all calls are in one trace.
         norms: The norms over the last axis, of which the trace shows only what comes after the statistic.
     """
     traced = Trace()
@@ -81,7 +82,11 @@ def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.L
     def run(inputs):
         flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(structure), strict=True)
         traced.inputs |= {x.name: symbolic.name for x, symbolic in flat if isinstance(x, tf.Tensor)}
-        return [model(inputs, training=training) for training in modes]
+        outputs = [model(inputs, training=training) for training in modes]
+        for absent in _subsets(_optional_inputs(model)):
+            with contextlib.suppress(Exception):  # the model may need one of two optional inputs
+                outputs += [model(_without(inputs, structure, absent), training=training) for training in modes]
+        return outputs
 
     with contextlib.ExitStack() as stack:
         for _, _, layer in walk(model):
@@ -101,6 +106,24 @@ def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.L
     for tensors in traced.norms.values():
         tensors[:] = [t if t.graph is concrete.graph else None for t in tensors]
     return traced
+
+
+def _optional_inputs(model):
+    """Returns the ids of the symbolic inputs that may be None."""
+    inputs = [layer for layer in model.layers if isinstance(layer, keras.layers.InputLayer)]
+    return [id(layer.output) for layer in inputs if layer.optional]
+
+
+def _subsets(items):
+    """Returns all subsets but the empty one."""
+    sizes = range(1, len(items) + 1)
+    return itertools.chain.from_iterable(itertools.combinations(items, size) for size in sizes)
+
+
+def _without(inputs, structure, absent):
+    """Returns the inputs, None in place of the absent ones."""
+    flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(structure), strict=True)
+    return keras.tree.pack_sequence_as(structure, [None if id(symbolic) in absent else x for x, symbolic in flat])
 
 
 @contextlib.contextmanager

@@ -77,8 +77,8 @@ def test_wrong_shape(arguments, shape, message):
 
 HABITS = [
     ({"eps": 1e-5}, "has no argument 'eps'. Use 'epsilon' instead."),
-    ({"elementwise_affine": False}, "has no argument 'elementwise_affine'. Use 'scale' instead."),
-    ({"use_scale": False}, "has no argument 'use_scale'. Use 'scale' instead."),
+    ({"axes": -1}, "has no argument 'axes'. Use 'axis' instead."),
+    ({"norm_before_gate": True}, "has no argument 'norm_before_gate': the gate multiplies the normalized input"),
     ({"rms_scaling": True}, "has no argument 'rms_scaling': RMS normalization is what this always computes. Drop it."),
     ({"num_groups": 2}, "has no argument 'num_groups'. Use 'groups' instead."),
     ({"group_size": 2}, "has no argument 'group_size': groups takes the number of groups"),
@@ -91,6 +91,10 @@ HABITS_OF_LAYERS = [
     ({"zero_centered_gamma": True}, "has no argument 'zero_centered_gamma'. Use 'zero_centered_scale' instead."),
     ({"scale_init": "ones"}, "has no argument 'scale_init'. Use 'scale_initializer' instead."),
     ({"use_bias": True}, "has no argument 'use_bias'. Use 'center' instead."),
+    ({"beta": True}, "has no argument 'beta'. Use 'center' instead."),
+    ({"bias_initializer": "ones"}, "has no argument 'bias_initializer'. Use 'offset_initializer' instead."),
+    ({"elementwise_affine": False}, "has no argument 'elementwise_affine'. Use 'scale' instead."),
+    ({"use_scale": False}, "has no argument 'use_scale'. Use 'scale' instead."),
 ]
 
 
@@ -101,6 +105,28 @@ def test_arguments_of_other_libraries_name_ours(arguments, message):
     if (arguments, message) in HABITS:
         with pytest.raises(TypeError, match=f"rms_norm {message}"):
             rms_norm(tf.ones((2, 4)), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("bias", "has no argument 'bias'. Use 'offset' instead."),
+        ("use_scale", "has no argument 'use_scale'. Pass a tensor as 'scale', or None for no scale."),
+        ("elementwise_affine", "has no argument 'elementwise_affine'. Pass a tensor as 'scale', or None for no scale."),
+        ("center", "has no argument 'center'. Pass a tensor as 'offset', or None for no offset."),
+    ],
+)
+def test_functions_take_tensors_instead_of_switches(name, message):
+    with pytest.raises(TypeError, match=f"rms_norm {message}"):
+        rms_norm(tf.ones((2, 4)), **{name: False})
+    with pytest.raises(TypeError, match=r"scale must be a tensor or None, got False. Pass None for no scale."):
+        rms_norm(tf.ones((2, 4)), scale=False)
+
+
+@pytest.mark.parametrize("name", ["gamma_initializer", "use_scale", "center", "scale_regularizer"])
+def test_cells_have_no_options_of_gains(name):
+    with pytest.raises(TypeError, match=f"RMSNormGRUCell has no argument '{name}': its norms always have a gain"):
+        RMSNormGRU(4, **{name: None})
 
 
 def test_other_unknown_arguments():

@@ -126,6 +126,14 @@ def test_a_layer_scale_that_is_read_elsewhere_stays():
     assert not report["last"].converted
 
 
+def test_a_layer_scale_behind_a_norm_of_the_same_map_stays():
+    x = keras.Input((4, 6))
+    shared, scale = dense("shared"), LayerScale(name="scale")
+    first = scale(norm("first", scale=False, center=False)(shared(2 * x)))
+    _, report = fold(keras.Model(x, [norm("last")(scale(shared(x))), first]))
+    assert not report["last"].converted
+
+
 @pytest.mark.parametrize(
     "make",
     [pytest.param(make, id=name, marks=[pytest.mark.slow] * (name != "subclass")) for name, make in MODELS.items()],
@@ -169,6 +177,20 @@ def test_gains_are_folded_into_the_maps_behind():
     assert [folded.get_layer("block_0").norm.use_scale, folded.get_layer("last").use_scale] == [False, True]
 
 
+def test_gains_of_norms_that_were_replaced_before_are_reported():
+    model = keras.Sequential([keras.Input((6,)), layers.RMSNormalization(name="first"), dense()])
+    model.add(layers.RMSNormalization(name="last"))
+    with_drawn_weights(model)
+    replaced, _ = replace_rms_norm(model)
+    assert fold_layer_norm(replaced)[1] == []
+    folded, report = fold_layer_norm(replaced, fold_gains=True)
+    assert report == [
+        Conversion("first", True, "gain folded into dense"),
+        Conversion("last", False, "gain stays: its output is an output of the model"),
+    ]
+    assert_same_outputs(model, folded)
+
+
 def test_a_gain_of_zeros_stays_as_its_offset_would_be_divided_by_it():
     model = keras.Sequential([keras.Input((6,)), dense(), norm("norm"), dense("head")])
     norm_layer = model.get_layer("norm")
@@ -177,17 +199,3 @@ def test_a_gain_of_zeros_stays_as_its_offset_would_be_divided_by_it():
     folded, [entry] = fold_layer_norm(model, fold_gains=True)
     assert entry.reason.endswith("gain stays: it has entries near zero, by which the offset would be divided")
     assert_same_outputs(model, folded)
-
-
-def test_keras_rms_norms_are_replaced():
-    x = keras.Input((4, 6))
-    model = with_drawn_weights(keras.Model(x, layers.RMSNormalization(epsilon=1e-4, name="norm")(dense()(x))))
-    replaced, [entry] = replace_rms_norm(model)
-    assert entry.converted
-    assert replaced.get_layer("norm").epsilon == 1e-4
-    assert_same_outputs(model, replaced)
-
-
-def test_a_keras_rms_norm_of_several_axes_is_reported():
-    model = keras.Sequential([keras.Input((4, 6)), layers.RMSNormalization(axis=(1, 2), name="norm")])
-    assert replace_rms_norm(model)[1] == [Conversion("norm", False, "norm normalizes several axes, or is not built")]

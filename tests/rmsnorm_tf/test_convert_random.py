@@ -18,6 +18,12 @@ def random_model(seed):
     def pick():
         return tensors[rng.integers(max(0, len(tensors) - 3), len(tensors))]
 
+    def over_time(i):
+        """A map or a norm that sees time as channels, as in an MLP-Mixer."""
+        inner = norm(f"time_norm_{i}", center=False) if rng.integers(2) else dense(f"time_dense_{i}", units=4)
+        swaps = [layers.Permute((2, 1), name=f"{way}_{i}") for way in ("there", "back")]
+        return lambda t: swaps[1](inner(swaps[0](t)))
+
     shared = [dense("shared_dense"), norm("shared_norm")]
     makers = [
         lambda i: dense(f"dense_{i}")(pick()),
@@ -32,6 +38,7 @@ def random_model(seed):
         lambda i: layers.Conv1D(6, 2, padding="same", name=f"conv_{i}")(pick()),
         lambda i: layers.MultiHeadAttention(2, 2, name=f"attention_{i}")(pick(), pick()),
         lambda i: shared[rng.integers(2)](pick()),
+        lambda i: over_time(i)(pick()),
     ]
     for i in range(rng.integers(4, 12)):
         tensors.append(makers[rng.integers(len(makers))](i))
@@ -46,7 +53,7 @@ def test_random_models(seed, policy):
 
 @pytest.mark.slow
 def test_random_models_are_of_both_kinds():
-    entries = [entry for seed in range(10) for entry in fold_layer_norm(random_model(seed))[1]]
+    entries = [entry for seed in range(15) for entry in fold_layer_norm(random_model(seed))[1]]
     folded = sum(entry.converted for entry in entries)
     assert folded > 10
     assert len(entries) - folded > 10

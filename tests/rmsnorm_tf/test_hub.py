@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from rmsnorm_tf import RMSNormalization, fold_layer_norm, replace_rms_norm
 
@@ -15,7 +16,10 @@ pytestmark = pytest.mark.slow
 POST_LN = [f"transformer_layer_{i}/{part}_layer_norm" for i in range(2) for part in ("self_attention", "feedforward")]
 LEFT = {
     "BLOOM": {"embedding_layernorm": "the weights of token_embedding make logits too"},
-    "BERT": dict.fromkeys(["embeddings_layer_norm", *POST_LN], ""),
+    "BERT": {
+        "embeddings_layer_norm": "the weights of token_embedding make logits too",
+        **dict.fromkeys(POST_LN, "post-LN: the output of "),
+    },
 }
 
 
@@ -25,10 +29,10 @@ def built(models, name, width=16):
     return model, hub_models.inputs_for(model, 2, 8)
 
 
-def assert_same_outputs(model, converted, inputs):
+def assert_same_outputs(model, converted, inputs, tolerance=1e-5):
     expected, actual = (keras.tree.flatten(m(inputs, training=False)) for m in (model, converted))
     for a, e in zip(actual, expected, strict=True):
-        np.testing.assert_allclose(a, e, rtol=0, atol=1e-5 * np.max(np.abs(e)))
+        np.testing.assert_allclose(a, e, rtol=0, atol=tolerance * np.max(np.abs(e)))
 
 
 @pytest.mark.parametrize("name", hub_models.LAYER_NORM)
@@ -45,6 +49,50 @@ def test_fold(name, tmp_path):
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert_same_outputs(folded, loaded, inputs)
     assert fold_layer_norm(loaded, for_inference=True)[1] == [entry for entry in report if not entry.converted]
+
+
+# Models whose folded copy can be exported, quantized to int8 and trained, as the model itself can.
+WITH_ALL_THAT = ["GPT-2", "ViT", "CLIP", "DINOv2", "Whisper"]
+
+
+@pytest.mark.parametrize("name", WITH_ALL_THAT)
+def test_folded_gains_are_exported_and_trained(name, tmp_path):
+    model, inputs = built(hub_models.LAYER_NORM, name)
+    folded, report = fold_layer_norm(model, for_inference=True, fold_gains=True)
+    assert any("gain folded into" in entry.reason for entry in report)
+    assert_same_outputs(model, folded, inputs)
+    folded.export(tmp_path / "exported", verbose=False)
+    loaded = tf.saved_model.load(tmp_path / "exported")
+    served = loaded.serve(keras.tree.map_structure(tf.constant, inputs))
+    expected = keras.tree.flatten(folded(inputs, training=False))
+    for a, e in zip(keras.tree.flatten(served), expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=0, atol=1e-5 * np.max(np.abs(e)))
+    losses = [training_step(folded, inputs) for _ in range(3)]
+    assert losses[2] < losses[1] < losses[0]
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
+@pytest.mark.parametrize("name", WITH_ALL_THAT)
+def test_a_folded_model_is_quantized_and_saved(name, tmp_path):
+    model, inputs = built(hub_models.LAYER_NORM, name)
+    folded, _ = fold_layer_norm(model, for_inference=True)
+    folded.quantize("int8")
+    assert_same_outputs(model, folded, inputs, tolerance=0.2)
+    folded.save(tmp_path / "model.keras")
+    assert_same_outputs(folded, keras.models.load_model(tmp_path / "model.keras"), inputs)
+
+
+def training_step(model, inputs):
+    """Returns the loss before a small step of gradient descent."""
+    with tf.GradientTape() as tape:
+        loss = tf.add_n([tf.reduce_mean(y**2) for y in keras.tree.flatten(model(inputs, training=False))])
+    variables = [variable.value for variable in model.trainable_variables]
+    gradients = tape.gradient(loss, variables)
+    size = 1e-3 / tf.linalg.global_norm([gradient for gradient in gradients if gradient is not None])
+    for variable, gradient in zip(variables, gradients, strict=True):
+        if gradient is not None:
+            variable.assign_sub(size * tf.convert_to_tensor(gradient))
+    return float(loss)
 
 
 @pytest.mark.filterwarnings("ignore:Layer '.*' .* passed an input with a mask:UserWarning")  # the T5 of KerasHub

@@ -191,6 +191,12 @@ def test_unknown_sizes_that_differ_are_not_broadcast(kind):
         call(tf.ones(SHAPE), tf.ones((2, 1, 8)))
 
 
+def test_a_gate_that_does_not_fit_stops_a_functional_model():
+    with pytest.raises(ValueError, match=r"gate must have the shape of x, \(None, 4, 8\), got \(None, 8\)"):
+        RMSNormalization()(keras.Input((4, 8)), gate=keras.Input((8,)))
+    assert RMSNormalization()(keras.Input((None, 8)), gate=keras.Input((4, 8))).shape == (None, None, 8)
+
+
 @pytest.mark.parametrize(
     "function", [lambda x, gate: rms_norm(x, gate=gate), lambda x, residual: add_rms_norm(x, residual)]
 )

@@ -1,0 +1,46 @@
+"""Conversion of models with optional inputs, which a call may leave out."""
+
+import keras
+import numpy as np
+import pytest
+
+from rmsnorm_tf import fold_layer_norm
+from tests.folding import dense, layers, norm, with_drawn_weights
+
+
+def either_or(inputs):
+    x, y = inputs
+    return keras.ops.relu(x) if y is None else y
+
+
+@pytest.mark.filterwarnings("ignore:.*Lambda")
+@pytest.mark.parametrize("structure", [list, lambda inputs: dict(zip("xyz", inputs, strict=True))])
+def test_calls_without_the_optional_inputs_are_looked_into(structure):
+    inputs = [keras.Input((4, 6), name="x"), *(keras.Input((4, 6), name=name, optional=True) for name in "yz")]
+    streams = [dense(name)(inputs[0]) for name in ("seen", "unseen")]
+    first = layers.Lambda(either_or, output_shape=(4, 6), name="first")([streams[0], inputs[1]])
+    second = layers.Lambda(either_or, output_shape=(4, 6), name="second")([first, inputs[2]])
+    model = keras.Model(structure(inputs), [norm("norm")(streams[0]), norm("folded")(streams[1]), second])
+    folded, report = fold_layer_norm(with_drawn_weights(model))
+    assert {entry.name: entry.converted for entry in report} == {"norm": False, "folded": True}
+    data = np.random.default_rng(0).normal(size=(2, 4, 6)).astype("float32")
+    for given in ([data, None, None], [data, data, None], [data, data, data]):
+        for a, b in zip(folded(structure(given)), model(structure(given)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class OneOfTwo(layers.Layer):
+    def call(self, x):
+        if all(t is None for t in x):
+            raise ValueError("Give one of them.")
+        return x[0] if x[1] is None else x[1]
+
+
+def test_a_model_may_need_one_of_two_optional_inputs():
+    inputs = [keras.Input((4, 6), optional=True) for _ in range(2)]
+    model = with_drawn_weights(keras.Model(inputs, norm("norm")(dense()(OneOfTwo()(inputs)))))
+    folded, [entry] = fold_layer_norm(model)
+    assert entry.converted
+    data = np.ones((2, 4, 6))
+    np.testing.assert_allclose(folded([data, None]), model([data, None]), rtol=0, atol=1e-5)
