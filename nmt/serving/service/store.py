@@ -6,6 +6,7 @@ is whole, then replaces the old one. A version that cannot be loaded is refused 
 
 import gc
 import logging
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +40,7 @@ class Store:
         self.broken: dict[tuple[str, int], str] = {}  # why a version of a model is refused
         self._seen: dict[Path, Files] = {}  # the files of versions that are not served, when last looked at
         self._refused: dict[Path, Files] = {}
+        self._unreadable: dict[Path, str] = {}  # why a folder cannot be read
 
     def open(self) -> None:
         """Loads the newest version of every model.
@@ -71,7 +73,9 @@ class Store:
                 path = versions[version]
                 if current and version == current.version:
                     break
-                files = self._seen[path]
+                files = self._seen.get(path)
+                if files is None:
+                    continue  # it cannot be read
                 if self._refused.get(path) == files:
                     continue  # an older one may be good
                 if before.get(path) != files:
@@ -94,21 +98,45 @@ class Store:
         return served
 
     def _look(self) -> dict[str, dict[int, Path]]:
-        """Returns the folder of every version by name and number, and notes their files."""
-        found = {}
+        """Returns the folder of every version by name and number, and notes their files.
+
+        A model or version that cannot be read is noted and does not affect the others.
+        """
+        found, seen, unreadable = {}, {}, {}
         for directory in self._root.iterdir():
-            if _NAME.fullmatch(directory.name) and directory.is_dir():
-                paths = [path for path in directory.iterdir() if path.name.isascii() and path.name.isdecimal()]
-                whole = {int(path.name): path for path in paths if (path / "saved_model.pb").is_file()}
-                if whole or directory.name in self.served:
-                    found[directory.name] = whole
-        self._seen = {path: _files(path) for versions in found.values() for path in versions.values()}
+            name = directory.name
+            if not _NAME.fullmatch(name):
+                continue
+            paths, whole = [], {}
+            try:
+                if directory.is_dir():
+                    paths = [path for path in directory.iterdir() if path.name.isascii() and path.name.isdecimal()]
+                else:
+                    continue
+            except OSError as error:
+                unreadable[directory] = f"{directory} cannot be read: {error.strerror}"
+            for path in paths:
+                try:
+                    if not (path / "saved_model.pb").is_file():
+                        continue
+                    seen[path] = _files(path)
+                except OSError as error:
+                    unreadable[path] = f"{path} cannot be read: {error.strerror}"
+                whole[int(path.name)] = path
+            if whole or name in self.served:
+                found[name] = whole
+        for path, why in unreadable.items():
+            if why != self._unreadable.get(path):
+                _log.error("%s", why)
+        self._seen, self._unreadable = seen, unreadable
         return found
 
     def _forget(self, found: dict[str, dict[int, Path]]) -> None:
-        """Forgets refused versions that are gone."""
+        """Forgets refused versions that are gone, and notes those that cannot be read."""
         self._refused = {path: files for path, files in self._refused.items() if path in self._seen}
-        self.broken = {key: why for key, why in self.broken.items() if key[1] in found.get(key[0], ())}
+        paths = {(name, version): path for name, versions in found.items() for version, path in versions.items()}
+        broken = {key: why for key, why in self.broken.items() if paths.get(key) in self._refused}
+        self.broken = broken | {k: self._unreadable[path] for k, path in paths.items() if path in self._unreadable}
 
     def _try(self, name: str, version: int, path: Path, files: Files) -> bool:
         try:
@@ -135,5 +163,12 @@ class Store:
 
 def _files(path: Path) -> Files:
     """Returns name, size and time of every file of a folder."""
-    stats = [(str(file.relative_to(path)), file.stat()) for file in path.rglob("*")]
+    stats = [(str(file.relative_to(path)), _stat(file)) for file in path.rglob("*")]
     return tuple(sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))
+
+
+def _stat(file: Path) -> os.stat_result:
+    try:
+        return file.stat()
+    except OSError:  # a link to nothing
+        return file.lstat()

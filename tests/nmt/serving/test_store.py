@@ -11,6 +11,8 @@ from tests.nmt.serving.toy import until, write_toy
 
 pytest.importorskip("starlette")
 
+from nmt.serving.service.store import Store
+
 
 class Callers:
     """Threads that send requests one after the other and note what comes back."""
@@ -122,3 +124,24 @@ def test_a_signal_before_the_first_request_ends_the_service(toy, start, tmp_path
     process.join(60)
     assert process.exitcode == 0
     assert "serving models" in (tmp_path / "errors").read_text()
+
+
+def served(store):
+    return {name: served.version for name, served in store.served.items()}
+
+
+def test_a_version_with_a_broken_link_does_not_affect_others(toy, tmp_path):
+    for folder in ("toy/1", "toy/3", "other/1"):
+        shutil.copytree(toy, tmp_path / "models" / folder)
+    (tmp_path / "models" / "toy" / "2").mkdir()
+    (tmp_path / "models" / "toy" / "2" / "saved_model.pb").write_bytes(b"garbage")
+    (tmp_path / "models" / "toy" / "2" / "assets").symlink_to("nowhere")
+    store = Store(tmp_path / "models")
+    store.open()
+    assert served(store) == {"toy": 3, "other": 1}
+    shutil.copytree(tmp_path / "models" / "toy" / "2", tmp_path / "models" / "toy" / "4", symlinks=True)
+    shutil.copytree(toy, tmp_path / "models" / "other" / "2")
+    store.refresh()
+    store.refresh()
+    assert served(store) == {"toy": 3, "other": 2}
+    assert set(store.broken) == {("toy", 4)}
