@@ -68,13 +68,16 @@ class Service:
 
     async def _watch(self) -> None:
         while True:
-            for name, served in self._store.served.items():
-                self._metrics.version.labels(name).set(served.version)
+            self._note_versions()
             await asyncio.sleep(_LOOK_EVERY)
             try:
                 await asyncio.to_thread(self._store.refresh)
             except Exception as error:  # the folder may be back at the next look
                 _log.error("cannot look for new model versions: %s: %s", type(error).__name__, error)
+
+    def _note_versions(self) -> None:
+        for name, served in self._store.served.items():
+            self._metrics.version.labels(name).set(served.version)
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "alive"})

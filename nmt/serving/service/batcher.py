@@ -97,6 +97,7 @@ class Batcher:
             self._expected = rows + self._rows_waiting
             ended = time.monotonic()
             self._wait_until = ended + max(self._limits.batch_wait, min(_LONGEST_WAIT, (ended - begun) / 20))
+            del jobs  # else they keep their model in memory until the next batch
 
     async def _next(self) -> _Job:
         """Waits for a job, then shortly for as many rows as are expected; returns the first job."""

@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import re
+import weakref
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ class Store:
         self._seen: dict[Path, Files] = {}  # the files of versions that are not served, when last looked at
         self._refused: dict[Path, Files] = {}
         self._unreadable: dict[Path, str] = {}  # why a folder cannot be read
+        self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
     def open(self) -> None:
         """Loads the newest version of every model.
@@ -67,11 +69,12 @@ class Store:
         for name in [name for name in self.served if name not in found]:
             _log.warning("%s: its folder is gone, so it is dropped", name)
             self._replace(name, None)
+        self._collect()
         for name, versions in found.items():
-            current = self.served.get(name)
+            current = self.served[name].version if name in self.served else None  # the model would stay in memory
             for version in sorted(versions, reverse=True):
                 path = versions[version]
-                if current and version == current.version:
+                if version == current:
                     break
                 files = self._seen.get(path)
                 if files is None:
@@ -157,8 +160,17 @@ class Store:
         if served:
             self.broken = {key: why for key, why in self.broken.items() if key != (name, served.version)}
             _log.info("%s: version %d is served%s", name, served.version, f", not {old.version}" if old else "")
+        if old:
+            self._dropped += [weakref.ref(signature) for signature in old.model.signatures.values()]
         del old
-        gc.collect()
+        self._collect()
+
+    def _collect(self) -> None:
+        """Frees dropped models that no request uses any more; their graphs are in reference cycles."""
+        alive = [signature for signature in self._dropped if signature() is not None]
+        if len(alive) < len(self._dropped):
+            gc.collect()
+        self._dropped = alive
 
 
 def _files(path: Path) -> Files:

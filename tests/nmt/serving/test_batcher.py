@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -63,3 +64,15 @@ def test_a_large_request_stops_when_its_client_leaves():
 
     assert with_batcher(work, batch=1)["doubles"].tolist() == [42]
     assert signature.sizes == [1, 1]
+
+
+def test_a_signature_is_not_kept_when_nothing_is_computed():
+    async def work(batcher):
+        signature = Doubling(releases=1)
+        await batcher.run(signature, {"numbers": np.array([1], np.int32)}, 1)
+        kept = weakref.ref(signature)
+        del signature
+        await asyncio.sleep(0.1)
+        return kept()
+
+    assert with_batcher(work) is None

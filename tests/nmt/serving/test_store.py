@@ -1,11 +1,14 @@
 """New, broken and vanished versions, while requests go on."""
 
+import gc
 import os
 import shutil
 import signal
 import threading
+import weakref
 
 import pytest
+import tensorflow as tf
 
 from tests.nmt.serving.toy import until, write_toy
 
@@ -145,3 +148,25 @@ def test_a_version_with_a_broken_link_does_not_affect_others(toy, tmp_path):
     store.refresh()
     assert served(store) == {"toy": 3, "other": 2}
     assert set(store.broken) == {("toy", 4)}
+
+
+def graphs():
+    return weakref.WeakSet(x for x in gc.get_objects() if issubclass(type(x), tf.Graph))
+
+
+def test_a_dropped_version_leaves_the_memory(toy, newer, tmp_path):
+    before = graphs()
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    store = Store(tmp_path / "models")
+    store.open()
+    old = weakref.WeakSet(graphs() - before)
+    assert len(old) > 8
+    signature = store.find("toy", 1).model.signatures["add"]  # of a request in work
+    shutil.copytree(newer, tmp_path / "models" / "toy" / "2")
+    store.refresh()
+    store.refresh()
+    assert served(store) == {"toy": 2}
+    assert len(old) > 0
+    del signature
+    store.refresh()
+    assert len(old) == 0
