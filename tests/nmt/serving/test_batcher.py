@@ -11,7 +11,7 @@ import tensorflow as tf
 pytest.importorskip("starlette")
 
 from nmt.serving.service.batcher import Batcher
-from nmt.serving.service.limits import Limits
+from nmt.serving.service.limits import Limits, Refused
 from nmt.serving.service.metrics import Metrics
 
 
@@ -76,3 +76,14 @@ def test_a_signature_is_not_kept_when_nothing_is_computed():
         return kept()
 
     assert with_batcher(work) is None
+
+
+def test_requests_without_rows_take_places_in_the_queue():
+    async def work(batcher):
+        signature = Doubling(releases=9)
+        nothing = {"numbers": np.zeros(0, np.int32)}
+        calls = [batcher.run(signature, nothing, 0) for _ in range(5)]
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        return [each.status if isinstance(each, Refused) else each["doubles"].tolist() for each in found]
+
+    assert with_batcher(work, queue=3) == [[], [], [], 429, 429]
