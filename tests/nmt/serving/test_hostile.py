@@ -105,6 +105,11 @@ def two_lengths(draw, port):
     )
 
 
+def bad_chunk(draw, port):
+    method, path = draw.choice([(b"GET", b"/healthz"), (b"POST", b"/v1/models/none:predict"), (b"POST", PREDICT)])
+    return exchange(port, [head(method, path, more=b"Transfer-Encoding: chunked\r\n"), b"ZZ\r\n"], draw.random() / 50)
+
+
 def ask_for_much(port, words, more=b""):
     """Returns a connection on which a response of four bytes for each pair of words comes."""
     text = "a " * words
@@ -120,7 +125,7 @@ def never_reads(draw, port):
     return b""
 
 
-KINDS = [garbage, strange_body, strange_path, too_large, large_headers, cut, slow, two_lengths, never_reads]
+KINDS = [garbage, strange_body, strange_path, too_large, large_headers, cut, slow, two_lengths, bad_chunk, never_reads]
 
 
 @pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.slow)])
