@@ -43,6 +43,7 @@ class Service:
     def __init__(self, store: Store, limits: Limits):
         self._store, self._limits, self._metrics = store, limits, Metrics()
         self._batcher: Batcher | None = None
+        self._noted: set[str] = set()  # models with a version in the metrics
         self._page = Path(__file__).with_name("page.html").read_bytes()
         self.app = Starlette(
             routes=[
@@ -76,8 +77,12 @@ class Service:
                 _log.error("cannot look for new model versions: %s: %s", type(error).__name__, error)
 
     def _note_versions(self) -> None:
-        for name, served in self._store.served.items():
-            self._metrics.version.labels(name).set(served.version)
+        versions = {name: served.version for name, served in self._store.served.items()}
+        for name in self._noted - set(versions):
+            self._metrics.version.remove(name)
+        for name, version in versions.items():
+            self._metrics.version.labels(name).set(version)
+        self._noted = set(versions)
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "alive"})

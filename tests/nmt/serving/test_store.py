@@ -85,11 +85,13 @@ def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service
     shutil.copytree(toy, models / "other" / "1")
     until(lambda: service.get("/v1/models/other")[0] == 200)
     assert service.predict({"inputs": ["a"]}, "other")[0] == 200
+    until(lambda: service.metric("nmt_model_version") == 5 + 1)
     shutil.rmtree(models / "other")
     shutil.rmtree(models / "toy")
     until(lambda: service.get("/readyz")[0] == 503)
     assert service.predict({"inputs": ["a"]})[0] == 404
     assert service.get("/healthz")[0] == 200
+    until(lambda: b"nmt_model_version{" not in service.request("GET", "/metrics")[2])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
