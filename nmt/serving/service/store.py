@@ -1,13 +1,15 @@
 """The models of a folder: the newest version of each that can be loaded.
 
 The folder holds `NAME/VERSION` folders, each a SavedModel; VERSION is a whole number. A new version is loaded when it
-is whole, then replaces the old one. A version that cannot be loaded is refused until its files change.
+is whole, then replaces the old one. A version that cannot be loaded is tried again when its files change, or a minute
+later: perhaps there was not enough memory.
 """
 
 import gc
 import logging
 import os
 import re
+import time
 import weakref
 from pathlib import Path
 from typing import NamedTuple
@@ -33,14 +35,15 @@ class Store:
 
     Args:
         root: The folder.
+        again: Seconds until a version that could not be loaded is tried again.
     """
 
-    def __init__(self, root: Path):
-        self._root = root
+    def __init__(self, root: Path, again: float = 60.0):
+        self._root, self._again = root, again
         self.served: dict[str, Served] = {}
         self.broken: dict[tuple[str, int], str] = {}  # why a version of a model is refused
         self._seen: dict[Path, Files] = {}  # the files of versions that are not served, when last looked at
-        self._refused: dict[Path, Files] = {}
+        self._refused: dict[Path, tuple[Files, float]] = {}  # with the time when to try again
         self._unreadable: dict[Path, str] = {}  # why a folder cannot be read
         self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
@@ -79,7 +82,8 @@ class Store:
                 files = self._seen.get(path)
                 if files is None:
                     continue  # it cannot be read
-                if self._refused.get(path) == files:
+                refused, again = self._refused.get(path, (None, 0.0))
+                if refused == files and time.monotonic() < again:
                     continue  # an older one may be good
                 if before.get(path) != files:
                     continue  # still being written
@@ -136,7 +140,7 @@ class Store:
 
     def _forget(self, found: dict[str, dict[int, Path]]) -> None:
         """Forgets refused versions that are gone, and notes those that cannot be read."""
-        self._refused = {path: files for path, files in self._refused.items() if path in self._seen}
+        self._refused = {path: why for path, why in self._refused.items() if path in self._seen}
         paths = {(name, version): path for name, versions in found.items() for version, path in versions.items()}
         broken = {key: why for key, why in self.broken.items() if paths.get(key) in self._refused}
         self.broken = broken | {k: self._unreadable[path] for k, path in paths.items() if path in self._unreadable}
@@ -145,10 +149,12 @@ class Store:
         try:
             model = LoadedModel(path)
         except UserError as error:
-            self._refused[path] = files
+            self._refused[path] = files, time.monotonic() + self._again
+            if self.broken.get((name, version)) != str(error):
+                _log.error("%s version %d is refused: %s", name, version, error)
             self.broken = {**self.broken, (name, version): str(error)}  # other threads read the old one
-            _log.error("%s version %d is refused: %s", name, version, error)
             return False
+        self._refused.pop(path, None)
         self._replace(name, Served(version, model))
         return True
 

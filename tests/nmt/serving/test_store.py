@@ -152,6 +152,24 @@ def test_a_version_with_a_broken_link_does_not_affect_others(toy, tmp_path):
     assert set(store.broken) == {("toy", 4)}
 
 
+@pytest.mark.parametrize("again, expected", [(0.0, 2), (60.0, 1)])
+def test_a_version_that_could_not_be_loaded_is_tried_again(toy, newer, tmp_path, again, expected):
+    """Stands for a failure that has nothing to do with the files: they look the same before and after."""
+    for version, source in (("1", toy), ("2", newer)):
+        shutil.copytree(source, tmp_path / "models" / "toy" / version)
+    file = tmp_path / "models" / "toy" / "2" / "saved_model.pb"
+    good, status = file.read_bytes(), file.stat()
+    file.write_bytes(b"x" * len(good))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    store = Store(tmp_path / "models", again)
+    store.open()
+    assert (served(store), set(store.broken)) == ({"toy": 1}, {("toy", 2)})
+    file.write_bytes(good)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    store.refresh()
+    assert (served(store), bool(store.broken)) == ({"toy": expected}, expected == 1)
+
+
 def graphs():
     return weakref.WeakSet(x for x in gc.get_objects() if issubclass(type(x), tf.Graph))
 
