@@ -143,7 +143,9 @@ class Store:
         self._refused = {path: why for path, why in self._refused.items() if path in self._seen}
         paths = {(name, version): path for name, versions in found.items() for version, path in versions.items()}
         broken = {key: why for key, why in self.broken.items() if paths.get(key) in self._refused}
-        self.broken = broken | {k: self._unreadable[path] for k, path in paths.items() if path in self._unreadable}
+        current = {(name, served.version) for name, served in self.served.items()}
+        unreadable = {k: self._unreadable[p] for k, p in paths.items() if p in self._unreadable and k not in current}
+        self.broken = broken | unreadable
 
     def _try(self, name: str, version: int, path: Path, files: Files) -> bool:
         try:
