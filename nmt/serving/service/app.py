@@ -43,6 +43,7 @@ class Service:
     def __init__(self, store: Store, limits: Limits):
         self._store, self._limits, self._metrics = store, limits, Metrics()
         self._batcher: Batcher | None = None
+        self._noted: set[str] = set()  # models with a version in the metrics
         self._page = Path(__file__).with_name("page.html").read_bytes()
         self.app = Starlette(
             routes=[
@@ -68,13 +69,20 @@ class Service:
 
     async def _watch(self) -> None:
         while True:
-            for name, served in self._store.served.items():
-                self._metrics.version.labels(name).set(served.version)
+            self._note_versions()
             await asyncio.sleep(_LOOK_EVERY)
             try:
                 await asyncio.to_thread(self._store.refresh)
             except Exception as error:  # the folder may be back at the next look
                 _log.error("cannot look for new model versions: %s: %s", type(error).__name__, error)
+
+    def _note_versions(self) -> None:
+        versions = {name: served.version for name, served in self._store.served.items()}
+        for name in self._noted - set(versions):
+            self._metrics.version.remove(name)
+        for name, version in versions.items():
+            self._metrics.version.labels(name).set(version)
+        self._noted = set(versions)
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "alive"})

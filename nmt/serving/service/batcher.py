@@ -23,6 +23,7 @@ class _Job:
 
     def __init__(self, signature: Signature, inputs: Arrays, rows: int):
         self.signature, self.inputs, self.rows = signature, inputs, rows
+        self.places = max(rows, 1)  # in the queue; a request without rows takes one too
         self.result = asyncio.get_running_loop().create_future()
 
 
@@ -63,11 +64,11 @@ class Batcher:
         """
         if rows > (most := min(self._limits.rows, self._limits.queue)):
             raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
-        if self._rows_waiting + self._rows_running + rows > self._limits.queue:
-            raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
         job = _Job(signature, inputs, rows)
+        if self._rows_waiting + self._rows_running + job.places > self._limits.queue:
+            raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
         self._waiting.append(job)
-        self._count(waiting=rows)
+        self._count(waiting=job.places)
         try:
             async with self._arrived:
                 self._arrived.notify_all()
@@ -75,7 +76,7 @@ class Batcher:
         finally:
             if job in self._waiting:
                 self._waiting.remove(job)
-                self._count(waiting=-rows)
+                self._count(waiting=-job.places)
 
     def _count(self, waiting: int = 0, running: int = 0) -> None:
         self._rows_waiting += waiting
@@ -86,17 +87,18 @@ class Batcher:
     async def _work(self) -> None:
         while True:
             jobs = self._take(await self._next())
-            rows = sum(job.rows for job in jobs)
-            self._count(waiting=-rows, running=rows)
-            self._metrics.batch_rows.observe(rows)
+            places = sum(job.places for job in jobs)
+            self._count(waiting=-places, running=places)
+            self._metrics.batch_rows.observe(sum(job.rows for job in jobs))
             begun = time.monotonic()
             try:
                 await self._compute(jobs)
             finally:
-                self._count(running=-rows)
-            self._expected = rows + self._rows_waiting
+                self._count(running=-places)
+            self._expected = places + self._rows_waiting
             ended = time.monotonic()
             self._wait_until = ended + max(self._limits.batch_wait, min(_LONGEST_WAIT, (ended - begun) / 20))
+            del jobs  # else they keep their model in memory until the next batch
 
     async def _next(self) -> _Job:
         """Waits for a job, then shortly for as many rows as are expected; returns the first job."""
@@ -114,12 +116,12 @@ class Batcher:
 
     def _take(self, first: _Job) -> list[_Job]:
         """Takes the first job out of the queue, and with it those that fit into its batch."""
-        jobs, room = [], max(self._limits.batch, first.rows)
+        jobs, room = [], max(self._limits.batch, first.places)
         for job in list(self._waiting) if first.signature.joinable else [first]:
-            if job.signature is first.signature and job.rows <= room:
+            if job.signature is first.signature and job.places <= room:
                 self._waiting.remove(job)
                 jobs.append(job)
-                room -= job.rows
+                room -= job.places
         return jobs
 
     async def _compute(self, jobs: list[_Job]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _log = logging.getLogger("serve")
@@ -27,6 +28,16 @@ class TimedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._watch()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answers invalid HTTP, unless a response has begun, and ends the connection and the request in work."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # else it would send a second response
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -41,7 +41,8 @@ def parse(body: bytes, model: LoadedModel) -> Prediction:
         _refuse(f"unknown key {_short(unknown[0])}; a request has instances or inputs, and may have signature_name")
     if ("instances" in request) == ("inputs" in request):
         _refuse("give either instances or inputs")
-    name = request.get("signature_name", "serving_default")
+    name = request.get("signature_name", "")
+    name = "serving_default" if name == "" else name
     signature = model.signatures.get(name) if isinstance(name, str) else None
     if signature is None:
         _refuse(f"there is no signature {_short(name)}; the model has {', '.join(sorted(model.signatures))}")

@@ -1,12 +1,16 @@
 """The models of a folder: the newest version of each that can be loaded.
 
 The folder holds `NAME/VERSION` folders, each a SavedModel; VERSION is a whole number. A new version is loaded when it
-is whole, then replaces the old one. A version that cannot be loaded is refused until its files change.
+is whole, then replaces the old one. A version that cannot be loaded is tried again when its files change, or a minute
+later: perhaps there was not enough memory.
 """
 
 import gc
 import logging
+import os
 import re
+import time
+import weakref
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,14 +35,17 @@ class Store:
 
     Args:
         root: The folder.
+        again: Seconds until a version that could not be loaded is tried again.
     """
 
-    def __init__(self, root: Path):
-        self._root = root
+    def __init__(self, root: Path, again: float = 60.0):
+        self._root, self._again = root, again
         self.served: dict[str, Served] = {}
         self.broken: dict[tuple[str, int], str] = {}  # why a version of a model is refused
         self._seen: dict[Path, Files] = {}  # the files of versions that are not served, when last looked at
-        self._refused: dict[Path, Files] = {}
+        self._refused: dict[Path, tuple[Files, float]] = {}  # with the time when to try again
+        self._unreadable: dict[Path, str] = {}  # why a folder cannot be read
+        self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
     def open(self) -> None:
         """Loads the newest version of every model.
@@ -65,14 +72,18 @@ class Store:
         for name in [name for name in self.served if name not in found]:
             _log.warning("%s: its folder is gone, so it is dropped", name)
             self._replace(name, None)
+        self._collect()
         for name, versions in found.items():
-            current = self.served.get(name)
+            current = self.served[name].version if name in self.served else None  # the model would stay in memory
             for version in sorted(versions, reverse=True):
                 path = versions[version]
-                if current and version == current.version:
+                if version == current:
                     break
-                files = self._seen[path]
-                if self._refused.get(path) == files:
+                files = self._seen.get(path)
+                if files is None:
+                    continue  # it cannot be read
+                refused, again = self._refused.get(path, (None, 0.0))
+                if refused == files and time.monotonic() < again:
                     continue  # an older one may be good
                 if before.get(path) != files:
                     continue  # still being written
@@ -94,30 +105,58 @@ class Store:
         return served
 
     def _look(self) -> dict[str, dict[int, Path]]:
-        """Returns the folder of every version by name and number, and notes their files."""
-        found = {}
+        """Returns the folder of every version by name and number, and notes their files.
+
+        A model or version that cannot be read is noted and does not affect the others.
+        """
+        found, seen, unreadable = {}, {}, {}
         for directory in self._root.iterdir():
-            if _NAME.fullmatch(directory.name) and directory.is_dir():
-                paths = [path for path in directory.iterdir() if path.name.isascii() and path.name.isdecimal()]
-                whole = {int(path.name): path for path in paths if (path / "saved_model.pb").is_file()}
-                if whole or directory.name in self.served:
-                    found[directory.name] = whole
-        self._seen = {path: _files(path) for versions in found.values() for path in versions.values()}
+            name = directory.name
+            if not _NAME.fullmatch(name):
+                continue
+            paths, whole = [], {}
+            try:
+                if directory.is_dir():
+                    paths = [path for path in directory.iterdir() if path.name.isascii() and path.name.isdecimal()]
+                else:
+                    continue
+            except OSError as error:
+                unreadable[directory] = f"{directory} cannot be read: {error.strerror}"
+            for path in paths:
+                try:
+                    if not (path / "saved_model.pb").is_file():
+                        continue
+                    seen[path] = _files(path)
+                except OSError as error:
+                    unreadable[path] = f"{path} cannot be read: {error.strerror}"
+                whole[int(path.name)] = path
+            if whole or name in self.served:
+                found[name] = whole
+        for path, why in unreadable.items():
+            if why != self._unreadable.get(path):
+                _log.error("%s", why)
+        self._seen, self._unreadable = seen, unreadable
         return found
 
     def _forget(self, found: dict[str, dict[int, Path]]) -> None:
-        """Forgets refused versions that are gone."""
-        self._refused = {path: files for path, files in self._refused.items() if path in self._seen}
-        self.broken = {key: why for key, why in self.broken.items() if key[1] in found.get(key[0], ())}
+        """Forgets refused versions that are gone, and notes those that cannot be read."""
+        self._refused = {path: why for path, why in self._refused.items() if path in self._seen}
+        paths = {(name, version): path for name, versions in found.items() for version, path in versions.items()}
+        broken = {key: why for key, why in self.broken.items() if paths.get(key) in self._refused}
+        current = {(name, served.version) for name, served in self.served.items()}
+        unreadable = {k: self._unreadable[p] for k, p in paths.items() if p in self._unreadable and k not in current}
+        self.broken = broken | unreadable
 
     def _try(self, name: str, version: int, path: Path, files: Files) -> bool:
         try:
             model = LoadedModel(path)
         except UserError as error:
-            self._refused[path] = files
+            self._refused[path] = files, time.monotonic() + self._again
+            if self.broken.get((name, version)) != str(error):
+                _log.error("%s version %d is refused: %s", name, version, error)
             self.broken = {**self.broken, (name, version): str(error)}  # other threads read the old one
-            _log.error("%s version %d is refused: %s", name, version, error)
             return False
+        self._refused.pop(path, None)
         self._replace(name, Served(version, model))
         return True
 
@@ -129,11 +168,27 @@ class Store:
         if served:
             self.broken = {key: why for key, why in self.broken.items() if key != (name, served.version)}
             _log.info("%s: version %d is served%s", name, served.version, f", not {old.version}" if old else "")
+        if old:
+            self._dropped += [weakref.ref(signature) for signature in old.model.signatures.values()]
         del old
-        gc.collect()
+        self._collect()
+
+    def _collect(self) -> None:
+        """Frees dropped models that no request uses any more; their graphs are in reference cycles."""
+        alive = [signature for signature in self._dropped if signature() is not None]
+        if len(alive) < len(self._dropped):
+            gc.collect()
+        self._dropped = alive
 
 
 def _files(path: Path) -> Files:
     """Returns name, size and time of every file of a folder."""
-    stats = [(str(file.relative_to(path)), file.stat()) for file in path.rglob("*")]
+    stats = [(str(file.relative_to(path)), _stat(file)) for file in path.rglob("*")]
     return tuple(sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))
+
+
+def _stat(file: Path) -> os.stat_result:
+    try:
+        return file.stat()
+    except OSError:  # a link to nothing
+        return file.lstat()

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import tensorflow as tf
 pytest.importorskip("starlette")
 
 from nmt.serving.service.batcher import Batcher
-from nmt.serving.service.limits import Limits
+from nmt.serving.service.limits import Limits, Refused
 from nmt.serving.service.metrics import Metrics
 
 
@@ -63,3 +64,26 @@ def test_a_large_request_stops_when_its_client_leaves():
 
     assert with_batcher(work, batch=1)["doubles"].tolist() == [42]
     assert signature.sizes == [1, 1]
+
+
+def test_a_signature_is_not_kept_when_nothing_is_computed():
+    async def work(batcher):
+        signature = Doubling(releases=1)
+        await batcher.run(signature, {"numbers": np.array([1], np.int32)}, 1)
+        kept = weakref.ref(signature)
+        del signature
+        await asyncio.sleep(0.1)
+        return kept()
+
+    assert with_batcher(work) is None
+
+
+def test_requests_without_rows_take_places_in_the_queue():
+    async def work(batcher):
+        signature = Doubling(releases=9)
+        nothing = {"numbers": np.zeros(0, np.int32)}
+        calls = [batcher.run(signature, nothing, 0) for _ in range(5)]
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        return [each.status if isinstance(each, Refused) else each["doubles"].tolist() for each in found]
+
+    assert with_batcher(work, queue=3) == [[], [], [], 429, 429]

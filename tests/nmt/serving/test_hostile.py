@@ -13,6 +13,8 @@ import pytest
 pytest.importorskip("starlette")
 
 PREDICT = b"/v1/models/toy:predict"
+CLOSE = b"Connection: close\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
 
 
 def head(method=b"POST", path=PREDICT, length=None, more=b""):
@@ -20,19 +22,26 @@ def head(method=b"POST", path=PREDICT, length=None, more=b""):
     return b"%s %s HTTP/1.1\r\nHost: a\r\n%s%s\r\n" % (method, path, size, more)
 
 
-def exchange(port, parts, pause=0.0, read=True):
-    """Sends bytes in parts; returns what comes back until the other side closes, or a second without anything."""
+def exchange(port, parts, pause=0.0, read=True, leave=True):
+    """Sends bytes in parts, then leaves by closing its side; returns what comes back until the other side closes."""
     found = b""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
             for part in parts:
                 connection.sendall(part)
                 time.sleep(pause)
-            connection.shutdown(socket.SHUT_WR) if read else None
+            connection.shutdown(socket.SHUT_WR) if read and leave else None
             while read and (data := connection.recv(65536)):
                 found += data
     except OSError:
         pass  # the service may close a connection on which it refuses a request
+    return found
+
+
+def answered(port, parts, pause=0.0):
+    """Sends a request after which the service closes the connection; returns the answer, which must come."""
+    found = exchange(port, parts, pause, leave=False)
+    assert found[:12] in [b"HTTP/1.1 %d" % status for status in (200, 400, 404, 405, 413)], (found[:100], parts[0])
     return found
 
 
@@ -55,7 +64,7 @@ def strange_body(draw, port):
             b'{"inputs": [%s]}' % (b"9" * draw.randrange(1, 6000)),
         ]
     )
-    return exchange(port, [head(length=len(body)), body])
+    return answered(port, [head(length=len(body), more=CLOSE), body])
 
 
 def strange_path(draw, port):
@@ -75,14 +84,15 @@ def strange_path(draw, port):
         "%ff",
     ]
     path = "/" + "/".join(draw.choices(parts, k=draw.randrange(1, 6)))
-    return exchange(port, [head(draw.choice([b"GET", b"POST", b"PUT", b"X"]), path.encode(), 0)])
+    return answered(port, [head(draw.choice([b"GET", b"POST", b"PUT", b"X"]), path.encode(), 0, CLOSE)])
 
 
 def too_large(draw, port):
     if draw.random() < 0.5:
-        return exchange(port, [head(length=draw.choice([2**21, 2**62, 10**30]))])
+        length = draw.choice([2**21, 2**62, 10**30])
+        return answered(port, [head(length=length, more=CLOSE), b" " * (length if length == 2**21 else 0)])
     chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
-    return exchange(port, [head(more=b"Transfer-Encoding: chunked\r\n"), *[chunk] * 20])
+    return answered(port, [head(more=CHUNKED + CLOSE), *[chunk] * 20, b"0\r\n\r\n"])
 
 
 def large_headers(draw, port):
@@ -95,14 +105,19 @@ def cut(draw, port):
 
 
 def slow(draw, port):
-    whole = head(length=20) + b'{"inputs": ["abcd"]}'
-    return exchange(port, [whole[i : i + 12] for i in range(0, len(whole), 12)], pause=draw.random() / 20)
+    whole = head(length=20, more=CLOSE) + b'{"inputs": ["abcd"]}'
+    found = answered(port, [whole[i : i + 12] for i in range(0, len(whole), 12)], draw.random() / 20)
+    assert b"ABCD!" in found
+    return found
 
 
 def two_lengths(draw, port):
-    return exchange(
-        port, [head(length=5, more=b"Content-Length: 50\r\nTransfer-Encoding: chunked\r\n"), b"0\r\n\r\nGET /"]
-    )
+    return exchange(port, [head(length=5, more=b"Content-Length: 50\r\n" + CHUNKED), b"0\r\n\r\nGET /"])
+
+
+def bad_chunk(draw, port):
+    method, path = draw.choice([(b"GET", b"/healthz"), (b"POST", b"/v1/models/none:predict"), (b"POST", PREDICT)])
+    return answered(port, [head(method, path, more=CHUNKED), b"ZZ\r\n"], draw.random() / 50)
 
 
 def ask_for_much(port, words, more=b""):
@@ -120,7 +135,7 @@ def never_reads(draw, port):
     return b""
 
 
-KINDS = [garbage, strange_body, strange_path, too_large, large_headers, cut, slow, two_lengths, never_reads]
+KINDS = [garbage, strange_body, strange_path, too_large, large_headers, cut, slow, two_lengths, bad_chunk, never_reads]
 
 
 @pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.slow)])
@@ -172,7 +187,7 @@ def test_a_connection_without_a_request_is_closed(toy, start_service, tmp_path):
 def test_a_client_that_reads_nothing_is_cut_off_and_one_that_reads_slowly_is_not(toy, start_service, tmp_path):
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
     service = start_service(tmp_path / "models", "--timeout", 5)
-    words, close = 2000, b"Connection: close\r\n"
+    words = 2000
 
     def read(connection, pause):
         found = []
@@ -182,7 +197,7 @@ def test_a_client_that_reads_nothing_is_cut_off_and_one_that_reads_slowly_is_not
                 time.sleep(pause)
         return sum(found)
 
-    with ask_for_much(service.port, words) as silent, ask_for_much(service.port, words, close) as slow:
+    with ask_for_much(service.port, words) as silent, ask_for_much(service.port, words, CLOSE) as slow:
         assert read(slow, 0.5) > 4 * words**2
         end = time.monotonic() + 120
         while "a client does not read its response" not in service.log.read_text():

@@ -1,15 +1,20 @@
 """New, broken and vanished versions, while requests go on."""
 
+import gc
 import os
 import shutil
 import signal
 import threading
+import weakref
 
 import pytest
+import tensorflow as tf
 
 from tests.nmt.serving.toy import until, write_toy
 
 pytest.importorskip("starlette")
+
+from nmt.serving.service.store import Store
 
 
 class Callers:
@@ -80,11 +85,13 @@ def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service
     shutil.copytree(toy, models / "other" / "1")
     until(lambda: service.get("/v1/models/other")[0] == 200)
     assert service.predict({"inputs": ["a"]}, "other")[0] == 200
+    until(lambda: service.metric("nmt_model_version") == 5 + 1)
     shutil.rmtree(models / "other")
     shutil.rmtree(models / "toy")
     until(lambda: service.get("/readyz")[0] == 503)
     assert service.predict({"inputs": ["a"]})[0] == 404
     assert service.get("/healthz")[0] == 200
+    until(lambda: b"nmt_model_version{" not in service.request("GET", "/metrics")[2])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -122,3 +129,64 @@ def test_a_signal_before_the_first_request_ends_the_service(toy, start, tmp_path
     process.join(60)
     assert process.exitcode == 0
     assert "serving models" in (tmp_path / "errors").read_text()
+
+
+def served(store):
+    return {name: served.version for name, served in store.served.items()}
+
+
+def test_a_version_with_a_broken_link_does_not_affect_others(toy, tmp_path):
+    for folder in ("toy/1", "toy/3", "other/1"):
+        shutil.copytree(toy, tmp_path / "models" / folder)
+    (tmp_path / "models" / "toy" / "2").mkdir()
+    (tmp_path / "models" / "toy" / "2" / "saved_model.pb").write_bytes(b"garbage")
+    (tmp_path / "models" / "toy" / "2" / "assets").symlink_to("nowhere")
+    store = Store(tmp_path / "models")
+    store.open()
+    assert served(store) == {"toy": 3, "other": 1}
+    shutil.copytree(tmp_path / "models" / "toy" / "2", tmp_path / "models" / "toy" / "4", symlinks=True)
+    shutil.copytree(toy, tmp_path / "models" / "other" / "2")
+    store.refresh()
+    store.refresh()
+    assert served(store) == {"toy": 3, "other": 2}
+    assert set(store.broken) == {("toy", 4)}
+
+
+@pytest.mark.parametrize("again, expected", [(0.0, 2), (60.0, 1)])
+def test_a_version_that_could_not_be_loaded_is_tried_again(toy, newer, tmp_path, again, expected):
+    """Stands for a failure that has nothing to do with the files: they look the same before and after."""
+    for version, source in (("1", toy), ("2", newer)):
+        shutil.copytree(source, tmp_path / "models" / "toy" / version)
+    file = tmp_path / "models" / "toy" / "2" / "saved_model.pb"
+    good, status = file.read_bytes(), file.stat()
+    file.write_bytes(b"x" * len(good))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    store = Store(tmp_path / "models", again)
+    store.open()
+    assert (served(store), set(store.broken)) == ({"toy": 1}, {("toy", 2)})
+    file.write_bytes(good)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    store.refresh()
+    assert (served(store), bool(store.broken)) == ({"toy": expected}, expected == 1)
+
+
+def graphs():
+    return weakref.WeakSet(x for x in gc.get_objects() if issubclass(type(x), tf.Graph))
+
+
+def test_a_dropped_version_leaves_the_memory(toy, newer, tmp_path):
+    before = graphs()
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    store = Store(tmp_path / "models")
+    store.open()
+    old = weakref.WeakSet(graphs() - before)
+    assert len(old) > 8
+    signature = store.find("toy", 1).model.signatures["add"]  # of a request in work
+    shutil.copytree(newer, tmp_path / "models" / "toy" / "2")
+    store.refresh()
+    store.refresh()
+    assert served(store) == {"toy": 2}
+    assert len(old) > 0
+    del signature
+    store.refresh()
+    assert len(old) == 0
