@@ -11,6 +11,7 @@ import pytest
 from tests.nmt.conftest import LINES
 
 
+@pytest.mark.slow
 def test_from_text_to_translations(run, train, tmp_path, write_lines):
     status, _, said = train(model_type="rnn")
     assert status == 0, said

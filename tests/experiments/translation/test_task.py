@@ -48,6 +48,7 @@ def made(ran):
     return trained, [each[0] for each in ran if "--batches" in each]
 
 
+@pytest.mark.slow
 def test_everything_is_trained_measured_and_reported_once(tiny, ran):
     write(tiny.report / "of_the_last.png", "")
     reproduce("tiny", so_far=False)
