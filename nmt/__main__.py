@@ -65,7 +65,7 @@ def main() -> None:
 
     import tensorflow as tf
 
-    from .commands import parse_arguments
+    from .commands.parser import parse_arguments
     from .training.interruption import Interrupted
 
     _handle_signals()

@@ -102,7 +102,7 @@ def shell_commands():
 
 
 def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
-    from nmt.commands import parse_arguments
+    from nmt.commands.parser import parse_arguments
 
     commands = [(page, words) for page, words in shell_commands() if words[:3] == ["python", "-m", "nmt"]]
     assert len(commands) > 12

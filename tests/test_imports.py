@@ -52,7 +52,7 @@ NMT = {
     "decoding.search": set(),
     "serving": {"decoding.translator", "errors", "model.contract", "storage.files", "text"},
     "serving.service": {"errors"},
-    "bulk": {"errors"},  # its environment lacks what the others need
+    "bulk": {"commands.arguments", "errors"},  # its environment lacks what the others need
     "nematus_models": {"config", "errors", "storage"},
     "system": {
         "config",

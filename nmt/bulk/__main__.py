@@ -9,6 +9,7 @@ import sys
 import time
 from typing import NoReturn
 
+from ..commands.arguments import Parser, positive_int, say
 from ..errors import UserError
 
 _BEAM = """
@@ -20,13 +21,6 @@ Paths are local, or what Beam's packages add (gs://, s3://). A shard whose name 
 compressed. Each line gives one line, in order. A line that is not UTF-8, too long, or that the model fails on gives an
 empty line and an entry in OUTPUT/_bulk/failed. The same command again translates only what is missing.
 """
-
-
-class _Parser(argparse.ArgumentParser):
-    """Prints a mistake in one line and exits with status 2."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"nmt.bulk: {message}; see python -m nmt.bulk --help\n")
 
 
 def main() -> None:
@@ -50,7 +44,7 @@ def main() -> None:
 
 def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """Returns the options of this program, and the words that are left for Beam."""
-    parser = _Parser(
+    parser = Parser(
         prog="python -m nmt.bulk",
         description="Translates text shards with an export, as an Apache Beam pipeline.",
         epilog=_BEAM,
@@ -66,13 +60,13 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     parser.add_argument(
         "--piece_lines",
-        type=_positive_int,
+        type=positive_int,
         default=2000,
         metavar="N",
         help="lines that a worker translates, and writes, at a time (default: 2000)",
     )
     parser.add_argument(
-        "--max_bytes", type=_positive_int, default=4000, metavar="N", help="longer lines fail (default: 4000)"
+        "--max_bytes", type=positive_int, default=4000, metavar="N", help="longer lines fail (default: 4000)"
     )
     return parser.parse_known_args(words)
 
@@ -114,14 +108,8 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     return not report.unreadable
 
 
-def _positive_int(text: str) -> int:
-    if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
-
-
 def _say(message: str) -> None:
-    print(f"nmt.bulk: {message}", file=sys.stderr, flush=True)
+    say(f"nmt.bulk: {message}")
 
 
 def _fail(message: str) -> NoReturn:

@@ -41,7 +41,7 @@ class ChangedError(Exception):
 
 
 def split(file: BinaryIO, lines: int) -> Iterator[Extent]:
-    """Yields the extents of a text, each with so many lines; the last one may have fewer."""
+    """Yields the extents of a text. Each has `lines` lines, the last one perhaps fewer."""
     offset = first = counted = position = 0
     ended = True  # the text so far ends with a line feed
     while block := file.read(_BLOCK):

@@ -102,7 +102,7 @@ def read_outcome(file: BinaryIO, piece: Piece) -> Outcome:
 
 
 def in_order(outcomes: Iterable[Outcome], lines: int) -> list[Outcome]:
-    """Returns the outcomes of a shard of so many lines in the order of their lines.
+    """Returns the outcomes of a shard that has `lines` lines, in the order of their lines.
 
     Raises:
         RuntimeError: A line is in none of them, or in two.

@@ -11,16 +11,24 @@ class Interrupted(BaseException):
 
 
 @contextlib.contextmanager
-def sigterm_exits() -> Iterator[None]:
-    """Within this context, SIGTERM ends the process at once with status 0, unless it is ignored."""
-    before = _handlers(signal.SIGTERM)
-    for number in before:
-        signal.signal(number, lambda *_: sys.exit(0))
+def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
+    """On exit, restores the handlers of the signals. Yields those that a signal runs now: ignored ones are missing."""
+    before = {number: signal.getsignal(number) for number in numbers}
+    before = {number: handler for number, handler in before.items() if handler is not None}  # None: not of Python
     try:
-        yield
+        yield {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def sigterm_exits() -> Iterator[None]:
+    """Within this context, SIGTERM ends the process at once with status 0, unless it is ignored."""
+    with restored_handlers(signal.SIGTERM) as handlers:
+        for number in handlers:
+            signal.signal(number, lambda *_: sys.exit(0))
+        yield
 
 
 @contextlib.contextmanager
@@ -33,29 +41,17 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
         A function to call where the process may stop. It raises `Interrupted` if a signal was recorded.
     """
     recorded: list[signal.Signals] = []
-    handlers = _handlers(signal.SIGTERM, signal.SIGINT)
-
-    def restore() -> None:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
     def record(number: int, frame) -> None:
         recorded.append(signal.Signals(number))
-        restore()
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
 
     def poll() -> None:
         if recorded:
             raise Interrupted(recorded[0])
 
-    for number in handlers:
-        signal.signal(number, record)
-    try:
+    with restored_handlers(signal.SIGTERM, signal.SIGINT) as handlers:
+        for number in handlers:
+            signal.signal(number, record)
         yield poll
-    finally:
-        restore()
-
-
-def _handlers(*numbers: signal.Signals) -> dict:
-    """Returns the handlers of the signals that are not ignored and whose handler can be set again."""
-    before = {number: signal.getsignal(number) for number in numbers}
-    return {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}

@@ -20,6 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
+from .interruption import restored_handlers
 
 _LONGEST = 300  # characters of TensorFlow's reason that a message quotes
 
@@ -133,14 +134,10 @@ def _kept_signals() -> Iterator[None]:
 
     TensorFlow waits for the other processes without running handlers in Python, and replaces the one of SIGTERM.
     """
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    if handlers[signal.SIGINT] is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
+    with restored_handlers(signal.SIGTERM, signal.SIGINT) as handlers:
+        if signal.SIGINT in handlers:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -99,7 +99,7 @@ def start():
     `files` are its standard input, output and error; `first` is what it runs before the command.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["nmt.__main__", "nmt.commands"])
+    context.set_forkserver_preload(["nmt.__main__", "nmt.commands.parser"])
     started = []
 
     def start(directory, words, files=(os.devnull, "output", "errors"), first=""):

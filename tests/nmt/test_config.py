@@ -4,15 +4,9 @@ import pytest
 
 from nmt.config import Config, make_config, read_options
 from nmt.errors import UserError
+from tests.nmt.required_options import REQUIRED
 
-FILES = {
-    "source_dataset": "train.en",
-    "target_dataset": "train.de",
-    "dictionaries": ("en.model", "de.model"),
-    "valid_source_dataset": "dev.en",
-    "valid_target_dataset": "dev.de",
-}
-GIVEN = {**FILES, "batch_size": 7, "learning_rate": 0.5, "tie_decoder_embeddings": True}
+GIVEN = {**REQUIRED, "batch_size": 7, "learning_rate": 0.5, "tie_decoder_embeddings": True}
 
 
 def test_saved_and_read_back(tmp_path):
@@ -24,10 +18,10 @@ def test_saved_and_read_back(tmp_path):
 
 def test_one_file_in_a_list_is_that_file(tmp_path):
     several = {"source_dataset": ("a", "b"), "target_dataset": ("c", "d"), "dataset_weights": (1.0, 2.5)}
-    make_config({**FILES, **several}).save(tmp_path / "config.json")
+    make_config({**REQUIRED, **several}).save(tmp_path / "config.json")
     read = read_options(tmp_path / "config.json")
-    assert make_config(read) == Config(**{**FILES, **several})
-    assert make_config({**FILES, "source_dataset": ["train.en"]}) == Config(**FILES)
+    assert make_config(read) == Config(**{**REQUIRED, **several})
+    assert make_config({**REQUIRED, "source_dataset": ["train.en"]}) == Config(**REQUIRED)
 
 
 TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 64}
@@ -85,13 +79,13 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
 )
 def test_wrong_options_are_named(options, said):
     with pytest.raises(UserError) as caught:
-        make_config({**FILES, **options})
+        make_config({**REQUIRED, **options})
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_options_without_effect_may_change_in_a_resumed_training():
-    rnn, transformer = make_config(FILES).fixed_options(), make_config({**FILES, **TRANSFORMER}).fixed_options()
+    rnn, transformer = make_config(REQUIRED).fixed_options(), make_config({**REQUIRED, **TRANSFORMER}).fixed_options()
     assert {"state_size", "batch_size", "layer_normalization_type"} <= rnn.keys() & transformer.keys()
     assert not [name for name in rnn if name.startswith("transformer_")]
     assert not [name for name in transformer if name.startswith("rnn_")]
@@ -101,7 +95,7 @@ def test_options_without_effect_may_change_in_a_resumed_training():
 def test_the_learning_rate_may_change_in_a_resumed_training():
     assert (
         not {"learning_schedule", "learning_rate", "warmup_steps", "plateau_steps"}
-        & make_config({**FILES, "learning_schedule": "warmup-plateau-decay"}).fixed_options().keys()
+        & make_config({**REQUIRED, "learning_schedule": "warmup-plateau-decay"}).fixed_options().keys()
     )
 
 

@@ -1,14 +1,11 @@
 """The models of a folder: the newest version of each that can be loaded.
 
-The folder holds `NAME/VERSION` folders, each a SavedModel; VERSION is a whole number. A new version is loaded when it
-is whole, then replaces the old one. A version that cannot be loaded is tried again when its files change, or a minute
-later: perhaps there was not enough memory.
+A new version is loaded when it is whole, then replaces the old one. A version that cannot be loaded is tried again when
+its files change, or a minute later: perhaps there was not enough memory.
 """
 
 import gc
 import logging
-import os
-import re
 import time
 import weakref
 from pathlib import Path
@@ -17,10 +14,9 @@ from typing import NamedTuple
 from ...errors import UserError
 from .limits import Refused
 from .loaded_model import LoadedModel
+from .versions import Files, Versions, find_versions
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _log = logging.getLogger("serve")
-Files = tuple[tuple[str, int, int], ...]
 
 
 class Served(NamedTuple):
@@ -42,9 +38,8 @@ class Store:
         self._root, self._again = root, again
         self.served: dict[str, Served] = {}
         self.broken: dict[tuple[str, int], str] = {}  # why a version of a model is refused
-        self._seen: dict[Path, Files] = {}  # the files of versions that are not served, when last looked at
+        self._found = Versions({}, {}, {})  # when last looked at
         self._refused: dict[Path, tuple[Files, float]] = {}  # with the time when to try again
-        self._unreadable: dict[Path, str] = {}  # why a folder cannot be read
         self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
     def open(self) -> None:
@@ -67,27 +62,17 @@ class Store:
 
     def refresh(self) -> None:
         """Loads new versions that have not changed since the last look, and drops what they replace."""
-        before, found = self._seen, self._look()
-        self._forget(found)
-        for name in [name for name in self.served if name not in found]:
+        before, found = self._found, self._look()
+        self._forget()
+        for name in [name for name in self.served if name not in found.paths]:
             _log.warning("%s: its folder is gone, so it is dropped", name)
             self._replace(name, None)
         self._collect()
-        for name, versions in found.items():
+        for name, versions in found.paths.items():
             current = self.served[name].version if name in self.served else None  # the model would stay in memory
             for version in sorted(versions, reverse=True):
                 path = versions[version]
-                if version == current:
-                    break
-                files = self._seen.get(path)
-                if files is None:
-                    continue  # it cannot be read
-                refused, again = self._refused.get(path, (None, 0.0))
-                if refused == files and time.monotonic() < again:
-                    continue  # an older one may be good
-                if before.get(path) != files:
-                    continue  # still being written
-                if self._try(name, version, path, files):
+                if version == current or (self._worth_trying(path, before) and self._try(name, version, path)):
                     break
 
     def find(self, name: str, version: int | None) -> Served:
@@ -104,54 +89,37 @@ class Store:
             raise Refused(404, f"this version of {name} is not served; version {served.version} is")
         return served
 
-    def _look(self) -> dict[str, dict[int, Path]]:
-        """Returns the folder of every version by name and number, and notes their files.
-
-        A model or version that cannot be read is noted and does not affect the others.
-        """
-        found, seen, unreadable = {}, {}, {}
-        for directory in self._root.iterdir():
-            name = directory.name
-            if not _NAME.fullmatch(name):
-                continue
-            paths, whole = [], {}
-            try:
-                if directory.is_dir():
-                    paths = [path for path in directory.iterdir() if path.name.isascii() and path.name.isdecimal()]
-                else:
-                    continue
-            except OSError as error:
-                unreadable[directory] = f"{directory} cannot be read: {error.strerror}"
-            for path in paths:
-                try:
-                    if not (path / "saved_model.pb").is_file():
-                        continue
-                    seen[path] = _files(path)
-                except OSError as error:
-                    unreadable[path] = f"{path} cannot be read: {error.strerror}"
-                whole[int(path.name)] = path
-            if whole or name in self.served:
-                found[name] = whole
-        for path, why in unreadable.items():
-            if why != self._unreadable.get(path):
+    def _look(self) -> Versions:
+        """Returns what the folder holds, and logs what can no longer be read."""
+        before, self._found = self._found, find_versions(self._root)
+        for path, why in self._found.unreadable.items():
+            if why != before.unreadable.get(path):
                 _log.error("%s", why)
-        self._seen, self._unreadable = seen, unreadable
-        return found
+        return self._found
 
-    def _forget(self, found: dict[str, dict[int, Path]]) -> None:
+    def _forget(self) -> None:
         """Forgets refused versions that are gone, and notes those that cannot be read."""
-        self._refused = {path: why for path, why in self._refused.items() if path in self._seen}
-        paths = {(name, version): path for name, versions in found.items() for version, path in versions.items()}
+        found = self._found
+        self._refused = {path: why for path, why in self._refused.items() if path in found.files}
+        paths = {(name, version): path for name, versions in found.paths.items() for version, path in versions.items()}
         broken = {key: why for key, why in self.broken.items() if paths.get(key) in self._refused}
         current = {(name, served.version) for name, served in self.served.items()}
-        unreadable = {k: self._unreadable[p] for k, p in paths.items() if p in self._unreadable and k not in current}
+        unreadable = {k: found.unreadable[p] for k, p in paths.items() if p in found.unreadable and k not in current}
         self.broken = broken | unreadable
 
-    def _try(self, name: str, version: int, path: Path, files: Files) -> bool:
+    def _worth_trying(self, path: Path, before: Versions) -> bool:
+        """Returns whether a version can be read, is not being written, and was not refused a moment ago."""
+        files = self._found.files.get(path)
+        refused, again = self._refused.get(path, (None, 0.0))
+        waiting = refused == files and time.monotonic() < again
+        return files is not None and files == before.files.get(path) and not waiting
+
+    def _try(self, name: str, version: int, path: Path) -> bool:
+        """Loads a version and returns whether it is served now."""
         try:
             model = LoadedModel(path)
         except UserError as error:
-            self._refused[path] = files, time.monotonic() + self._again
+            self._refused[path] = self._found.files[path], time.monotonic() + self._again
             if self.broken.get((name, version)) != str(error):
                 _log.error("%s version %d is refused: %s", name, version, error)
             self.broken = {**self.broken, (name, version): str(error)}  # other threads read the old one
@@ -179,16 +147,3 @@ class Store:
         if len(alive) < len(self._dropped):
             gc.collect()
         self._dropped = alive
-
-
-def _files(path: Path) -> Files:
-    """Returns name, size and time of every file of a folder."""
-    stats = [(str(file.relative_to(path)), _stat(file)) for file in path.rglob("*")]
-    return tuple(sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))
-
-
-def _stat(file: Path) -> os.stat_result:
-    try:
-        return file.stat()
-    except OSError:  # a link to nothing
-        return file.lstat()

@@ -8,14 +8,7 @@ import pytest
 
 from nmt.commands.options import add_options
 from nmt.config import Config, make_config, read_options
-
-FILES = {
-    "source_dataset": "train.en",
-    "target_dataset": "train.de",
-    "dictionaries": ("en.model", "de.model"),
-    "valid_source_dataset": "dev.en",
-    "valid_target_dataset": "dev.de",
-}
+from tests.nmt.required_options import REQUIRED
 
 
 def parse(*words):
@@ -30,7 +23,7 @@ def test_command_line_and_file_give_the_same(tmp_path):
         *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
         *("--batch_size", "7", "--learning_rate", "0.5", "--tie_decoder_embeddings"),
     ]
-    given = {**FILES, "batch_size": 7, "learning_rate": 0.5, "tie_decoder_embeddings": True}
+    given = {**REQUIRED, "batch_size": 7, "learning_rate": 0.5, "tie_decoder_embeddings": True}
     (tmp_path / "given.json").write_text(json.dumps(given))
     from_line, from_file = make_config(parse(*words)), make_config(read_options(tmp_path / "given.json"))
     assert from_line == from_file == Config(**given)

@@ -1,0 +1,55 @@
+"""The command line of `python -m nmt`."""
+
+import argparse
+
+from . import (
+    average,
+    corpus,
+    curves,
+    evaluate,
+    export,
+    export_nematus,
+    import_nematus,
+    launch,
+    prepare,
+    score,
+    serve,
+    train,
+    translate,
+    vocab,
+)
+from .arguments import Parser
+
+_COMMANDS = (
+    corpus,
+    vocab,
+    prepare,
+    train,
+    launch,
+    average,
+    curves,
+    translate,
+    evaluate,
+    score,
+    export,
+    serve,
+    import_nematus,
+    export_nematus,
+)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Returns the parsed command line; its attribute `run` is the function of the command."""
+    parser = Parser(prog="python -m nmt", description="Neural machine translation, Nematus style.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for module in _COMMANDS:
+        name = module.__name__.rpartition(".")[2].replace("_", "-")
+        text = module.run.__doc__
+        added = commands.add_parser(name, help=text.rstrip("."), description=text)
+        module.add_arguments(added)
+        added.set_defaults(run=module.run, fail=added.error)
+    arguments, unknown = parser.parse_known_args()
+    if unknown:  # argparse itself would refer to the help of all commands, not of this one
+        arguments.fail(f"unrecognized arguments: {' '.join(unknown)}")
+    del arguments.fail
+    return arguments
