@@ -112,7 +112,7 @@ MODES = {"eager": lambda f: f, "graph": tf.function, "XLA": lambda f: tf.functio
 
 
 @pytest.mark.parametrize("mode", ["eager", *slow("graph", "XLA")])
-@pytest.mark.parametrize("fused", PATHS)
+@pytest.mark.parametrize("fused", [True, *slow(False)])
 @pytest.mark.parametrize("size", [1.0, *slow(1e160)])  # of which squares overflow
 def test_forward_mode(size, fused, mode):
     x, tangent, dy = tf.unstack(np.random.default_rng(0).normal(size=(3, 2, 8)))

@@ -140,6 +140,7 @@ def test_the_row_of_the_readme_is_added_to_table_2(tiny, ran, monkeypatch):
         assert any(row.label in cells[0] for cells in sections[name]["rows"]), name
 
 
+@pytest.mark.slow
 def test_the_kept_report_follows_from_its_logs(tmp_path):
     """The invariances are left out: they are measured again, and rounding differs."""
     kept = ROOT / "experiments" / "results" / "multi30k"

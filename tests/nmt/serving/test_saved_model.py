@@ -140,7 +140,7 @@ def test_every_string_gets_its_own_translation_in_python_and_c(fresh_python, sav
 
 @models("transformer")
 def test_every_signature_is_served_without_python(saved_model, signatures, tmp_path):
-    strings = [text for text in strange_strings(30) if len(text) < 1000]
+    strings = [text for text in strange_strings(12) if len(text) < 1000]
     requests = []
     for name, function in signatures.functions.items():
         inputs = [spec.name for spec in function.input_signature]

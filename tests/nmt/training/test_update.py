@@ -10,6 +10,7 @@ from nmt.model.registry import build_model
 from nmt.text.batches import Batch, encode_pairs
 from nmt.training.update import Update
 from tests.nmt.bigrams import Bigrams
+from tests.parameters import slow
 
 FILES = dict.fromkeys(("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"), "-")
 IDS = tf.constant([[2, 3, 4, 0], [5, 2, 0, 0]])
@@ -90,7 +91,7 @@ def make_bigrams_update():
     return make
 
 
-@pytest.mark.parametrize("norm", ["occurrences", "words"])
+@pytest.mark.parametrize("norm", ["occurrences", *slow("words")])
 def test_the_parts_of_a_batch_give_the_update_of_the_whole(make_bigrams_update, norm):
     """Up to rounding, where clipping is active and the last of the parts is filled up."""
     batch, found = Batch(*(tf.repeat(x, 2, 0) for x in BATCH)), {}
