@@ -46,7 +46,7 @@ def made_of(parts: list[str], generator: np.random.Generator, count: int, joint:
 
 
 def run(command: str, directory: Path) -> tuple[float, float, str]:
-    """Runs a command of nmt. Returns its seconds, its peak memory in MiB and what it has printed."""
+    """Runs a command of nmt. Returns its seconds, its peak memory in MiB and its standard error."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -87,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, nargs="+", default=[10_000, 10_000_000])
     parser.add_argument("--updates", type=int, default=300, help="of each training (default: 300)")
-    parser.add_argument("--to", type=Path, help="where the texts go for as long as it runs (default: a temporary one)")
+    parser.add_argument("--to", type=Path, help="texts are here until they are measured (default: temporary)")
     arguments = parser.parse_args()
     steps = ("vocab", "prepare, first", "prepare, second", "train")
     head = ["pairs", "text, MiB", "cache, MiB", *(f"{step}: {unit}" for step in steps for unit in ("s", "MiB"))]

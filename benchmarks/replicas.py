@@ -6,8 +6,8 @@
 
 The processes make the updates of a real training: each takes its part of a batch, they reduce their gradients over
 loopback, and all make the same step. A batch has the same sentences for any number of processes. All numbers of
-processes take turns, in a new random order each round, and each process has its own core. By default, there are as
-many processes at most as cores. Models are those of benchmarks/training.py, with LayerNorm.
+processes take turns, in a new random order each round, and each process has its own core. By default, there are
+at most as many processes as cores. Models are those of benchmarks/training.py, with LayerNorm.
 
 Loopback is no network: its reductions use the cores that also compute. docs/scaling.md estimates networks.
 
@@ -176,7 +176,7 @@ def measure(options, model):
 
 
 def summary(rounds, alone):
-    """Returns the figures of a number of processes, of which `alone` are the rounds of one."""
+    """Returns the figures of a number of processes from its rounds; `alone` has those of one process, or is `None`."""
     seconds, wait, reduction = (np.array([each[name] for each in rounds]) for name in ("seconds", "wait", "reduction"))
     median, quartiles = middle(seconds)
     return {

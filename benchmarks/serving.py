@@ -4,7 +4,7 @@
     python benchmarks/serving_figures.py rnn.json --to serving.png
 
 Prints tables: the signature at several batch sizes; the service with closed loops of callers (each sends its next
-request when it has a response) and with an open loop (requests at a stated rate); starting times; memory of the service
+request when it has a response) and with an open loop (requests at a mean rate); starting times; memory of the service
 before and after. Callers, service and signature share the cores of the machine. The signature is measured before and
 after the service, and the better value counts.
 """
@@ -34,7 +34,7 @@ def head(*names):
 
 
 def figures(taken, sentences, seconds):
-    """Returns the figures of a row from the seconds of its requests and of all together."""
+    """Returns the figures of a row from the seconds of each of its requests and of the whole measurement."""
     p50, p95, p99 = np.percentile(taken, [50, 95, 99]) * 1000
     return {"rate": len(taken) * sentences / seconds, "p50": p50, "p95": p95, "p99": p99}
 

@@ -81,7 +81,7 @@ def in_threads(count, function):
 
 
 def closed_loop(service, lines, callers, sentences, seconds):
-    """Returns the seconds of every request of callers who send one after the other, and those of all together."""
+    """Returns the seconds of every request of callers who send one after the other, and of the whole loop."""
     begin = time.perf_counter()
     end = begin + seconds
 

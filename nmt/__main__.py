@@ -6,31 +6,18 @@ import importlib.metadata
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 from .errors import UserError
-
-
-@contextlib.contextmanager
-def _silent_stderr() -> Iterator[None]:
-    """Discards standard error, also that of native code."""
-    saved, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(devnull, 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(devnull)
+from .load_tensorflow import load_tensorflow
 
 
 def _keep_compiled() -> None:
     """Makes XLA cache compiled programs in the user's cache directory. NMT_XLA_CACHE names another one, or is `off`.
 
     Each processor and each version of TensorFlow has its own directory, because a program compiled for another one
-    must not be loaded.
+    must not be loaded. If the user has set TF_XLA_FLAGS, it stays as it is and there is no cache.
     """
     place = os.environ.get("NMT_XLA_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-xla")
     if place == "off" or "TF_XLA_FLAGS" in os.environ:
@@ -44,16 +31,6 @@ def _keep_compiled() -> None:
         os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={directory}"
 
 
-def _load_tensorflow() -> None:
-    """Imports TensorFlow without its messages about the machine, which no setting turns off."""
-    # At level 2, TensorFlow warns of each program that comes from the cache.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _silent_stderr():
-        import tensorflow
-
-        tensorflow.config.list_physical_devices()  # prints a warning if there is no GPU
-
-
 def main() -> None:
     """Runs the command of the command line."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # no traceback for Ctrl-C during imports
@@ -61,9 +38,7 @@ def main() -> None:
     if not os.isatty(2):  # write fewer progress lines to a log file
         os.environ.setdefault("TQDM_MININTERVAL", "30")
     _keep_compiled()
-    _load_tensorflow()
-
-    import tensorflow as tf
+    tf = load_tensorflow()
 
     from .commands.parser import parse_arguments
     from .training.interruption import Interrupted

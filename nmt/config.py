@@ -1,7 +1,7 @@
 """The configuration of a training.
 
-Every option is declared once, here, under Nematus's name. `commands/options.py` builds the command line from these
-declarations.
+Every option is declared once, here, under its name in Nematus if Nematus has it. `commands/options.py` builds the
+command line from these declarations.
 """
 
 import dataclasses
@@ -37,7 +37,8 @@ from .storage.files import atomic_write
 VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
-# These options may change when a training is resumed: the step size, how long to train, when to validate, save and log.
+# These options may change when a training is resumed: the learning rate, how long to train, how and when to validate,
+# and when to save and log.
 CHANGEABLE = (
     "learning_schedule",
     "learning_rate",
@@ -123,7 +124,7 @@ class Config:
     transformer_drophead: float = transformer_only(fraction(0.0, "dropout of whole attention heads"))
     subword_sampling: float = fraction(
         0.0,
-        "split the training text at random: the probability to leave out a merge of a BPE vocabulary, or the exponent "
+        "split the training text at random: the probability of skipping a merge of a BPE vocabulary, or the exponent "
         "of a unigram one's probabilities; 0 turns it off",
     )
     label_smoothing: float = fraction(0.0, "probability taken from the correct word and spread over the vocabulary")
@@ -195,7 +196,7 @@ class Config:
         """Checks every option.
 
         Raises:
-            UserError: Options are wrong; the message names all of them, one a line.
+            UserError: Options have wrong values or, if none has, do not fit together. The message has a line for each.
         """
         wrong = [
             message for field in dataclasses.fields(self) if (message := mistake(field, getattr(self, field.name)))
@@ -204,7 +205,10 @@ class Config:
             raise UserError("\n".join(wrong))
 
     def fixed_options(self) -> dict[str, Any]:
-        """Returns the options that must not change when a training is resumed, without those that have no effect."""
+        """Returns the options that must not change when a training is resumed, without those that have no effect.
+
+        Options that name files are left out: a file may move, but its content must not change (`system.file_digests`).
+        """
         others = (*CHANGEABLE, *FILES)
         fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
         return {field.name: getattr(self, field.name) for field in fields}

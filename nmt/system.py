@@ -74,8 +74,8 @@ def build_system(config: Config, vocabularies: tuple[Path, Path]) -> System:
     target = load_vocabulary(vocabularies[1], config.target_vocab_size)
     if config.tie_encoder_decoder_embeddings and (source.digest, source.size) != (target.digest, target.size):
         raise UserError(
-            f"--tie_encoder_decoder_embeddings needs one vocabulary of one size for both sides; {vocabularies[0]} has "
-            f"{source.size} words and {vocabularies[1]} has {target.size} others; `nmt vocab --joint` makes one"
+            f"--tie_encoder_decoder_embeddings needs one vocabulary of one size for both sides, but {vocabularies[0]} "
+            f"({source.size} words) and {vocabularies[1]} ({target.size} words) differ; `nmt vocab --joint` makes one"
         )
     return System(config, source, target, build_model(config, source.size, target.size))
 
@@ -84,7 +84,8 @@ def open_system(config: Config, directory: Path) -> System:
     """Builds the system to train in a directory. A training found there is resumed with its own vocabularies.
 
     Raises:
-        UserError: A training found there has another configuration. The paths of its files may differ.
+        UserError: A training found there has another configuration (the paths of its files may differ), or the
+            directory holds a model that cannot be resumed.
     """
     if not (directory / LAST).exists():
         if (directory / BEST).exists():
@@ -102,7 +103,7 @@ def save_system(system: System, directory: Path) -> None:
     """Writes a system without its checkpoints to an existing directory.
 
     Raises:
-        UserError: A training found there has other files.
+        UserError: The files of a training found there have other contents.
     """
     digests, path = file_digests(system.config), directory / "files.json"
     if (directory / LAST).exists() and path.exists():

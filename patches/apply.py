@@ -10,8 +10,9 @@ DIR is the folder that contains `nmt/` or `nematus/`: a checkout or a copy.
 
 The `index` line of a patch holds the git blob id of each file before and after the patch. A file is
 pristine, patched or, if its id is unknown, drifted. The ids also tell the version of Nematus. If any file
-has drifted, nothing is changed, and the message shows the lines to insert by hand; `--skip FILE` then
-patches the other files. All files are checked before the first is written. CRLF line endings are kept.
+has drifted, nothing is changed. For a file of Nematus, the message shows the lines to insert by hand;
+`--skip FILE` then patches the other files. All files are checked before the first is written. CRLF line
+endings are kept.
 
 The exit status is 0 on success, even if there is nothing to do, and 2 on any error.
 """

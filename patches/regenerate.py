@@ -91,7 +91,7 @@ def export_series(text: bytes, series: apply.Series) -> dict[str, bytes]:
 
 
 def main() -> int:
-    """Rewrites the patches that changed, prints their names and returns the exit status."""
+    """Rewrites the patches that changed, prints the result for each patch and returns the exit status."""
     try:
         series = apply.load_series(SERIES)
         text = (ROOT / PATH).read_bytes()

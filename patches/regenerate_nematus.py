@@ -66,7 +66,7 @@ def read_from(clone: str, folder: Path) -> Callable[[str], bytes]:
 
 
 def main() -> int:
-    """Rewrites the patches that changed, prints their names and returns the exit status."""
+    """Rewrites the patches that changed, prints the result for each patch and returns the exit status."""
     common = HERE / "nematus-common"
     module = common / "add-module.patch"
     regenerated = {module: regenerate_module(module.read_bytes(), (common / "rmsnorm.py").read_bytes())}

@@ -44,7 +44,7 @@ class AddRMSNormalization(RMSNormalization):
         super().build(_one_shape(input_shape))
 
     def call(self, inputs: Pair) -> tuple[tf.Tensor, tf.Tensor]:
-        x, residual = self._cast_up(*_two(inputs))
+        x, residual = self._cast_up(*_two_tensors(inputs))
         y, total = add_and_normalize(x, residual, *self._weights(), **self._options())
         return self._rounded(y), total
 
@@ -56,9 +56,7 @@ class AddRMSNormalization(RMSNormalization):
         return mask, mask
 
     def compute_output_spec(self, inputs: Pair) -> tuple[keras.KerasTensor, keras.KerasTensor]:
-        for tensor in _two(inputs):
-            check_dtype("inputs", tensor.dtype)
-        shapes = self.compute_output_shape([tensor.shape for tensor in inputs])
+        shapes = self.compute_output_shape([tensor.shape for tensor in _two_tensors(inputs)])
         total = keras.backend.result_type(*(tensor.dtype for tensor in inputs), self.compute_dtype)
         return keras.KerasTensor(shapes[0], self.compute_dtype), keras.KerasTensor(shapes[1], total)
 
@@ -73,6 +71,12 @@ def _two(inputs):
         raise ValueError(
             f"AddRMSNormalization takes a list of two tensors, not {inputs!r}. Call it as norm([x, residual])."
         )
+    return inputs
+
+
+def _two_tensors(inputs):
+    for tensor in _two(inputs):
+        check_dtype("inputs", tensor.dtype)
     return inputs
 
 

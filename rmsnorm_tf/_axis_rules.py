@@ -135,7 +135,7 @@ def _einsum(operation, axis, output):
 
 
 def _gathered(operation, axis, output):
-    """The table's axes, before and behind the one that is looked up."""
+    """The table's axes, before and after the one that is looked up."""
     table, indices, looked_up = operation.inputs
     looked_up = tf.get_static_value(looked_up)
     if looked_up is None or operation.get_attr("batch_dims") or table.shape.rank is None or indices.shape.rank is None:

@@ -49,7 +49,7 @@ def set_fused(value: bool | None) -> None:
 
 
 class _Switch:
-    """What overrides every `fused`.
+    """Overrides every `fused` argument.
 
     Attributes:
         value: True, False, or None for nothing.

@@ -153,7 +153,7 @@ def _copy_weights(original, layer):
     if [own.shape for own in layer.weights] != [theirs.shape for theirs in original.weights]:
         raise ValueError(
             f"The copy that the config of {layer.name!r} ({type(layer).__name__}) makes has other weights than the "
-            "layer: it may be quantized, or have LoRA weights, inside. Convert the model before doing that to it."
+            "layer: it may be quantized, or have LoRA weights, inside. Convert the model before you add either."
         )
     layer.set_weights(original.get_weights())
     for own, theirs in zip(layer.weights, original.weights, strict=True):

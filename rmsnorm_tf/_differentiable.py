@@ -33,8 +33,9 @@ def differentiable(
 
     Pass the passes of the computation for the equation, or compiled versions of them.
 
-    Inputs and outputs of `forward` pass through stop_gradient, so tapes record only this gradient. stop_gradient is
-    constant to a forward accumulator, so in forward mode plain operations are used.
+    Tapes record only this gradient: in a graph, inputs and outputs of `forward` pass through stop_gradient; in eager
+    mode, init_scope pauses the tapes. To a forward accumulator the outputs are then constants, so in forward mode plain
+    operations are used.
     """
 
     @tf.custom_gradient  # once, because it inspects signatures, which takes longer than a small operation

@@ -1,4 +1,4 @@
-"""Changes of layers where they are: a norm that becomes an RMSNormalization, an output without its mean.
+"""Changes layers in place: a norm becomes an RMSNormalization, an output loses its mean.
 
 The changed layer stays the same object, so every model, list and attribute that refers to it goes along.
 """
@@ -54,7 +54,7 @@ def become(layer: keras.Layer, like: RMSNormalization) -> None:
 
 
 def subtract_mean_of_output(layer: keras.Layer) -> None:
-    """Makes a layer subtract the mean over the last axis from its output, unless that is logits."""
+    """Makes a layer subtract the mean over the last axis from its output, unless the output is logits."""
     layer.call = _centred(layer.call)
     layer.quantized_call = _centred(layer.quantized_call)
 

@@ -138,6 +138,9 @@ class RMSNormalization(keras.layers.Layer):
 
     def call(self, inputs: tf.Tensor | tf.RaggedTensor, gate: tf.Tensor | None = None) -> tf.Tensor | tf.RaggedTensor:
         function = rms_norm if isinstance(inputs, tf.RaggedTensor) else normalize  # the layer has checked its arguments
+        check_dtype("inputs", inputs.dtype)
+        if gate is not None:
+            check_dtype("gate", gate.dtype)
         inputs, gate = self._cast_up(inputs, gate)
         return self._rounded(function(inputs, *self._weights(), gate=gate, **self._options()))
 
@@ -195,9 +198,6 @@ class RMSNormalization(keras.layers.Layer):
 
     def _cast_up(self, inputs, other):
         """Returns both in one dtype, at least the compute dtype; never rounds."""
-        for tensor in (inputs, other):
-            if tensor is not None:
-                check_dtype("inputs", tensor.dtype)
         dtypes = [keras.backend.standardize_dtype(t.dtype) for t in (inputs, other) if t is not None]
         if all(dtype == self.compute_dtype for dtype in dtypes):
             return inputs, other

@@ -18,11 +18,11 @@ def replace_rms_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]
     """Returns a new model with our RMSNormalization instead of other RMS norms, the same outputs, and a report.
 
     A layer counts as an RMS norm if it computes one: it has a gain as its only weight, or no weight and "norm" in the
-    name of its class; an epsilon; and on drawn inputs and gains the same outputs as `RMSNormalization`, with the gain g
-    or with 1 + g. So `keras.layers.RMSNormalization` is replaced, and so are the norms of Llama, Gemma, Mistral, Qwen,
-    T5 and others in KerasHub, wherever the model has them. A norm that drops masks still drops them. A norm stays if
-    its call takes `training`, `mask` or another argument, if it computes a mask, or if its gain is never trained. The
-    given model does not change; the new one is not compiled.
+    name of its class; an epsilon; and on random inputs and gains the same outputs as `RMSNormalization`, with the gain
+    g or with 1 + g. So `keras.layers.RMSNormalization` is replaced, and so are the norms of Llama, Gemma, Mistral,
+    Qwen, T5 and others in KerasHub, wherever the model has them. A norm that drops masks still drops them. A norm stays
+    if its call takes `training`, `mask` or another argument, if it computes a mask, or if its gain is never trained.
+    The given model does not change; the new one is not compiled.
 
     >>> model = keras.Sequential([keras.Input((3,)), keras.layers.RMSNormalization(name="norm")])
     >>> replaced, report = replace_rms_norm(model)

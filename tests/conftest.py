@@ -18,7 +18,7 @@ if "TF_XLA_FLAGS" not in os.environ:
     os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={compiled}"
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
 
-# What tests find out about their small texts does not go into the cache of the user.
+# The scans of the tests' small texts stay out of the user's cache.
 if "NMT_TEXT_CACHE" not in os.environ:
     os.environ["NMT_TEXT_CACHE"] = tempfile.mkdtemp(prefix="texts-")
     atexit.register(shutil.rmtree, os.environ["NMT_TEXT_CACHE"], ignore_errors=True)

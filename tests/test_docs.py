@@ -1,6 +1,7 @@
 """The pages: all in the navigation, every link resolves, every file and test they name exists, and the site builds."""
 
 import ast
+import configparser
 import dataclasses
 import importlib.util
 import re
@@ -71,6 +72,15 @@ def test_every_program_that_a_page_names_exists():
     ours = {path.name for path in texts(".py")} | OF_NEMATUS
     named = [(path, name) for path in SITE.pages() for name in re.findall(r"`(\w+\.py)`", path.read_text("utf-8"))]
     assert not [(str(path.relative_to(ROOT)), name) for path, name in named if name not in ours]
+
+
+def test_every_example_in_a_docstring_is_run():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    run = [ROOT / path for path in config["tool:pytest"]["testpaths"].split("\n") if path and path[0] != "#"]
+    files = [path for path in texts(".py") if re.search(r"^ *>>> ", path.read_text("utf-8"), re.MULTILINE)]
+    assert len(files) > 10
+    assert not [path for path in files if not any(path.is_relative_to(each) for each in run)]
 
 
 def test_fault_pages_have_the_same_rows_and_name_existing_tests():

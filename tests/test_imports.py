@@ -38,6 +38,7 @@ LAYER = [
 # applies. Of models, only the contract and the registry are known outside of their folder.
 NMT = {
     "errors": set(),
+    "load_tensorflow": set(),
     "normalization": set(),
     "storage": {"errors"},
     "config": {"config_fields", "errors", "model.registry", "normalization", "storage.files"},
@@ -52,7 +53,7 @@ NMT = {
     "decoding.search": set(),
     "serving": {"decoding.translator", "errors", "model.contract", "storage.files", "text"},
     "serving.service": {"errors"},
-    "bulk": {"commands.arguments", "errors"},  # its environment lacks what the others need
+    "bulk": {"commands.arguments", "errors", "load_tensorflow"},  # its environment lacks what the others need
     "nematus_models": {"config", "errors", "storage"},
     "system": {
         "config",

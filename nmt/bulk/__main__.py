@@ -17,9 +17,10 @@ All other options go to Beam. On this machine:
 
   --direct_running_mode multi_processing --direct_num_workers N   N processes (default: one)
 
-Paths are local, or what Beam's packages add (gs://, s3://). A shard whose name ends in .gz is read and written
-compressed. Each line gives one line, in order. A line that is not UTF-8, too long, or that the model fails on gives an
-empty line and an entry in OUTPUT/_bulk/failed. The same command again translates only what is missing.
+Paths are local, or in an object store for which Beam has a package (gs://, s3://). A shard whose name ends in .gz is
+read and written compressed. Each line gives one line, in order. A line that is not UTF-8, is too long, or makes the
+model fail gives an empty line and an entry in OUTPUT/_bulk/failed. The same command again translates only the missing
+shards and pieces.
 """
 
 
@@ -56,7 +57,7 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         "--input", required=True, nargs="+", metavar="PATTERN", help="text files, or patterns in quotes: 'text/*.en'"
     )
     parser.add_argument(
-        "--output", required=True, metavar="DIR", help="folder for the translations, under the names of their texts"
+        "--output", required=True, metavar="DIR", help="folder for the translations, which get the names of their texts"
     )
     parser.add_argument(
         "--piece_lines",
@@ -72,7 +73,7 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
-    """Runs the job, prints a report, and returns whether all shards are there."""
+    """Runs the job, prints a report, and returns whether every shard has a translation."""
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.CRITICAL)
     from . import pipeline, storage
     from .export import Export, fingerprint, require_export
@@ -81,7 +82,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
 
     options = pipeline.pipeline_options(words)
     if not pipeline.on_this_machine(options):
-        logging.getLogger().setLevel(logging.INFO)  # where the job is to be seen
+        logging.getLogger().setLevel(logging.INFO)  # Beam logs where the job can be watched
     export, output = map(storage.folder, (arguments.export, arguments.output))
     job = Job(export, output, arguments.piece_lines, arguments.max_bytes, time.time())
     require_export(export)
@@ -90,7 +91,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     todo, stale = missing(shards, output)
     if stale:
         _say(f"warning: {stale[0].source} is newer than its translation, which is kept; remove {stale[0].target}")
-    Export(export)  # a damaged one is named here
+    Export(export)  # refuse a damaged one before the job starts
     start = time.monotonic()
     try:
         report = pipeline.run(job, todo, options)

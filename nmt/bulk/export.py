@@ -6,9 +6,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ..errors import UserError
+from ..load_tensorflow import load_tensorflow
 from . import storage
 from .isolation import reason_of
 
@@ -32,7 +32,10 @@ def require_export(path: str) -> None:
 
 
 def fingerprint(path: str) -> str:
-    """Returns a digest of an export. The index of the variables has a checksum of each."""
+    """Returns a digest of an export, without its `assets.extra`.
+
+    The data of the variables are not read, because their index holds a checksum of each.
+    """
     digest = hashlib.sha256()
     for each in _files(path):
         if each.startswith(("assets.extra/", "variables/variables.data")):
@@ -55,7 +58,9 @@ class Export:
     def __init__(self, path: str):
         try:
             with _local(path) as folder:
-                self._tf = _tensorflow()
+                self._tf = load_tensorflow()
+                import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
+
                 self._loaded = self._tf.saved_model.load(folder)  # owns the variables
             self._translate = self._loaded.signatures[_SIGNATURE]
             self([b""])
@@ -68,22 +73,6 @@ class Export:
         if len(found) != len(lines):
             raise ValueError(f"the model returns {len(found)} translations of {len(lines)} lines")
         return found
-
-
-def _tensorflow() -> Any:
-    """Imports TensorFlow without its messages about the machine, which no setting turns off."""
-    saved, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(devnull, 2)
-        import tensorflow as tf
-        import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
-
-        tf.config.list_physical_devices()  # prints a warning if there is no GPU
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(devnull)
-    return tf
 
 
 def _files(path: str) -> list[str]:

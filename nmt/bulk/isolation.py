@@ -12,7 +12,7 @@ _PLACES = ("Graph execution error", "Detected at node", "<stack traces", "[[")
 def translate_lines(model: Model, lines: Sequence[bytes | Fault]) -> list[bytes | Fault]:
     """Returns the translation of each line, or a fault.
 
-    If the model fails, the lines are halved until those are alone that it fails on.
+    If the model fails, the lines are split in halves until each line that it fails on is alone.
 
     Raises:
         Exception: The model fails on an empty line too, so the fault is not in the lines.
@@ -39,7 +39,7 @@ def _whole(text: bytes) -> bytes | Fault:
 
 
 def reason_of(error: Exception) -> str:
-    """Returns what an error says, in one line. TensorFlow says it after the place in the graph."""
+    """Returns type and message of an error, in one line. TensorFlow puts the place in the graph before its message."""
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(_PLACES)] or lines or [""]
     return f"{type(error).__name__}: {said[0]}"[:_LONGEST]

@@ -47,7 +47,7 @@ class Job:
 
     @property
     def error(self) -> str:
-        """File with all that Beam says when a job fails."""
+        """File for the whole message of Beam if the job fails."""
         return f"{self.folder}/error.txt"
 
 
@@ -55,7 +55,8 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
     """Returns the shards that patterns name.
 
     Raises:
-        UserError: A pattern names none, or the translations would have the same name or replace a text.
+        UserError: A pattern names no file, a name or extension cannot be used, two translations would have one name, or
+            a translation would be among the texts.
     """
     found = {}
     for pattern in patterns:
@@ -75,11 +76,14 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
 
 
 def prepare_output(job: Job, export: str) -> None:
-    """Creates the output folder, and refuses one that another export was used for.
+    """Creates the output folder.
 
     Args:
         job: The job.
         export: The fingerprint of its export.
+
+    Raises:
+        UserError: The folder has translations by another export or with another `max_bytes`, or cannot be used.
     """
     for folder in (job.output, job.folder, job.failed):
         storage.make_folder(folder)
@@ -113,7 +117,7 @@ def _require_names(shards: list[Shard]) -> None:
         sources[shard.name] = shard.source
         storage.require_no_pattern(shard.name)
         if shard.name == FOLDER:
-            raise UserError(f"{shard.source} has the name of a folder that is needed; rename it")
+            raise UserError(f"{shard.source} has the name of the folder of the job's own files; rename it")
         if shard.name.endswith(_UNREADABLE):
             raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
 

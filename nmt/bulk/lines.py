@@ -37,7 +37,7 @@ class Fault:
 
 
 class ChangedError(Exception):
-    """A shard is not what it was when its lines were counted."""
+    """A shard changed after its lines were counted."""
 
 
 def split(file: BinaryIO, lines: int) -> Iterator[Extent]:
@@ -64,7 +64,7 @@ def read_lines(file: BinaryIO, extent: Extent, max_bytes: int) -> list[bytes | F
     A line that is too long is not held in memory.
 
     Raises:
-        ChangedError: The extent does not have its lines.
+        ChangedError: The extent no longer has its number of lines.
     """
     file.seek(extent.offset)
     found, left = [], extent.size

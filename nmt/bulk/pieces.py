@@ -50,7 +50,7 @@ class Piece:
 
     @property
     def path(self) -> str:
-        """File of the translations. The name says which lines of which content they are."""
+        """File of the translations. Its name stands for the content of the shard and the lines."""
         return f"{self.shard.pieces}/{self.shard.state}.{self.extent.first}.{self.extent.lines}"
 
 

@@ -15,7 +15,7 @@ def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
     """Translates shards and returns the report.
 
     Raises:
-        Exception: A step failed at every attempt of the runner. What was translated stays for the next run.
+        Exception: A step failed at every attempt of the runner. Translated pieces stay for the next run.
     """
     # Without it, the DirectRunner looks for Prism, another program, and downloads it. The pipeline has no triggers.
     options.view_as(TypeOptions).allow_unsafe_triggers = True

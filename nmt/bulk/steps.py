@@ -131,7 +131,7 @@ class WriteShard(beam.DoFn):
 
 
 class WriteReport(beam.DoFn):
-    """Writes the report of the job, which `run` reads: not every runner brings values back."""
+    """Writes the report of the job, which `run` reads: not every runner returns values to it."""
 
     def __init__(self, job: Job):
         self._job = job

@@ -29,7 +29,7 @@ def find(pattern: str) -> list[FileMetadata]:
     """Returns the files that a pattern names, in the order of their names.
 
     Raises:
-        UserError: They cannot be looked for.
+        UserError: The files cannot be listed.
     """
     try:
         return sorted(FileSystems.match([absolute(pattern)])[0].metadata_list, key=lambda each: each.path)
@@ -77,10 +77,10 @@ def open_text(path: str) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
-    """Opens a temporary file, which gets its name when it is complete. It is compressed if the name ends in `.gz`.
+    """Opens a temporary file, which is renamed to `path` when it is complete. It is compressed if `path` ends in `.gz`.
 
     Args:
-        path: The name. Its folder exists.
+        path: The file to write. Its folder exists.
         aside: Folder of the temporary file in the same file system.
     """
     temporary = f"{aside}/{uuid4().hex}.part"
@@ -101,7 +101,7 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
 
 def make_folder(path: str) -> None:
     """Creates a folder if it is missing; object stores have none."""
-    with contextlib.suppress(OSError):  # it exists, or the first file that is written says what is wrong
+    with contextlib.suppress(OSError):  # it exists, or writing the first file will raise the error
         FileSystems.mkdirs(path)
 
 
@@ -129,7 +129,7 @@ def _sync(file: BinaryIO) -> None:
 
 
 def _rename(temporary: str, path: str) -> None:
-    """Gives a file its name. Some stores do not replace a file; then one that an earlier attempt wrote stays."""
+    """Renames a file. Some stores do not replace an existing file; then the file of an earlier attempt stays."""
     try:
         FileSystems.rename([temporary], [path])
     except BeamIOError:

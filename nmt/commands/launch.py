@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check_options(words: list[str]) -> None:
-    """Ends this process if `train` would not take these options, before each of its processes says so."""
+    """Refuses wrong options of `train` here, so that the message is printed once and not by each process."""
     parser = Parser(prog="python -m nmt train")
     train.add_arguments(parser)
     train.read_config(parser.parse_args(words))
@@ -80,7 +80,7 @@ def _wait(processes: list[subprocess.Popen]) -> list[int]:
 
 
 def _environment(addresses: list[str], rank: int, gpus: list[str]) -> dict[str, str]:
-    """Returns the environment of a process: its place among the others, and its GPU if there are any."""
+    """Returns the environment of a process, which holds its rank and, if there are GPUs, its GPU."""
     config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}
     own = {"CUDA_VISIBLE_DEVICES": gpus[rank]} if gpus else {}
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))

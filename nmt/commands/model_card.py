@@ -41,7 +41,7 @@ def describe(system: System, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _language(files: str | tuple[str, ...]) -> str | None:
-    """Returns the ending of the first file, without that of its compression."""
+    """Returns the extension of the first file, not counting .gz or .zst."""
     first = files if isinstance(files, str) else files[0]
     return Path(first.removesuffix(".gz").removesuffix(".zst")).suffix.lstrip(".") or None
 

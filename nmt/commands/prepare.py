@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
     cache = open_cache()
     if cache.temporary:
         raise UserError(
-            "there is no directory to keep the results in: NMT_TEXT_CACHE is off or cannot be written to; "
-            "name another directory"
+            "there is no directory to keep the results in: NMT_TEXT_CACHE is off, or the cache directory cannot "
+            "be written to; let NMT_TEXT_CACHE name a writable directory"
         )
     (read_texts if with_validation else read_training_text)(config, *vocabularies, cache)
     if not cache.complete:

@@ -63,7 +63,7 @@ def read_config(arguments: argparse.Namespace) -> Config:
 
 @contextlib.contextmanager
 def _without_messages() -> Iterator[None]:
-    """Discards the messages of this process, which the chief prints too. Errors leave this context."""
+    """Discards the messages of this process, which the chief prints too. Errors are printed outside of this context."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere), contextlib.redirect_stdout(nowhere):
         yield
 

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--sampling_top_k", type=positive_int, metavar="K", help="draw from the K likeliest words (default: all)"
     )
-    group.add_argument("--seed", type=positive_int, metavar="N", help="another seed draws others (default: 1234)")
+    group.add_argument("--seed", type=positive_int, metavar="N", help="seed of the sampling (default: 1234)")
 
 
 def run(arguments: argparse.Namespace) -> None:

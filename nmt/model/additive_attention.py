@@ -59,7 +59,7 @@ class AdditiveAttention(Block):
         return tf.nn.softmax(tf.where(source_mask > 0, energy, energy.dtype.min))
 
     def attend(self, state: tf.Tensor, context: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
-        """Attends from `[batch * hypotheses, state_units]`, otherwise as `step`, without a gradient of its own."""
+        """Attends from `[batch * hypotheses, state_units]`, otherwise as `step`, without a custom gradient."""
         batch, _, hidden = tf.unstack(tf.shape(projected))
         query = tf.reshape(self.state_norm(affine(state, self.state_to_hidden)), [batch, -1, 1, hidden])
         energy = over_rows(

@@ -77,7 +77,7 @@ def multiply(x: tf.Tensor, matrix: tf.Tensor, dtype: str = "float32") -> tf.Tens
     Args:
         x: `[rows, inputs]`.
         matrix: `[inputs, units]`, or one matrix for each row, `[rows, inputs, units]`.
-        dtype: What the factors are rounded to.
+        dtype: The dtype to which the factors are rounded.
     """
     if len(matrix.shape) == 2:
         return rounded_product(x, matrix, dtype)

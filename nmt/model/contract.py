@@ -46,7 +46,8 @@ class TranslationModel(Protocol):
             source_mask: `[batch, source_time]`.
             target: `[batch, target_time]` ids.
             target_mask: `[batch, target_time]`; all zero in a row that only fills the batch.
-            label_smoothing: Share of the probability that moves from the right word to the uniform distribution.
+            label_smoothing: Probability taken from the right word and spread evenly over the vocabulary. The model
+                decides whether the right word gets a part of it too.
             dropout_seed: `[2]` integers that decide all dropout, or `None` for no dropout.
         """
 

@@ -1,4 +1,4 @@
-"""Layers that architectures share: embedding, projection, PReLU."""
+"""Layers that the architectures are built of: embedding, projection, PReLU."""
 
 import keras
 import tensorflow as tf

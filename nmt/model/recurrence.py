@@ -118,7 +118,7 @@ class _Recurrence:
         return (gradients, d_variables) if variables else gradients
 
     def _differentiate(self, state, t, summed, products: "_Backward", d_after):
-        """Returns the gradients of one step: of state, inputs, tensors summed over time, and results of products."""
+        """Returns the gradients of one step, of: state, inputs, the tensors in `summed`, and results of products."""
         sources = (state, [x[t] for x in self._inputs], summed, products.results)
         with tf.GradientTape() as tape, computing_with(products):
             tape.watch(sources)
@@ -154,8 +154,8 @@ class _Recurrence:
 
         if self._dtype == "float32" or tf.executing_eagerly():
             return run()
-        # A mixed update is compiled in pieces between its products. A piece cannot contain a loop, so compile the loop
-        # by itself.
+        # On a CPU, a mixed-precision update is compiled in pieces between its products. A piece cannot contain a loop,
+        # so compile the loop by itself.
         return tf.function(run, jit_compile=True, autograph=False)()
 
 

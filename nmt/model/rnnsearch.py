@@ -28,7 +28,7 @@ class RNNSearch(keras.Model):
         output_activation: `tanh`, `relu`, `prelu` or `linear`, before the output layer.
         tie_decoder_embeddings: The output matrix is the target embedding.
         tie_encoder_decoder_embeddings: The target embedding is the source embedding.
-        training_dtype: What `total_cost` rounds the factors of matrix products to, `float32`, `bfloat16` or `float16`.
+        training_dtype: `float32`, `bfloat16` or `float16`: `total_cost` rounds the factors of matrix products to it.
 
     Reference: Bahdanau et al. (2015), arXiv:1409.0473; Sennrich et al. (2017), arXiv:1703.04357.
     """

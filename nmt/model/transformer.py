@@ -1,6 +1,6 @@
 """The Transformer: stacks of attention and feed-forward layers over word embeddings with sinusoid positions.
 
-With the norm before each function it equals the Transformer of Nematus.
+With the norm before each sublayer, it equals the Transformer of Nematus.
 """
 
 import math
@@ -107,7 +107,7 @@ class Transformer(keras.Model):
         sizes: Sizes and kinds of the layers; dropout is used where a dropout seed is given.
         tie_decoder_embeddings: The output table is the target embedding.
         tie_encoder_decoder_embeddings: The target embedding is the source embedding.
-        training_dtype: What `total_cost` rounds the factors of matrix products to, `float32`, `bfloat16` or `float16`.
+        training_dtype: `float32`, `bfloat16` or `float16`: `total_cost` rounds the factors of matrix products to it.
 
     Reference: Vaswani et al. (2017), arXiv:1706.03762.
     """
@@ -194,7 +194,7 @@ def _glorot() -> keras.initializers.Initializer:
 
 
 def _embedding(words: int, units: int) -> Embedding:
-    # Times the root of their size, embeddings begin with the scale of the positions. Glorot's would be much smaller.
+    # Multiplied by the root of their size, these begin with the scale of the positions. Glorot's would be much smaller.
     return Embedding(words, units, "embedding", keras.initializers.RandomNormal(stddev=units**-0.5))
 
 

@@ -50,8 +50,9 @@ def export_checkpoint(
     """Writes `to`.index, `to`.data-00000-of-00001, `to`.json and two dictionaries.
 
     Costs are those of this model. Nematus master reads id 2 as `<UNK>` and, in a Transformer, id 1 as `<GO>`. If our
-    unknown word has id 1, an RNN gets an extra row for `<GO>` that it never predicts. In a Transformer the unknown word
-    serves as `<GO>`, so the target dictionary has no `<UNK>`.
+    unknown word has id 1, an RNN gets an extra row for `<GO>` that it never predicts. In a Transformer, only an
+    untied source embedding gets such a row. Otherwise the unknown word serves as `<GO>`, and the dictionary has no
+    `<UNK>`.
 
     Args:
         to: Path of the checkpoint without extension, as for Nematus's `-m`.
@@ -91,8 +92,6 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
     reasons = []
     if config.layer_normalization_type not in _KINDS:
         reasons.append(f"it has no {config.layer_normalization_type}")
-    if config.model_type not in ("rnn", "transformer"):
-        reasons.append(f"it has no {config.model_type}")
     if config.model_type == "transformer" and config.transformer_norm_position != "pre":
         reasons.append("its Transformers normalize the input of each sublayer (--transformer_norm_position pre)")
     for side in words:
@@ -105,7 +104,7 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
     elif version == "v0.3" and config.tie_encoder_decoder_embeddings:
         reasons.append("it cannot tie the embeddings of encoder and decoder")
     elif version == "v0.3" and (config.rnn_dec_depth, config.rnn_enc_transition_depth) != (1, 1):
-        reasons.append("it computes these depths differently")
+        reasons.append("it computes --rnn_dec_depth and --rnn_enc_transition_depth above 1 differently")
     if reasons:
         raise UserError(f"Nematus {version} cannot read this model: {'; '.join(dict.fromkeys(reasons))}")
 

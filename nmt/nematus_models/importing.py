@@ -178,7 +178,7 @@ def _options_path(checkpoint: Path) -> Path:
 
 
 def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
-    """Reads the variables of a checkpoint that a model has."""
+    """Reads the weights of a checkpoint, without the state of the optimizer and biases that nothing reads."""
     if not Path(f"{checkpoint}.index").is_file():
         raise UserError(
             f"there is no checkpoint {checkpoint}: {checkpoint}.index is missing; "

@@ -76,7 +76,7 @@ def options_of_v03(ours: Any) -> dict[str, Any]:
 
 
 def refusals(nematus: dict[str, Any]) -> list[str]:
-    """Returns why models with these options of Nematus cannot be equalled."""
+    """Returns why models with these options of Nematus cannot be imported."""
     found, depths = [], {name: given(nematus, spellings) or 1 for name, spellings in _DEPTHS.items()}
     if depths["rnn_dec_depth"] != 1 and "gradient_aggregation_steps" not in nematus:  # an option since v0.5
         found.append(

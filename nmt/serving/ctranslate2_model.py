@@ -37,7 +37,8 @@ def save_ctranslate2(
         )
     spec = model.ctranslate2_spec(max(_LONGEST_INPUT, LONGEST, max_length) + 1)
     source, target = map(_tokens, vocabularies)
-    source[END], source[vocabularies[0].unknown] = target[END], target[vocabularies[1].unknown]  # one name for both
+    # CTranslate2 takes one name of the end, and one of the unknown word, for both sides.
+    source[END], source[vocabularies[0].unknown] = target[END], target[vocabularies[1].unknown]
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
     spec.config.add_source_eos = True

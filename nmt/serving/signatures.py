@@ -174,7 +174,7 @@ def joined(function: Callable[..., Tensors], joining: Joining, name: str) -> Cal
     """Returns a function of tensors `[batch, ...]` that computes concurrent calls in one batch.
 
     TensorFlow identifies a queue by its name scope, and a process may have several models. So the scope is the name and
-    something random, chosen once for all uses of the returned function.
+    a random id, chosen once for all uses of the returned function.
     """
     scope = f"{name}_{uuid4().hex}"
     batched = tf.nondifferentiable_batch_function(

@@ -1,4 +1,4 @@
-"""Requests that a server plays before it serves a model, so that the first caller does not wait."""
+"""Requests that a server runs before it serves a model, so that the first caller does not wait."""
 
 from pathlib import Path
 

@@ -29,7 +29,7 @@ _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a cha
 _PIECE = 1 << 20  # bytes
 _ABANDONED = 3600  # seconds without writing after which a temporary file may be removed
 _FORMAT = "1"  # version of the file format; each version has its own directory
-_WARNED: set[Path] = set()  # directories of which this process said that they cannot be written to
+_WARNED: set[Path] = set()  # directories that this process has reported as not writable
 
 
 class FileState(NamedTuple):
@@ -37,7 +37,7 @@ class FileState(NamedTuple):
 
     size: int
     modified: int  # nanoseconds
-    changed: int  # nanoseconds; also when the file is renamed or its rights change
+    changed: int  # nanoseconds; also when the file is renamed or its permissions change
     inode: int
 
     @classmethod
@@ -47,7 +47,7 @@ class FileState(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
     def same_content(self, other: "FileState") -> bool:
-        """Returns whether they differ at most in when the file was renamed or its rights changed."""
+        """Returns whether they differ at most in when the file was renamed or its permissions changed."""
         return self._replace(changed=0) == other._replace(changed=0)
 
     @property
@@ -191,7 +191,7 @@ def open_cache() -> Cache:
 
 
 def _subdirectory(place: Path) -> Path:
-    """Returns the directory of this format in a place. It has the rights of the place, so that its users share it."""
+    """Returns the directory of this format in `place`. It gets the permissions of `place`, so its users share it."""
     directory = place / _FORMAT
     place.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):

@@ -8,13 +8,13 @@ import tensorflow as tf
 from .vocabulary import END, Vocabulary
 
 LONGEST = 1000  # tokens of the longest sentence that is translated or scored as a whole; bounds the memory
-TOKENS = 8192  # in a batch that is translated, padding included, which bounds the memory; one sentence may have more
+TOKENS = 8192  # limit of the tokens of a batch that is translated, padding included; bounds the memory
 
 
 class Batch(NamedTuple):
     """Sentence pairs. Ids are padded with `END`; a mask is 1 on the words and on the first `END` after them.
 
-    Rows that only fill up the batch have an empty source and a target mask of zeros.
+    Rows that only fill up the batch have a target mask of zeros.
     """
 
     source: tf.Tensor  # [batch, source_time]

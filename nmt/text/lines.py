@@ -1,6 +1,6 @@
 """Lines of text: one sentence each, in UTF-8.
 
-Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of the text are dropped.
+Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of a file are dropped.
 Every other character, NUL included, belongs to its line.
 """
 
@@ -34,7 +34,7 @@ class Text:
 
     Args:
         files: A file or pattern, or several.
-        cache: Keeps the results of the scan. With it, they may be compressed and must be UTF-8. Without it,
+        cache: Keeps the results of the scan. With it, the files may be compressed and must be UTF-8. Without it,
             memory holds the positions of all lines.
 
     Attributes:

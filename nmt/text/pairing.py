@@ -15,7 +15,7 @@ def require_pairs(source: Files, target: Files, shards: tuple[list[list[Path]], 
 
     Args:
         source: Files or patterns.
-        target: Files or patterns, those of the same place belong together.
+        target: Files or patterns; those at the same position belong together.
         shards: The files that each of them names.
 
     Raises:
@@ -42,8 +42,8 @@ def _require_same_matches(source: str, target: str, files: list[Path], others: l
         found, expected = _matched(source, path), _matched(target, other)
         if len(found) == len(expected) and found != expected:
             raise UserError(
-                f"{path} and {other} would belong together by the order of their names, but differ in what the "
-                "wildcards stand for; rename files, or give them one by one"
+                f"{path} and {other} would belong together by the order of their names, but the "
+                "wildcards match different text in them; rename files, or give them one by one"
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def parallel_map(function: Callable[[Any], Any], items: Iterable) -> Iterator:
-    """Yields the result of each item, in order. Few items are taken and few results wait at a time."""
+    """Yields the result of each item, in order. Takes only a few items ahead, so few results wait."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     pool, waiting = ThreadPoolExecutor(cores), collections.deque()
     try:

@@ -122,7 +122,7 @@ def _copy(digest: str, cache: Cache) -> Path:
 
 
 def _digest(pieces: Iterator[bytes], consume: Callable[[bytes], object] = lambda piece: None) -> str:
-    """Returns the SHA-256 of what the pieces make together; each is also given to `consume`."""
+    """Returns the SHA-256 of the concatenated pieces; each is also given to `consume`."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)

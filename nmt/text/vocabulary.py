@@ -1,7 +1,7 @@
 """Vocabularies: strings to token ids and back, in the graph.
 
 There are two kinds: SentencePiece models (`.model`) and Nematus dictionaries (`.json`). In both, id 0 ends a sentence.
-The unknown word has id 1 in a SentencePiece model, and any other id in a dictionary.
+The unknown word has id 1 in a SentencePiece model, and any id but 0 in a dictionary.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ class SentencePieceVocabulary(tf.Module):
 
         Args:
             lines: `[batch]` strings.
-            alpha: In a BPE model, the probability to leave out a merge (BPE-dropout). In a unigram model, the exponent
+            alpha: In a BPE model, the probability of skipping a merge (BPE-dropout). In a unigram model, the exponent
                 of the probabilities of the segmentations: the smaller, the more random.
             seed: Integers; the same ones give the same segmentations.
             longest: A segmentation with more tokens is replaced by the usual one.

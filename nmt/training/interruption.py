@@ -12,7 +12,7 @@ class Interrupted(BaseException):
 
 @contextlib.contextmanager
 def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
-    """On exit, restores the handlers of the signals. Yields those that a signal runs now: ignored ones are missing."""
+    """On exit, restores the handlers of the signals. Yields them by signal, without those of ignored signals."""
     before = {number: signal.getsignal(number) for number in numbers}
     before = {number: handler for number, handler in before.items() if handler is not None}  # None: not of Python
     try:

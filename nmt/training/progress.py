@@ -36,7 +36,7 @@ class Progress:
     skipped_in_a_row: int = 0
     bad_validations: int = 0  # in a row without improvement
     validations: tuple[Validation, ...] = ()
-    metric: str = "bleu"  # what makes a validation better: bleu, chrf or loss
+    metric: str = "bleu"  # ranks the validations: bleu, chrf or loss
 
     @property
     def best(self) -> Validation | None:

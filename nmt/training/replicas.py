@@ -96,7 +96,7 @@ class Replicas:
             )
 
     def _make_sum(self, tensors: int):
-        """Returns a function for structures of this many tensors. TensorFlow would warn of one function for all."""
+        """Returns a function for structures of this many tensors. TensorFlow would warn if all shared one."""
         return tf.function(self._sum_of_all, autograph=False, reduce_retracing=True)
 
     def _sum_of_all(self, values):

@@ -35,7 +35,7 @@ class Sums(NamedTuple):
 
 
 class Clipped(NamedTuple):
-    """The result of a batch, with what the optimizer gets."""
+    """The result of a batch, with the clipped gradients for the optimizer."""
 
     cost: tf.Tensor
     words: tf.Tensor
@@ -113,7 +113,7 @@ class Update:
         return [*self._model.variables, *self._optimizer.variables, *smoothed]
 
     def evaluated_weights(self) -> contextlib.AbstractContextManager[None]:
-        """Within this context, the model has the weights to validate and to keep: the smoothed ones, if there are."""
+        """Within this context, the model has the weights to validate and to keep: the smoothed ones, if any."""
         return self._smoothed.swapped() if self._smoothed else contextlib.nullcontext()
 
     @property

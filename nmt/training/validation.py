@@ -48,7 +48,7 @@ class Validator:
         config: Config,
     ):
         self._data, self._translate, self._batch_size = data, translate, config.valid_batch_size
-        self._costs = tf.function(model.costs, reduce_retracing=True)
+        self._costs = tf.function(model.costs, autograph=False, reduce_retracing=True)
         self._metrics = ValidationMetrics(config.valid_tokenizer)
         self._guessing = math.log(data.target_words)
 

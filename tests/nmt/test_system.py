@@ -1,4 +1,4 @@
-"""What is compared when a training is resumed."""
+"""The digests of files that are compared when a training is resumed."""
 
 import gzip
 from types import SimpleNamespace

@@ -1,1 +1,1 @@
-"""An HTTP service of SavedModels, which speaks the REST API of TensorFlow Serving. It knows nothing of translation."""
+"""An HTTP service of SavedModels, which speaks the REST API of TensorFlow Serving. Only its page knows translation."""

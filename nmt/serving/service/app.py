@@ -36,7 +36,7 @@ class Service:
     """The ASGI application of a store of models.
 
     Args:
-        store: The models, open.
+        store: The models, loaded by `Store.open`.
         limits: The limits.
     """
 
@@ -185,7 +185,7 @@ class Service:
             raise Refused(408, "the body of the request did not arrive in time", {"Connection": "close"}) from None
 
     async def _until(self, work: Coroutine, request: Request, seconds: float) -> Arrays:
-        """Returns the outputs, unless the time is over or the client leaves before."""
+        """Returns the outputs, or raises `Refused` if the time ends or the client leaves before they are there."""
         computing, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(request))
         try:
             await asyncio.wait({computing, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

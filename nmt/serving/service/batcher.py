@@ -30,7 +30,7 @@ class _Job:
 class Batcher:
     """Computes requests, those of one signature together. One that is larger than a batch is computed in pieces.
 
-    A worker expects that the callers of its last batch send another request when they have their response. It waits
+    A worker expects that the callers of the last batch send another request when they have their response. It waits
     until the queue holds the rows of that batch plus those that waited when it ended, at most a full batch, so that all
     callers share the next one. It waits no longer than `limits.batch_wait` or 1/20 of the last batch's time (at most
     `_LONGEST_WAIT`), whichever is longer, after that batch.
@@ -50,7 +50,7 @@ class Batcher:
         self._workers = [asyncio.create_task(self._work()) for _ in range(self._limits.workers)]
 
     async def stop(self) -> None:
-        """Ends the workers; what still waits gets no result."""
+        """Ends the workers; requests that still wait get no result."""
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
@@ -166,7 +166,7 @@ def _run_together(signature: Signature, jobs: list[_Job]) -> list[Arrays]:
     joined = signature.run({name: np.concatenate([job.inputs[name] for job in jobs]) for name in signature.inputs})
     ends = np.cumsum([job.rows for job in jobs])
     if any(len(array) != ends[-1] for array in joined.values()):
-        raise ValueError("the outputs of a batch have not as many rows as its inputs")
+        raise ValueError("the outputs of a batch do not have as many rows as its inputs")
     pieces = {name: np.split(array, ends[:-1]) for name, array in joined.items()}
     return [{name: piece[i] for name, piece in pieces.items()} for i in range(len(jobs))]
 
@@ -175,7 +175,7 @@ def _refusal(error: Exception) -> Refused:
     if isinstance(error, tf.errors.InvalidArgumentError):
         return Refused(400, f"the model refuses the inputs: {_reason(error)}")
     if isinstance(error, (tf.errors.ResourceExhaustedError, tf.errors.UnavailableError)):
-        return Refused(503, "the model has not enough memory or is busy; try again later", {"Retry-After": "1"})
+        return Refused(503, "the model does not have enough memory or is busy; try again later", {"Retry-After": "1"})
     _log.error("a model failed: %s: %s", type(error).__name__, str(error)[:1000])
     return Refused(500, "the model failed; the log of the service says why")
 

@@ -30,7 +30,7 @@ class TimedProtocol(H11Protocol):
         self._watch()
 
     def send_400_response(self, msg: str) -> None:
-        """Answers invalid HTTP, unless a response has begun, and ends the connection and the request in work."""
+        """Answers invalid HTTP, unless a response has begun, and ends the connection and the request in progress."""
         if self.cycle is not None:
             self.cycle.disconnected = True  # else it would send a second response
             self.cycle.message_event.set()
@@ -53,7 +53,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _watch(self) -> None:
-        """Runs the timer while no request is in work."""
+        """Runs the timer while no request is in progress."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._unwatch()
         elif self._request_timer is None:

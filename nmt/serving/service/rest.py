@@ -56,7 +56,7 @@ def parse(body: bytes, model: LoadedModel) -> Prediction:
 
 
 def render(outputs: Arrays, rows: int | None) -> bytes:
-    """Returns the body of the response: of this number of rows, or by column.
+    """Returns the body of the response: in row form with this number of rows, or in column form if `rows` is `None`.
 
     Raises:
         Refused: An output does not have that many rows.

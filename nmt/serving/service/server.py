@@ -23,7 +23,7 @@ def serve(models: Path, host: str, port: int, limits: Limits) -> None:
     Raises:
         UserError: No model can be loaded, or the address cannot be used.
     """
-    with _listen(host, port) as address:  # before loading takes its time
+    with _listen(host, port) as address:  # before loading the models, which takes time
         store = Store(models)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # process 1 of a container ignores it otherwise
         store.open()

@@ -1,7 +1,7 @@
 """The models of a folder: the newest version of each that can be loaded.
 
-A new version is loaded when it is whole, then replaces the old one. A version that cannot be loaded is tried again when
-its files change, or a minute later: perhaps there was not enough memory.
+A new version is loaded when its files have stopped changing, then replaces the old one. A version that cannot be loaded
+is tried again when its files change, or a minute later: perhaps there was not enough memory.
 """
 
 import gc
@@ -69,7 +69,7 @@ class Store:
             self._replace(name, None)
         self._collect()
         for name, versions in found.paths.items():
-            current = self.served[name].version if name in self.served else None  # the model would stay in memory
+            current = self.served[name].version if name in self.served else None  # a reference would keep the model
             for version in sorted(versions, reverse=True):
                 path = versions[version]
                 if version == current or (self._worth_trying(path, before) and self._try(name, version, path)):
@@ -84,7 +84,7 @@ class Store:
         served = self.served.get(name)
         if served is None:
             names = ", ".join(sorted(self.served)) or "none"
-            raise Refused(404, f"there is no such model; served are: {names}")
+            raise Refused(404, f"there is no such model; the served models are: {names}")
         if version not in (None, served.version):
             raise Refused(404, f"this version of {name} is not served; version {served.version} is")
         return served
@@ -129,7 +129,7 @@ class Store:
         return True
 
     def _replace(self, name: str, served: Served | None) -> None:
-        """Serves another version. Requests in work keep the old one in memory until they are done."""
+        """Serves another version. Requests in progress keep the old one in memory until they are done."""
         old = self.served.get(name)
         kept = {key: value for key, value in self.served.items() if key != name}
         self.served = {**kept, name: served} if served else kept

@@ -85,7 +85,7 @@ def _time(rng: random.Random) -> Pair:
 
 
 def _many(rng: random.Random) -> Pair:
-    """Draws a number that takes a plural noun and does not end in one: German inflects `eins` before a noun."""
+    """Draws a number above 1 whose German name does not end in `eins`, because German inflects that before a noun."""
     n = rng.choice([rng.randint(2, 99), rng.randint(100, 9999)])
     return _number(n + 1 if n % 100 == 1 else n)
 

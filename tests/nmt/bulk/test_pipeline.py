@@ -43,7 +43,7 @@ def report(out):
 
 
 def left_over(out):
-    """Returns the files of a job that are neither translations nor what describes it."""
+    """Returns the temporary files of a job: translated pieces and files that were never renamed."""
     return [path for path in (out / "_bulk").rglob("*") if "pieces" in path.parts or path.suffix == ".part"]
 
 

@@ -1,4 +1,4 @@
-"""`python -m nmt train`: what a training is resumed with, and what it says."""
+"""`python -m nmt train`: resuming with the same or other options and files, and the messages of the command."""
 
 import gzip
 import json

@@ -50,7 +50,7 @@ def test_gru_projects_all_time_steps_at_once(kind):
 
 
 def test_gru_masks_each_projection_on_its_own():
-    """A mask of zeros for one projection takes away just what that one contributes."""
+    """A mask of zeros for one projection removes exactly its contribution."""
     layer = GRUStep(3, 4, "none", name="gru")
     weights = fill(layer)
     x, h = normal(2, 3), normal(2, 4)

@@ -87,7 +87,7 @@ def test_given_dictionaries_are_used_and_copied(tmp_path, tiny):
 
 @pytest.mark.parametrize("size", [60, -1])
 def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
-    """Nematus makes as many rows as its option says; -1 means one a word. The other tests have 50 rows, 52 words."""
+    """The option sets the number of rows; -1 means one for each word. The other tests have 50 rows and 52 words."""
     words = list(json.loads((DATA / "tiny.vocab.de.json").read_text(encoding="utf-8")))
     rows = size if size > 0 else len(words)
     predictor = "decoder/next_word_predictor/hidden_to_logits"

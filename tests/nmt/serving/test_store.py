@@ -181,7 +181,7 @@ def test_a_dropped_version_leaves_the_memory(toy, newer, tmp_path):
     store.open()
     old = weakref.WeakSet(graphs() - before)
     assert len(old) > 8
-    signature = store.find("toy", 1).model.signatures["add"]  # of a request in work
+    signature = store.find("toy", 1).model.signatures["add"]  # of a request in progress
     shutil.copytree(newer, tmp_path / "models" / "toy" / "2")
     store.refresh()
     store.refresh()

@@ -1,4 +1,4 @@
-"""The cache: what is computed once, and what makes it be computed again."""
+"""The cache: arrays and digests are computed once, and again after damage or a change of the file."""
 
 import os
 import threading
