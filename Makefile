@@ -1,36 +1,37 @@
 # Every target sets up .venv by itself, with the interpreter PYTHON: 3.10 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable
 
 .PHONY: demo test test-slow test-bulk test-nematus check format bench reproduce docs patches lock clean
 
 .venv/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[nmt,dev]'
+	$(BIN)/pip install --quiet --upgrade --constraint constraints.txt pip setuptools
+	$(INSTALL) '.[nmt,dev]'
 	touch $@
 
 # `python -m nmt.bulk` has an environment of its own.
 .venv-bulk/installed: setup.cfg pyproject.toml constraints-bulk.txt
 	$(PYTHON) -m venv .venv-bulk
-	.venv-bulk/bin/pip install --quiet --upgrade pip
-	.venv-bulk/bin/pip install --quiet --constraint constraints-bulk.txt --editable '.[bulk]'
+	.venv-bulk/bin/pip install --quiet --upgrade --constraint constraints-bulk.txt pip setuptools
+	.venv-bulk/bin/pip install --quiet --constraint constraints-bulk.txt --no-build-isolation --editable '.[bulk]'
 	touch $@
 
 # Locks the newest allowed version of every dependency, for all supported versions of Python.
-EXTRAS := nmt serving zstd onnx ctranslate2 hub bench docs dev
+EXTRAS := nmt serving zstd onnx ctranslate2 hub bench docs lock dev
 lock: .venv/installed
-	$(BIN)/pip install --quiet uv
+	$(INSTALL) '.[lock]'
 	$(BIN)/uv pip compile setup.cfg $(patsubst %,--extra %,$(EXTRAS)) --universal --python-version 3.10 --upgrade \
 		--no-annotate --custom-compile-command "make lock" --quiet --output-file constraints.txt
-	$(BIN)/uv pip compile setup.cfg --extra bulk --universal --python-version 3.10 --upgrade \
+	$(BIN)/uv pip compile setup.cfg --extra bulk --extra lock --universal --python-version 3.10 --upgrade \
 		--no-annotate --custom-compile-command "make lock" --quiet --output-file constraints-bulk.txt
 
 test: check
 	$(BIN)/python -m pytest -n 2
 
 test-slow: .venv/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[ctranslate2,docs,hub,onnx]'
+	$(INSTALL) '.[ctranslate2,docs,hub,onnx]'
 	$(BIN)/python -m pytest -m slow
 
 test-bulk: .venv/installed .venv-bulk/installed
@@ -87,7 +88,7 @@ $(DEMO)/served.txt: $(DEMO)/saved_model/saved_model.pb examples/serve.py example
 	paste -d '\n' examples/sentences.en $@
 
 bench: .venv/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	$(INSTALL) '.[bench]'
 	$(BIN)/python benchmarks/layer.py --png build/layer.png
 	$(BIN)/python benchmarks/recurrent.py
 	$(BIN)/python benchmarks/convert.py
@@ -102,7 +103,7 @@ reproduce: .venv/installed
 
 # The site, in build/site. A broken link fails.
 docs: .venv/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(INSTALL) '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # NEMATUS=/path/to/clone make patches regenerates the insertions into Nematus too.

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.source_folders import source_folders
+
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("benchmarks", "docs", "examples", "experiments", "nmt", "patches", "rmsnorm_tf", "serving", "tests")
+FOLDERS = [*(folder.name for folder in source_folders(ROOT)), "tests"]
 NAMED = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./-]*\.(?:py|md|json|patch|ipynb|png)\b")
 # Written by programs of the project.
 GENERATED = ("experiments/logs/", "nmt/patched_normalization.py")

@@ -52,22 +52,31 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--export", required=True, metavar="DIR", help="folder that `python -m nmt export` wrote")
     parser.add_argument(
-        "--input", required=True, nargs="+", metavar="PATTERN", help="text files, or patterns in quotes: 'text/*.en'"
+        "--export", required=True, metavar="DIR", help="folder that `python -m nmt export` wrote (required)"
     )
     parser.add_argument(
-        "--output", required=True, metavar="DIR", help="folder for the translations, which get the names of their texts"
+        "--input",
+        required=True,
+        nargs="+",
+        metavar="PATTERN",
+        help="text files, or patterns in quotes: 'text/*.en' (required)",
+    )
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="folder for the translations, which get the names of their texts (required)",
     )
     parser.add_argument(
         "--piece_lines",
         type=positive_int,
         default=2000,
         metavar="N",
-        help="lines that a worker translates, and writes, at a time (default: 2000)",
+        help="lines that a worker translates, and writes, at a time (above 0; default: 2000)",
     )
     parser.add_argument(
-        "--max_bytes", type=positive_int, default=4000, metavar="N", help="longer lines fail (default: 4000)"
+        "--max_bytes", type=positive_int, default=4000, metavar="N", help="longer lines fail (above 0; default: 4000)"
     )
     return parser.parse_known_args(words)
 

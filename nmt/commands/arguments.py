@@ -59,7 +59,7 @@ def add_search(parser: Arguments) -> None:
         "--beam_size",
         type=positive_int,
         default=BEAM_SIZE,
-        help=f"hypotheses that are kept (default: {BEAM_SIZE})",
+        help=f"hypotheses that are kept (above 0; default: {BEAM_SIZE})",
     )
     add_alpha(parser)
 
@@ -73,12 +73,14 @@ def add_alpha(parser: Arguments) -> None:
         default=ALPHA,
         const=1.0,
         metavar="ALPHA",
-        help=f"divide costs by length to the power ALPHA (default: {ALPHA:g}; -n alone: 1)",
+        help=f"divide costs by length to the power ALPHA (at least 0; default: {ALPHA:g}; -n alone: 1)",
     )
 
 
 def add_batch_size(parser: argparse.ArgumentParser, items: str) -> None:
-    parser.add_argument("-b", "--batch_size", type=positive_int, default=80, help=f"{items} in a batch (default: 80)")
+    parser.add_argument(
+        "-b", "--batch_size", type=positive_int, default=80, help=f"{items} in a batch (above 0; default: 80)"
+    )
 
 
 def positive_int(text: str) -> int:

@@ -17,7 +17,9 @@ _FILES = ("config.json", "versions.json", "files.json", "nematus.json", "source.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("--last", type=positive_int, metavar="N", help="average only the latest N (default: all kept)")
+    parser.add_argument(
+        "--last", type=positive_int, metavar="N", help="average only the latest N (above 0; default: all kept)"
+    )
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory of the new model (required)")
 
 

@@ -48,13 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=_JOINED,
         metavar="MAX",
         help="join the requests of several callers in the graph, up to this many sentences "
-        f"(default: off; --batch without MAX: {_JOINED})",
+        f"(above 0; default: off; --batch without MAX: {_JOINED})",
     )
     group.add_argument(
         "--batch_timeout_ms",
         type=non_negative_float,
         metavar="T",
-        help="longest time a request waits for others, with --batch (default: 2)",
+        help="longest time a request waits for others, with --batch (at least 0; default: 2)",
     )
 
 

@@ -24,7 +24,7 @@ _SECONDS = 120  # for the others to end after one of them has failed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s --processes N train -m DIR [options of train]"
     parser.add_argument(
-        "--processes", type=positive_int, required=True, metavar="N", help="one for each GPU (required)"
+        "--processes", type=positive_int, required=True, metavar="N", help="one for each GPU (above 0; required)"
     )
     parser.add_argument("command", choices=["train"], help="the command to run in each process (required)")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="options", help="its options")

@@ -16,32 +16,38 @@ _GROUPS = {
 }
 
 
-def add_options(parser: argparse.ArgumentParser, names: Collection[str] = ()) -> None:
-    """Adds options of `Config` to a command: all in groups, or those with these names.
+def add_options(
+    parser: argparse.ArgumentParser, names: Collection[str] | None = None, optional: Collection[str] = ()
+) -> None:
+    """Adds options of `Config` to a command, in groups. Options not given are absent from the parsed arguments.
 
-    Options not given are absent from the parsed arguments.
+    Args:
+        parser: The parser of the command.
+        names: The options to add; `None` adds all.
+        optional: Options that a training requires and this command does not.
     """
-    group = parser
+    groups, title = {}, ""
     for field in dataclasses.fields(Config):
-        if names and field.name not in names:
+        title = _GROUPS.get(field.name, title)
+        if names is not None and field.name not in names:
             continue
-        if field.name in _GROUPS and not names:
-            group = parser.add_argument_group(_GROUPS[field.name])
-        group.add_argument(
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        groups[title].add_argument(
             *dict.fromkeys([f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]),
             dest=field.name,
             default=argparse.SUPPRESS,
-            help=f"{field.metadata['help']} ({_remark(field)})",
+            help=f"{field.metadata['help']} ({_remark(field, field.name in optional)})",
             **argument(field),
         )
 
 
-def _remark(field: dataclasses.Field) -> str:
+def _remark(field: dataclasses.Field, optional: bool) -> str:
     """Returns the allowed values, unless the metavar lists them, and the default or whether the option is required."""
     listed = field.metadata["argument"].get("metavar", "").startswith("{")
     allowed = "" if listed else field.metadata["allowed"]
     if field.default is not None:
         given = f"default: {field.default}"
     else:
-        given = "optional" if is_optional(field) else "required"
+        given = "optional" if optional or is_optional(field) else "required"
     return "; ".join(filter(None, [allowed, given]))

@@ -11,11 +11,11 @@ from .arguments import say
 from .options import add_options
 from .training_text import read_texts, read_training_text
 
+_VALIDATION = ("valid_source_dataset", "valid_target_dataset")
 _OPTIONS = (
     "source_dataset",
     "target_dataset",
-    "valid_source_dataset",
-    "valid_target_dataset",
+    *_VALIDATION,
     "dataset_weights",
     "dictionaries",
     "source_vocab_sizes",
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="JSON file of options of `train`; the command line overrides it"
     )
-    add_options(parser, _OPTIONS)
+    add_options(parser, _OPTIONS, optional=_VALIDATION)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     options = vars(arguments)
     path = options.pop("config")
     options = {**(read_options(path) if path else {}), **options}
-    with_validation = any(f"valid_{side}_dataset" in options for side in ("source", "target"))
+    with_validation = any(name in options for name in _VALIDATION)
     if not with_validation:  # required by `train` alone
         options |= {f"valid_{side}_dataset": options.get(f"{side}_dataset") for side in ("source", "target")}
     config = make_config(options)

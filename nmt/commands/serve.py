@@ -16,10 +16,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     group.add_argument("--port", type=_port, default=8501, help="port to listen on; 0: any free one (default: 8501)")
     group = parser.add_argument_group("batches and limits")
-    group.add_argument("--workers", type=positive_int, default=1, help="batches computed at the same time (default: 1)")
-    group.add_argument("--batch", type=positive_int, default=64, help="sentences joined into a batch (default: 64)")
-    group.add_argument("--queue", type=positive_int, default=1024, help="sentences waiting or computed (default: 1024)")
-    group.add_argument("--timeout", type=positive_int, default=30, help="seconds for a request (default: 30)")
+    group.add_argument(
+        "--workers", type=positive_int, default=1, help="batches computed at the same time (above 0; default: 1)"
+    )
+    group.add_argument(
+        "--batch", type=positive_int, default=64, help="sentences joined into a batch (above 0; default: 64)"
+    )
+    group.add_argument(
+        "--queue", type=positive_int, default=1024, help="sentences waiting or computed (above 0; default: 1024)"
+    )
+    group.add_argument("--timeout", type=positive_int, default=30, help="seconds for a request (above 0; default: 30)")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -50,12 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sampling_temperature",
         type=positive_float,
         metavar="T",
-        help="divide log-probabilities by T before drawing: below 1 likely words become likelier (default: 1)",
+        help="divide log-probabilities by T before drawing: below 1 likely words become likelier (above 0; default: 1)",
     )
     group.add_argument(
-        "--sampling_top_k", type=positive_int, metavar="K", help="draw from the K likeliest words (default: all)"
+        "--sampling_top_k",
+        type=positive_int,
+        metavar="K",
+        help="draw from the K likeliest words (above 0; default: all)",
     )
-    group.add_argument("--seed", type=positive_int, metavar="N", help="seed of the sampling (default: 1234)")
+    group.add_argument("--seed", type=positive_int, metavar="N", help="seed of the sampling (above 0; default: 1234)")
 
 
 def run(arguments: argparse.Namespace) -> None:

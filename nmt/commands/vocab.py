@@ -29,12 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="FILE",
             help=f"training text, {side} side: files or patterns, also .gz, .zst (required without --dictionaries)",
         )
-    group.add_argument("--size", type=positive_int, default=8000, help="subword units on each side (default: 8000)")
+    group.add_argument(
+        "--size", type=positive_int, default=8000, help="subword units on each side (above 0; default: 8000)"
+    )
     group.add_argument(
         "--kind", choices=("bpe", "unigram"), default="bpe", help="byte-pair encoding or unigram model (default: bpe)"
     )
     group.add_argument(
-        "--sample_lines", type=positive_int, metavar="N", help="train on N lines of each side, evenly spread"
+        "--sample_lines",
+        type=positive_int,
+        metavar="N",
+        help="train on N lines of each side, evenly spread (above 0; default: all)",
     )
     group.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
 

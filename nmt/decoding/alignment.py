@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
-from ..model.contract import TranslationModel
+from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad
 from ..text.vocabulary import Vocabulary
 
@@ -44,7 +44,7 @@ class Aligner:
         UserError: The model has no attention weights to align by.
     """
 
-    def __init__(self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: TranslationModel):
+    def __init__(self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: Decodable):
         if not hasattr(model, "attention"):
             raise UserError(
                 "alignments come from the attention of an RNN; a Transformer has many attentions and an ensemble many "

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from ..model.contract import Memory, State, TranslationModel
+from ..model.contract import Decodable, Memory, State
 
 
 class Ensemble:
-    """A model whose log-probabilities are the sums of those of others, as in Nematus. A `TranslationModel`.
-
-    It translates, scores and exports; it is not trained.
+    """A model whose log-probabilities are the sums of those of others, as in Nematus. A `Decodable`.
 
     Args:
         models: The models. They have the same vocabularies.
@@ -18,7 +16,7 @@ class Ensemble:
 
     first_word = -1  # each model has its own
 
-    def __init__(self, models: Sequence[TranslationModel]):
+    def __init__(self, models: Sequence[Decodable]):
         self._models = list(models)
         self.variables = [variable for model in models for variable in model.variables]
 

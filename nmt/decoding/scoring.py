@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from ..model.contract import TranslationModel
+from ..model.contract import Decodable
 from ..text.batches import LONGEST, encode_pairs
 from ..text.vocabulary import Vocabulary
 
@@ -27,7 +27,7 @@ class Scorer:
         self,
         source_vocabulary: Vocabulary,
         target_vocabulary: Vocabulary,
-        model: TranslationModel,
+        model: Decodable,
         *,
         alpha: float,
     ):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from ..model.contract import State, TranslationModel
+from ..model.contract import Decodable, State
 from ..text.batches import LONGEST, TOKENS, pad
 from ..text.vocabulary import END, Vocabulary
 from .sampling import Sampling, sample
@@ -47,7 +47,7 @@ class Translator(tf.Module):
         self,
         source_vocabulary: Vocabulary,
         target_vocabulary: Vocabulary,
-        model: TranslationModel,
+        model: Decodable,
         *,
         beam_size: int,
         alpha: float,

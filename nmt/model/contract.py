@@ -12,8 +12,8 @@ State = Any  # a structure of tensors [rows, ...]; search selects and reorders t
 Memory = Any  # anything known of the source sentences; it stays the same for all words of a translation
 
 
-class TranslationModel(Protocol):
-    """A model of the probability of a target sentence given a source sentence.
+class Decodable(Protocol):
+    """A model of the probability of a target sentence given a source sentence: what scoring and search need.
 
     Sentences are rows of token ids, `[batch, source_time]` and `[batch, target_time]`. Id 0 ends a sentence and pads
     it. A mask has the shape of its ids: 1.0 on words and on the one end after them, 0.0 elsewhere. All costs are
@@ -22,11 +22,42 @@ class TranslationModel(Protocol):
     Attributes:
         first_word: The id that `decode_step` takes at the first step, instead of a previous word.
         variables: All weights, which a checkpoint holds. Each has a unique `path`.
-        trainable_variables: The weights that have a gradient.
     """
 
     first_word: int
     variables: list[keras.Variable]
+
+    def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
+        """Returns the cost of each target sentence, its end included, `[batch]`. Shapes may be dynamic."""
+
+    def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
+        """Returns the state before the first word, `[batch, ...]`, and the memory of the source sentences.
+
+        Args:
+            source: `[batch, source_time]` ids.
+            source_mask: `[batch, source_time]`.
+            max_length: Longest translation in words, its end not counted. A model with caches of fixed size needs it;
+                the models here have caches that grow, which are faster.
+        """
+
+    def decode_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
+        """Returns log-probabilities `[rows, target_words]` of the next words, and the next state.
+
+        Args:
+            words: `[rows]`, the last words. There is one row for each hypothesis, and each sentence has equally many:
+                row `i * hypotheses + j` is hypothesis j of sentence i.
+            state: The state before these words, `[rows, ...]`.
+            memory: What `encode` returned.
+        """
+
+
+class TranslationModel(Decodable, Protocol):
+    """A model that can be trained too.
+
+    Attributes:
+        trainable_variables: The weights that have a gradient.
+    """
+
     trainable_variables: list[keras.Variable]
 
     def total_cost(
@@ -49,28 +80,6 @@ class TranslationModel(Protocol):
             label_smoothing: Probability taken from the right word and spread evenly over the vocabulary. The model
                 decides whether the right word gets a part of it too.
             dropout_seed: `[2]` integers that decide all dropout, or `None` for no dropout.
-        """
-
-    def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
-        """Returns the cost of each target sentence, its end included, `[batch]`. Shapes may be dynamic."""
-
-    def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
-        """Returns the state before the first word, `[batch, ...]`, and the memory of the source sentences.
-
-        Args:
-            source: `[batch, source_time]` ids.
-            source_mask: `[batch, source_time]`.
-            max_length: Longest translation in words, its end not counted, for caches of fixed size.
-        """
-
-    def decode_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
-        """Returns log-probabilities `[rows, target_words]` of the next words, and the next state.
-
-        Args:
-            words: `[rows]`, the last words. There is one row for each hypothesis, and each sentence has equally many:
-                row `i * hypotheses + j` is hypothesis j of sentence i.
-            state: The state before these words, `[rows, ...]`.
-            memory: What `encode` returned.
         """
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from .affine import Products, computing_with
 from .costs import sum_in_parts, word_costs
 from .dropout import DropoutMasks
-from .rnnsearch_layers import SHALLOW, Decoder, Depths, Encoder, Memory, Rates, output_logits
+from .rnnsearch_layers import SHALLOW, Decoder, Depths, Encoder, Memory, Rates, Sizes, output_logits
 
 NO_WORD = -1  # the id before the first word; its embedding is zero
 
@@ -52,10 +52,10 @@ class RNNSearch(keras.Model):
     ):
         super().__init__(name="rnnsearch")
         self._training_products = Products(training_dtype)
-        sizes = (embedding_size, state_size, normalization, rates, depths)
-        self.encoder = Encoder(source_words, *sizes)
+        sizes = Sizes(embedding_size, state_size, normalization, rates, depths)
+        self.encoder = Encoder(source_words, sizes)
         shared = self.encoder.embedding if tie_encoder_decoder_embeddings else None
-        self.decoder = Decoder(target_words, *sizes, output_activation, tie_decoder_embeddings, shared)
+        self.decoder = Decoder(target_words, sizes, output_activation, tie_decoder_embeddings, shared)
         self.built = True
 
     def call(self, source, source_mask, target) -> tf.Tensor:
@@ -69,10 +69,10 @@ class RNNSearch(keras.Model):
         state, memory = self.decoder.remember(context, source_mask, dropout)
         return self.decoder(_previous(target), state, memory=memory, dropout=dropout)
 
-    def costs(self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0) -> tf.Tensor:
-        """Returns the cost of each target sentence, `[batch]`, with this label smoothing."""
+    def costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
+        """Returns the cost of each target sentence, `[batch]`."""
         logits = self(source, source_mask, target)
-        return tf.reduce_sum(word_costs(logits, target, label_smoothing) * target_mask, -1)
+        return tf.reduce_sum(word_costs(logits, target) * target_mask, -1)
 
     def total_cost(
         self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None

@@ -36,6 +36,16 @@ class Depths(NamedTuple):
 SHALLOW = Depths()
 
 
+class Sizes(NamedTuple):
+    """Sizes and kinds that encoder and decoder share."""
+
+    embedding: int
+    units: int
+    normalization: str  # one of normalization.KINDS
+    rates: Rates
+    depths: Depths
+
+
 class Memory(NamedTuple):
     """The source sentences as the decoder sees them."""
 
@@ -53,9 +63,9 @@ class Encoder(Block):
     Reference: Zhou et al. (2016), arXiv:1606.04199; Miceli Barone et al. (2017), arXiv:1707.07631.
     """
 
-    def __init__(self, words: int, embedding: int, units: int, normalization: str, rates: Rates, depths: Depths):
+    def __init__(self, words: int, sizes: Sizes):
         super().__init__(name="encoder")
-        self.rates = rates
+        embedding, units, normalization, self.rates, depths = sizes
         self.units = units
 
         def stack(name: str) -> list[GRUStep]:
@@ -116,17 +126,14 @@ class Decoder(Block):
     def __init__(
         self,
         words: int,
-        embedding: int,
-        units: int,
-        normalization: str,
-        rates: Rates,
-        depths: Depths,
+        sizes: Sizes,
         activation: str,
         tied: bool,
         shared: Embedding | None,
     ):
         super().__init__(name="decoder")
-        self.rates, self.depths, self.units = rates, depths, units
+        embedding, units, normalization, self.rates, depths = sizes
+        self.depths, self.units = depths, units
         with keras.name_scope(self.name):
             self.initial_state = Projection(2 * units, units, normalization, "initial_state")
             self.embedding = shared or Embedding(words, embedding, "embedding")

@@ -150,10 +150,10 @@ class Transformer(keras.Model):
         bias = padding_bias(tf.convert_to_tensor(source_mask))
         return self.decoder.remember(self.encoder(source, bias, dropout=dropout), bias)
 
-    def costs(self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0) -> tf.Tensor:
-        """Returns the cost of each target sentence, `[batch]`, with this label smoothing."""
+    def costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
+        """Returns the cost of each target sentence, `[batch]`."""
         logits = self(source, source_mask, target)
-        return tf.reduce_sum(_word_costs(logits, target, label_smoothing) * target_mask, -1)
+        return tf.reduce_sum(word_costs(logits, target) * target_mask, -1)
 
     def total_cost(
         self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None

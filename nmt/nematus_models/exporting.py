@@ -59,7 +59,7 @@ def export_checkpoint(
         config: The configuration of the model.
         variables: The weights.
         words: The source and the target vocabulary.
-        version: One of `VERSIONS`; `master` is also for v0.5.
+        version: One of `VERSIONS`; `master` is also for v0.5, where a Transformer must tie all its embeddings.
 
     Raises:
         UserError: There is such a checkpoint already, or this version of Nematus has no such model.
@@ -92,8 +92,8 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
     reasons = []
     if config.layer_normalization_type not in _KINDS:
         reasons.append(f"it has no {config.layer_normalization_type}")
-    if config.model_type == "transformer" and config.transformer_norm_position != "pre":
-        reasons.append("its Transformers normalize the input of each sublayer (--transformer_norm_position pre)")
+    if config.model_type == "transformer":
+        reasons += _transformer_reasons(config)
     for side in words:
         if side.unknown not in ((1,) if version == "v0.3" else (1, 2)):
             reasons.append(f"it cannot read an unknown word of id {side.unknown}")
@@ -107,6 +107,18 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
         reasons.append("it computes --rnn_dec_depth and --rnn_enc_transition_depth above 1 differently")
     if reasons:
         raise UserError(f"Nematus {version} cannot read this model: {'; '.join(dict.fromkeys(reasons))}")
+
+
+def _transformer_reasons(config: Config) -> list[str]:
+    """Returns why Nematus has no such Transformer."""
+    checks = {
+        "always normalize (--layer_normalization_type)": config.layer_normalization_type == "none",
+        "normalize the input of each sublayer (--transformer_norm_position pre)": (
+            config.transformer_norm_position != "pre"
+        ),
+        "fail without --tie_decoder_embeddings": not config.tie_decoder_embeddings,
+    }
+    return [f"its Transformers {what}" for what, differs in checks.items() if differs]
 
 
 def _has_room(config: Config, side: int) -> bool:

@@ -30,6 +30,7 @@ _OPTIONS = {
     "label_smoothing": ("label_smoothing",),
     "maxlen": ("maxlen",),
     "batch_size": ("batch_size",),
+    "token_batch_size": ("token_batch_size",),
     "learning_rate": ("learning_rate", "lrate"),
     "learning_schedule": ("learning_schedule",),
     "warmup_steps": ("warmup_steps",),
@@ -110,8 +111,8 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
         if len(sizes) != 1:
             raise UserError(f"{path}: there are {len(sizes)} source vocabulary sizes; only one is supported")
         ours["source_vocab_sizes"] = sizes[0]
-    for name in ("source_vocab_sizes", "target_vocab_size", "clip_c"):
-        if isinstance(ours[name], int | float) and ours[name] <= 0:  # in Nematus: all words, and no clipping
+    for name in ("source_vocab_sizes", "target_vocab_size", "clip_c", "token_batch_size"):
+        if isinstance(ours[name], int | float) and ours[name] <= 0:  # in Nematus, this turns the option off
             ours[name] = None
     ours["model_type"] = model_type
     ours["clip_norm"] = "words" if "model_type" in options else None  # an option since v0.4

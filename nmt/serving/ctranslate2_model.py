@@ -21,7 +21,7 @@ def save_ctranslate2(
     It maps tokens to tokens: its callers split texts into tokens with the vocabularies of the model.
 
     Args:
-        model: A `contract.TranslationModel`.
+        model: A `contract.Decodable`.
         vocabularies: The source and the target vocabulary.
         max_length: Longest translation in words.
         to: The directory to create.

@@ -7,7 +7,7 @@ from uuid import uuid4
 import tensorflow as tf
 
 from ..decoding.translator import Translator
-from ..model.contract import TranslationModel
+from ..model.contract import Decodable
 from ..text.batches import LONGEST, TOKENS, pad
 from ..text.vocabulary import Vocabulary
 from .slices import SENTENCES, Tensors, in_slices
@@ -44,7 +44,7 @@ class Signatures(tf.Module):
         self,
         source_vocabulary: Vocabulary,
         target_vocabulary: Vocabulary,
-        model: TranslationModel,
+        model: Decodable,
         translator: Translator,
         *,
         beam_size: int,

@@ -20,9 +20,9 @@ from tqdm import tqdm
 from ..errors import UserError
 from ..storage.cache import Cache, FileState, changed_while_read
 from .pairing import require_pairs
-from .parallel import parallel_map
 from .scan import line_ends, read_blocks, require_utf8, scan
 from .shards import COMPRESSED, Files, all_shards, find_shards, read_pieces
+from .threads import parallel_map
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PAUSE = 0.1  # seconds

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from ..errors import UserError
 from .lines import Text
-from .parallel import parallel_map
+from .threads import parallel_map
 
 _CHUNK = 1 << 20  # bytes of the lines that are tokenized at a time
 

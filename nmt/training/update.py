@@ -100,9 +100,11 @@ class Update:
         )
         self._optimizer.build(model.trainable_variables)
         self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
-        self._is_whole = config.gradient_aggregation_steps == self._replicas.count == 1
-        function = self._clipped if self._is_whole else self._summed
-        gradients = _compiled(function, whole=config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU")))
+        self._in_one_part = config.gradient_aggregation_steps == self._replicas.count == 1
+        function = self._clipped if self._in_one_part else self._summed
+        gradients = _compile(
+            function, everything=config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
+        )
         self._compiled = functools.cache(gradients.get_concrete_function)  # one for each width of a batch
         self._step = tf.function(self._apply, jit_compile=True, autograph=False)
 
@@ -137,7 +139,7 @@ class Update:
         """
         self._shapes.add(tuple(batch.source.shape))
         batch = Batch(*map(tf.convert_to_tensor, batch))
-        if self._is_whole:
+        if self._in_one_part:
             cost, words, norm, clipped = self._run(batch, number)
         else:
             cost, words, norm, clipped = self._clip(self._replicas.sum(self._sum_of_parts(batch, number)))
@@ -172,9 +174,9 @@ class Update:
             self._smoothed.follow(self._optimizer.iterations.value)
 
 
-def _compiled(function: Callable, whole: bool) -> Callable:
+def _compile(function: Callable, everything: bool) -> Callable:
     """Compiles a function with XLA, or all of it but the operations that TensorFlow runs faster."""
-    if whole:
+    if everything:
         return tf.function(function, jit_compile=True, autograph=False)
 
     def in_pieces(*arguments):

@@ -57,3 +57,10 @@ def test_the_help_says_which_values_are_allowed(option, said):
     parser = argparse.ArgumentParser()
     add_options(parser, [option])
     assert said in " ".join(parser.format_help().split())
+
+
+def test_an_option_that_a_command_does_not_require_is_optional():
+    parser = argparse.ArgumentParser()
+    add_options(parser, ["source_dataset", "valid_source_dataset"], optional=["valid_source_dataset"])
+    text = " ".join(parser.format_help().split())
+    assert text.count("(required)") == text.count("(optional)") == 1

@@ -1,6 +1,7 @@
-"""What the tests of several blocks share: random numbers, and LayerNorm in NumPy."""
+"""Shared by the tests of models and blocks: random numbers, LayerNorm in NumPy, a comparison of gradients."""
 
 import numpy as np
+import tensorflow as tf
 
 RNG = np.random.default_rng(0)
 
@@ -20,3 +21,9 @@ def layer_norm(x, weights, name):
     centred = x - x.mean(-1, keepdims=True)
     scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
     return scaled * weights[f"{name}/gamma"] + weights[f"{name}/beta"]
+
+
+def assert_same_gradients(tape, first, second, model, rtol=1e-4, atol=1e-5):
+    gradients = [tape.gradient(each, model.trainable_variables) for each in (first, second)]
+    for weight, *both in zip(model.trainable_variables, *gradients, strict=True):
+        np.testing.assert_allclose(*map(tf.convert_to_tensor, both), rtol=rtol, atol=atol, err_msg=weight.path)

@@ -8,6 +8,7 @@ from nmt.model.dropout import DropoutMasks
 from nmt.model.rnnsearch import NO_WORD
 from nmt.model.rnnsearch_layers import Depths, Rates
 from nmt.normalization import KINDS
+from tests.nmt.model.blocks import assert_same_gradients
 
 SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
 SOURCE_MASK = np.array([[1, 1, 1], [1, 1, 0]], np.float32)
@@ -35,12 +36,6 @@ def log_softmax(x):
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
-def assert_same_gradients(tape, cost, expected, model):
-    gradients = [tape.gradient(each, model.trainable_variables) for each in (cost, expected)]
-    for weight, *both in zip(model.trainable_variables, *gradients, strict=True):
-        np.testing.assert_allclose(*map(tf.convert_to_tensor, both), rtol=1e-4, atol=1e-5, err_msg=weight.path)
-
-
 def test_costs_are_the_log_probabilities_of_words_and_end(model):
     found = log_softmax(model(SOURCE, SOURCE_MASK, TARGET).numpy())
     expected = [
@@ -52,19 +47,21 @@ def test_costs_are_the_log_probabilities_of_words_and_end(model):
 
 @pytest.mark.parametrize("smoothing", [0.1, pytest.param(0.5, marks=pytest.mark.slow)])
 def test_label_smoothing_is_cross_entropy_with_the_mixed_distribution(model, smoothing):
-    found = log_softmax(model(SOURCE, SOURCE_MASK, TARGET).numpy())
-    wanted = (1 - smoothing) * np.eye(6)[TARGET] + smoothing / 6
-    expected = (-(wanted * found).sum(-1) * TARGET_MASK).sum(-1)
-    np.testing.assert_allclose(model.costs(*PAIRS, label_smoothing=smoothing), expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("smoothing", [pytest.param(0.0, marks=pytest.mark.slow), 0.1])
-@pytest.mark.parametrize("tied", [False, True])
-def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(make_model, tied, smoothing):
-    model = make_model(tie_decoder_embeddings=tied)
+    wanted = ((1 - smoothing) * np.eye(6)[TARGET] + smoothing / 6) * TARGET_MASK[..., np.newaxis]
     with tf.GradientTape(persistent=True) as tape:
         total = model.total_cost(*PAIRS, label_smoothing=smoothing)
-        expected = tf.reduce_sum(model.costs(*PAIRS, label_smoothing=smoothing))
+        expected = -tf.reduce_sum(wanted * tf.nn.log_softmax(model(SOURCE, SOURCE_MASK, TARGET)))
+    np.testing.assert_allclose(total, expected, rtol=1e-5)
+    assert_same_gradients(tape, total, expected, model)
+
+
+@pytest.mark.parametrize(("tied", "shared"), [(False, False), (True, False), (True, True)])
+def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(make_model, tied, shared):
+    model = make_model(tie_decoder_embeddings=tied, tie_encoder_decoder_embeddings=shared)
+    assert sum(weight.shape == (6, 5) for weight in model.weights) == 3 - tied - shared
+    with tf.GradientTape(persistent=True) as tape:
+        total = model.total_cost(*PAIRS)
+        expected = tf.reduce_sum(model.costs(*PAIRS))
     np.testing.assert_allclose(total, expected, rtol=1e-6)
     assert_same_gradients(tape, total, expected, model)
 

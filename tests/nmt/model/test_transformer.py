@@ -1,12 +1,14 @@
 """The Transformer: its equations, and what padding, dropout and step-by-step decoding may and may not change."""
 
+import collections
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from nmt.model.transformer import FIRST_WORD, Transformer
 from nmt.model.transformer_layers import Rates, Sizes
-from tests.nmt.model.blocks import layer_norm
+from tests.nmt.model.blocks import assert_same_gradients, layer_norm
 
 SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
 SOURCE_MASK = np.array([[1, 1, 1], [1, 1, 0]], np.float32)
@@ -146,26 +148,59 @@ def test_a_filler_row_has_no_cost(model):
     np.testing.assert_allclose(model.costs(*filled), [*model.costs(*PAIRS), 0.0], rtol=1e-5)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_every_weight_of_a_transformer_gets_a_gradient(model):
+    for weight in model.weights:
+        weight.assign(0.2 * weight)  # so that no softmax saturates
+    with tf.GradientTape() as tape:
+        total = model.total_cost(*PAIRS)
+    gradients = zip(model.trainable_variables, tape.gradient(total, model.trainable_variables), strict=True)
+    assert not [weight.path for weight, gradient in gradients if not 0 < tf.norm(gradient) < np.inf]
+
+
 @pytest.mark.parametrize(("tied", "shared"), [(False, False), (True, False), (True, True)])
-def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(tied, shared, smoothing):
+def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(tied, shared):
     model = make(tie_decoder_embeddings=tied, tie_encoder_decoder_embeddings=shared)
     with tf.GradientTape(persistent=True) as tape:
-        total = model.total_cost(*PAIRS, label_smoothing=smoothing)
-        expected = tf.reduce_sum(model.costs(*PAIRS, label_smoothing=smoothing))
+        total = model.total_cost(*PAIRS)
+        expected = tf.reduce_sum(model.costs(*PAIRS))
     np.testing.assert_allclose(total, expected, rtol=1e-5)
-    gradients = [tape.gradient(each, model.trainable_variables) for each in (total, expected)]
-    for weight, *both in zip(model.trainable_variables, *gradients, strict=True):
-        np.testing.assert_allclose(*map(tf.convert_to_tensor, both), rtol=1e-3, atol=1e-4, err_msg=weight.path)
+    assert_same_gradients(tape, total, expected, model, rtol=1e-3, atol=1e-4)
 
 
 def test_label_smoothing_is_that_of_nematus():
     """The right word keeps 1 - e, the others share e; a prediction equal to the smoothed labels costs nothing."""
     model, smoothing = make(), 0.1
-    log_p = tf.nn.log_softmax(model(SOURCE, SOURCE_MASK, TARGET)).numpy()
     wanted = np.where(np.eye(6)[TARGET] == 1, 1 - smoothing, smoothing / 5)
-    expected = ((wanted * (np.log(wanted) - log_p)).sum(-1) * TARGET_MASK).sum(-1)
-    np.testing.assert_allclose(model.costs(*PAIRS, label_smoothing=smoothing), expected, rtol=1e-4)
+    with tf.GradientTape(persistent=True) as tape:
+        total = model.total_cost(*PAIRS, label_smoothing=smoothing)
+        log_p = tf.nn.log_softmax(model(SOURCE, SOURCE_MASK, TARGET))
+        expected = tf.reduce_sum(wanted * (np.log(wanted) - log_p) * TARGET_MASK[..., np.newaxis])
+    np.testing.assert_allclose(total, expected, rtol=1e-4)
+    assert_same_gradients(tape, total, expected, model, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [
+        ("embeddings", {3 * 8: 1, 4 * 8: 1}),
+        ("residual", {3 * 8: 2, 4 * 8: 2 * 3}),
+        ("relu", {3 * 8: 1, 4 * 8: 2}),  # of the 8 inputs, not of the 12 inner units
+        ("attention", {2 * 3 * 3: 1, 2 * 4 * 4: 2, 2 * 4 * 3: 2}),
+        ("heads", {2: 1 + 2 * 2}),
+    ],
+)
+def test_dropout_masks_are_those_of_nematus(rate, expected, monkeypatch):
+    """How often each size of a mask is drawn, for a sentence; the encoder has one layer and the decoder two."""
+    model = make(rates=Rates(**{rate: 0.5}))
+    drawn, draw = collections.Counter(), tf.random.stateless_uniform
+
+    def recorded(shape, *arguments, **options):
+        drawn[int(shape[0]) * 4 // len(SOURCE)] += 1  # each number serves four entries
+        return draw(shape, *arguments, **options)
+
+    monkeypatch.setattr(tf.random, "stateless_uniform", recorded)
+    model.total_cost(*PAIRS, dropout_seed=tf.constant([1, 2]))
+    assert drawn == expected
 
 
 @pytest.mark.parametrize(

@@ -114,9 +114,11 @@ def test_models_of_nematus_keep_their_variables_and_words(run, tmp_path, name):
 
 
 def test_models_that_nematus_lacks_are_refused_in_one_line(run, make_transformer, tmp_path):
-    model = make_transformer(transformer_norm_position="post")
+    model = make_transformer(transformer_norm_position="post", layer_normalization_type="none")
     for words, said in (
-        ((), "cannot read this model: its Transformers normalize the input of each sublayer"),
+        ((), "cannot read this model: its Transformers always normalize"),
+        ((), "; its Transformers normalize the input of each sublayer"),
+        ((), "; its Transformers fail without --tie_decoder_embeddings"),
         (("--version", "v0.3"), "it has no Transformer"),
     ):
         status, _, found = run("export-nematus", model, "--to", tmp_path / "exported", *words)
