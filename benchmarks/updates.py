@@ -47,7 +47,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
     from nmt.config import make_config
     from nmt.system import build_system
     from nmt.text.datasets import TrainingData
-    from nmt.text.lines import ParallelText
+    from nmt.text.parallel_text import ParallelText
 
     def build(config):
         return build_system(config, tuple(map(Path, config.dictionaries)))

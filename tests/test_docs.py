@@ -106,22 +106,30 @@ def test_fault_pages_have_the_same_rows_and_name_existing_tests():
 
 
 def shell_commands():
-    """Yields (page, words) of every command in the pages for users."""
+    """Yields (page, words) of every command in the pages for users, in fences or indented; `[...]` is a pattern."""
     for page in SITE.pages():
-        for block in re.findall(r"```(?:sh|bash)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
-            for line in block.replace("\\\n", " ").splitlines():
+        text = page.read_text("utf-8").replace("\\\n", " ")
+        fenced = [
+            line for block in re.findall(r"```(?:sh|bash)\n(.*?)```", text, re.DOTALL) for line in block.splitlines()
+        ]
+        for line in [*fenced, *re.findall(r"^    (python -m .*)", text, re.MULTILINE)]:
+            if "[--" not in line:
                 yield page.name, shlex.split(re.split(r" [|<>] ", line)[0], comments=True)
 
 
 def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
+    from nmt.bulk.__main__ import parse
     from nmt.commands.parser import parse_arguments
 
-    commands = [(page, words) for page, words in shell_commands() if words[:3] == ["python", "-m", "nmt"]]
-    assert len(commands) > 12
+    programs = {"nmt": parse_arguments, "nmt.bulk": lambda: parse(sys.argv[1:])}
+    commands = [(page, words) for page, words in shell_commands() if words[:2] == ["python", "-m"]]
+    commands = [(page, words) for page, words in commands if words[2] in programs]
+    assert {words[2] for _, words in commands} == set(programs)
+    assert len(commands) > 20
     for page, words in commands:
         monkeypatch.setattr(sys, "argv", words[2:])
         try:
-            parse_arguments()
+            programs[words[2]]()
         except SystemExit:
             pytest.fail(f"{page}: {shlex.join(words)}")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from nmt.errors import UserError
 from nmt.storage.files import atomic_write
-from nmt.text.lines import ParallelText
+from nmt.text.parallel_text import ParallelText
 
 from .baseline import execute
 from .place import Place

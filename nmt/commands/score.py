@@ -10,7 +10,7 @@ from ..storage.streams import open_output
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.by_length import chunked, map_by_length, pair_length
-from ..text.lines import ParallelText
+from ..text.parallel_text import ParallelText
 from .arguments import add_alpha, add_batch_size, add_models, say
 from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
 

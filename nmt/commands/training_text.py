@@ -3,7 +3,7 @@
 from ..config import Config
 from ..storage.cache import Cache
 from ..text.datasets import TrainingData, ValidationData
-from ..text.lines import ParallelText
+from ..text.parallel_text import ParallelText
 from ..text.vocabulary import Vocabulary
 from .arguments import say
 

@@ -15,8 +15,8 @@ import tensorflow as tf
 from ..errors import UserError
 from .batches import LONGEST, Batch, encode_pairs, pad
 from .by_length import chunked, pair_length
-from .lines import ParallelText
 from .mixing import Mixture
+from .parallel_text import ParallelText
 from .token_counts import token_counts
 from .vocabulary import SentencePieceVocabulary, Vocabulary
 

@@ -21,7 +21,7 @@ from nmt.model.gru import GRUStep
 from nmt.storage.files import atomic_write
 from nmt.system import System, load_system
 from nmt.text.datasets import ValidationData
-from nmt.text.lines import ParallelText
+from nmt.text.parallel_text import ParallelText
 
 POSITIONS = 4  # shown one by one; the rest only in the average over all
 BATCH_SIZE = 80

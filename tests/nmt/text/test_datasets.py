@@ -10,7 +10,7 @@ from nmt.errors import UserError
 from nmt.storage.cache import Cache
 from nmt.text.batches import LONGEST
 from nmt.text.datasets import TrainingData, ValidationData, bucket_widths
-from nmt.text.lines import ParallelText
+from nmt.text.parallel_text import ParallelText
 from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
 
 

@@ -1,4 +1,4 @@
-"""Lines of files and streams, and texts that are refused."""
+"""Lines of files and streams."""
 
 import os
 import threading
@@ -6,18 +6,7 @@ import threading
 import pytest
 
 from nmt.errors import UserError
-from nmt.text.lines import ParallelText, Text, read_chunks
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Writes bytes to a file and returns its path."""
-
-    def write(name, content):
-        (tmp_path / name).write_bytes(content)
-        return tmp_path / name
-
-    return write
+from nmt.text.lines import Text, read_chunks
 
 
 @pytest.mark.parametrize(
@@ -57,33 +46,8 @@ def test_a_stream_gives_lines_before_it_ends():
     os.close(reading)
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "said"),
-    [
-        (b"a\n", b"a\nb\n", "has 1 lines and .* has 2"),
-        (b"", b"", "are empty"),
-        (b"a\nb\n", b"a\nsch\xf6n\n", "target, line 2 is not UTF-8: .* byte 0xf6 in position 3"),
-    ],
-)
-def test_texts_that_cannot_be_trained_on_are_refused(write, source, target, said):
-    with pytest.raises(UserError, match=said):
-        ParallelText(write("source", source), write("target", target)).checked()
-
-
-def test_a_missing_text_is_refused(tmp_path):
-    with pytest.raises(UserError, match="does not exist; give a text file"):
-        ParallelText(tmp_path / "none", tmp_path / "none")
-
-
 def test_a_text_that_shrinks_is_refused(write):
     text = Text(write("text", b"one\ntwo\n"))
     write("text", b"one\n")
     with pytest.raises(UserError, match="became shorter while it was being read"):
         text[1]
-
-
-def test_shared_pairs_are_counted(write):
-    """Both sides must be equal. Each line of this text counts once, however often the other text has it."""
-    training = ParallelText(write("source", b"a\nb\nb\nc\n"), write("target", b"1\n2\n2\n3\n"))
-    dev = ParallelText(write("dev source", b"b\nb\na\nd\n"), write("dev target", b"2\n2\n3\n1\n"))
-    assert dev.shared_with(training) == 2

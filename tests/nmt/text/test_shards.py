@@ -11,7 +11,8 @@ import zstandard
 
 from nmt.errors import UserError
 from nmt.storage.cache import Cache
-from nmt.text.lines import ParallelText, Text, stream_lines
+from nmt.text.lines import Text, stream_lines
+from nmt.text.parallel_text import ParallelText
 from nmt.text.scan import read_blocks, scan
 from nmt.text.shards import all_shards, content_digest, find_shards, read_pieces
 from nmt.text.token_counts import token_counts

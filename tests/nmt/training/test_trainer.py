@@ -14,7 +14,7 @@ from nmt.config import make_config
 from nmt.errors import UserError
 from nmt.model.registry import build_model
 from nmt.text.datasets import TrainingData, ValidationData
-from nmt.text.lines import ParallelText
+from nmt.text.parallel_text import ParallelText
 from nmt.training.trainer import MOST_SKIPPED, Trainer
 from nmt.training.update import Update
 from nmt.training.validation import Validator

@@ -11,7 +11,7 @@ from nmt.model.gru import GRUStep
 from nmt.normalization import EPSILON
 from nmt.storage.checkpoints import BEST, save_checkpoint
 from nmt.system import build_system, save_system
-from nmt.text.lines import ParallelText
+from nmt.text.parallel_text import ParallelText
 from tests.reference import layer_norm
 
 SOURCES = ["a b c", "d", "b b b b", "c a"]

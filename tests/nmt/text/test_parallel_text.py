@@ -1,0 +1,31 @@
+"""Parallel text: texts that are refused, and pairs that two texts share."""
+
+import pytest
+
+from nmt.errors import UserError
+from nmt.text.parallel_text import ParallelText
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        (b"a\n", b"a\nb\n", "has 1 lines and .* has 2"),
+        (b"", b"", "are empty"),
+        (b"a\nb\n", b"a\nsch\xf6n\n", "target, line 2 is not UTF-8: .* byte 0xf6 in position 3"),
+    ],
+)
+def test_texts_that_cannot_be_trained_on_are_refused(write, source, target, said):
+    with pytest.raises(UserError, match=said):
+        ParallelText(write("source", source), write("target", target)).checked()
+
+
+def test_a_missing_text_is_refused(tmp_path):
+    with pytest.raises(UserError, match="does not exist; give a text file"):
+        ParallelText(tmp_path / "none", tmp_path / "none")
+
+
+def test_shared_pairs_are_counted(write):
+    """Both sides must be equal. Each line of this text counts once, however often the other text has it."""
+    training = ParallelText(write("source", b"a\nb\nb\nc\n"), write("target", b"1\n2\n2\n3\n"))
+    dev = ParallelText(write("dev source", b"b\nb\na\nd\n"), write("dev target", b"2\n2\n3\n1\n"))
+    assert dev.shared_with(training) == 2
