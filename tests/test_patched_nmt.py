@@ -60,6 +60,7 @@ def test_a_patched_copy_of_nmt_passes_the_tests_that_depend_on_the_kind(tmp_path
     for name in ("nmt", "tests/nmt", "tests/data"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "setup.cfg", tmp_path)
+    shutil.copy(ROOT / "tests" / "parameters.py", tmp_path / "tests")
     apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(tmp_path)]
     subprocess.run(apply, check=True, capture_output=True)
     (tmp_path / "tests" / "nmt" / "test_copy.py").write_text(COPY)

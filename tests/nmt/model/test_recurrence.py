@@ -7,12 +7,7 @@ import tensorflow as tf
 
 from nmt.model.affine import Products, affine, computing_with
 from nmt.model.recurrence import Matrix, scan
-
-RNG = np.random.default_rng(0)
-
-
-def normal(*shape):
-    return RNG.normal(size=shape).astype(np.float32)
+from tests.nmt.model.blocks import normal
 
 
 @pytest.mark.parametrize("reverse", [False, True])
