@@ -109,9 +109,11 @@ def test_costs_with_smoothed_labels(imported):
         pad(vocabulary.encode(tf.constant(side)))
         for vocabulary, side in zip((system.source_vocabulary, system.target_vocabulary), lines, strict=True)
     )
-    pairs = zip(*(np.split(np.asarray(x), len(x)) for x in (*source, *target)), strict=True)
-    costs = [system.model.total_cost(*pair, label_smoothing=system.config.label_smoothing) for pair in pairs]
-    np.testing.assert_allclose(costs, np.loadtxt(DATA / "smoothed.scores.txt"), rtol=0, atol=1e-4)
+    expected = np.loadtxt(DATA / "smoothed.scores.txt")
+    for first, last in ((0, 1), (1, 2), (2, len(expected))):
+        pairs = (x[first:last] for x in (*source, *target))
+        cost = system.model.total_cost(*pairs, label_smoothing=system.config.label_smoothing)
+        np.testing.assert_allclose(cost, expected[first:last].sum(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", mostly_slow(SEARCHES, "tsmall_ln", "small_rms"))

@@ -1,4 +1,4 @@
-"""Models that earlier versions saved load and give the same outputs."""
+"""Models that earlier versions saved load and give the same outputs. Keras 3.12 saved those named `*-keras-3-12`."""
 
 import functools
 import json

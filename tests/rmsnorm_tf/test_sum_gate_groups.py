@@ -127,7 +127,7 @@ MODES = {"eager": lambda f: f, "graph": tf.function, "XLA": lambda f: tf.functio
 
 
 @both_kinds
-@both_paths
+@pytest.mark.parametrize("fused", [True, *slow(False)])
 @pytest.mark.parametrize("mode", ["eager", *slow("graph", "XLA")])
 def test_second_derivative_and_forward_mode(kind, fused, mode):
     """Against the same derivatives of the function composed of an addition or a product, which are tested elsewhere."""
