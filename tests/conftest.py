@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_collection_modifyitems(items):
     """Starts the longest test first, so that the processes end at about the same time."""
     items.sort(key=lambda item: item.path.name != "test_patched_nmt.py")
+
+
+@pytest.fixture(autouse=True)
+def _same_initial_weights():
+    """Keras takes the seeds of its initializers from `random`."""
+    random.seed(0)
 
 
 @pytest.fixture

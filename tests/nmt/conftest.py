@@ -79,6 +79,8 @@ def contents():
 
 COMMAND = """
 import os, sys
+os.environ.clear()
+os.environ.update(environment)  # the server has the environment of the test that started it
 os.chdir(directory)
 for descriptor, name in enumerate(files):
     os.dup2(os.open(name, os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT, 0o666), descriptor)
@@ -104,6 +106,7 @@ def start():
 
     def start(directory, words, files=(os.devnull, "output", "errors"), first=""):
         names = {"directory": str(directory), "words": [str(word) for word in words], "files": files, "first": first}
+        names["environment"] = dict(os.environ)
         started.append(context.Process(target=exec, args=(COMMAND, names)))
         started[-1].start()
         return started[-1]
