@@ -4,10 +4,12 @@ import contextlib
 import itertools
 import json
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import resource
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,7 @@ from nmt.normalization import KINDS
 from nmt.text.vocabulary import load_vocabulary
 from tests.nmt.bigrams import Bigrams
 
+ROOT = Path(__file__).parents[2]
 WORDS = ["a", "b", "c", "d"]
 LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
 
@@ -102,6 +105,10 @@ def start():
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["nmt.__main__", "nmt.commands.parser"])
+    before = os.getcwd()
+    os.chdir(ROOT)  # the server imports from its directory, and ignores a module that it does not find
+    multiprocessing.forkserver.ensure_running()
+    os.chdir(before)
     started = []
 
     def start(directory, words, files=(os.devnull, "output", "errors"), first=""):
