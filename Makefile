@@ -1,7 +1,8 @@
 # Every target sets up .venv by itself, with the interpreter PYTHON: 3.10 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable
+# PYTHONWARNINGS: setuptools warns of every editable installation.
+INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable
 
 .PHONY: demo test test-slow test-bulk test-nematus check format bench reproduce docs patches lock clean
 
@@ -15,7 +16,7 @@ INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --no-build-is
 .venv-bulk/installed: setup.cfg pyproject.toml constraints-bulk.txt
 	$(PYTHON) -m venv .venv-bulk
 	.venv-bulk/bin/pip install --quiet --upgrade --constraint constraints-bulk.txt pip setuptools
-	.venv-bulk/bin/pip install --quiet --constraint constraints-bulk.txt --no-build-isolation --editable '.[bulk]'
+	PYTHONWARNINGS=ignore .venv-bulk/bin/pip install --quiet --constraint constraints-bulk.txt --no-build-isolation --editable '.[bulk]'
 	touch $@
 
 # Locks the newest allowed version of every dependency, for all supported versions of Python.
