@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ADDED = ("rmsnorm", "prmsnorm", "l2norm")
-TRANSFORMERS = tuple(f"{kind}-{position}" for kind in ADDED for position in ("pre", "post"))
+TRANSFORMERS = tuple(f"{position}-{kind}" for kind in ADDED for position in ("pre", "post"))
 # Tests and their cases.
 CASES = {
     # Updates, costs and translations equal those of real Nematus, which has no l2norm.

@@ -103,7 +103,7 @@ class Signatures(tf.Module):
 
         It is infinite if one of them has more than `LONGEST` tokens.
         """
-        tf.debugging.assert_equal(tf.size(sources), tf.size(targets), "give as many targets as sources")
+        sources, targets = _equally_many(sources, targets)
         (scores,) = self._score(sources, targets)
         return {"scores": scores}
 
@@ -117,7 +117,7 @@ class Signatures(tf.Module):
         Raises:
             tf.errors.InvalidArgumentError: There are more than `WEIGHTS` weights.
         """
-        tf.debugging.assert_equal(tf.size(sources), tf.size(targets), "give as many targets as sources")
+        sources, targets = _equally_many(sources, targets)
         ids = [vocabulary.encode(side)[:, :LONGEST] for vocabulary, side in self._sides(sources, targets)]
         source_time, target_time = (1 + tf.cast(each.bounding_shape(1), tf.int64) for each in ids)
         count = tf.size(sources, tf.int64) * source_time * target_time
@@ -168,6 +168,13 @@ class Signatures(tf.Module):
 
     def _sides(self, sources: tf.Tensor, targets: tf.Tensor) -> list[tuple[Vocabulary, tf.Tensor]]:
         return [(self._source_vocabulary, sources), (self._target_vocabulary, targets)]
+
+
+def _equally_many(sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns both sides once they are checked, so that no other operation fails on them first."""
+    equal = tf.debugging.assert_equal(tf.size(sources), tf.size(targets), "give as many targets as sources")
+    with tf.control_dependencies([equal]):
+        return tf.identity(sources), tf.identity(targets)
 
 
 def joined(function: Callable[..., Tensors], joining: Joining, name: str) -> Callable[..., Tensors]:
