@@ -66,7 +66,11 @@ def test_keras_rms_norms_are_replaced():
 
 
 def test_a_keras_rms_norm_of_several_axes_is_reported():
-    model = keras.Sequential([keras.Input((4, 6)), layers.RMSNormalization(axis=(1, 2), name="norm")])
+    norm = layers.RMSNormalization(axis=(1, 2), name="norm")
+    try:
+        model = keras.Sequential([keras.Input((4, 6)), norm])
+    except TypeError:
+        pytest.skip("this version of Keras normalizes one axis only")
     assert replace_rms_norm(model)[1] == [Conversion("norm", False, "norm normalizes several axes, or is not built")]
 
 
