@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def load_tensorflow() -> ModuleType:
-    """Imports TensorFlow with standard error closed, and returns it."""
+    """Imports TensorFlow, discards what it prints to standard error, and returns it."""
     # At level 2, TensorFlow prints a line for each program that it loads from the cache.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with _silent_stderr():

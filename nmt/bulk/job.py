@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..errors import UserError
 from . import storage
-from .pieces import FOLDER, Shard
+from .pieces import FOLDER, Shard, failed_folder, pieces_folder
 
 _UNREADABLE = (".zst", ".bz2", ".xz", ".lzma", ".zip", ".deflate")
 
@@ -35,11 +35,11 @@ class Job:
 
     @property
     def pieces(self) -> str:
-        return f"{self.folder}/pieces"
+        return pieces_folder(self.output)
 
     @property
     def failed(self) -> str:
-        return f"{self.folder}/failed"
+        return failed_folder(self.output)
 
     @property
     def report(self) -> str:

@@ -10,6 +10,16 @@ from .lines import Extent, Fault
 FOLDER = "_bulk"  # in the output folder; Spark and Hadoop ignore names that begin like this
 
 
+def pieces_folder(output: str) -> str:
+    """Returns the folder of all translated pieces of an output folder."""
+    return f"{output}/{FOLDER}/pieces"
+
+
+def failed_folder(output: str) -> str:
+    """Returns the folder with the lines of an output folder that have no translation."""
+    return f"{output}/{FOLDER}/failed"
+
+
 @dataclass(frozen=True)
 class Shard:
     """A text to translate, and where its translation goes.
@@ -33,12 +43,12 @@ class Shard:
     @property
     def pieces(self) -> str:
         """Folder of the translated pieces."""
-        return f"{self.output}/{FOLDER}/pieces/{self.name}"
+        return f"{pieces_folder(self.output)}/{self.name}"
 
     @property
     def failed(self) -> str:
         """File with the lines that have no translation."""
-        return f"{self.output}/{FOLDER}/failed/{self.name}.jsonl"
+        return f"{failed_folder(self.output)}/{self.name}.jsonl"
 
 
 @dataclass(frozen=True)

@@ -93,15 +93,13 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
     if config.layer_normalization_type not in _KINDS:
         reasons.append(f"it has no {config.layer_normalization_type}")
     if config.model_type == "transformer":
-        reasons += _transformer_reasons(config)
+        reasons += ["it has no Transformer"] if version == "v0.3" else _transformer_reasons(config)
     for side in words:
         if side.unknown not in ((1,) if version == "v0.3" else (1, 2)):
             reasons.append(f"it cannot read an unknown word of id {side.unknown}")
         if config.model_type == "transformer" and side.unknown == 2 and side.ids.get("<GO>") != 1:
             reasons.append("its Transformers need <GO> at id 1")
-    if version == "v0.3" and config.model_type == "transformer":
-        reasons.append("it has no Transformer")
-    elif version == "v0.3" and config.tie_encoder_decoder_embeddings:
+    if version == "v0.3" and config.tie_encoder_decoder_embeddings:
         reasons.append("it cannot tie the embeddings of encoder and decoder")
     elif version == "v0.3" and (config.rnn_dec_depth, config.rnn_enc_transition_depth) != (1, 1):
         reasons.append("it computes --rnn_dec_depth and --rnn_enc_transition_depth above 1 differently")
@@ -111,14 +109,14 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
 
 def _transformer_reasons(config: Config) -> list[str]:
     """Returns why Nematus has no such Transformer."""
-    checks = {
-        "always normalize (--layer_normalization_type)": config.layer_normalization_type == "none",
-        "normalize the input of each sublayer (--transformer_norm_position pre)": (
-            config.transformer_norm_position != "pre"
-        ),
-        "fail without --tie_decoder_embeddings": not config.tie_decoder_embeddings,
-    }
-    return [f"its Transformers {what}" for what, differs in checks.items() if differs]
+    reasons = []
+    if config.layer_normalization_type == "none":
+        reasons.append("its Transformers always normalize (--layer_normalization_type)")
+    if config.transformer_norm_position != "pre":
+        reasons.append("its Transformers normalize the input of each sublayer (--transformer_norm_position pre)")
+    if not config.tie_decoder_embeddings:
+        reasons.append("its Transformers fail without --tie_decoder_embeddings")
+    return reasons
 
 
 def _has_room(config: Config, side: int) -> bool:

@@ -57,6 +57,13 @@ def test_option_names_of_all_versions_are_equivalent(tmp_path):
     assert (configs[0].embedding_size, configs[0].state_size, configs[0].source_vocab_sizes) == (8, 16, 50)
 
 
+@pytest.mark.parametrize(("theirs", "ours"), [(0, None), (4096, 4096)])
+def test_a_batch_size_in_tokens_is_kept(tmp_path, theirs, ours):
+    dictionaries = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
+    config = read_config(write_options(tmp_path / "options.json", token_batch_size=theirs), dictionaries)
+    assert config.token_batch_size == ours
+
+
 def test_dropout_rates_need_the_switch(tmp_path):
     dictionaries = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
     off = read_config(DATA / "tiny_none.json")
