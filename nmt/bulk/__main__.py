@@ -12,6 +12,7 @@ from typing import NoReturn
 from ..commands.arguments import Parser, positive_int, say
 from ..errors import UserError
 
+_NAMED = 10  # files that a warning names
 _BEAM = """
 All other options go to Beam. On this machine:
 
@@ -32,7 +33,8 @@ def main() -> None:
     try:
         complete = translate(arguments, words)
     except ModuleNotFoundError as error:
-        _fail(f"{error.name} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md")
+        package = (error.name or "").partition(".")[0]
+        _fail(f"{package} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md")
     except UserError as error:
         _fail(str(error))
     except OSError as error:
@@ -84,12 +86,15 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
 def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     """Runs the job, prints a report, and returns whether every shard has a translation."""
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.CRITICAL)
+    from apache_beam.io.filesystems import FileSystems
+
     from . import pipeline, storage
     from .export import Export, fingerprint, require_export
     from .job import Job, find_shards, missing, prepare_output
     from .report import summary
 
     options = pipeline.pipeline_options(words)
+    FileSystems.set_options(options)  # object stores need them for the first access
     if not pipeline.on_this_machine(options):
         logging.getLogger().setLevel(logging.INFO)  # Beam logs where the job can be watched
     export, output = map(storage.folder, (arguments.export, arguments.output))
@@ -99,7 +104,8 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     prepare_output(job, fingerprint(export))
     todo, stale = missing(shards, output)
     if stale:
-        _say(f"warning: {stale[0].source} is newer than its translation, which is kept; remove {stale[0].target}")
+        named = ", ".join(shard.target for shard in stale[:_NAMED])
+        _say(f"warning: translations of other texts are kept: {len(stale)} ({named}); remove those to be made again")
     Export(export)  # refuse a damaged one before the job starts
     start = time.monotonic()
     try:
@@ -111,7 +117,8 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
             file.write(f"{error}\n".encode())
         last = (str(error).strip().splitlines() or [""])[-1]
         raise UserError(f"the job failed: {last}; see {job.error}. The same command goes on with the rest") from None
-    storage.remove(job.pieces, is_folder=True)
+    for shard in shards:
+        storage.remove(shard.pieces, is_folder=True)
     for path, reason in sorted(report.unreadable.items()):
         _say(f"{path} is damaged and was left out ({reason}); copy it again")
     print(summary(report, len(shards) - len(todo), time.monotonic() - start, job.failed), flush=True)

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 
 from ..errors import UserError
 from ..load_tensorflow import load_tensorflow
@@ -23,11 +24,7 @@ def require_export(path: str) -> None:
     Raises:
         UserError: It has none.
     """
-    try:
-        there = storage.exists(f"{path}/{_GRAPH}")
-    except ValueError as error:  # a package for this kind of path is missing
-        raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-    if not there:
+    if not storage.exists(f"{path}/{_GRAPH}"):
         raise UserError(f"{path} has no {_GRAPH}; give a folder that `python -m nmt export` wrote")
 
 
@@ -61,6 +58,7 @@ class Export:
                 self._tf = load_tensorflow()
                 import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
+                _share_gpus(self._tf)
                 self._loaded = self._tf.saved_model.load(folder)  # owns the variables
             self._translate = self._loaded.signatures[_SIGNATURE]
             self([b""])
@@ -73,6 +71,13 @@ class Export:
         if len(found) != len(lines):
             raise ValueError(f"the model returns {len(found)} translations of {len(lines)} lines")
         return found
+
+
+def _share_gpus(tf: ModuleType) -> None:
+    """Makes TensorFlow take the memory of GPUs as it needs it, because several processes load the export."""
+    with contextlib.suppress(RuntimeError):  # it is in use already
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, enable=True)
 
 
 def _files(path: str) -> list[str]:

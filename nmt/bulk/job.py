@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..errors import UserError
 from . import storage
-from .pieces import FOLDER, Shard, failed_folder, pieces_folder
+from .pieces import FOLDER, Shard, failed_folder, records_folder
 
 _UNREADABLE = (".zst", ".bz2", ".xz", ".lzma", ".zip", ".deflate")
 
@@ -32,10 +32,6 @@ class Job:
     def folder(self) -> str:
         """Folder of everything but the translations."""
         return f"{self.output}/{FOLDER}"
-
-    @property
-    def pieces(self) -> str:
-        return pieces_folder(self.output)
 
     @property
     def failed(self) -> str:
@@ -65,8 +61,7 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
             raise UserError(f"no file matches {pattern}; give text files, and put a pattern in quotes")
         for each in matched:
             path = storage.absolute(each.path)
-            state = f"{each.size_in_bytes}-{each.last_updated_in_seconds:.6f}"
-            found[path] = Shard(path, state, os.path.basename(path), output)
+            found[path] = Shard(path, storage.state_of(each), os.path.basename(path), output)
     shards = list(found.values())
     _require_names(shards)
     for shard in shards:
@@ -85,7 +80,7 @@ def prepare_output(job: Job, export: str) -> None:
     Raises:
         UserError: The folder has translations by another export or with another `max_bytes`, or cannot be used.
     """
-    for folder in (job.output, job.folder, job.failed):
+    for folder in (job.output, job.folder, job.failed, records_folder(job.output)):
         storage.make_folder(folder)
     path, wanted = f"{job.folder}/job.json", {"export": export, "max_bytes": job.max_bytes}
     try:
@@ -100,10 +95,12 @@ def prepare_output(job: Job, export: str) -> None:
 
 
 def missing(shards: list[Shard], output: str) -> tuple[list[Shard], list[Shard]]:
-    """Returns the shards that have no translation yet, and those whose text is newer than their translation."""
-    there = {os.path.basename(each.path): each.last_updated_in_seconds for each in storage.find(f"{output}/*")}
+    """Returns the shards that have no translation yet, and those whose translation is that of another text."""
+    there = {os.path.basename(each.path) for each in storage.find(f"{output}/*")}
+    records = {os.path.basename(each.path) for each in storage.find(f"{records_folder(output)}/*")}
     todo = [shard for shard in shards if shard.name not in there]
-    stale = [shard for shard in shards if float(shard.state.partition("-")[2]) > there.get(shard.name, float("inf"))]
+    known = {record.rsplit(".", 2)[0] for record in records}
+    stale = [shard for shard in shards if shard.name in there & known and os.path.basename(shard.record) not in records]
     return todo, stale
 
 

@@ -1,5 +1,6 @@
 """Shards, the pieces that they are translated in, and the files of translated pieces."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,6 +14,11 @@ FOLDER = "_bulk"  # in the output folder; Spark and Hadoop ignore names that beg
 def pieces_folder(output: str) -> str:
     """Returns the folder of all translated pieces of an output folder."""
     return f"{output}/{FOLDER}/pieces"
+
+
+def records_folder(output: str) -> str:
+    """Returns the folder that says of which text each translation of an output folder is."""
+    return f"{output}/{FOLDER}/texts"
 
 
 def failed_folder(output: str) -> str:
@@ -41,6 +47,21 @@ class Shard:
         return f"{self.output}/{self.name}"
 
     @property
+    def digest(self) -> str:
+        """Stands for the text: its path and its state."""
+        return hashlib.sha256(f"{self.state} {self.source}".encode()).hexdigest()[:16]
+
+    @property
+    def record(self) -> str:
+        """File that says of which text the translation is. Its name stands for both."""
+        return f"{records_folder(self.output)}/{self.name}.{self.digest}.json"
+
+    @property
+    def records(self) -> str:
+        """Pattern of such files for any text."""
+        return f"{records_folder(self.output)}/{self.name}.{'?' * len(self.digest)}.json"
+
+    @property
     def pieces(self) -> str:
         """Folder of the translated pieces."""
         return f"{pieces_folder(self.output)}/{self.name}"
@@ -60,8 +81,8 @@ class Piece:
 
     @property
     def path(self) -> str:
-        """File of the translations. Its name stands for the content of the shard and the lines."""
-        return f"{self.shard.pieces}/{self.shard.state}.{self.extent.first}.{self.extent.lines}"
+        """File of the translations. Its name stands for the text of the shard and the lines."""
+        return f"{self.shard.pieces}/{self.shard.digest}.{self.extent.first}.{self.extent.lines}"
 
 
 @dataclass(frozen=True)

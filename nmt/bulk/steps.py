@@ -122,6 +122,11 @@ class WriteShard(beam.DoFn):
         if failed := failed_lines(outcomes):
             with storage.write_whole(shard.failed, shard.pieces) as file:
                 file.writelines(json.dumps(each).encode() + b"\n" for each in failed)
+        if storage.state(shard.source) != shard.state:
+            raise RuntimeError(f"{shard.source} changed while it was translated")
+        for other in storage.find(shard.records):
+            storage.remove(other.path)
+        storage.write_json(shard.record, shard.pieces, {"source": shard.source, "state": shard.state})
         with storage.write_whole(shard.target, shard.pieces) as file:
             for outcome in outcomes:
                 with storage.open_text(outcome.piece.path) as piece:

@@ -22,7 +22,15 @@ _RAW = {"compression_type": CompressionTypes.UNCOMPRESSED}
 
 
 def exists(path: str) -> bool:
-    return FileSystems.exists(path)
+    """Returns whether there is a file.
+
+    Raises:
+        UserError: Its store cannot be read.
+    """
+    try:
+        return FileSystems.exists(path)
+    except Exception as error:  # each store raises its own types
+        raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def find(pattern: str) -> list[FileMetadata]:
@@ -35,6 +43,17 @@ def find(pattern: str) -> list[FileMetadata]:
         return sorted(FileSystems.match([absolute(pattern)])[0].metadata_list, key=lambda each: each.path)
     except (BeamIOError, OSError, ValueError) as error:  # ValueError: a package for this kind of path is missing
         raise UserError(f"{pattern} cannot be read: {' '.join(str(error).split())}") from None
+
+
+def state_of(file: FileMetadata) -> str:
+    """Returns what stands for the content of a file: its size and when it was written."""
+    return f"{file.size_in_bytes}-{file.last_updated_in_seconds:.6f}"
+
+
+def state(path: str) -> str:
+    """Returns what stands for the content of the file at a path; an empty string if there is none."""
+    found = find(path)
+    return state_of(found[0]) if found else ""
 
 
 def matches(pattern: str, path: str) -> bool:

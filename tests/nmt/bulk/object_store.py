@@ -19,6 +19,11 @@ def file_of(path):
 
 
 class Store(FileSystem):
+    def __init__(self, pipeline_options):
+        if pipeline_options is None:  # as the stores of clouds
+            raise ValueError("the store needs the options of the pipeline")
+        super().__init__(pipeline_options)
+
     @classmethod
     def scheme(cls):
         return SCHEME

@@ -28,9 +28,10 @@ def test_a_piece_is_read_as_it_was_written():
 
 
 def test_pieces_of_other_texts_or_lines_have_other_files():
-    shards = [SHARD, Shard("/in/a.en", "12-2.0", "a.en", "/out"), Shard("/in/b.en", "12-1.0", "b.en", "/out")]
+    others = [("/in/a.en", "12-2.0", "a.en"), ("/in/b.en", "12-1.0", "b.en"), ("/other/a.en", "12-1.0", "a.en")]
+    shards = [SHARD, *(Shard(*other, "/out") for other in others)]
     extents = [Extent(0, 9, 0, 5), Extent(0, 9, 0, 6), Extent(9, 9, 5, 5)]
-    assert len({Piece(shard, extent).path for shard in shards for extent in extents}) == 9
+    assert len({Piece(shard, extent).path for shard in shards for extent in extents}) == 12
 
 
 def test_pieces_are_put_in_order():

@@ -44,7 +44,7 @@ def report(out):
 
 def left_over(out):
     """Returns the temporary files of a job: translated pieces and files that were never renamed."""
-    return [path for path in (out / "_bulk").rglob("*") if "pieces" in path.parts or path.suffix == ".part"]
+    return [path for path in (out / "_bulk").rglob("*") if "pieces" in path.parts[:-1] or path.suffix == ".part"]
 
 
 def until(condition, process):
@@ -103,7 +103,7 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
     kept = {path.name: path.stat().st_mtime_ns for path in out.iterdir() if path.is_file()}
     status, said, errors = bulk(*words)
     assert (status, errors.count("\n")) == (0, 1)
-    assert "in/long.en is newer than its translation, which is kept; remove " in errors
+    assert f"warning: translations of other texts are kept: 1 ({out}/long.en); remove" in errors
     assert said.startswith("3 shards written with 4 lines; 4 lines translated in ")
     assert said.endswith("; already there: 3 shards\n")
     assert (out / "odd.en").read_bytes() == b"MENDED\n"
@@ -137,6 +137,35 @@ def test_a_job_of_two_workers_goes_on_after_sigterm_and_sigkill(start_bulk, bulk
     assert said.startswith(f"3 shards written with 600 lines; {600 - 10 * len(whole)} lines translated in ")
     assert translations(out) == expected
     assert not left_over(out)
+
+
+@pytest.mark.slow
+def test_a_text_that_changes_has_no_translation(start_bulk, toy, tmp_path):
+    write_slow(tmp_path / "in", shards=1, lines=100)
+    process = start_bulk(*words_of(toy, "in/*.en", piece_lines=10))
+    until(lambda: list((tmp_path / "out").glob("_bulk/pieces/*/*")), process)
+    with (tmp_path / "in" / "0.en").open("a") as file:
+        file.write("one more\n")
+    assert process.wait(timeout=300) == 2
+    assert "0.en changed while it was translated" in (tmp_path / "errors").read_text()
+    assert translations(tmp_path / "out") == {}
+
+
+@pytest.mark.slow
+def test_a_job_with_fewer_texts_keeps_the_pieces_of_the_others(bulk, toy, tmp_path):
+    """So does a job with the same names in another folder, and it says whose translations are kept."""
+    for folder in ("in", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.en").write_text(f"{folder}\n")
+    piece = tmp_path / "out" / "_bulk" / "pieces" / "b.en" / "0123.0.10"
+    piece.parent.mkdir(parents=True)
+    piece.write_text("kept")
+    for folder, said in (("in", ""), ("in", ""), ("other", "warning: translations of other texts are kept: 1 (")):
+        status, _, errors = bulk(*words_of(toy, f"{folder}/a.en"))
+        assert (status, said in errors, errors.count("\n")) == (0, True, int(bool(said)))
+        assert translations(tmp_path / "out") == {"a.en": "IN\n"}
+        assert piece.read_text() == "kept"
+        assert [path.name for path in piece.parents[1].iterdir()] == ["b.en"]
 
 
 @pytest.mark.slow
@@ -210,7 +239,9 @@ def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path):
         "a.en",
         "b.gz",
         *("_bulk/job.json", "_bulk/report.json", "_bulk/failed/a.en.jsonl"),
+        *(key.removeprefix("bucket/out/") for key in keys if "/_bulk/texts/" in key),
     }
+    assert len([key for key in keys if "/_bulk/texts/" in key]) == 2
 
 
 @pytest.mark.slow
