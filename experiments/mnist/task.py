@@ -1,21 +1,18 @@
 """Trains the network with every kind of normalization, measures, and reports: the task `mnist`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import keras
 
-from nmt.errors import UserError
-from nmt.storage.files import exclusive
-
-from ..reporting.writer import write_report
-from ..trials.book import ROOT, Book
-from ..trials.clock import ROUNDS, time_updates
+from ..trials.book import ROOT
+from ..trials.clock import ROUNDS
+from ..trials.experiment import Experiment, Work, conduct
 from ..trials.fitting import fit, order
 from ..trials.probes import gain_rms, mean_share
-from ..trials.trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, rows_of, seed_trials
+from ..trials.trial import SEEDS, Setting, Trial, TrialRow, rows_of
 from . import rows
 from .data import TRAINING, Mnist, read_mnist
 from .model import HIDDEN, SUMS, build_model
@@ -23,7 +20,6 @@ from .section import sections
 
 DATA = ""  # keras.datasets downloads it
 STEP_SIZE = 1e-3
-TITLE = "Permutation-invariant MNIST"
 
 
 @dataclass(frozen=True)
@@ -60,32 +56,28 @@ def reproduce(data: str, so_far: bool, scale: Scale | None = None, root: Path = 
     Raises:
         UserError: The data is not there, or nothing is done yet.
     """
-    scale, book, found = scale or Scale(), Book("mnist", root), rows_of(rows)
-    grid = grid_trials(found, scale.settings, STEP_SIZE)
-    if not so_far:
-        _make(book, found, grid, read_mnist(data, scale.training), scale)
-    logs = book.read_all(grid)
-    logs |= book.read_all(seed_trials(best_step_sizes(logs, "nll"), scale.seeds))
-    if not logs:
-        raise UserError("no training on MNIST is done yet")
-    write_report(book.report, TITLE, [], {"task": "mnist"}, sections(logs, book.read_file("times")))
-    print(f"wrote {book.report / 'report.html'}")
+    scale = scale or Scale()
+    experiment = Experiment(
+        name="mnist",
+        title="Permutation-invariant MNIST",
+        rows=rows_of(rows),
+        settings=scale.settings,
+        step_size=STEP_SIZE,
+        metric="nll",
+        sections=sections,
+        seeds=scale.seeds,
+        rounds=scale.rounds,
+    )
+    conduct(experiment, lambda: _load(data, scale), so_far, root)
 
 
-def _make(book: Book, found: list[TrialRow], grid: list[Trial], mnist: Mnist, scale: Scale) -> None:
-    """Trains and times what is not done yet."""
-
-    def make(trial: Trial, folder: Path) -> Mapping[str, Any]:
-        return train(trial, mnist, folder, scale.hidden)
-
-    with exclusive(book.work):
-        step_sizes = best_step_sizes(book.make_all(grid, make), "nll")
-        book.make_all(seed_trials(step_sizes, scale.seeds), make)
-        if not book.read_file("times"):
-            batches = {each.name: tuple(part[: each.batch_size] for part in mnist.train) for each in scale.settings}
-            book.write(
-                "times", time_updates(found, batches, lambda row: _build(row, mnist, scale.hidden), scale.rounds)
-            )
+def _load(data: str, scale: Scale) -> Work:
+    mnist = read_mnist(data, scale.training)
+    return Work(
+        train=lambda trial, folder: train(trial, mnist, folder, scale.hidden),
+        build=lambda row: _build(row, mnist, scale.hidden),
+        batches={each.name: tuple(part[: each.batch_size] for part in mnist.train) for each in scale.settings},
+    )
 
 
 def _build(row: TrialRow, mnist: Mnist, hidden: int, step_size: float = STEP_SIZE, seed: int = 1) -> keras.Model:

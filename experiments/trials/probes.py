@@ -6,21 +6,47 @@ from typing import Any
 import keras
 import numpy as np
 
+from rmsnorm_tf import RMSNormGRUCell
 
-def mean_share(model: keras.Model, layers: Sequence[str], inputs: Any) -> dict[str, float]:
+
+def mean_share(model: keras.Model, layers: Sequence[str], inputs: Any, axis: Any = -1) -> dict[str, float]:
     """Returns the share of the mean in the mean square of some layers' outputs, `E[mean(a)**2] / E[mean(a**2)]`.
 
-    Mean and mean square are over the last axis. The share is the part of the mean square that LayerNorm's centring
-    removes: 0 if the mean is 0, 1 if all entries are equal.
+    The share is the part of the mean square that LayerNorm's centring removes: 0 if the mean is 0, 1 if all entries are
+    equal.
 
     Args:
         model: A functional model.
         layers: Names of layers, for example of those before the norms.
         inputs: Inputs of the model.
+        axis: Axis or axes of mean and mean square.
     """
     probe = keras.Model(model.input, [model.get_layer(name).output for name in layers])
-    outputs = [np.asarray(each, np.float64) for each in keras.tree.flatten(probe(inputs, training=False))]
-    return {name: float(np.mean(a.mean(-1) ** 2) / np.mean(a**2)) for name, a in zip(layers, outputs, strict=True)}
+    outputs = keras.tree.flatten(probe(inputs, training=False))
+    return {name: _share(a, axis) for name, a in zip(layers, outputs, strict=True)}
+
+
+def gru_shares(cell: RMSNormGRUCell, inputs: Any, mask: Any) -> dict[str, float]:
+    """Returns the share of the mean in the input of each norm of a cell, by what is normalized.
+
+    Args:
+        cell: A built cell with `reset_after=True` and `normalize_bias=False`, the defaults.
+        inputs: `[batch, time, inputs]`.
+        mask: `[batch, time]`, true where there is an input.
+    """
+    states = keras.layers.RNN(cell, return_sequences=True)(inputs, mask=mask)
+    before = keras.ops.pad(states[:, :-1], ((0, 0), (1, 0), (0, 0)))  # the state before each time step
+    found = {}
+    for what, vectors, kernel in (("input", inputs, cell.kernel), ("state", before, cell.recurrent_kernel)):
+        products = np.asarray(vectors)[np.asarray(mask)] @ kernel.numpy()  # [steps, 3 * units]
+        gates, proposal = np.split(products, [2 * cell.units], axis=-1)
+        found |= {f"{what}_gates": _share(gates), f"{what}_proposal": _share(proposal)}
+    return found
+
+
+def _share(a: Any, axis: Any = -1) -> float:
+    a = np.asarray(a, np.float64)
+    return float(np.mean(a.mean(axis) ** 2) / np.mean(a**2))
 
 
 def gain_rms(model: keras.Model) -> dict[str, float]:

@@ -35,6 +35,11 @@ def settings_of(logs: Logs) -> list[Setting]:
     return list(dict.fromkeys(trial.setting for trial in logs))
 
 
+def rows_in(logs: Logs) -> list[TrialRow]:
+    """Returns the rows that have trials."""
+    return list(dict.fromkeys(trial.row for trial in logs))
+
+
 def step_size_section(logs: Logs, metric: str, label: str) -> Section | None:
     """Returns the section of the grid of step sizes, or `None` without any.
 
@@ -86,8 +91,13 @@ def _plot_step_sizes(figure: Figure, found: dict, lines: list, sizes: list[float
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
 
 
-def share_section(logs: Logs) -> Section | None:
-    """Returns the section of the share of the mean in each norm's input, or `None` without any."""
+def share_section(logs: Logs, over: str = "the units") -> Section | None:
+    """Returns the section of the share of the mean in each norm's input, or `None` without any.
+
+    Args:
+        logs: The logs so far.
+        over: What the mean runs over, in words.
+    """
     shares = {
         (setting, row): [log["mean_share"] for log in done.values()]
         for setting in settings_of(logs)
@@ -107,7 +117,7 @@ def share_section(logs: Logs) -> Section | None:
         name="mean_share",
         title="The share of the mean",
         text=[
-            "E[mean(a)²] / E[mean(a²)] of the input a of each norm, with the means over the units: the part of the "
+            f"E[mean(a)²] / E[mean(a²)] of the input a of each norm, with the means over {over}: the part of the "
             "mean square that LayerNorm's centring removes. It is measured on validation data before and after "
             "training. The table has the mean over the seeds and, in brackets, their range."
         ],

@@ -41,5 +41,5 @@ def test_a_log_has_losses_validations_gains_and_shares(folder, tmp_path):
 
 
 def test_without_logs_there_is_nothing_to_report(tmp_path):
-    with pytest.raises(UserError, match="no training on MNIST is done yet"):
+    with pytest.raises(UserError, match="no training of the task mnist is done yet"):
         reproduce("", so_far=True, scale=SCALE, root=tmp_path)

@@ -2,7 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.trials.probes import gain_rms, mean_share
+from experiments.trials.probes import gain_rms, gru_shares, mean_share
+from rmsnorm_tf import RMSNormGRUCell
 from tests.experiments.trials.conftest import ROWS, build
 
 
@@ -30,3 +31,34 @@ def test_gains_are_found_by_layer(row):
     gain = model.get_layer("norm").weights[0]
     gain.assign([3.0, 4.0] * 4)
     assert gain_rms(model) == {"norm": pytest.approx(12.5**0.5)}
+
+
+def test_the_share_can_run_over_other_axes():
+    inputs = keras.Input((2, 2, 1))
+    model = keras.Model(inputs, keras.layers.Conv2D(1, 1, name="sums", use_bias=False)(inputs))
+    model.set_weights([np.ones((1, 1, 1, 1))])
+    images = np.array([1.0, 1.0, 1.0, -1.0], np.float32).reshape(1, 2, 2, 1)
+    assert mean_share(model, ["sums"], images, axis=(1, 2))["sums"] == pytest.approx(0.25)
+    assert mean_share(model, ["sums"], images)["sums"] == pytest.approx(1)
+
+
+def test_the_shares_of_a_gru_are_those_of_its_products_at_the_steps_that_are_not_masked():
+    """The reference runs the cell step by step and keeps the state where the mask is false."""
+    cell, generator = RMSNormGRUCell(4), np.random.default_rng(0)
+    inputs = generator.normal(size=(3, 5, 2)).astype(np.float32)
+    mask = np.arange(5) < np.array([[5], [3], [1]])
+    cell.build((None, 2))
+    found = gru_shares(cell, keras.ops.convert_to_tensor(inputs), mask)
+    products = {"input": [], "state": []}
+    state = np.zeros((3, 4), np.float32)
+    for step in range(5):
+        seen = mask[:, step]
+        products["input"] += [inputs[seen, step] @ cell.kernel.numpy()]
+        products["state"] += [state[seen] @ cell.recurrent_kernel.numpy()]
+        after = cell(inputs[:, step], [keras.ops.convert_to_tensor(state)])[0].numpy()
+        state = np.where(seen[:, None], after, state)
+    for what, parts in products.items():
+        gates, proposal = np.split(np.concatenate(parts), [8], axis=-1)
+        for name, block in (("gates", gates), ("proposal", proposal)):
+            expected = np.mean(block.mean(-1) ** 2) / np.mean(block**2)
+            assert found[f"{what}_{name}"] == pytest.approx(expected, rel=1e-4)

@@ -1,0 +1,103 @@
+"""The network: ConvPool-CNN-C, with a norm between each convolution and its activation."""
+
+from typing import NamedTuple
+
+import keras
+
+from ..trials.trial import TrialRow
+from .weight_normalization import WeightNormalizedConv2D
+
+CLASSES = 10
+NOISE = 0.15
+DROPOUT = 0.5
+
+
+class Convolution(NamedTuple):
+    """Size of a kernel, its padding, and which of the two widths it has."""
+
+    size: int
+    padding: str
+    width: int
+
+
+_FIRST = [Convolution(3, "same", 0)] * 3
+_SECOND = [Convolution(3, "same", 1)] * 3
+_THIRD = [Convolution(3, "valid", 1), Convolution(1, "same", 1), Convolution(1, "same", 1)]
+SUMS = tuple(f"conv_{number}" for number in range(1, 1 + len(_FIRST + _SECOND + _THIRD)))  # what norms normalize
+
+
+@keras.saving.register_keras_serializable(package="experiments.cifar10")
+class FlatThenLinear(keras.optimizers.schedules.LearningRateSchedule):
+    """A step size that stays the same for the first half of a training, and then falls linearly to 0.
+
+    >>> [float(FlatThenLinear(2.0, 4)(update)) for update in (0, 2, 3, 4)]
+    [2.0, 2.0, 1.0, 0.0]
+
+    Args:
+        step_size: The first step size.
+        updates: Updates of the training.
+    """
+
+    def __init__(self, step_size: float, updates: int):
+        self.step_size, self.updates = step_size, updates
+
+    def __call__(self, step):
+        left = (self.updates - keras.ops.cast(step, "float32")) / (self.updates / 2)
+        return self.step_size * keras.ops.clip(left, 0.0, 1.0)
+
+    def get_config(self):
+        return {"step_size": self.step_size, "updates": self.updates}
+
+
+def build_model(
+    row: TrialRow, step_size: float, seed: int, updates: int, widths: tuple[int, int], pixels: int = 32
+) -> keras.Model:
+    """Returns the compiled network of a row.
+
+    The norm has an offset, so the convolution before it has no bias. The seed alone determines the initial kernels;
+    with weight normalization, they are the directions.
+
+    Args:
+        row: Builds the norm. Its option `weights` normalizes the weights instead; `normalize_logits` normalizes the
+            logits too.
+        step_size: First step size of Adam.
+        seed: Seed of the initial weights, the noise and dropout.
+        updates: Updates of the training.
+        widths: Channels of the first three convolutions, and of the others.
+        pixels: Height and width of an image.
+    """
+    keras.utils.set_random_seed(seed)
+    names = iter(SUMS)
+    x = images = keras.Input((pixels, pixels, 3))
+    x = keras.layers.GaussianNoise(NOISE)(x)
+    for block in (_FIRST, _SECOND, _THIRD):
+        if block is not _FIRST:
+            x = keras.layers.Dropout(DROPOUT)(keras.layers.MaxPooling2D()(x))
+        for convolution in block:
+            name = next(names)
+            x = _convolve(x, row, name, widths[convolution.width], convolution.size, convolution.padding)
+            if row.norm:
+                x = row.norm(f"{name}_norm")(x)
+            x = keras.layers.LeakyReLU(0.1)(x)
+    x = keras.layers.GlobalAveragePooling2D(keepdims=True)(x)
+    x = _convolve(x, row, "logits", CLASSES, 1, "same", last=True)
+    if row.options.get("normalize_logits"):
+        x = row.norm("logits_norm")(x)
+    model = keras.Model(images, keras.layers.Flatten()(x))
+    model.compile(
+        optimizer=keras.optimizers.Adam(FlatThenLinear(step_size, updates)),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+        jit_compile=False,  # TensorFlow's convolutions are faster on a CPU than XLA's
+    )
+    return model
+
+
+def _convolve(x, row: TrialRow, name: str, filters: int, size: int, padding: str, last: bool = False):
+    kernel = keras.initializers.RandomNormal(stddev=0.05)
+    if row.options.get("weights"):
+        return WeightNormalizedConv2D(filters, size, padding, kernel_initializer=kernel, name=name)(x)
+    has_bias = last or row.norm is None
+    return keras.layers.Conv2D(filters, size, padding=padding, use_bias=has_bias, kernel_initializer=kernel, name=name)(
+        x
+    )

@@ -1,0 +1,115 @@
+"""Reads captions of images, and makes from two captions of each image a stand-in for its features."""
+
+import collections
+import gzip
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from nmt.errors import UserError
+
+SPLITS = {"train": "train", "valid": "val", "test": "test_2016"}  # names in the files
+IMAGE = (1, 2)  # the captions that stand for the image
+CAPTIONS = (3, 4, 5)
+FEATURES = 4096  # words of the image captions
+WORDS = 5000  # words of the captions; id 0 pads, id 1 is any other word
+LONGEST = 20  # words of a caption; the rest is cut off
+
+_WORD = re.compile(r"\w+")
+
+
+class Part(NamedTuple):
+    """Images `[images, features]`, a sparse matrix, and captions `[images, captions, time]` of word ids."""
+
+    images: sparse.csr_matrix
+    captions: np.ndarray
+
+
+class Corpus(NamedTuple):
+    """The three parts of the data."""
+
+    train: Part
+    valid: Part
+    test: Part
+
+
+def read_corpus(data: str) -> Corpus:
+    """Reads a folder with five captions of each image, in files as `train.1.en` or `train.1.en.gz`.
+
+    There are no features of images in it. In their place, an image is the tf-idf vector of its captions 1 and 2, of
+    length 1; captions 3 to 5 are to be matched with it. Frequencies and vocabularies are those of the training images.
+
+    Args:
+        data: The folder; its files are named by `SPLITS`, the number of the caption, and `en`.
+
+    Raises:
+        UserError: A file is missing, or files of one split have different numbers of lines.
+    """
+    texts = {part: _read_split(Path(data), name) for part, name in SPLITS.items()}
+    features = _most_frequent((line for lines in texts["train"] for line in lines[: len(IMAGE)]), FEATURES)
+    words = _most_frequent((line for lines in texts["train"] for line in lines[len(IMAGE) :]), WORDS - 2)
+    counts = {part: _counts(lines, features) for part, lines in texts.items()}
+    frequencies = np.asarray((counts["train"] > 0).sum(0)).reshape(-1)  # [features], of images
+    weights = np.log(counts["train"].shape[0] / np.maximum(frequencies, 1))
+    return Corpus(*(Part(_weighted(counts[part], weights), _ids(texts[part], words)) for part in SPLITS))
+
+
+def _read_split(folder: Path, name: str) -> list[tuple[list[str], ...]]:
+    """Returns the words of the five captions of each image."""
+    columns = [_read_lines(folder, f"{name}.{number}.en") for number in (*IMAGE, *CAPTIONS)]
+    if len({len(lines) for lines in columns}) > 1:
+        raise UserError(f"{folder}: files {name}.*.en have {', '.join(str(len(lines)) for lines in columns)} lines")
+    return list(zip(*columns, strict=True))
+
+
+def _read_lines(folder: Path, name: str) -> list[list[str]]:
+    path = next((path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()), None)
+    if path is None:
+        raise UserError(f"{folder} lacks {name}; it needs five captions of each image (Multi30k, task 2), plain or .gz")
+    try:
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    return [_WORD.findall(line.lower()) for line in text.splitlines()]
+
+
+def _most_frequent(lines: Iterable[list[str]], count: int) -> dict[str, int]:
+    """Returns the index of each of the most frequent words; equally frequent ones are in alphabetical order."""
+    found = collections.Counter(word for line in lines for word in line)
+    words = sorted(found, key=lambda word: (-found[word], word))[:count]
+    return {word: index for index, word in enumerate(words)}
+
+
+def _counts(texts: list[tuple[list[str], ...]], features: dict[str, int]) -> sparse.csr_matrix:
+    """Returns how often each word stands in the captions that stand for an image, `[images, FEATURES]`."""
+    cells = [
+        (image, features[word])
+        for image, captions in enumerate(texts)
+        for caption in captions[: len(IMAGE)]
+        for word in caption
+        if word in features
+    ]
+    rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
+    return sparse.csr_matrix((np.ones(len(cells), np.float32), (rows, columns)), (len(texts), len(features)))
+
+
+def _weighted(counts: sparse.csr_matrix, weights: np.ndarray) -> sparse.csr_matrix:
+    """Returns the weighted counts with rows of length 1."""
+    found = counts.multiply(weights).tocsr()
+    lengths = np.sqrt(np.asarray(found.multiply(found).sum(1)).reshape(-1))
+    return sparse.diags(1 / np.maximum(lengths, 1e-12)).dot(found).astype(np.float32)
+
+
+def _ids(texts: list[tuple[list[str], ...]], words: dict[str, int]) -> np.ndarray:
+    """Returns the ids of the captions, `[images, captions, LONGEST]`. An empty caption is one unknown word."""
+    ids = np.zeros((len(texts), len(CAPTIONS), LONGEST), np.int32)
+    for image, captions in enumerate(texts):
+        for number, caption in enumerate(captions[len(IMAGE) :]):
+            found = [words[word] + 2 if word in words else 1 for word in caption[:LONGEST]] or [1]
+            ids[image, number, : len(found)] = found
+    return ids

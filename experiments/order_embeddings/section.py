@@ -1,0 +1,86 @@
+"""The sections of the report on order embeddings."""
+
+from collections.abc import Mapping
+from statistics import mean
+from typing import Any
+
+from ..reporting.section import Section
+from ..trials.learning import Column, Comparison, Curve, Expectation, best, learning_section
+from ..trials.sections import Logs, rows_in, settings_of, share_section, speed_section, step_size_section
+from .retrieval import WITHIN
+
+STAND_IN = (
+    "**A stand-in for images.** The papers use features of photographs (COCO). Here, an image is the tf-idf vector of "
+    "two of its five captions, and the other three are matched with it. So only differences between kinds compare with "
+    "the published values."
+)
+_TEXT = (
+    "Images go through one matrix, captions through a GRU with the norm inside. A caption should be above its image, "
+    "with a margin of 0.05 against the rest of the batch. Recall at K is how often the right caption (image) is among "
+    "the first K of the test images, for the checkpoint with the best recalls on the validation images. Values are "
+    "means over the seeds, with their standard deviation (sd). Published: caption R@1/5/10 | image R@1/5/10."
+)
+_PUBLISHED = {
+    "none": "45.8/79.7/88.8 \\| 37.6/73.6/85.8",
+    "layernorm": "47.9/79.5/89.2 \\| 38.4/74.6/86.7",
+    "rmsnorm": "48.7/79.7/89.5 \\| 39.0/74.8/86.3",
+    "prmsnorm": "46.8/79.8/90.3 \\| 39.0/74.5/86.3",
+}
+_Z = "Zhang & Sennrich, section 6.3"
+_B = "Ba et al., section 6.1"
+
+
+def _at_best(key: str):
+    return best(f"test_{key}", "missed")
+
+
+def _mean_recall(log: Mapping[str, Any]) -> float:
+    """Returns the mean image R@10 of all validations, which tells how fast it rises."""
+    return mean(each["image_r10"] for each in log["validations"])
+
+
+_COLUMNS = [
+    Column(f"{side} R@{k}", _at_best(f"{side}_r{k}"), 1, "%") for side in ("caption", "image") for k in WITHIN
+] + [Column(f"{side} mean rank", _at_best(f"{side}_rank"), 1) for side in ("caption", "image")]
+_CURVES = (
+    Curve("train", "loss", "training loss of a batch"),
+    Curve("validations", "image_r10", "image R@10, validation, %", scale="linear"),
+)
+_COMPARISONS = (
+    Comparison(
+        "image R@10 over the training",
+        _mean_recall,
+        margin=1.0,
+        unit=" points",
+        expectations=[
+            Expectation(
+                "layernorm", "none", "higher", "LayerNorm learns faster than no norm", f"{_B}: 60% of the time"
+            ),
+            Expectation("rmsnorm", "none", "higher", "RMSNorm learns faster than no norm", f"{_Z}, figure"),
+        ],
+    ),
+    Comparison(
+        "caption R@1",
+        _at_best("caption_r1"),
+        margin=1.0,
+        unit=" points",
+        expectations=[
+            Expectation("layernorm", "none", "higher", "LayerNorm finds more captions", f"{_B}: 48.5, 46.6"),
+            Expectation("rmsnorm", "none", "higher", "RMSNorm finds more captions than no norm", f"{_Z}: 48.7, 45.8"),
+            Expectation("rmsnorm", "layernorm", "equal", "RMSNorm finds as many as LayerNorm", f"{_Z}: 48.7, 47.9"),
+            Expectation("prmsnorm", "layernorm", "equal", "pRMSNorm finds as many as LayerNorm", f"{_Z}: 46.8, 47.9"),
+        ],
+    ),
+)
+
+
+def sections(logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
+    """Returns the sections for which there are results."""
+    title = "Recall (Zhang & Sennrich 2019, section 6.3)"
+    found = [
+        learning_section(logs, title, [_TEXT], _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED),
+        step_size_section(logs, "missed", "missed captions and images, %"),
+        share_section(logs),
+        speed_section(times, rows_in(logs), settings_of(logs)),
+    ]
+    return [section for section in found if section]

@@ -1,0 +1,216 @@
+"""The section that every Keras task begins with: how its kinds of normalization learn, and how they compare."""
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import mean
+from typing import Any, NamedTuple
+
+from matplotlib.figure import Figure
+
+from ..reporting.intervals import Interval, signed, spread, t_interval
+from ..reporting.section import Claim, Section
+from ..reporting.styles import band
+from .sections import Logs, logs_by_row, settings_of, trial_styles
+from .trial import Setting, TrialRow
+
+Log = Mapping[str, Any]
+Done = Mapping[TrialRow, Mapping[int, Log]]  # the log of each seed of each row
+
+
+class Column(NamedTuple):
+    """A value of a training in the table."""
+
+    label: str
+    value: Callable[[Log], float]
+    digits: int
+    unit: str = ""
+
+
+class Curve(NamedTuple):
+    """A curve over the updates in the picture."""
+
+    part: str  # of a log: `train` or `validations`
+    key: str
+    label: str
+    factor: float = 1.0
+    scale: str = "log"  # of the vertical axis
+
+
+class Expectation(NamedTuple):
+    """What a paper says of two kinds.
+
+    Args:
+        one: Name of a row.
+        other: Name of the row that it is compared with.
+        outcome: `lower`, `higher` or `equal`: the value of `one`, compared with that of `other`.
+        claim: The claim in words.
+        paper: Where it stands, with the published values if there are any.
+        setting: Name of the setting that it is about; an empty string stands for all.
+    """
+
+    one: str
+    other: str
+    outcome: str
+    claim: str
+    paper: str
+    setting: str = ""
+
+
+class Comparison(NamedTuple):
+    """The value by which kinds are compared, paired over the seeds.
+
+    Args:
+        label: The value in words.
+        value: Reads it from a log.
+        margin: Two kinds count as equal if the 90% interval of their difference lies between -margin and margin.
+        unit: Unit of margin and differences. With `%`, differences are relative.
+        expectations: The pairs of rows that are compared.
+    """
+
+    label: str
+    value: Callable[[Log], float]
+    margin: float
+    unit: str
+    expectations: Sequence[Expectation]
+
+    def differences(self, one: Mapping[int, Log], other: Mapping[int, Log]) -> list[float]:
+        """Returns the difference for each seed that both rows have."""
+        pairs = [(self.value(one[seed]), self.value(other[seed])) for seed in sorted(one.keys() & other.keys())]
+        return [100 * (a / b - 1) if self.unit == "%" else a - b for a, b in pairs]
+
+
+def learning_section(
+    logs: Logs,
+    title: str,
+    text: Sequence[str],
+    columns: Sequence[Column],
+    curves: Sequence[Curve],
+    comparisons: Sequence[Comparison],
+    published: Mapping[str, str] | None = None,
+) -> Section | None:
+    """Returns the section, or `None` if no reported seed is done.
+
+    Args:
+        logs: The logs so far.
+        title: Title of the section.
+        text: Paragraphs.
+        columns: The values of the table.
+        curves: The curves of the picture, one below the other.
+        comparisons: What is compared, and what the papers say of it.
+        published: The published value of each row by its name; `None` if there are none.
+    """
+    done = {setting: rows for setting in settings_of(logs) if (rows := logs_by_row(logs, setting))}
+    if not done:
+        return None
+    cells = [
+        [f"{row.label}, {setting.label}", str(len(found)), _step_size(found), *_values(columns, found)]
+        + ([published.get(row.name, "")] if published else [])
+        for setting, rows in done.items()
+        for row, found in rows.items()
+    ]
+    return Section(
+        name="learning",
+        title=title,
+        text=list(text),
+        columns=["", "seeds", "step size", *(column.label for column in columns)]
+        + (["published"] if published else []),
+        rows=cells,
+        data={
+            setting.name: {
+                row.name: {str(seed): {each.label: each.value(log) for each in columns} for seed, log in found.items()}
+                for row, found in rows.items()
+            }
+            for setting, rows in done.items()
+        },
+        plot=lambda figure: _plot(figure, done, curves),
+        claims=[
+            claim
+            for comparison in comparisons
+            for setting, rows in done.items()
+            for claim in _claims(setting, rows, comparison)
+        ],
+    )
+
+
+def best(key: str, metric: str) -> Callable[[Log], float]:
+    """Returns the function that reads a value of the validation with the lowest metric from a log."""
+    return lambda log: min(log["validations"], key=lambda each: each[metric])[key]
+
+
+def last(key: str) -> Callable[[Log], float]:
+    """Returns the function that reads a value of the last validation from a log."""
+    return lambda log: log["validations"][-1][key]
+
+
+def mean_loss(log: Log) -> float:
+    """Returns the mean training loss over all updates, which tells how fast the loss falls."""
+    return mean(each["loss"] for each in log["train"])
+
+
+def last_loss(log: Log) -> float:
+    """Returns the mean training loss of the last tenth of the updates."""
+    losses = [each["loss"] for each in log["train"]]
+    return mean(losses[-max(1, len(losses) // 10) :])
+
+
+def _step_size(found: Mapping[int, Log]) -> str:
+    return f"{next(iter(found.values()))['options']['step_size']:.2g}"
+
+
+def _values(columns: Sequence[Column], found: Mapping[int, Log]) -> list[str]:
+    return [
+        spread([column.value(log) for log in found.values()], column.digits) + (column.unit and f" {column.unit}")
+        for column in columns
+    ]
+
+
+def _claims(setting: Setting, rows: Done, comparison: Comparison) -> list[Claim]:
+    """Judges what the papers say of a setting."""
+    logs = {row.name: found for row, found in rows.items()}
+    found = []
+    for expected in comparison.expectations:
+        if expected.setting in ("", setting.name) and {expected.one, expected.other} <= logs.keys():
+            differences = comparison.differences(logs[expected.one], logs[expected.other])
+            ours, verdict = "fewer than two seeds", "not judged yet"
+            if len(differences) > 1:
+                ours = f"{signed(t_interval(differences))}{comparison.unit} in {comparison.label}, {setting.label}"
+                verdict = _verdict(expected.outcome, differences, comparison.margin)
+            found.append(Claim(expected.claim, expected.paper, ours, verdict))
+    return found
+
+
+def _verdict(outcome: str, differences: Sequence[float], margin: float) -> str:
+    """Returns whether paired differences bear an expected outcome out."""
+    if outcome == "equal":
+        if t_interval(differences, 0.9).within(margin):
+            return "borne out"
+        direction = _direction(t_interval(differences))
+        return f"not borne out: {direction}" if direction else "not shown: the 90% interval is wider than the margin"
+    direction = _direction(t_interval(differences))
+    return "borne out" if direction == outcome else f"the opposite: {direction}" if direction else "not shown"
+
+
+def _direction(found: Interval) -> str:
+    """Returns `lower` or `higher`, or an empty string if the interval has both signs."""
+    return "lower" if found.high < 0 else "higher" if found.low > 0 else ""
+
+
+def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve]) -> None:
+    figure.set(size_inches=(4.75 * max(2, len(done)), 3.8 * len(curves)), layout_engine="constrained")
+    all_axes = figure.subplots(len(curves), len(done), squeeze=False)
+    for column, (setting, rows) in zip(all_axes.T, done.items(), strict=True):
+        for axes, curve in zip(column, curves, strict=True):
+            for row, style in trial_styles(list(rows)).items():
+                _draw(axes, curve, row, list(rows[row].values()), style)
+            axes.set(yscale=curve.scale, ylabel=curve.label)
+        column[0].set_title(setting.label)
+        column[-1].set_xlabel("updates")
+    figure.legend(*all_axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+
+
+def _draw(axes, curve: Curve, row: TrialRow, logs: Sequence[Log], style) -> None:
+    """Draws the mean of a curve over the seeds, and their range."""
+    found = [{each["update"]: curve.factor * each[curve.key] for each in log[curve.part]} for log in logs]
+    x = sorted(set.intersection(*map(set, found)))
+    values = [[each[update] for each in found] for update in x]
+    axes.plot(x, list(map(mean, values)), label=row.label, **style.line(), markevery=max(1, len(x) // 10))
+    band(axes, x, list(map(min, values)), list(map(max, values)), style)

@@ -1,0 +1,96 @@
+import keras
+import numpy as np
+import pytest
+
+from experiments.cifar10 import rows
+from experiments.cifar10.model import SUMS, build_model
+from experiments.cifar10.rows.kinds import OverPositions
+from experiments.cifar10.weight_normalization import WeightNormalizedConv2D
+from experiments.trials.trial import rows_of
+
+ROWS = {row.name: row for row in rows_of(rows)}
+WIDTHS = (4, 6)
+
+
+def small(row, seed=1):
+    return build_model(row, 1e-3, seed, updates=10, widths=WIDTHS, pixels=16)
+
+
+def images(count=3):
+    return np.random.default_rng(0).normal(size=(count, 8, 8, 4)).astype(np.float32)
+
+
+def first_kernel(model):
+    layer = model.get_layer(SUMS[0])
+    return (layer.direction if isinstance(layer, WeightNormalizedConv2D) else layer.kernel).numpy()
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
+def test_every_row_maps_images_to_ten_logits_and_starts_from_the_same_kernels(row):
+    model = small(row)
+    assert model.output_shape == (None, 10)
+    np.testing.assert_array_equal(first_kernel(model), first_kernel(small(ROWS["none"])))
+    assert np.abs(first_kernel(model) - first_kernel(small(row, seed=2))).max() > 0
+
+
+def test_the_layers_are_those_of_convpool_cnn_c():
+    """Springenberg et al. (2015), Table 2: three blocks of three convolutions, pooled after the first two."""
+    model = small(ROWS["rmsnorm"])
+    shapes = [model.get_layer(name).output.shape[1:] for name in SUMS]
+    assert shapes == [(16, 16, 4)] * 3 + [(8, 8, 6)] * 3 + [(2, 2, 6)] * 3
+    assert [model.get_layer(name).kernel_size for name in SUMS] == [(3, 3)] * 7 + [(1, 1)] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "centred"),
+    [
+        ("rmsnorm", (1, 2), False),
+        ("layernorm", (1, 2), True),
+        ("rmsnorm-channels", (3,), False),
+        ("rmsnorm-all", (1, 2, 3), False),
+        ("layernorm-all", (1, 2, 3), True),
+    ],
+)
+def test_a_norm_runs_over_its_axes(name, axes, centred):
+    x = images()
+    expected = x - x.mean(axes, keepdims=True) if centred else x
+    expected = expected / np.sqrt((expected**2).mean(axes, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(ROWS[name].norm("norm")(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_gain_belongs_to_a_channel():
+    shapes = {name: {weight.shape for weight in built(row).trainable_weights} for name, row in ROWS.items() if row.norm}
+    assert set(map(tuple, shapes.values())) == {((4,),)}
+
+
+def built(row):
+    layer = row.norm("norm")
+    layer(images())
+    return layer
+
+
+def test_the_partial_norm_takes_the_first_positions_of_each_channel():
+    x = images()
+    first = x.reshape(3, 64, 4)[:, :8]  # 12.5% of 64 positions
+    expected = x / np.sqrt((first**2).mean(1) + 1e-6)[:, None, None]
+    np.testing.assert_allclose(OverPositions(0.125, name="norm")(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_normalized_kernel_has_length_1_and_the_direction_of_its_weights():
+    layer = WeightNormalizedConv2D(5, 3)
+    layer(images())
+    np.testing.assert_allclose(np.sqrt((layer.kernel.numpy() ** 2).sum((0, 1, 2))), np.ones(5), rtol=1e-5)
+    before = layer.kernel.numpy()
+    layer.direction.assign(3 * layer.direction)
+    np.testing.assert_allclose(layer.kernel, before, rtol=1e-4, atol=1e-6)
+    layer.gain.assign(np.arange(5))
+    np.testing.assert_allclose(layer.kernel, before * np.arange(5), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["prmsnorm", "weightnorm"])
+def test_own_layers_are_saved_and_loaded(tmp_path, name):
+    model = small(ROWS[name])
+    model.optimizer.build(model.trainable_variables)
+    model.save(tmp_path / "model.keras")
+    x = np.random.default_rng(0).normal(size=(2, 16, 16, 3)).astype(np.float32)
+    np.testing.assert_allclose(keras.saving.load_model(tmp_path / "model.keras")(x), model(x), rtol=1e-5, atol=1e-6)
