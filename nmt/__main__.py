@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -12,12 +13,15 @@ from typing import NoReturn
 from .errors import UserError
 from .load_tensorflow import load_tensorflow
 
+_ROOM_OF_CACHE = 2**30  # bytes; more than the programs of a training need
+
 
 def _keep_compiled() -> None:
     """Makes XLA cache compiled programs in the user's cache directory. NMT_XLA_CACHE names another one, or is `off`.
 
     Each processor and each version of TensorFlow has its own directory, because a program compiled for another one
-    must not be loaded. If the user has set TF_XLA_FLAGS, it stays as it is and there is no cache.
+    must not be loaded. There is no cache if the user has set TF_XLA_FLAGS, or if the directory cannot be written or is
+    almost full: XLA would end the training when it cannot write.
     """
     place = os.environ.get("NMT_XLA_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-xla")
     if place == "off" or "TF_XLA_FLAGS" in os.environ:
@@ -28,7 +32,11 @@ def _keep_compiled() -> None:
         key = hashlib.sha256("\n".join([importlib.metadata.version("tensorflow"), *of_machine]).encode())
         directory = Path(place).expanduser() / key.hexdigest()[:12]
         directory.mkdir(parents=True, exist_ok=True)
-        os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={directory}"
+        has_room = shutil.disk_usage(directory).free > _ROOM_OF_CACHE
+        if (
+            has_room and os.access(directory, os.W_OK) and not any(map(str.isspace, str(directory)))
+        ):  # flags end at spaces
+            os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={directory}"
 
 
 def main() -> None:

@@ -54,6 +54,27 @@ CHANGEABLE = (
     "keep",
     "summary_freq",
 )
+# These options decide which weights there are and what they mean. Those of other model types have no effect.
+_ARCHITECTURE = (
+    "model_type",
+    "embedding_size",
+    "state_size",
+    "layer_normalization_type",
+    "tie_decoder_embeddings",
+    "tie_encoder_decoder_embeddings",
+    "output_hidden_activation",
+    "rnn_enc_depth",
+    "rnn_enc_transition_depth",
+    "rnn_dec_depth",
+    "rnn_dec_base_transition_depth",
+    "rnn_dec_high_transition_depth",
+    "rnn_dec_deep_context",
+    "transformer_enc_depth",
+    "transformer_dec_depth",
+    "transformer_ffn_hidden_size",
+    "transformer_num_heads",
+    "transformer_norm_position",
+)
 _TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
 
 
@@ -171,7 +192,7 @@ class Config:
     deterministic: bool = option(
         False, "use deterministic operations: the same seed gives the same run on a GPU too, but slower"
     )
-    reload: str | None = option(None, "begin with the weights of the best model in this directory", metavar="DIR")
+    reload: str | None = option(None, "start with the weights of the best model in this directory", metavar="DIR")
     seed: int = option(
         1234, "seed of initialisation, order and dropout", "from 0 to 2147483647", lambda value: 0 <= value < 2**31
     )
@@ -208,10 +229,16 @@ class Config:
         """Returns the options that must not change when a training is resumed, without those that have no effect.
 
         Options that name files are left out: a file may move, but its content must not change (`system.file_digests`).
+        So is `reload`, which has an effect only at the start.
         """
-        others = (*CHANGEABLE, *FILES)
+        others = (*CHANGEABLE, *FILES, "reload")
         fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
         return {field.name: getattr(self, field.name) for field in fields}
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        """The options that two models must share to have the same weights."""
+        return {name: value for name, value in self.fixed_options().items() if name in _ARCHITECTURE}
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as a JSON file for `--config`."""

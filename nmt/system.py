@@ -126,9 +126,9 @@ def reload_weights(system: System, directory: Path) -> None:
     """Assigns the weights of the best model in another directory.
 
     Raises:
-        UserError: There is no model, or its vocabularies or sizes differ.
+        UserError: There is no model, or its vocabularies or its architecture differ.
     """
-    load_checkpoint(directory / BEST, system.model.variables, system.digests)
+    load_checkpoint(directory / BEST, system.model.variables, {**system.digests, **system.config.architecture})
 
 
 def load_system(directory: Path) -> System:

@@ -90,6 +90,13 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
+def seed(text: str) -> int:
+    """Parses the seed of a random generator."""
+    if not (text.isdecimal() and int(text) < 2**31):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2147483647")
+    return int(text)
+
+
 def positive_float(text: str) -> float:
     """Parses a number above 0."""
     if not (number := non_negative_float(text)):

@@ -2,11 +2,11 @@
 
 import argparse
 import importlib.metadata
-import json
 import math
 from pathlib import Path
 from typing import Any
 
+from ..config import Config, make_config, read_options
 from ..system import System
 from ..training.progress import Progress
 
@@ -14,15 +14,16 @@ from ..training.progress import Progress
 def describe(system: System, arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the model card of a system, exported with these arguments; an unknown value is `None`."""
     config = system.config
+    configs = [make_config(read_options(directory / "config.json")) for directory in arguments.model]
     texts = (config.source_dataset, config.target_dataset)
     source, target = arguments.languages or map(_language, texts)
     return {
         "languages": {"source": source, "target": target},
-        "architecture": config.model_type,
-        "normalization": config.layer_normalization_type,
+        "architecture": _of_all(configs, "model_type"),
+        "normalization": _of_all(configs, "layer_normalization_type"),
         "sizes": {
-            "embedding": config.embedding_size,
-            "state": config.state_size,
+            "embedding": _of_all(configs, "embedding_size"),
+            "state": _of_all(configs, "state_size"),
             "source_vocabulary": system.source_vocabulary.size,
             "target_vocabulary": system.target_vocabulary.size,
             "parameters": sum(math.prod(variable.shape) for variable in system.model.variables),
@@ -40,6 +41,12 @@ def describe(system: System, arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _of_all(configs: list[Config], option: str) -> Any:
+    """Returns the value of an option, or the values of all models of an ensemble if they differ."""
+    values = [getattr(config, option) for config in configs]
+    return values[0] if len(set(values)) == 1 else values
+
+
 def _language(files: str | tuple[str, ...]) -> str | None:
     """Returns the extension of the first file, not counting .gz or .zst."""
     first = files if isinstance(files, str) else files[0]
@@ -53,4 +60,4 @@ def _best_validation(directory: Path) -> dict[str, Any] | None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return read_options(path) if path.exists() else None

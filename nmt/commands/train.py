@@ -131,8 +131,8 @@ def _read_texts(config: Config, system: System) -> tuple[TrainingData, Validatio
     data, valid = read_texts(config, system.source_vocabulary, system.target_vocabulary, open_cache())
     if cannot_split(config.valid_tokenizer, valid.references):
         say(
-            f"warning: --valid_tokenizer {config.valid_tokenizer} splits text at spaces, and the validation text has "
-            "hardly any, so BLEU stays near 0; give --valid_tokenizer char or --valid_metric chrf"
+            f"warning: --valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "
+            "any spaces, so BLEU stays near 0; give --valid_tokenizer char or --valid_metric chrf"
         )
     if valid.too_long:
         say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")

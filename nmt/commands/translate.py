@@ -16,7 +16,7 @@ from ..system import System, load_ensemble
 from ..text.batches import LONGEST
 from ..text.by_length import map_by_length
 from ..text.lines import read_chunks
-from .arguments import add_batch_size, add_models, add_search, positive_float, positive_int, say
+from .arguments import add_batch_size, add_models, add_search, positive_float, positive_int, say, seed
 from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
 
 
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="draw from the K likeliest words (above 0; default: all)",
     )
-    group.add_argument("--seed", type=positive_int, metavar="N", help="seed of the sampling (above 0; default: 1234)")
+    group.add_argument("--seed", type=seed, metavar="N", help="seed of the sampling (0 to 2147483647; default: 1234)")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -75,7 +75,8 @@ def run(arguments: argparse.Namespace) -> None:
         output = files.enter_context(open_output(arguments.output))
         lines_of = {arguments.alignments: Alignment.pharaoh, arguments.alignment_weights: Alignment.as_json}
         aligned = [(files.enter_context(open_output(path)), line) for path, line in lines_of.items() if path]
-        chunks = warn_of_invalid_utf8(read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size))
+        pause = {"pause": None} if sampling else {}  # what is drawn for a line depends on the lines that it comes with
+        chunks = warn_of_invalid_utf8(read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size, **pause))
         results = map_by_length(function, chunks, arguments.batch_size)
         for number, found in enumerate(tqdm(results, unit=" lines")):
             if arguments.n_best:
@@ -95,8 +96,9 @@ def run(arguments: argparse.Namespace) -> None:
 def _aligns(arguments: argparse.Namespace) -> bool:
     """Returns whether alignments are asked for."""
     paths = [path for path in (arguments.alignments, arguments.alignment_weights) if path]
-    if len(set(paths)) < len(paths):
-        raise UserError("--alignments and --alignment_weights name the same file; give two")
+    written = [path.absolute() for path in (*paths, arguments.output) if path]
+    if len(set(written)) < len(written):
+        raise UserError("two of --output, --alignments and --alignment_weights name the same file; give different ones")
     if paths and arguments.n_best:
         raise UserError("alignments are those of the best translation; leave out --n_best")
     return bool(paths)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from ..errors import UserError
 from ..model.contract import Decodable
-from ..text.batches import LONGEST, pad
+from ..text.batches import LONGEST, pad, token_pieces
 from ..text.vocabulary import Vocabulary
 
 
@@ -56,6 +56,11 @@ class Aligner:
     def align(self, lines: Sequence[str | bytes], translations: Sequence[Sequence[int]]) -> list[Alignment]:
         """Returns the alignment of each line with the ids of its translation, the end not counted."""
         ids = self._source_vocabulary.encode(tf.constant(lines, tf.string))[:, :LONGEST]
+        lengths = np.maximum(ids.row_lengths().numpy(), list(map(len, translations))) + 1
+        pieces = token_pieces(lengths)
+        return [found for start, end in pieces for found in self._align(ids[start:end], translations[start:end])]
+
+    def _align(self, ids: tf.RaggedTensor, translations: Sequence[Sequence[int]]) -> list[Alignment]:
         source, source_mask = pad(ids)
         target, _ = pad(tf.ragged.constant(translations, tf.int32, inner_shape=()))
         weights = self._attention(source, source_mask, target).numpy()

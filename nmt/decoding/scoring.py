@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..model.contract import Decodable
-from ..text.batches import LONGEST, encode_pairs
+from ..text.batches import LONGEST, encode_pairs, token_pieces
 from ..text.vocabulary import Vocabulary
 
 
@@ -46,6 +46,10 @@ class Scorer:
         too_long = lengths.max(0) > LONGEST
         self.too_long += int(too_long.sum())
         scored = [(b"", b"") if long else pair for pair, long in zip(pairs, too_long, strict=True)]
-        batch = encode_pairs(scored, *self._vocabularies)
-        costs = self._costs(*batch).numpy() / tf.reduce_sum(batch.target_mask, -1).numpy() ** self._alpha
-        return np.where(too_long, np.inf, costs)
+        longest = np.where(too_long, 0, lengths.max(0)) + 1
+        costs = [self._scored(scored[start:end]) for start, end in token_pieces(longest)]
+        return np.where(too_long, np.inf, np.concatenate(costs))
+
+    def _scored(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
+        batch = encode_pairs(pairs, *self._vocabularies)
+        return self._costs(*batch).numpy() / tf.reduce_sum(batch.target_mask, -1).numpy() ** self._alpha

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..model.contract import Decodable, State
-from ..text.batches import LONGEST, TOKENS, pad
+from ..text.batches import LONGEST, pad, token_pieces
 from ..text.vocabulary import END, Vocabulary
 from .sampling import Sampling, sample
 from .search import Hypotheses, beam_search
@@ -110,7 +110,7 @@ class Translator(tf.Module):
         """Yields the fields of `Translations` for each line."""
         tokens = self._source_vocabulary.encode(tf.constant(lines, tf.string)).row_lengths().numpy()
         lengths = np.minimum(tokens, LONGEST) + 1
-        for start, end in _pieces(lengths, TOKENS):
+        for start, end in token_pieces(lengths):
             found = [field.numpy() for field in self.translate(tf.constant(lines[start:end], tf.string))]
             self.truncated += int(found[2].sum())
             yield from zip(*found, strict=True)
@@ -133,15 +133,3 @@ class Translator(tf.Module):
             draw = self._drawn.assign_add(1)
             return sample(step, state, self._sampling, draw, samples=self._beam_size, **common)
         return beam_search(step, state, beam_size=self._beam_size, **common)
-
-
-def _pieces(lengths: Sequence[int], tokens: int) -> Iterator[tuple[int, int]]:
-    """Yields the bounds of consecutive pieces that have at most this many tokens, padding counted, or one sentence."""
-    start, longest = 0, 0
-    for number, length in enumerate(lengths):
-        longest = max(longest, length)
-        if number > start and longest * (number + 1 - start) > tokens:
-            yield start, number
-            start, longest = number, length
-    if start < len(lengths):
-        yield start, len(lengths)

@@ -62,10 +62,12 @@ def export_checkpoint(
         version: One of `VERSIONS`; `master` is also for v0.5, where a Transformer must tie all its embeddings.
 
     Raises:
-        UserError: There is such a checkpoint already, or this version of Nematus has no such model.
+        UserError: One of the files exists already, or this version of Nematus has no such model.
     """
-    if Path(f"{to}.index").exists():
-        raise UserError(f"the checkpoint {to} exists already; give another name")
+    dictionaries = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
+    files = [*dictionaries, *(Path(f"{to}.{end}") for end in ("json", "index", "data-00000-of-00001"))]
+    if found := [path for path in files if path.exists()]:
+        raise UserError(f"{found[0]} exists already; give another name than {to}")
     _refuse(config, words, version)
     arrays = {variable.path: variable.numpy() for variable in variables}
     inserted = [version == "master" and side.unknown == 1 and _has_room(config, i) for i, side in enumerate(words)]
@@ -75,17 +77,22 @@ def export_checkpoint(
     if version == "v0.3":
         named |= _fresh_optimizer(config, named)
     to.parent.mkdir(parents=True, exist_ok=True)
-    paths = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
-    options = _options(config, new_words, version) | {"dictionaries": [str(path.resolve()) for path in paths]}
-    for path, content in zip([*paths, Path(f"{to}.json")], [*(each.ids for each in new_words), options], strict=True):
-        with atomic_write(path) as file:
-            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    tf.raw_ops.SaveV2(
-        prefix=str(to),
-        tensor_names=list(named),
-        shape_and_slices=[""] * len(named),
-        tensors=[tf.constant(array) for array in named.values()],
-    )
+    options = _options(config, new_words, version) | {"dictionaries": [str(path.resolve()) for path in dictionaries]}
+    contents = [*(each.ids for each in new_words), options]
+    try:
+        tf.raw_ops.SaveV2(
+            prefix=str(to),
+            tensor_names=list(named),
+            shape_and_slices=[""] * len(named),
+            tensors=[tf.constant(array) for array in named.values()],
+        )
+        for path, content in zip(files, contents, strict=False):
+            with atomic_write(path) as file:
+                file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    except BaseException:
+        for path in files:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:

@@ -86,7 +86,8 @@ def load_checkpoint(
 
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
-    return sorted((directory / KEPT).glob("*.npz"), key=lambda path: int(path.stem))
+    found = [path for path in (directory / KEPT).glob("*.npz") if path.stem.isdecimal()]
+    return sorted(found, key=lambda path: int(path.stem))
 
 
 def _read(path: str | os.PathLike, names: list[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

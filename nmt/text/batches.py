@@ -1,6 +1,6 @@
 """Sentence pairs as padded matrices of token ids."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -8,7 +8,7 @@ import tensorflow as tf
 from .vocabulary import END, Vocabulary
 
 LONGEST = 1000  # tokens of the longest sentence that is translated or scored as a whole; bounds the memory
-TOKENS = 8192  # limit of the tokens of a batch that is translated, padding included; bounds the memory
+TOKENS = 8192  # limit of the tokens of a batch that is translated or scored, padding included; bounds the memory
 
 
 class Batch(NamedTuple):
@@ -41,3 +41,15 @@ def encode_pairs(
     """Returns the batch of these pairs of lines."""
     sources, targets = zip(*pairs, strict=True)
     return Batch(*pad(source_vocabulary.encode(sources)), *pad(target_vocabulary.encode(targets)))
+
+
+def token_pieces(lengths: Sequence[int], tokens: int = TOKENS) -> Iterator[tuple[int, int]]:
+    """Yields the bounds of consecutive pieces that have at most this many tokens, padding counted, or one sentence."""
+    start, longest = 0, 0
+    for number, length in enumerate(lengths):
+        longest = max(longest, length)
+        if number > start and longest * (number + 1 - start) > tokens:
+            yield start, number
+            start, longest = number, length
+    if start < len(lengths):
+        yield start, len(lengths)

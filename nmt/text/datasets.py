@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
-from .batches import LONGEST, Batch, encode_pairs, pad
+from .batches import LONGEST, Batch, encode_pairs, pad, token_pieces
 from .by_length import chunked, pair_length
 from .mixing import Mixture
 from .parallel_text import ParallelText
@@ -189,14 +189,16 @@ class ValidationData:
         self.sources, targets = text.pairs(range(len(text)))
         self.references = [target.decode() for target in targets]
         sides = ((text.source, source_vocabulary), (text.target, target_vocabulary))
-        too_long = np.maximum(*(token_counts(side, words.encode, words.digest) for side, words in sides)) > LONGEST
-        self.too_long = int(too_long.sum())
+        longest = np.maximum(*(token_counts(side, words.encode, words.digest) for side, words in sides))
+        self.too_long = int((longest > LONGEST).sum())
         if self.too_long == len(text):
             raise UserError(f"all validation pairs have more than {LONGEST} tokens on a side; give shorter ones")
-        pairs = zip(self.sources, targets, too_long, strict=True)
-        by_length = sorted(((source, target) for source, target, long in pairs if not long), key=pair_length)
+        pairs = zip(self.sources, targets, longest + 1, strict=True)
+        scored = sorted((pair for pair in pairs if pair[2] <= LONGEST + 1), key=lambda pair: pair_length(pair[:2]))
         self.batches = [
-            encode_pairs(batch, source_vocabulary, target_vocabulary) for batch in chunked(by_length, batch_size)
+            encode_pairs([pair[:2] for pair in batch[start:end]], source_vocabulary, target_vocabulary)
+            for batch in chunked(scored, batch_size)
+            for start, end in token_pieces([pair[2] for pair in batch])
         ]
 
 

@@ -150,10 +150,16 @@ def stream_lines(paths: Iterable[Path]) -> Iterator[bytes]:
                 yield _sentence(line, number)
 
 
-def read_chunks(descriptor: int, size: int) -> Iterator[list[bytes]]:
-    """Yields the lines of a stream in lists of `size`. Yields a shorter list at the end and when the stream pauses."""
+def read_chunks(descriptor: int, size: int, pause: float | None = _PAUSE) -> Iterator[list[bytes]]:
+    """Yields the lines of a stream in lists of `size`, and a shorter list at the end and when the stream pauses.
+
+    Args:
+        descriptor: The stream.
+        size: Lines in a list.
+        pause: Seconds without data that count as a pause; `None` for no pauses.
+    """
     chunk = []
-    for line in _lines_and_pauses(descriptor):
+    for line in _lines_and_pauses(descriptor, pause):
         if line is not None:
             chunk.append(line)
         if len(chunk) == size or (line is None and chunk):
@@ -163,11 +169,11 @@ def read_chunks(descriptor: int, size: int) -> Iterator[list[bytes]]:
         yield chunk
 
 
-def _lines_and_pauses(descriptor: int) -> Iterator[bytes | None]:
-    """Yields every line of a stream, and `None` when no data has come for `_PAUSE` seconds."""
+def _lines_and_pauses(descriptor: int, pause: float | None) -> Iterator[bytes | None]:
+    """Yields every line of a stream, and `None` when no data has come for `pause` seconds."""
     numbers, rest = itertools.count(), bytearray()
     while True:
-        if not select.select([descriptor], [], [], _PAUSE)[0]:
+        if not select.select([descriptor], [], [], pause)[0]:
             yield None
         data = os.read(descriptor, 1 << 16)
         if not data:

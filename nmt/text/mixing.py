@@ -59,5 +59,5 @@ class Mixture:
 
 
 def _times(weight: float, count: int) -> int:
-    """Returns the product, rounded up; 0.1 times 30 is 3."""
-    return math.ceil(round(weight * count, 6))
+    """Returns the product, rounded up, and at least 1 unless the count is 0; 0.1 times 30 is 3."""
+    return max(min(1, count), math.ceil(round(weight * count, 6)))

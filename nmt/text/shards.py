@@ -154,7 +154,7 @@ def _zstandard(path: Path, size: int) -> Iterator[bytes]:
     frame = None
     for data in _plain(path, size):
         while data:
-            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            frame = frame or zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
             try:
                 piece = frame.decompress(data)
             except zstandard.ZstdError as error:

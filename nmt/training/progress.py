@@ -37,11 +37,13 @@ class Progress:
     bad_validations: int = 0  # in a row without improvement
     validations: tuple[Validation, ...] = ()
     metric: str = "bleu"  # ranks the validations: bleu, chrf or loss
+    tokenizer: str = ""  # of BLEU; empty in older trainings
+    ranked_from: int = 0  # number of the first validation that is ranked so; the earlier ones were ranked otherwise
 
     @property
     def best(self) -> Validation | None:
-        """The best validation by the metric, then by the loss; the first of equals."""
-        return max(self.validations, key=self._quality, default=None)
+        """The best ranked validation by the metric, then by the loss; the first of equals."""
+        return max(self.validations[self.ranked_from :], key=self._quality, default=None)
 
     def _quality(self, validation: Validation) -> tuple[float, float]:
         return validation.quality(self.metric)
@@ -61,6 +63,14 @@ class Progress:
         skipped, in_a_row = self.skipped + 1, self.skipped_in_a_row + 1
         return replace(self, update=self.update + 1, skipped=skipped, skipped_in_a_row=in_a_row)
 
+    def ranked_by(self, metric: str, tokenizer: str) -> "Progress":
+        """Returns the progress with this ranking of validations. If it is another one, it begins with the next."""
+        same_bleu = self.tokenizer in ("", tokenizer)
+        if metric == self.metric and (same_bleu or metric != "bleu"):
+            return replace(self, tokenizer=tokenizer)
+        begin = len(self.validations)
+        return replace(self, metric=metric, tokenizer=tokenizer, ranked_from=begin, bad_validations=0)
+
     def after_validation(self, validation: Validation) -> "Progress":
         """Returns the progress with one more validation.
 
@@ -69,7 +79,7 @@ class Progress:
         validations = (*self.validations, validation)
         if not validation.counts:
             return replace(self, seconds=validation.seconds, validations=validations)
-        earlier = [self._quality(each) for each in self.validations if each.counts]
+        earlier = [self._quality(each) for each in self.validations[self.ranked_from :] if each.counts]
         better = not earlier or self._quality(validation) > max(earlier)
         bad = 0 if better else self.bad_validations + 1
         return replace(
@@ -84,6 +94,8 @@ class Progress:
             UserError: A field is missing, unknown, or of the wrong type.
         """
         try:
+            if not isinstance(state, dict):
+                raise TypeError(f"{type(state).__name__} in place of an object")
             validations = tuple(_checked(Validation, each) for each in state.get("validations", ()))
             return _checked(cls, {**state, "validations": validations})
         except (TypeError, ValueError) as error:

@@ -9,7 +9,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import math
 import os
 import re
 import signal
@@ -69,11 +68,10 @@ class Replicas:
     def broadcast(self, variables: Sequence[keras.Variable]) -> None:
         """Copies the chief's variables to all other processes."""
         if self.count > 1:
-            flat = tf.concat([tf.reshape(tf.cast(variable.value, tf.float64), [-1]) for variable in variables], 0)
-            flat = self.sum(flat if self.is_chief else tf.zeros_like(flat))
-            sizes = [math.prod(variable.shape) for variable in variables]
-            for variable, values in zip(variables, tf.split(flat, sizes), strict=True):
-                variable.assign(tf.cast(tf.reshape(values, variable.shape), variable.dtype))
+            for variable in variables:  # one by one: a second copy of all of them may not fit a GPU
+                value = tf.cast(tf.reshape(variable.value, [-1]), tf.float64)
+                value = self.sum(value if self.is_chief else tf.zeros_like(value))
+                variable.assign(tf.cast(tf.reshape(value, variable.shape), variable.dtype))
 
     def from_chief(self, values: Sequence[float]) -> list[float]:
         """Returns the chief's values. The other processes pass a list of the same length, which is ignored."""
@@ -167,6 +165,10 @@ def _cluster(text: str) -> tuple[list[str], int]:
         rank = int(task.get("index", 0)) + (len(cluster.get("chief", [])) if task.get("type") == "worker" else 0)
         if not all(isinstance(each, list) for each in cluster.values()):
             raise ValueError("addresses are a list")
+        if not all(isinstance(each, str) for each in workers):
+            raise ValueError("an address is a string")
+        if len(cluster.get("chief", [])) > 1:
+            raise ValueError("there are several chiefs")
         if workers and (task.get("type") not in ("chief", "worker") or not 0 <= rank < len(workers)):
             raise ValueError("the task is not one of the workers")
     except (AttributeError, TypeError, ValueError) as error:

@@ -70,9 +70,9 @@ class Trainer:
         if (directory / LAST).exists():
             self.progress = Progress.from_json(load_checkpoint(directory / LAST, update.variables, made_with))
             self._saved = self.progress.update
-        self.progress = replace(self.progress, metric=config.valid_metric)
         self._start = self._last_save = time.monotonic()
         self._words = self._seconds_of_updates = 0.0  # target words of this run, and the time of their updates
+        self._widths = self._compiled = 0  # widths of batches, and those that this run has compiled an update for
 
     def train(self, data: TrainingData, validate: Callable[[Callable[[], None]], Scores]) -> Progress:
         """Trains until a limit of the configuration is reached, and returns the progress.
@@ -88,6 +88,7 @@ class Trainer:
         """
         self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
+        self._widths = sum(size > 0 for _, _, size in data.sizes)
         batches = iter(data.batches(self.progress.update, (self._replicas.rank, self._replicas.count)))
         if self.progress.validated:
             self._keep(self.progress)  # a killed process may have saved only `LAST`
@@ -98,7 +99,8 @@ class Trainer:
                     if self._validation_is_due(last):
                         validation = self._validate(validate, self.progress.update / data.batches_per_epoch, poll)
                         log.flush()
-                        self._keep(self.progress.after_validation(validation))
+                        ranked = self.progress.ranked_by(self._config.valid_metric, self._config.valid_tokenizer)
+                        self._keep(ranked.after_validation(validation))
                         log.validation(validation)
                     elif self.progress.update < last:
                         self._train_on(next(batches), bar, log)
@@ -169,17 +171,19 @@ class Trainer:
         width = batch.source.shape[1]
         compiles = not self._update.is_compiled(batch)
         if compiles:
-            bar.set_postfix_str(f"compiling for batches of {width} tokens", refresh=True)
+            self._compiled += 1
+            which = f"width {self._compiled} of {self._widths}"
+            bar.set_postfix_str(f"compiling for batches of {width} tokens, {which}", refresh=True)
         begun = time.monotonic()
         cost, words, norm = self._update(batch, number)
         seconds = time.monotonic() - begun
-        if compiles:  # the estimate of the time left counts neither its time nor its update
+        if not compiles:
+            self._words += words
+            self._seconds_of_updates += seconds
+        elif not bar.disable:  # the estimate of the time left counts neither its time nor its update
             bar.start_t += seconds
             bar.last_print_t += seconds
             bar.initial += 1
-        else:
-            self._words += words
-            self._seconds_of_updates += seconds
         return cost, words, norm
 
     def _validate(self, validate, epoch: float, poll: Callable[[], None]) -> Validation:

@@ -13,9 +13,9 @@ from ..model.contract import TranslationModel
 from ..text.by_length import map_by_length
 from ..text.datasets import ValidationData
 
-# Scripts without spaces between words, as the first words of Unicode's character names.
-_WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
-_SPLIT_AT_SPACES = ("13a", "intl", "none")
+# Scripts without spaces that a tokenizer does not split, as the first words of Unicode's character names.
+_KANA_AND_OTHERS = ("HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+_UNSPLIT = {**dict.fromkeys(("13a", "intl", "none"), ("CJK", *_KANA_AND_OTHERS)), "zh": _KANA_AND_OTHERS}
 
 
 class Scores(NamedTuple):
@@ -89,7 +89,10 @@ class Validator:
 
 def cannot_split(tokenizer: str, references: Sequence[str]) -> bool:
     """Returns whether this tokenizer leaves whole sentences as one word, as in Japanese or Thai."""
+    scripts = _UNSPLIT.get(tokenizer)
+    if not scripts:
+        return False
     letters = [letter for line in references[:1000] for letter in line if letter.isalpha()]
-    without = sum(unicodedata.name(letter, "").startswith(_WITHOUT_SPACES) for letter in letters)
+    without = sum(unicodedata.name(letter, "").startswith(scripts) for letter in letters)
     spaces = sum(line.count(" ") for line in references[:1000])
-    return tokenizer in _SPLIT_AT_SPACES and without > 0.3 * len(letters) and spaces < 0.2 * len(letters)
+    return without > 0.3 * len(letters) and spaces < 0.2 * len(letters)

@@ -1,5 +1,7 @@
 """`python -m nmt evaluate`: what it prints, and mistakes in its files."""
 
+import re
+
 import pytest
 
 
@@ -16,10 +18,14 @@ def test_bleu_and_exact_matches_are_printed(run, tmp_path):
 def test_several_references_and_another_system(run, tmp_path):
     (tmp_path / "one").write_text("a b c d\n" * 20)
     (tmp_path / "two").write_text("a b c x\n" * 20)
-    status, output, _ = run("evaluate", "one", "two", "one", "--against", "two")
+    (tmp_path / "worse").write_text("a b c z\n" * 20)
+    status, output, _ = run("evaluate", "one", "two", "one", "--against", "worse")
     assert status == 0
     assert output.startswith("BLEU 100.00 (nrefs:2|")
-    assert "\nBLEU minus that of two: +0.00, p = " in output
+    differences = dict(re.findall(r"\n(\w+) minus that of worse: ([+-][\d.]+), p = 0\.0", output))
+    signs = {name: float(value) > 0 for name, value in differences.items()}
+    assert signs == {"BLEU": True, "chrF": True, "TER": False}
+    assert differences["TER"] == "-25.00"  # one of four words
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -209,6 +210,19 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
     words = ("--dictionaries", dictionary, dictionary)
     status, _, said = train("--reload", "model", "-m", "other", *words)
     assert (status, "was made with another source vocabulary, another target vocabulary" in said) == (2, True)
+    for name in ("extra.npz", "mine.npz"):  # not those of `--keep`
+        (tmp_path / "tuned" / "kept").mkdir(exist_ok=True)
+        shutil.copy(tmp_path / "tuned" / "best.npz", tmp_path / "tuned" / "kept" / name)
+    assert train("-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3, "--keep", 1, "--finish_after", 8)[0] == 0
+
+
+@pytest.mark.slow
+def test_a_training_begins_only_with_weights_of_its_own_architecture(train):
+    """Without a norm, all weights are there, but the model would be another one."""
+    assert train("--layer_normalization_type", "layernorm", model_type="rnn")[0] == 0
+    status, _, said = train("--reload", "model", "-m", "other", model_type="rnn")
+    assert (status, said.count("\n")) == (2, 1)
+    assert "was made with another layer_normalization_type" in said
 
 
 @pytest.mark.slow

@@ -35,6 +35,17 @@ def test_weights_are_those_of_the_model_for_each_pair_alone(make_model, vocabula
         assert (alignment.source, alignment.target) == ([*line.split(), "eos"], [*translation.split(), "eos"])
 
 
+def test_many_long_pairs_are_aligned_as_each_alone(make_model, vocabulary):
+    model = make_model(words=(vocabulary.size, vocabulary.size))
+    line = " ".join(["a b"] * 60)
+    ids = vocabulary.encode([line]).to_list()[0]
+    aligner = Aligner(vocabulary, vocabulary, model)
+    (alone,) = aligner.align([line], [ids[:7]])
+    found = aligner.align([line] * 100, [ids[:7]] * 50 + [ids] * 50)  # more tokens than one batch may have
+    assert [each.weights.shape for each in found] == [(8, 121)] * 50 + [(121, 121)] * 50
+    np.testing.assert_allclose(found[0].weights, alone.weights, rtol=1e-5)
+
+
 @pytest.mark.slow
 def test_the_command_writes_links_and_weights(run, tmp_path):
     words = ("translate", "-m", MODELS / "layernorm", "-i", MODELS / "test.en", "-n")
@@ -49,8 +60,9 @@ def test_the_command_writes_links_and_weights(run, tmp_path):
         assert table.shape == (len(each["target"]), len(each["source"]))
         np.testing.assert_allclose(table.sum(1), 1.0, atol=1e-4)
         assert line == " ".join(f"{row[:-1].argmax()}-{j}" for j, row in enumerate(table[:-1]))
-    status, _, said = run(*words, "--alignment_weights", "links")
-    assert (status, "name the same file" in said) == (2, True)
+    for option in ("--alignment_weights", "--output"):
+        status, _, said = run(*words, option, "links")
+        assert (status, "name the same file" in said) == (2, True)
     status, _, said = run(*words, "--n_best")
     assert (status, "leave out --n_best" in said) == (2, True)
 

@@ -1,9 +1,10 @@
 """Costs of given translations, some of them too long."""
 
 import numpy as np
+import tensorflow as tf
 
 from nmt.decoding.scoring import Scorer
-from nmt.text.batches import LONGEST, encode_pairs
+from nmt.text.batches import LONGEST, TOKENS, encode_pairs
 
 PAIRS = [(b"a b", b"c"), (b"a " * (LONGEST + 1), b"b"), (b"", b""), (b"a", b"b " * (LONGEST + 1)), (b"d", b"d c a")]
 
@@ -23,3 +24,27 @@ def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabula
 def test_a_pair_of_the_greatest_length_is_scored(make_model, vocabulary):
     scorer = Scorer(vocabulary, vocabulary, make_model("none"), alpha=0.0)
     assert np.isfinite(scorer.costs([(b"a " * LONGEST, b"b")])).all()
+
+
+class Widths:
+    """A model whose cost of a pair is its number of target words; it notes the sizes of its batches."""
+
+    def __init__(self):
+        self.sizes = []
+
+    def costs(self, source, source_mask, target, target_mask):
+        self.sizes.append(tf.numpy_function(self.seen, [tf.shape(source), tf.shape(target)], tf.int32))
+        return tf.reduce_sum(target_mask, -1) + 0.0 * tf.cast(self.sizes[-1], tf.float32)
+
+    def seen(self, source, target):
+        self.found = [*getattr(self, "found", []), int(source[0] * max(source[1], target[1]))]
+        return np.int32(0)
+
+
+def test_long_pairs_are_scored_in_pieces_of_few_tokens(vocabulary):
+    model = Widths()
+    pairs = [(b"a", b"b " * (100 * i)) for i in range(10)] * 4
+    costs = Scorer(vocabulary, vocabulary, model, alpha=0.0).costs(pairs)
+    assert costs.tolist() == [100 * i + 1 for i in range(10)] * 4
+    assert len(model.found) > 1
+    assert max(model.found) <= TOKENS

@@ -31,6 +31,12 @@ def test_small_parts_are_rounded_up_and_all_pairs_come():
     assert drawn(mixture, range(15)).keys() == set(MEMBERS.tolist())
 
 
+def test_a_corpus_of_very_small_weight_still_has_a_pair():
+    mixture = Mixture([1e-9, 1e-9, 1e-9], STARTS, seed=3)
+    assert mixture.size(MEMBERS) == len(mixture.draw(MEMBERS, 0, 8)) > 0
+    assert mixture.size(MEMBERS[:0]) == 0
+
+
 def test_an_epoch_depends_on_seed_and_number_alone():
     def draw(epoch, seed=1, width=8):
         return Mixture([0.5, 1, 1.5], STARTS, seed).draw(MEMBERS, epoch, width).tolist()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -37,6 +38,17 @@ def test_an_extra_validation_does_not_affect_a_resumed_training():
     assert validated(between, 9.0, 1).bad_validations == validated(after(10.0), 9.0, 3).bad_validations == 1
 
 
+def test_another_ranking_begins_with_the_next_validation():
+    """The file of the best model holds the first of these three, so no later one may be called the best unsaved."""
+    progress = after(10.0, 9.0, 8.0)
+    assert progress.ranked_by("bleu", "13a").best == progress.best
+    for ranking in (("loss", "13a"), ("bleu", "char")):
+        changed = validated(replace(progress, tokenizer="13a").ranked_by(*ranking), 5.0, 3)
+        assert (changed.best.update, changed.bad_validations) == (12, 0)
+    by_loss = replace(progress, metric="loss", tokenizer="13a")
+    assert by_loss.ranked_by("loss", "char").best == by_loss.best  # the loss does not depend on the tokenizer
+
+
 def test_a_skipped_update_adds_nothing_and_is_counted():
     progress = after(10.0).after_skipping().after_skipping()
     assert (progress.update, progress.loss, progress.skipped, progress.skipped_in_a_row) == (5, 0.0, 2, 2)
@@ -46,7 +58,7 @@ def test_a_skipped_update_adds_nothing_and_is_counted():
 
 @pytest.mark.parametrize(
     "state",
-    [{"update": "3"}, {"epoch": 3}, {"validations": [3]}, {"validations": [{"update": 3}]}, {"validations": 3}],
+    [[], {"update": "3"}, {"epoch": 3}, {"validations": [3]}, {"validations": [{"update": 3}]}, {"validations": 3}],
 )
 def test_malformed_progress_is_refused(state):
     with pytest.raises(UserError, match="progress of the training is damaged"):

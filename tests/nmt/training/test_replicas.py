@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import time
 
 import numpy as np
@@ -82,7 +83,13 @@ def test_one_process_is_not_connected(monkeypatch):
 
 @pytest.mark.parametrize(
     "config",
-    ["worker 0", "[]", '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}'],
+    [
+        "worker 0",
+        "[]",
+        '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}',
+        '{"cluster": {"worker": [1, 2]}, "task": {"type": "worker", "index": 0}}',
+        '{"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}}',
+    ],
 )
 def test_a_damaged_cluster_is_refused(monkeypatch, config):
     monkeypatch.setenv("TF_CONFIG", config)
@@ -138,6 +145,35 @@ def test_launch_gives_each_process_a_gpu_of_its_own(start, training, tmp_path):
         assert (own, json.loads(config)["task"]["index"]) == (gpu, rank)
     assert statuses([start(tmp_path, [*words[:2], 3, *words[3:]], first=first)]) == [2]
     assert (tmp_path / "errors").read_text() == "nmt: --processes 3 needs 3 GPUs; there are 2\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs signals and affinities of Linux")
+def test_launch_gives_each_process_its_cores_and_none_outlives_it(start, training, tmp_path):
+    """A script in place of Python writes its cores, and waits for the signal that it gets when `launch` is killed."""
+    script = tmp_path / "python"
+    script.write_text(
+        "#!/bin/sh\ntrap 'touch ended-$$; exit' TERM\nsleep 1\n"
+        "grep Cpus_allowed_list /proc/self/status > cores-$$.part\nmv cores-$$.part cores-$$\n"
+        "for i in $(seq 300); do sleep 0.1; done\n"
+    )
+    script.chmod(0o755)
+    words = ["launch", "--processes", 2, "train", "-m", "model", *launched(training)]
+    process = start(tmp_path, words, first=f"sys.executable = {str(script)!r}")
+    given = appear(tmp_path, "cores-*")
+    cores = {path.read_text().split()[1] for path in given}
+    assert len(cores) == min(2, len(os.sched_getaffinity(0)))
+    process.kill()
+    ended = appear(tmp_path, "ended-*")
+    assert {path.name.split("-")[1] for path in ended} == {path.name.split("-")[1] for path in given}
+
+
+def appear(folder, pattern):
+    """Waits for two files of a pattern and returns them."""
+    end = time.monotonic() + 60
+    while len(found := list(folder.glob(pattern))) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
 
 
 def test_a_training_says_which_command_uses_all_gpus(start, training, tmp_path):
@@ -249,3 +285,17 @@ def test_a_killed_process_ends_the_others_with_one_line(begin, training, tmp_pat
     said = (tmp_path / f"errors-{other}").read_text().splitlines()[-1]
     assert said.startswith("nmt: another process of this training has ended or cannot be reached; ")
     assert len(said) < 600
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_training_of_killed_processes_ends_as_one_that_was_never_interrupted(begin, training, tmp_path, killed):
+    words = [*training, "--finish_after", 300, "--save_freq", 10, "--valid_freq", 100]
+    whole, parts = ([*words, "-m", name] for name in ("whole", "parts"))
+    assert statuses(begin(whole, whole)) == [0, 0]
+    processes = begin(parts, parts)
+    wait_for_updates(processes[0], tmp_path / "errors-0")
+    os.kill(processes[killed].pid, signal.SIGKILL)
+    statuses(processes)
+    assert statuses(begin(parts, parts)) == [0, 0]
+    assert_nearly_equal(weights(tmp_path / "parts"), weights(tmp_path / "whole"), 0)

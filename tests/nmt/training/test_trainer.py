@@ -1,14 +1,18 @@
 """Training: it learns, it stops, and a resumed run equals an uninterrupted one."""
 
+import functools
 import itertools
 import json
 import math
+import re
+import time
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
+from tqdm import tqdm
 
 from nmt.config import make_config
 from nmt.errors import UserError
@@ -135,6 +139,34 @@ def test_the_metric_decides_which_model_is_best(make_trainer, tmp_path):
     for metric, best in (("bleu", 3), ("chrf", 3), ("loss", 6)):
         train, _ = make_trainer(tmp_path / metric, scripted([0.9, 0.2]), valid_metric=metric)
         assert train().best.update == best
+
+
+def test_a_resumed_training_with_another_metric_keeps_the_model_that_it_calls_best(make_trainer, tmp_path):
+    """The first run has its best BLEU at update 3; by the loss, update 6 would be better, but is not kept."""
+    make_trainer(tmp_path / "model", scripted([0.9, 0.2]))[0]()
+    train, model = make_trainer(tmp_path / "model", scripted([0.1]), valid_metric="loss", finish_after=9)
+    assert train().best.update == 9
+    best = weights(tmp_path / "model" / "best.npz")
+    np.testing.assert_array_equal(best[model.table.path], model.table)
+
+
+def test_a_training_is_saved_every_ten_minutes(make_trainer, tmp_path, monkeypatch):
+    seconds = itertools.count(0, 200)  # between two looks at the clock
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(seconds)))
+    train, _ = make_trainer(tmp_path / "model", broken, valid_freq=100, finish_after=5)
+    with pytest.raises(RuntimeError):
+        train()
+    assert 0 < weights(tmp_path / "model" / "last.npz")["adam/iteration"] <= 5
+
+
+def test_compilations_are_named_and_a_silent_bar_changes_nothing(make_trainer, tmp_path, monkeypatch, capsys):
+    make_trainer(tmp_path / "shown", finish_after=2)[0]()
+    assert re.search(r"compiling for batches of \d+ tokens, width 1 of 1", capsys.readouterr().err)
+    monkeypatch.setattr(tqdm, "__init__", functools.partialmethod(tqdm.__init__, disable=True))
+    make_trainer(tmp_path / "silent", finish_after=2)[0]()
+    shown, silent = (weights(tmp_path / name / "last.npz") for name in ("shown", "silent"))
+    for name in shown:
+        np.testing.assert_array_equal(shown[name], silent[name])
 
 
 @pytest.mark.slow
