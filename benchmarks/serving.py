@@ -5,8 +5,8 @@
 
 Prints tables: the signature at several batch sizes; the service with closed loops of callers (each sends its next
 request when it has a response) and with an open loop (requests at a mean rate); starting times; memory of the service
-before and after. Callers, service and signature share the cores of the machine. The signature is measured before and
-after the service, and the better value counts.
+before and after. Callers, service and signature share the cores of the machine. Ratios of the service to the signature
+at its best batch size come from rounds in which they take turns.
 """
 
 import argparse
@@ -25,6 +25,8 @@ import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 from serving_load import Service, alternately, ask, bare, closed_loop, open_loop
 
 CALLERS = (1, 4, 16, 64)
+MANY = 16  # callers whose rate is compared with that of the signature
+ROUNDS = 6
 SENTENCES = (1, 16)
 _NAMES = ("sentences/s", "p50 ms", "p95", "p99")
 
@@ -100,9 +102,26 @@ def measure_memory(service, lines, requests):
     return done, service.memory()
 
 
-def measure_service(service, signature, lines, options):
-    """Returns all figures of a running service."""
+def measure_share(service, signature, lines, batch, seconds):
+    """Returns the rate of the service over that of the signature, in turn, for requests of each size: one a round."""
+    found = {sentences: [] for sentences in SENTENCES}
+    for _ in range(ROUNDS):
+        taken = bare(signature, lines, batch, seconds)
+        signature_rate = len(taken) * batch / sum(taken)
+        for sentences, shares in found.items():
+            taken, elapsed = closed_loop(service, lines, MANY, sentences, seconds)
+            shares.append(len(taken) * sentences / elapsed / signature_rate)
+    print(f"\nsentences/s of {MANY} callers over those of the signature with batches of {batch}, in turn:")
+    for sentences, shares in found.items():
+        low, middle, high = np.percentile(shares, [25, 50, 75])
+        print(f"requests of {sentences}: median {middle:.2f}, quartiles {low:.2f} and {high:.2f} of {ROUNDS} rounds")
+    return {"batch": batch, "rounds": found}
+
+
+def measure_service(service, signature, lines, options, batch):
+    """Returns all figures of a running service; `batch` is the best batch size of the signature."""
     found = {"one": measure_one_caller(signature, service, lines)}
+    found["share"] = measure_share(service, signature, lines, batch, options.seconds)
     memory = [service.memory()]
     found["callers"] = measure_callers(service, lines, options.seconds)
     found["open"] = measure_open(service, lines, max(1.0, found["callers"][1][16]["rate"] / 2), options.seconds)
@@ -113,15 +132,6 @@ def measure_service(service, signature, lines, options):
         memory.append(last)
         print(f"{last:.0f} MiB after {done} more requests of 16 callers")
     return {**found, "memory": memory}
-
-
-def compare(signature, callers):
-    """Prints the rate of 16 callers over that of the signature."""
-    best = max(signature.values())
-    print("\nsentences/s of the service over those of the signature, at its best batch size and at this one:")
-    for sentences, found in callers.items():
-        rate, batch = found[16]["rate"], min(16 * sentences, max(CALLERS))
-        print(f"16 callers x {sentences}: {rate / best:.2f}, {rate / signature[batch]:.2f} (batches of {batch})")
 
 
 def main():
@@ -138,17 +148,14 @@ def main():
     lines = [line.rstrip("\n") for line in sys.stdin]
     signature = tf.saved_model.load(str(options.saved_model)).signatures["serving_default"]
 
-    before = measure_signature(signature, lines, options.seconds / 2)
+    alone = {batch: each["rate"] for batch, each in measure_signature(signature, lines, options.seconds / 2).items()}
     print()
     service, cold = measure_start(options.saved_model, lines[0], warm=False)
     service.close()
     service, warm = measure_start(options.saved_model, lines[0], warm=True)
     with closing(service):
-        found = measure_service(service, signature, lines, options)
-    found |= {"without warm-up": cold, "with warm-up": warm}
-    after = measure_signature(signature, lines, options.seconds / 2)
-    found["signature"] = {batch: max(before[batch]["rate"], after[batch]["rate"]) for batch in CALLERS}
-    compare(found["signature"], found["callers"])
+        found = measure_service(service, signature, lines, options, max(alone, key=alone.get))
+    found |= {"signature": alone, "without warm-up": cold, "with warm-up": warm}
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -9,6 +9,7 @@ Writes the picture as PNG and as SVG.
 import argparse
 import json
 from pathlib import Path
+from statistics import median
 
 # A colour that everybody can tell from the others (Okabe and Ito), a marker and dashes for each line.
 STYLES = (("#0072B2", "s", "--"), ("#D55E00", "^", "-"))
@@ -22,6 +23,8 @@ def cells(found):
     return {
         "sentences/s of the signature, at its best batch size": f"{found['signature'][best]:.0f} (batches of {best})",
         "sentences/s of the service, 16 callers of 16 sentences": f"{many['rate']:.0f}",
+        "service over signature, in turn: 16 callers of 16 sentences": f"{median(found['share']['rounds']['16']):.2f}",
+        "service over signature, in turn: 16 callers of 1 sentence": f"{median(found['share']['rounds']['1']):.2f}",
         "sentences/s of the signature, batches of 16": f"{found['signature']['16']:.0f}",
         "sentences/s of the service, 16 callers of 1 sentence": f"{single['rate']:.0f}",
         "sentences in a batch, 16 callers of 1 sentence": f"{single['batch']:.1f}",

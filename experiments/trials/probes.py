@@ -23,7 +23,7 @@ def mean_share(model: keras.Model, layers: Sequence[str], inputs: Any, axis: Any
     """
     probe = keras.Model(model.input, [model.get_layer(name).output for name in layers])
     outputs = keras.tree.flatten(probe(inputs, training=False))
-    return {name: _share(a, axis) for name, a in zip(layers, outputs, strict=True)}
+    return {name: share_of_mean(a, axis) for name, a in zip(layers, outputs, strict=True)}
 
 
 def gru_shares(cell: RMSNormGRUCell, inputs: Any, mask: Any) -> dict[str, float]:
@@ -40,11 +40,12 @@ def gru_shares(cell: RMSNormGRUCell, inputs: Any, mask: Any) -> dict[str, float]
     for what, vectors, kernel in (("input", inputs, cell.kernel), ("state", before, cell.recurrent_kernel)):
         products = np.asarray(vectors)[np.asarray(mask)] @ kernel.numpy()  # [steps, 3 * units]
         gates, proposal = np.split(products, [2 * cell.units], axis=-1)
-        found |= {f"{what}_gates": _share(gates), f"{what}_proposal": _share(proposal)}
+        found |= {f"{what}_gates": share_of_mean(gates), f"{what}_proposal": share_of_mean(proposal)}
     return found
 
 
-def _share(a: Any, axis: Any = -1) -> float:
+def share_of_mean(a: Any, axis: Any = -1) -> float:
+    """Returns `E[mean(a)**2] / E[mean(a**2)]`, with the inner means over the axis or axes."""
     a = np.asarray(a, np.float64)
     return float(np.mean(a.mean(axis) ** 2) / np.mean(a**2))
 

@@ -1,0 +1,79 @@
+"""Compares `nmt translate` with CTranslate2 in float32 and in int8: BLEU, equal translations and time.
+
+    python -m nmt export -m model --to model.ct2 --format ctranslate2
+    python benchmarks/int8.py model model.ct2 test.en test.de
+
+All translate the same lines in turn, with beam 5 and costs divided by lengths, on all cores. Each row has BLEU, the
+share of lines with the translation of `nmt translate`, sentences/s, and the ratio of its time to that of
+`nmt translate`: the median over the rounds, with its quartiles.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import ctranslate2
+import numpy as np
+import sacrebleu
+import sentencepiece
+from interleaved import seconds_of
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from nmt.system import load_system
+from nmt.text.by_length import map_by_length
+
+BATCH = 80
+TYPES = ("float32", "int8")
+
+
+def ours(model):
+    """Returns the function from lines to their translations."""
+    translate = load_system(model).translator(5, 1.0).best
+    return lambda lines: list(map_by_length(translate, [lines], BATCH))
+
+
+def theirs(model, converted, kind):
+    """Returns the same function of CTranslate2, computing in one type."""
+    names = (str(model / f"{side}.model") for side in ("source", "target"))
+    source, target = map(sentencepiece.SentencePieceProcessor, names)
+    translator = ctranslate2.Translator(str(converted), compute_type=kind, intra_threads=os.cpu_count())
+    options = {"beam_size": 5, "length_penalty": 1, "max_decoding_length": 200, "max_batch_size": BATCH}
+
+    def translate(lines):
+        found = translator.translate_batch(source.encode(lines, out_type=str), **options)
+        return [target.decode(each.hypotheses[0]) for each in found]
+
+    return translate
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model directory with SentencePiece vocabularies")
+    parser.add_argument("converted", type=Path, metavar="CT2", help="its export for CTranslate2")
+    parser.add_argument("source", type=Path, metavar="SOURCE", help="text to translate")
+    parser.add_argument("references", type=Path, metavar="REFERENCES", help="its references")
+    parser.add_argument("--rounds", type=int, default=5, help="default: 5")
+    options = parser.parse_args()
+    lines, references = (path.read_text("utf-8").splitlines() for path in (options.source, options.references))
+    systems = {"nmt translate": ours(options.model)}
+    systems |= {f"CTranslate2, {kind}": theirs(options.model, options.converted, kind) for kind in TYPES}
+    texts = {name: translate(lines) for name, translate in systems.items()}
+    calls = {name: lambda translate=translate: translate(lines) for name, translate in systems.items()}
+    seconds = seconds_of(calls, options.rounds)
+    first = next(iter(systems))
+    columns = ["", "BLEU", "equal translations", "sentences/s", "time over that of `nmt translate`", "quartiles"]
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
+    for name, found in texts.items():
+        bleu = sacrebleu.corpus_bleu(found, [references]).score
+        equal = np.mean([a == b for a, b in zip(found, texts[first], strict=True)])
+        low, middle, high = np.percentile(np.divide(seconds[name], seconds[first]), [25, 50, 75])
+        rate = len(lines) / np.median(seconds[name])
+        print(f"| {name} | {bleu:.2f} | {equal:.1%} | {rate:.0f} | {middle:.2f} | {low:.2f} to {high:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""The network: DRAW, whose loss is a bound on the negative log-likelihood of an image."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from ..trials.trial import TrialRow
+from .cells import CellNormLSTMCell, DrawCell
+
+CLIP = 5.0  # of the global norm of the gradient
+
+
+@keras.saving.register_keras_serializable(package="experiments.draw")
+class WithNoise(keras.layers.Layer):
+    """Repeats images `[batch, pixels]` for each step and appends new noise: `[batch, steps, pixels + latent]`.
+
+    Args:
+        steps: Number of steps.
+        latent: Size of the noise of a step.
+        seed: Seed of the noise.
+        **kwargs: Arguments of every Keras layer.
+    """
+
+    def __init__(self, steps: int, latent: int, seed: int, **kwargs):
+        super().__init__(**kwargs)
+        self.steps, self.latent, self.seed = steps, latent, seed
+        self.generator = keras.random.SeedGenerator(seed)
+
+    def call(self, images):
+        noise = keras.random.normal((ops.shape(images)[0], self.steps, self.latent), seed=self.generator)
+        return ops.concatenate([ops.repeat(images[:, None], self.steps, axis=1), noise], -1)
+
+    def get_config(self):
+        return {**super().get_config(), "steps": self.steps, "latent": self.latent, "seed": self.seed}
+
+
+def build_model(
+    row: TrialRow, step_size: float, seed: int, *, pixels: int, units: int, latent: int, steps: int
+) -> keras.Model:
+    """Returns the compiled network of a row. It maps images to the logits of their drawings and the divergence.
+
+    The output is `[batch, pixels + 1]`. The seed alone determines initial weights and noise.
+
+    Args:
+        row: Builds the norm of each cell state.
+        step_size: Step size of Adam.
+        seed: Seed of the initial weights and of the noise.
+        pixels: Size of an image.
+        units: Size of the two LSTMs.
+        latent: Size of what a step draws.
+        steps: Number of steps.
+    """
+    keras.utils.set_random_seed(seed)
+    cells = [
+        CellNormLSTMCell(units, row.norm and row.norm(f"{name}_norm"), name=name) for name in ("encoder", "decoder")
+    ]
+    images = keras.Input((pixels,))
+    inputs = WithNoise(steps, latent, seed, name="noise")(images)
+    drawing = keras.layers.RNN(DrawCell(*cells, pixels, latent, name="step"), name="drawing")(inputs)
+    model = keras.Model(images, drawing)
+    model.compile(optimizer=keras.optimizers.Adam(step_size, global_clipnorm=CLIP), loss=bound, jit_compile=True)
+    return model
+
+
+@keras.saving.register_keras_serializable(package="experiments.draw")
+def bound(images, outputs):
+    """Returns the bound on the negative log-likelihood of each image, in nats, `[batch]`.
+
+    It is the cross entropy of the pixels plus the divergence of what was drawn.
+
+    Args:
+        images: `[batch, pixels]` of 0 and 1.
+        outputs: `[batch, pixels + 1]`, the logits of the pixels and the divergence.
+
+    Reference: Gregor et al. 2015, arXiv 1502.04623, equations 9 to 12.
+    """
+    logits, divergence = outputs[:, :-1], outputs[:, -1]
+    cross_entropy = ops.maximum(logits, 0) - logits * images + ops.log1p(ops.exp(-ops.abs(logits)))
+    return ops.sum(cross_entropy, -1) + divergence
+
+
+def draw_samples(model: keras.Model, count: int, steps: int, seed: int) -> np.ndarray:
+    """Returns the probabilities of the pixels of new drawings, `[count, pixels]`."""
+    step = model.get_layer("drawing").cell
+    noise = np.random.default_rng(seed).normal(size=(steps, count, step.latent)).astype(np.float32)
+    states = [ops.zeros((count, size)) for size in (*[step.decoder.units] * 2, step.pixels)]
+    for z in noise:
+        states = step.draw(z, states)
+    return ops.convert_to_numpy(ops.sigmoid(states[-1]))

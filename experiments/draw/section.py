@@ -1,0 +1,122 @@
+"""The sections of the DRAW report."""
+
+from collections.abc import Mapping
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..reporting.section import Section
+from ..trials.learning import Column, Comparison, Curve, Expectation, last, last_loss, learning_section
+from ..trials.sections import (
+    Logs,
+    logs_by_row,
+    rows_in,
+    settings_of,
+    share_section,
+    speed_section,
+    step_size_section,
+)
+
+_TEXT = (
+    "DRAW without attention: two LSTMs read and draw an image in steps. The norm stands inside both, on the cell state "
+    "alone: h = o * tanh(N(c)). The data are MNIST, binarized once at random with a fixed seed, so the values do not "
+    "compare with those of the usual binarized MNIST. The bound is the cross entropy of the pixels plus the divergence "
+    "of all steps, in nats; lower is better. The paper has 64 steps and LSTMs of 256 units. Values are means over the "
+    "seeds, with the standard deviation (sd)."
+)
+_PUBLISHED = {"none": "82.36", "layernorm": "82.09"}
+_PAPER = "Ba et al., section 6.4"
+
+
+def _mean_bound(log: Mapping[str, Any]) -> float:
+    """Returns the mean validation bound over the training, which tells how fast it falls."""
+    return mean(each["bound"] for each in log["validations"])
+
+
+_COLUMNS = (
+    Column("mean validation bound", _mean_bound, 2),
+    Column("last training loss", last_loss, 2),
+    Column("last validation bound", last("bound"), 2),
+    Column("last test bound", last("test_bound"), 2),
+)
+_CURVES = (
+    Curve("train", "loss", "training bound, nats", scale="linear"),
+    Curve("validations", "bound", "validation bound, nats", scale="linear"),
+)
+_COMPARISONS = (
+    Comparison(
+        "mean validation bound",
+        _mean_bound,
+        margin=1.0,
+        unit="%",
+        expectations=[
+            Expectation("layernorm", "none", "lower", "LayerNorm learns almost twice as fast", f"{_PAPER}: a curve"),
+            Expectation("rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", "not in the papers"),
+        ],
+    ),
+    Comparison(
+        "last test bound",
+        last("test_bound"),
+        margin=1.0,
+        unit="%",
+        expectations=[
+            Expectation("layernorm", "none", "lower", "LayerNorm ends with a lower bound", f"{_PAPER}: 82.09, 82.36"),
+            Expectation("rmsnorm", "layernorm", "equal", "RMSNorm ends with the same bound", "not in the papers"),
+        ],
+    ),
+)
+
+
+def sections(logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
+    """Returns the sections for which there are results."""
+    found = [
+        learning_section(
+            logs, "The bound (Ba et al. 2016, Figure 5)", [_TEXT], _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED
+        ),
+        step_size_section(logs, "bound", "validation bound in nats"),
+        share_section(logs, over="the units of a cell state"),
+        _samples(logs),
+        speed_section(times, rows_in(logs), settings_of(logs)),
+    ]
+    return [section for section in found if section]
+
+
+def _samples(logs: Logs) -> Section | None:
+    """Returns the section with drawings of each row, or `None` without any."""
+    drawn = {
+        row.label: found[min(found)]["samples"]
+        for setting in settings_of(logs)
+        for row, found in logs_by_row(logs, setting).items()
+    }
+    if not drawn:
+        return None
+    return Section(
+        name="samples",
+        title="What the networks draw",
+        text=["Probabilities of the pixels of new drawings, from the same noise for every kind; the first seed."],
+        columns=["", "drawings"],
+        rows=[[label, str(len(found))] for label, found in drawn.items()],
+        data=drawn,
+        plot=lambda figure: _plot(figure, drawn),
+    )
+
+
+def _plot(figure: Figure, drawn: Mapping[str, list[str]]) -> None:
+    figure.set(size_inches=(9.5, 1.1 * len(drawn) + 0.6), layout_engine="constrained")
+    for axes, (label, found) in zip(figure.subplots(len(drawn), 1, squeeze=False)[:, 0], drawn.items(), strict=True):
+        pictures = [decode_picture(text) for text in found]
+        axes.imshow(np.concatenate(pictures, 1), cmap="gray_r", vmin=0, vmax=1)
+        axes.set(xticks=[], yticks=[], ylabel=label.split(",")[0])
+
+
+def encode_picture(pixels: np.ndarray) -> str:
+    """Returns a square picture of values in 0 to 1 as text, one digit a pixel."""
+    return "".join(str(min(9, int(10 * value))) for value in pixels)
+
+
+def decode_picture(text: str) -> np.ndarray:
+    """Returns the picture of a text, `[height, width]`."""
+    side = round(len(text) ** 0.5)
+    return np.array([int(digit) for digit in text]).reshape(side, side) / 9

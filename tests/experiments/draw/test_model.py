@@ -1,0 +1,94 @@
+import keras
+import numpy as np
+import pytest
+
+from experiments.draw import rows
+from experiments.draw.cells import CellNormLSTMCell, normal_divergence
+from experiments.draw.model import bound, build_model, draw_samples
+from experiments.trials.trial import rows_of
+
+ROWS = {row.name: row for row in rows_of(rows)}
+SIZES = {"pixels": 9, "units": 5, "latent": 2, "steps": 3}
+
+
+def small(row="rmsnorm", seed=1):
+    return build_model(ROWS[row], 1e-3, seed, **SIZES)
+
+
+def images(count=4):
+    return (np.random.default_rng(0).random((count, 9)) < 0.5).astype(np.float32)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_initial_weights_and_noise_depend_on_the_seed_alone(row):
+    def kernel(model):
+        return model.get_layer("drawing").cell.encoder.kernel.numpy()
+
+    np.testing.assert_array_equal(kernel(small(row)), kernel(small("none")))
+    assert np.abs(kernel(small(row, 2)) - kernel(small("none"))).max() > 0
+    np.testing.assert_array_equal(small(row).predict(images(), verbose=0), small(row).predict(images(), verbose=0))
+
+
+def test_only_the_cell_state_is_normalized_and_only_for_the_output():
+    generator = np.random.default_rng(0)
+    norm = keras.layers.LayerNormalization(epsilon=1e-5)
+    cell = CellNormLSTMCell(4, norm)
+    cell.build((None, 3))
+    plain = keras.layers.LSTMCell(4)
+    plain.build((None, 3))
+    plain.set_weights([weight.numpy() for weight in (cell.kernel, cell.recurrent_kernel, cell.bias)])
+    x, h, c = (generator.normal(size=(2, size)).astype(np.float32) for size in (3, 4, 4))
+    expected_h, [_, expected_c] = plain(x, [h, c])
+    found_h, [same_h, found_c] = cell(x, [h, c])
+    np.testing.assert_allclose(found_c, expected_c, rtol=1e-5)
+    output_gate = np.asarray(expected_h) / np.tanh(expected_c)
+    np.testing.assert_allclose(found_h, output_gate * np.tanh(norm(expected_c)), rtol=1e-4, atol=1e-6)
+    assert same_h is found_h
+
+
+def test_the_divergence_is_the_mean_log_ratio_of_the_densities():
+    """The reference integrates over 100,000 samples; its standard error is below 0.01."""
+    mean, log_deviation = 0.7, -0.4
+    z = mean + np.exp(log_deviation) * np.random.default_rng(0).normal(size=100_000)
+    log_q = -0.5 * ((z - mean) / np.exp(log_deviation)) ** 2 - log_deviation
+    expected = np.mean(log_q + 0.5 * z**2)
+    found = normal_divergence(np.full((1, 3), mean, np.float32), np.full((1, 3), log_deviation, np.float32))
+    np.testing.assert_allclose(found, [[3 * expected]], atol=0.05)
+    np.testing.assert_allclose(normal_divergence(np.zeros((1, 3)), np.zeros((1, 3))), [[0]])
+
+
+def test_the_bound_is_the_cross_entropy_plus_the_divergence():
+    x = images(2)
+    logits = np.random.default_rng(1).normal(size=(2, 9)).astype(np.float32)
+    probability = 1 / (1 + np.exp(-logits))
+    expected = -np.log(np.where(x == 1, probability, 1 - probability)).sum(1) + [2.5, 0.5]
+    outputs = np.concatenate([logits, [[2.5], [0.5]]], 1).astype(np.float32)
+    np.testing.assert_allclose(bound(x, outputs), expected, rtol=1e-5)
+
+
+def test_the_divergence_adds_up_over_the_steps():
+    """Without weights to the distribution, every step has the same divergence, that of its bias."""
+    model = small()
+    step = model.get_layer("drawing").cell
+    step.distribution.kernel.assign(0 * step.distribution.kernel)
+    step.distribution.bias.assign([0.5, 0.0, 0.0, 0.0])
+    found = model.predict(images(), verbose=0)[:, -1]
+    np.testing.assert_allclose(found, 3 * 0.5**2 / 2, rtol=1e-5)
+
+
+def test_drawings_come_from_the_decoder_alone():
+    model = small()
+    drawn = draw_samples(model, 6, steps=3, seed=1)
+    assert drawn.shape == (6, 9)
+    assert drawn.min() > 0 and drawn.max() < 1
+    np.testing.assert_allclose(drawn, draw_samples(model, 6, steps=3, seed=1), rtol=1e-5)
+    model.get_layer("drawing").cell.encoder.kernel.assign(np.ones((23, 20)))
+    np.testing.assert_allclose(drawn, draw_samples(model, 6, steps=3, seed=1), rtol=1e-5)
+
+
+def test_a_trained_model_is_saved_and_loaded(tmp_path):
+    model = small()
+    model.fit(images(), images(), verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(draw_samples(loaded, 2, 3, 0), draw_samples(model, 2, 3, 0), rtol=1e-5)
