@@ -47,5 +47,5 @@ def time_updates(
 def _update(model: keras.Model, compiled: bool, batch: tuple[Any, Any]) -> Callable[[], object]:
     """Returns a function that makes one update of a model."""
     model.compile(optimizer=model.optimizer, loss=model.loss, jit_compile=compiled)
-    tensors = [keras.ops.convert_to_tensor(each) for each in batch]
+    tensors = keras.tree.map_structure(keras.ops.convert_to_tensor, batch)
     return lambda: model.train_on_batch(*tensors)
