@@ -95,8 +95,9 @@ SHARED = {"nmt.errors", "nmt.storage.files", "nmt.decoding.metrics", "nmt.text.p
 # Runs in the patched copy of the baseline, so it may import all of nmt.
 INSIDE = "experiments/translation/inside"
 # The folders that each folder of experiments may import. Tasks that are not named may import SHARED_BY_TASKS.
-SHARED_BY_TASKS = {"reporting", "trials"}
+SHARED_BY_TASKS = {"data_sets", "reporting", "trials"}
 EXPERIMENTS = {
+    "data_sets": set(),
     "reporting": set(),
     "trials": {"reporting"},
     "invariance": {"reporting"},

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from ..mnist.data import read_mnist
+from ..data_sets.mnist import read_mnist
 from ..trials.book import ROOT
 from ..trials.clock import ROUNDS
 from ..trials.experiment import Experiment, Work, conduct

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from ..data_sets.mnist import TRAINING, Mnist, read_mnist
 from ..trials.book import ROOT
 from ..trials.clock import ROUNDS
 from ..trials.experiment import Experiment, Work, conduct
@@ -14,7 +15,6 @@ from ..trials.fitting import fit, order
 from ..trials.probes import gain_rms, mean_share
 from ..trials.trial import SEEDS, Setting, Trial, TrialRow, rows_of
 from . import rows
-from .data import TRAINING, Mnist, read_mnist
 from .model import HIDDEN, SUMS, build_model
 from .section import sections
 

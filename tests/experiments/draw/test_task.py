@@ -12,21 +12,20 @@ from experiments.draw import rows
 from experiments.draw.section import decode_picture, encode_picture, sections
 from experiments.draw.task import Scale, binarize, reproduce, train
 from experiments.trials.trial import Setting, Trial, rows_of
-from tests.experiments.mnist.conftest import folder  # noqa: F401  a fixture
 
 SETTING = Setting("batch-8", "batches of 8", batch_size=8, updates=4, window=2, validate_every=2)
 SCALE = Scale([SETTING], units=4, latent=2, steps=2, training=60, seeds=(1, 2), rounds=2)
 
 
 @pytest.mark.slow
-def test_everything_is_trained_measured_and_reported(folder, tmp_path):  # noqa: F811
+def test_everything_is_trained_measured_and_reported(folder, tmp_path):
     reproduce(str(folder), so_far=False, scale=SCALE, root=tmp_path)
     found = json.loads((tmp_path / "build" / "report" / "report.json").read_text())
     assert list(found["sections"]) == ["learning", "step_sizes", "mean_share", "samples", "speed"]
     assert len(found["claims"]) == 4
 
 
-def test_images_are_binarized_by_their_brightness_and_always_the_same(folder):  # noqa: F811
+def test_images_are_binarized_by_their_brightness_and_always_the_same(folder):
     found = binarize(str(folder), training=60)
     assert [len(part) for part in found] == [60, 20, 20]
     assert set(np.unique(found.train)) == {0.0, 1.0}
@@ -36,7 +35,7 @@ def test_images_are_binarized_by_their_brightness_and_always_the_same(folder):  
     np.testing.assert_array_equal(found.train, binarize(str(folder), training=60).train)
 
 
-def test_a_log_has_bounds_shares_gains_and_drawings(folder, tmp_path):  # noqa: F811
+def test_a_log_has_bounds_shares_gains_and_drawings(folder, tmp_path):
     row = next(row for row in rows_of(rows) if row.name == "rmsnorm")
     trial = Trial(row, SETTING, 1, 0.01)
     log = train(trial, binarize(str(folder), 60), tmp_path, SCALE)

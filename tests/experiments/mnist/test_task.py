@@ -5,8 +5,8 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
+from experiments.data_sets.mnist import read_mnist
 from experiments.mnist import rows
-from experiments.mnist.data import read_mnist
 from experiments.mnist.task import Scale, reproduce, train
 from experiments.trials.trial import Setting, Trial, rows_of
 from nmt.errors import UserError

@@ -4,7 +4,7 @@ import shutil
 import numpy as np
 import pytest
 
-from experiments.mnist.data import read_mnist
+from experiments.data_sets.mnist import read_mnist
 from nmt.errors import UserError
 
 

@@ -1,0 +1,1 @@
+"""Data that several tasks read."""
