@@ -20,11 +20,11 @@ def cells(found):
     best = max(found["signature"], key=found["signature"].get)
     many, single = found["callers"]["16"]["16"], found["callers"]["1"]["16"]
     cold, warm, one = found["without warm-up"], found["with warm-up"], found["one"]
+    shares = {name: median(rounds) for name, rounds in found.get("share", {}).get("rounds", {}).items()}
     return {
         "sentences/s of the signature, at its best batch size": f"{found['signature'][best]:.0f} (batches of {best})",
         "sentences/s of the service, 16 callers of 16 sentences": f"{many['rate']:.0f}",
-        "service over signature, in turn: 16 callers of 16 sentences": f"{median(found['share']['rounds']['16']):.2f}",
-        "service over signature, in turn: 16 callers of 1 sentence": f"{median(found['share']['rounds']['1']):.2f}",
+        **{f"service over signature, in turn, 16 callers x {name}": f"{share:.2f}" for name, share in shares.items()},
         "sentences/s of the signature, batches of 16": f"{found['signature']['16']:.0f}",
         "sentences/s of the service, 16 callers of 1 sentence": f"{single['rate']:.0f}",
         "sentences in a batch, 16 callers of 1 sentence": f"{single['batch']:.1f}",
