@@ -121,8 +121,8 @@ def measure_share(service, signature, lines, batch, seconds):
 def measure_service(service, signature, lines, options, batch):
     """Returns all figures of a running service; `batch` is the best batch size of the signature."""
     found = {"one": measure_one_caller(signature, service, lines)}
-    found["share"] = measure_share(service, signature, lines, batch, options.seconds)
     memory = [service.memory()]
+    found["share"] = measure_share(service, signature, lines, batch, options.seconds)
     found["callers"] = measure_callers(service, lines, options.seconds)
     found["open"] = measure_open(service, lines, max(1.0, found["callers"][1][16]["rate"] / 2), options.seconds)
     memory.append(service.memory())

@@ -40,7 +40,7 @@ def table(found):
     columns = {name: cells(each) for name, each in found.items()}
     lines = [f"| | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
     for row in next(iter(columns.values())):
-        lines.append(f"| {row} | {' | '.join(column[row] for column in columns.values())} |")
+        lines.append(f"| {row} | {' | '.join(column.get(row, '') for column in columns.values())} |")
     return lines
 
 

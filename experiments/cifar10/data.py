@@ -1,6 +1,7 @@
 """Reads CIFAR-10 and whitens it."""
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,10 +55,11 @@ def zca(images: np.ndarray):
 
     Reference: Krizhevsky (2009), Learning multiple layers of features from tiny images, appendix A.
     """
-    flat = images.reshape(len(images), -1)
+    flat = images.reshape(len(images), -1).astype(np.float64)  # eigh needs it: the variances differ by a factor of 10^6
     mean = flat.mean(0)
     variances, components = np.linalg.eigh((flat - mean).T @ (flat - mean) / len(flat))
-    rotation = (components / np.sqrt(np.maximum(variances, 0) + _REGULARIZER)) @ components.T
+    rotation = ((components / np.sqrt(np.maximum(variances, 0) + _REGULARIZER)) @ components.T).astype(np.float32)
+    mean = mean.astype(np.float32)
 
     def whiten(x: np.ndarray) -> np.ndarray:
         return ((x.reshape(len(x), -1) - mean) @ rotation).reshape(x.shape).astype(np.float32)
@@ -84,10 +86,10 @@ def _from_file(path: Path) -> list[np.ndarray]:
     try:
         with np.load(files[0], allow_pickle=False) as found:
             arrays = [found[name] for name in NAMES]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{files[0]} is not an .npz file with {', '.join(NAMES)}: {error}") from None
     for images, classes in (arrays[:2], arrays[2:]):
-        if images.ndim != 4 or images.dtype != np.uint8 or len(images) != classes.size:
+        if images.ndim != 4 or images.shape[3] != 3 or images.dtype != np.uint8 or len(images) != classes.size:
             raise UserError(
                 f"{files[0]} has images {images.shape} of {images.dtype} and {classes.size} classes; it needs bytes "
                 "[images, height, width, 3] and as many classes"

@@ -113,7 +113,7 @@ def _plot(figure: Figure, drawn: Mapping[str, list[str]]) -> None:
 
 def encode_picture(pixels: np.ndarray) -> str:
     """Returns a square picture of values in 0 to 1 as text, one digit a pixel."""
-    return "".join(str(min(9, int(10 * value))) for value in pixels)
+    return "".join(str(min(9, int(10 * value))) for value in np.nan_to_num(pixels))
 
 
 def decode_picture(text: str) -> np.ndarray:

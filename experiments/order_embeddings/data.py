@@ -3,6 +3,7 @@
 import collections
 import gzip
 import re
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -73,7 +74,7 @@ def _read_lines(folder: Path, name: str) -> list[list[str]]:
     try:
         content = path.read_bytes()
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     return [_WORD.findall(line.lower()) for line in text.splitlines()]
 

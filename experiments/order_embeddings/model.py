@@ -32,9 +32,9 @@ def build_model(row: TrialRow, step_size: float, seed: int, features: int, units
     image = keras.layers.Dense(units, name="image")(images)
     words = keras.layers.Embedding(WORDS, word_units, mask_zero=True, name="words")(captions)
     caption = RMSNormGRU(units, name="gru", **row.options)(words)
-    both = keras.layers.Lambda(lambda pair: keras.ops.stack(pair, 1), output_shape=(2, units))([image, caption])
-    length = keras.layers.UnitNormalization(name="length")(both)
-    model = keras.Model([images, captions], keras.layers.Activation(keras.ops.abs, name="embeddings")(length))
+    sides = [keras.layers.Reshape((1, units))(side) for side in (image, caption)]
+    length = keras.layers.UnitNormalization(name="length")(keras.layers.Concatenate(axis=1)(sides))  # [batch, 2, units]
+    model = keras.Model([images, captions], keras.ops.abs(length))
     model.compile(optimizer=keras.optimizers.Adam(step_size, clipnorm=CLIP), loss=order_loss, jit_compile=True)
     return model
 

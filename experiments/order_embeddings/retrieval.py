@@ -25,6 +25,7 @@ def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, floa
     flat = captions.reshape(-1, units)
     parts = [images[start : start + _TOGETHER] for start in range(0, count, _TOGETHER)]
     penalties = np.concatenate([keras.ops.convert_to_numpy(order_penalties(part, flat)) for part in parts])
+    penalties = np.nan_to_num(penalties, nan=np.inf)  # all tie
     own = penalties.reshape(count, count, per_image)[np.arange(count), np.arange(count)]  # [images, captions]
     # Ties with other pairs count against the model. The other captions of an image do not compete with its best one.
     best = own.min(1)[:, None]

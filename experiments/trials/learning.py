@@ -10,7 +10,7 @@ from ..reporting.intervals import Interval, signed, spread, t_interval
 from ..reporting.section import Claim, Section
 from ..reporting.styles import band
 from .sections import Logs, logs_by_row, settings_of, trial_styles
-from .trial import Setting, TrialRow
+from .trial import Setting, TrialRow, or_infinite
 
 Log = Mapping[str, Any]
 Done = Mapping[TrialRow, Mapping[int, Log]]  # the log of each seed of each row
@@ -133,7 +133,7 @@ def learning_section(
 
 def best(key: str, metric: str) -> Callable[[Log], float]:
     """Returns the function that reads a value of the validation with the lowest metric from a log."""
-    return lambda log: min(log["validations"], key=lambda each: each[metric])[key]
+    return lambda log: min(log["validations"], key=lambda each: or_infinite(each[metric]))[key]
 
 
 def last(key: str) -> Callable[[Log], float]:

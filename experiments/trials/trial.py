@@ -1,6 +1,7 @@
 """A row is one kind of normalization in a task; a trial is one training of a row."""
 
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -107,9 +108,14 @@ def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dic
     found: dict[tuple[TrialRow, Setting], dict[float, float]] = {}
     for trial, log in logs.items():
         if trial.seed == GRID_SEED:
-            best = min(each[metric] for each in log["validations"])
+            best = min(or_infinite(each[metric]) for each in log["validations"])
             found.setdefault((trial.row, trial.setting), {})[trial.step_size] = best
     return {key: min(each, key=each.get) for key, each in found.items() if len(each) == len(GRID)}
+
+
+def or_infinite(value: float) -> float:
+    """Returns the value of a metric, or infinity if it is not a number, which is then never the lowest."""
+    return math.inf if math.isnan(value) else value
 
 
 def seed_trials(step_sizes: Mapping[tuple[TrialRow, Setting], float], seeds: Sequence[int] = SEEDS) -> list[Trial]:

@@ -96,11 +96,17 @@ def prepare_output(job: Job, export: str) -> None:
 
 def missing(shards: list[Shard], output: str) -> tuple[list[Shard], list[Shard]]:
     """Returns the shards that have no translation yet, and those whose translation is that of another text."""
-    there = {os.path.basename(each.path) for each in storage.find(f"{output}/*")}
+    there = {os.path.basename(each.path): each.last_updated_in_seconds for each in storage.find(f"{output}/*")}
     records = {os.path.basename(each.path) for each in storage.find(f"{records_folder(output)}/*")}
     todo = [shard for shard in shards if shard.name not in there]
     known = {record.rsplit(".", 2)[0] for record in records}
-    stale = [shard for shard in shards if shard.name in there & known and os.path.basename(shard.record) not in records]
+
+    def is_stale(shard: Shard) -> bool:
+        if shard.name in known:
+            return os.path.basename(shard.record) not in records
+        return float(shard.state.partition("-")[2]) > there[shard.name]  # it is of an earlier version
+
+    stale = [shard for shard in shards if shard.name in there and is_stale(shard)]
     return todo, stale
 
 
@@ -112,7 +118,7 @@ def _require_names(shards: list[Shard]) -> None:
             both = f"{sources[shard.name]} and {shard.source}"
             raise UserError(f"{both} have the same name; translate them into different folders")
         sources[shard.name] = shard.source
-        storage.require_no_pattern(shard.name)
+        storage.require_no_pattern(shard.source)
         if shard.name == FOLDER:
             raise UserError(f"{shard.source} has the name of the folder of the job's own files; rename it")
         if shard.name.endswith(_UNREADABLE):

@@ -94,13 +94,12 @@ class Trainer:
             self._keep(self.progress)  # a killed process may have saved only `LAST`
         with self._new_log() as log, deferred_signals() as poll, self._progress_bar(last) as bar:
             try:
-                while self.progress.bad_validations < self._config.patience:
+                while self._ranked().bad_validations < self._config.patience:
                     self._poll(poll)
                     if self._validation_is_due(last):
                         validation = self._validate(validate, self.progress.update / data.batches_per_epoch, poll)
                         log.flush()
-                        ranked = self.progress.ranked_by(self._config.valid_metric, self._config.valid_tokenizer)
-                        self._keep(ranked.after_validation(validation))
+                        self._keep(self._ranked().after_validation(validation))
                         log.validation(validation)
                     elif self.progress.update < last:
                         self._train_on(next(batches), bar, log)
@@ -118,6 +117,10 @@ class Trainer:
                 del batches  # stops the threads that read text, which must not outlive the interpreter
         self._replicas.barrier()
         return self.progress
+
+    def _ranked(self) -> Progress:
+        """Returns the progress with the ranking of the configuration, which the next validation follows."""
+        return self.progress.ranked_by(self._config.valid_metric, self._config.valid_tokenizer)
 
     def _poll(self, poll: Callable[[], None]) -> None:
         """Raises `Interrupted` in all processes if one of them was asked to end."""

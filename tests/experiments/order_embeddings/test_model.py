@@ -34,6 +34,20 @@ def test_embeddings_have_length_1_and_no_negative_entry():
     np.testing.assert_allclose((found**2).sum(-1), 1, rtol=1e-5)
 
 
+def test_a_trained_model_is_saved_and_loaded(tmp_path):
+    """An interrupted training continues from such a file."""
+    model = small(ROWS["rmsnorm"])
+    inputs = [np.ones((2, 7), np.float32), np.full((2, 20), 3, np.int32)]
+    model.fit(inputs, np.zeros(2), verbose=0)
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_allclose(keras.saving.load_model(tmp_path / "model.keras")(inputs), model(inputs), rtol=1e-5)
+
+
+def test_a_model_that_diverged_finds_nothing():
+    images = np.full((20, 3), np.nan, np.float32)
+    assert retrieval_scores(images, np.stack([images, images], 1))["missed"] == 100
+
+
 def test_padding_does_not_change_a_caption():
     model = small(ROWS["rmsnorm"])
     captions = np.zeros((1, 20), np.int32)

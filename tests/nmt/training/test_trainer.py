@@ -146,6 +146,11 @@ def test_a_resumed_training_with_another_metric_keeps_the_model_that_it_calls_be
     make_trainer(tmp_path / "model", scripted([0.9, 0.2]))[0]()
     train, model = make_trainer(tmp_path / "model", scripted([0.1]), valid_metric="loss", finish_after=9)
     assert train().best.update == 9
+    stopped = {"patience": 1, "valid_freq": 1}
+    progress = make_trainer(tmp_path / "stopped", scripted([0.9, 0.2]), **stopped)[0]()
+    assert progress.update == 2
+    progress = make_trainer(tmp_path / "stopped", scripted([0.2] * 4), valid_metric="loss", **stopped)[0]()
+    assert progress.update > 2
     best = weights(tmp_path / "model" / "best.npz")
     np.testing.assert_array_equal(best[model.table.path], model.table)
 
