@@ -8,6 +8,7 @@ from ..trials.trial import TrialRow
 from .weight_normalization import WeightNormalizedConv2D
 
 CLASSES = 10
+WIDTHS = (16, 32)  # the paper has 96 and 192
 NOISE = 0.15
 DROPOUT = 0.5
 

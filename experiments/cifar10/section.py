@@ -1,11 +1,9 @@
-"""The sections of the CIFAR-10 report."""
+"""What the CIFAR-10 report says of learning."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from ..reporting.section import Section
-from ..trials.learning import Column, Comparison, Curve, Expectation, best, last, last_loss, learning_section
-from ..trials.sections import Logs, rows_in, settings_of, share_section, speed_section, step_size_section
+from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, best, last, last_loss
 
 _TEXT = (
     "ConvPool-CNN-C with fewer channels than the paper's, trained by Adam on ZCA-whitened images with noise and "
@@ -65,15 +63,6 @@ _COMPARISON = Comparison(
         Expectation("batchnorm", "layernorm-all", "lower", "BatchNorm outperforms LayerNorm there", _BA),
     ],
 )
-
-
-def sections(logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
-    """Returns the sections for which there are results."""
-    title = "Loss and error (Zhang & Sennrich 2019, section 6.4)"
-    found = [
-        learning_section(logs, title, [_TEXT], _COLUMNS, _CURVES, [_COMPARISON], _PUBLISHED),
-        step_size_section(logs, "nll", "validation loss in nats"),
-        share_section(logs, over="the positions of a channel"),
-        speed_section(times, rows_in(logs), settings_of(logs)),
-    ]
-    return [section for section in found if section]
+LEARNING = Learning(
+    "Loss and error (Zhang & Sennrich 2019, section 6.4)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON], _PUBLISHED
+)

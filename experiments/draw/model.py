@@ -1,5 +1,7 @@
 """The network: DRAW, whose loss is a bound on the negative log-likelihood of an image."""
 
+from typing import NamedTuple
+
 import keras
 import numpy as np
 from keras import ops
@@ -34,9 +36,15 @@ class WithNoise(keras.layers.Layer):
         return {**super().get_config(), "steps": self.steps, "latent": self.latent, "seed": self.seed}
 
 
-def build_model(
-    row: TrialRow, step_size: float, seed: int, *, pixels: int, units: int, latent: int, steps: int
-) -> keras.Model:
+class Sizes(NamedTuple):
+    """Sizes of a network."""
+
+    units: int = 256  # of the two LSTMs
+    latent: int = 10  # of what a step draws
+    steps: int = 16  # the paper has 64
+
+
+def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, sizes: Sizes) -> keras.Model:
     """Returns the compiled network of a row. It maps images to the logits of their drawings and the divergence.
 
     The output is `[batch, pixels + 1]`. The seed alone determines initial weights and noise.
@@ -46,17 +54,16 @@ def build_model(
         step_size: Step size of Adam.
         seed: Seed of the initial weights and of the noise.
         pixels: Size of an image.
-        units: Size of the two LSTMs.
-        latent: Size of what a step draws.
-        steps: Number of steps.
+        sizes: The other sizes.
     """
     keras.utils.set_random_seed(seed)
     cells = [
-        CellNormLSTMCell(units, row.norm and row.norm(f"{name}_norm"), name=name) for name in ("encoder", "decoder")
+        CellNormLSTMCell(sizes.units, row.norm and row.norm(f"{name}_norm"), name=name)
+        for name in ("encoder", "decoder")
     ]
     images = keras.Input((pixels,))
-    inputs = WithNoise(steps, latent, seed, name="noise")(images)
-    drawing = keras.layers.RNN(DrawCell(*cells, pixels, latent, name="step"), name="drawing")(inputs)
+    inputs = WithNoise(sizes.steps, sizes.latent, seed, name="noise")(images)
+    drawing = keras.layers.RNN(DrawCell(*cells, pixels, sizes.latent, name="step"), name="drawing")(inputs)
     model = keras.Model(images, drawing)
     model.compile(optimizer=keras.optimizers.Adam(step_size, global_clipnorm=CLIP), loss=bound, jit_compile=True)
     return model

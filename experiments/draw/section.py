@@ -1,4 +1,4 @@
-"""The sections of the DRAW report."""
+"""What the DRAW report says of learning, and its drawings."""
 
 from collections.abc import Mapping
 from statistics import mean
@@ -8,16 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..reporting.section import Section
-from ..trials.learning import Column, Comparison, Curve, Expectation, last, last_loss, learning_section
-from ..trials.sections import (
-    Logs,
-    logs_by_row,
-    rows_in,
-    settings_of,
-    share_section,
-    speed_section,
-    step_size_section,
-)
+from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, last, last_loss
+from ..trials.sections import Logs, logs_by_row, settings_of
 
 _TEXT = (
     "DRAW without attention: two LSTMs read and draw an image in steps. The norm stands inside both, on the cell state "
@@ -69,30 +61,19 @@ _COMPARISONS = (
 )
 
 
-def sections(logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
-    """Returns the sections for which there are results."""
-    found = [
-        learning_section(
-            logs, "The bound (Ba et al. 2016, Figure 5)", [_TEXT], _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED
-        ),
-        step_size_section(logs, "bound", "validation bound in nats"),
-        share_section(logs, over="the units of a cell state"),
-        _samples(logs),
-        speed_section(times, rows_in(logs), settings_of(logs)),
-    ]
-    return [section for section in found if section]
+LEARNING = Learning("The bound (Ba et al. 2016, Figure 5)", _TEXT, _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED)
 
 
-def _samples(logs: Logs) -> Section | None:
-    """Returns the section with drawings of each row, or `None` without any."""
+def samples_sections(logs: Logs) -> list[Section]:
+    """Returns the section with drawings of each row, if there are any."""
     drawn = {
         row.label: found[min(found)]["samples"]
         for setting in settings_of(logs)
         for row, found in logs_by_row(logs, setting).items()
     }
     if not drawn:
-        return None
-    return Section(
+        return []
+    section = Section(
         name="samples",
         title="What the networks draw",
         text=["Probabilities of the pixels of new drawings, from the same noise for every kind; the first seed."],
@@ -101,6 +82,7 @@ def _samples(logs: Logs) -> Section | None:
         data=drawn,
         plot=lambda figure: _plot(figure, drawn),
     )
+    return [section]
 
 
 def _plot(figure: Figure, drawn: Mapping[str, list[str]]) -> None:

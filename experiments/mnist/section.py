@@ -1,21 +1,16 @@
-"""The sections of the MNIST report."""
+"""What the MNIST report says of learning."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from ..reporting.section import Section
 from ..trials.learning import (
     Column,
     Comparison,
     Curve,
     Expectation,
+    Learning,
     best,
     last,
     last_loss,
-    learning_section,
     mean_loss,
 )
-from ..trials.sections import Logs, rows_in, settings_of, share_section, speed_section, step_size_section
 
 _TEXT = (
     "A network of 784, 1,000, 1,000 and 10 units with ReLU, trained by Adam on 55,000 images; 5,000 validate. The norm "
@@ -51,15 +46,4 @@ _COMPARISON = Comparison(
         ),
     ],
 )
-
-
-def sections(logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
-    """Returns the sections for which there are results."""
-    title = "Loss and error (Ba et al. 2016, Figure 6)"
-    found = [
-        learning_section(logs, title, [_TEXT], _COLUMNS, _CURVES, [_COMPARISON]),
-        step_size_section(logs, "nll", "validation loss in nats"),
-        share_section(logs),
-        speed_section(times, rows_in(logs), settings_of(logs)),
-    ]
-    return [section for section in found if section]
+LEARNING = Learning("Loss and error (Ba et al. 2016, Figure 6)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON])

@@ -7,6 +7,8 @@ from rmsnorm_tf import RMSNormGRU
 from ..trials.trial import TrialRow
 from .data import LONGEST, WORDS
 
+UNITS = 256
+WORD_UNITS = 300
 MARGIN = 0.05
 CLIP = 2.0  # of the gradient of each weight
 

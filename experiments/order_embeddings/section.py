@@ -1,12 +1,10 @@
-"""The sections of the report on order embeddings."""
+"""What the report on order embeddings says of learning."""
 
 from collections.abc import Mapping
 from statistics import mean
 from typing import Any
 
-from ..reporting.section import Section
-from ..trials.learning import Column, Comparison, Curve, Expectation, best, learning_section
-from ..trials.sections import Logs, rows_in, settings_of, share_section, speed_section, step_size_section
+from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, best
 from .retrieval import WITHIN
 
 STAND_IN = (
@@ -72,15 +70,4 @@ _COMPARISONS = (
         ],
     ),
 )
-
-
-def sections(logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
-    """Returns the sections for which there are results."""
-    title = "Recall (Zhang & Sennrich 2019, section 6.3)"
-    found = [
-        learning_section(logs, title, [_TEXT], _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED),
-        step_size_section(logs, "missed", "missed captions and images, %"),
-        share_section(logs),
-        speed_section(times, rows_in(logs), settings_of(logs)),
-    ]
-    return [section for section in found if section]
+LEARNING = Learning("Recall (Zhang & Sennrich 2019, section 6.3)", _TEXT, _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED)

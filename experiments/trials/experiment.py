@@ -1,20 +1,25 @@
 """The course of a task: the grid of step sizes, the reported seeds, the times of the updates, and the report."""
 
+import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
+import numpy as np
 
 from nmt.errors import UserError
 from nmt.storage.files import exclusive
 
 from ..reporting.section import Section
 from ..reporting.writer import write_report
-from .book import Book
+from .book import ROOT, Book
 from .clock import ROUNDS, time_updates
-from .sections import Logs
+from .fitting import fit, order
+from .learning import Learning, learning_section
+from .probes import gain_rms
+from .sections import Logs, rows_in, settings_of, share_section, speed_section, step_size_section
 from .trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, seed_trials
 
 
@@ -29,7 +34,10 @@ class Experiment:
         settings: The settings to train in.
         step_size: Step size of Adam, which the factors of the grid multiply.
         metric: Key of a validation. The lowest value chooses the step size.
-        sections: Maps logs and times to the sections of the report.
+        metric_label: The metric in words.
+        learning: The first section of the report.
+        share_over: What the means in the section on the share of the mean run over, in words.
+        more_sections: Returns sections that only this task has.
         about: Paragraphs at the beginning of the report, in Markdown.
         seeds: The reported seeds.
         rounds: Rounds of the timing.
@@ -41,21 +49,57 @@ class Experiment:
     settings: Sequence[Setting]
     step_size: float
     metric: str
-    sections: Callable[[Logs, Mapping[str, Any] | None], Sequence[Section]]
+    metric_label: str
+    learning: Learning
+    share_over: str = "the units"
+    more_sections: Callable[[Logs], Sequence[Section]] = lambda logs: ()
     about: Sequence[str] = ()
     seeds: Sequence[int] = SEEDS
     rounds: int = ROUNDS
 
+    def sections(self, logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
+        """Returns the sections for which there are results."""
+        found = [
+            learning_section(logs, self.learning),
+            step_size_section(logs, self.metric, self.metric_label),
+            share_section(logs, self.share_over),
+            *self.more_sections(logs),
+            speed_section(times, rows_in(logs), settings_of(logs)),
+        ]
+        return [section for section in found if section]
 
-class Work(NamedTuple):
-    """What needs the data of a task."""
 
-    train: Callable[[Trial, Path], Mapping[str, Any]]  # trains, from the checkpoints in a folder if any; returns a log
-    build: Callable[[TrialRow], keras.Model]  # the compiled model of a row, for the timing
-    batches: Mapping[str, tuple[Any, Any]]  # inputs and targets of a batch of each setting, for the timing
+class Networks(abc.ABC):
+    """The networks of a task, with its data.
+
+    Attributes:
+        examples: Number of training examples.
+    """
+
+    examples: int
+
+    @abc.abstractmethod
+    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
+        """Builds and compiles the network of a row. The seed alone decides its initial weights."""
+
+    @abc.abstractmethod
+    def batch(self, numbers: np.ndarray) -> tuple[Any, Any]:
+        """Returns inputs and targets of training examples with these numbers."""
+
+    @abc.abstractmethod
+    def validate(self, model: keras.Model) -> dict[str, float]:
+        """Returns the values of a validation."""
+
+    @abc.abstractmethod
+    def mean_shares(self, model: keras.Model) -> dict[str, float]:
+        """Returns the share of the mean in the input of each norm, on validation data; see `probes.mean_share`."""
+
+    def results(self, model: keras.Model) -> dict[str, Any]:
+        """Returns what else the log keeps of a trained network, in JSON types."""
+        return {}
 
 
-def conduct(experiment: Experiment, load: Callable[[], Work], so_far: bool, root: Path) -> None:
+def conduct(experiment: Experiment, load: Callable[[], Networks], so_far: bool, root: Path = ROOT) -> None:
     """Trains and times what is not done yet, and writes the report.
 
     Args:
@@ -70,9 +114,9 @@ def conduct(experiment: Experiment, load: Callable[[], Work], so_far: bool, root
     book = Book(experiment.name, root)
     grid = grid_trials(experiment.rows, experiment.settings, experiment.step_size)
     if not so_far:
-        work = load()
+        networks = load()
         with exclusive(book.work):
-            _make(book, experiment, grid, work)
+            _make(book, experiment, grid, networks)
     logs = book.read_all(grid)
     logs |= book.read_all(seed_trials(best_step_sizes(logs, experiment.metric), experiment.seeds))
     if not logs:
@@ -82,8 +126,40 @@ def conduct(experiment: Experiment, load: Callable[[], Work], so_far: bool, root
     print(f"wrote {book.report / 'report.html'}")
 
 
-def _make(book: Book, experiment: Experiment, grid: list[Trial], work: Work) -> None:
-    step_sizes = best_step_sizes(book.make_all(grid, work.train), experiment.metric)
-    book.make_all(seed_trials(step_sizes, experiment.seeds), work.train)
+def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
+    """Trains one network and returns its log.
+
+    Args:
+        trial: The training.
+        networks: The networks and the data.
+        folder: Holds the checkpoint of an interrupted training.
+    """
+
+    def build() -> keras.Model:
+        return networks.build(trial.row, trial.step_size, trial.seed, trial.setting)
+
+    def examples(start: int, count: int) -> tuple[Any, Any]:
+        return networks.batch(order(trial.seed, start, count, networks.examples))
+
+    before = networks.mean_shares(build())
+    log = fit(build, examples, trial.setting, networks.validate, folder)
+    model = log.pop("model")
+    shares = {"first": before, "last": networks.mean_shares(model)}
+    return {**log, "gains": gain_rms(model), "mean_share": shares, **networks.results(model)}
+
+
+def _make(book: Book, experiment: Experiment, grid: list[Trial], networks: Networks) -> None:
+    def make(trial: Trial, folder: Path) -> dict[str, Any]:
+        return train(trial, networks, folder)
+
+    step_sizes = best_step_sizes(book.make_all(grid, make), experiment.metric)
+    book.make_all(seed_trials(step_sizes, experiment.seeds), make)
     if not book.read_file("times"):
-        book.write("times", time_updates(experiment.rows, work.batches, work.build, experiment.rounds))
+        batches = {setting.name: networks.batch(np.arange(setting.batch_size)) for setting in experiment.settings}
+        times = time_updates(
+            experiment.rows,
+            batches,
+            lambda row: networks.build(row, experiment.step_size, 1, experiment.settings[0]),
+            experiment.rounds,
+        )
+        book.write("times", times)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
@@ -78,53 +79,54 @@ class Comparison(NamedTuple):
         return [100 * (a / b - 1) if self.unit == "%" else a - b for a, b in pairs]
 
 
-def learning_section(
-    logs: Logs,
-    title: str,
-    text: Sequence[str],
-    columns: Sequence[Column],
-    curves: Sequence[Curve],
-    comparisons: Sequence[Comparison],
-    published: Mapping[str, str] | None = None,
-) -> Section | None:
-    """Returns the section, or `None` if no reported seed is done.
+class Learning(NamedTuple):
+    """What the section of a task shows.
 
     Args:
-        logs: The logs so far.
         title: Title of the section.
-        text: Paragraphs.
+        text: Its paragraph.
         columns: The values of the table.
         curves: The curves of the picture, one below the other.
         comparisons: What is compared, and what the papers say of it.
-        published: The published value of each row by its name; `None` if there are none.
+        published: The published value of each row by its name.
     """
+
+    title: str
+    text: str
+    columns: Sequence[Column]
+    curves: Sequence[Curve]
+    comparisons: Sequence[Comparison]
+    published: Mapping[str, str] = MappingProxyType({})
+
+
+def learning_section(logs: Logs, learning: Learning) -> Section | None:
+    """Returns the section, or `None` if no reported seed is done."""
     done = {setting: rows for setting in settings_of(logs) if (rows := logs_by_row(logs, setting))}
     if not done:
         return None
     cells = [
-        [f"{row.label}, {setting.label}", str(len(found)), _step_size(found), *_values(columns, found)]
-        + ([published.get(row.name, "")] if published else [])
+        [f"{row.label}, {setting.label}", str(len(found)), _step_size(found), *_values(learning, row, found)]
         for setting, rows in done.items()
         for row, found in rows.items()
     ]
     return Section(
         name="learning",
-        title=title,
-        text=list(text),
-        columns=["", "seeds", "step size", *(column.label for column in columns)]
-        + (["published"] if published else []),
+        title=learning.title,
+        text=[learning.text],
+        columns=["", "seeds", "step size", *(column.label for column in learning.columns)]
+        + (["published"] if learning.published else []),
         rows=cells,
         data={
             setting.name: {
-                row.name: {str(seed): {each.label: each.value(log) for each in columns} for seed, log in found.items()}
+                row.name: {str(seed): _data(learning, log) for seed, log in found.items()}
                 for row, found in rows.items()
             }
             for setting, rows in done.items()
         },
-        plot=lambda figure: _plot(figure, done, curves),
+        plot=lambda figure: _plot(figure, done, learning.curves),
         claims=[
             claim
-            for comparison in comparisons
+            for comparison in learning.comparisons
             for setting, rows in done.items()
             for claim in _claims(setting, rows, comparison)
         ],
@@ -156,11 +158,16 @@ def _step_size(found: Mapping[int, Log]) -> str:
     return f"{next(iter(found.values()))['options']['step_size']:.2g}"
 
 
-def _values(columns: Sequence[Column], found: Mapping[int, Log]) -> list[str]:
-    return [
+def _values(learning: Learning, row: TrialRow, found: Mapping[int, Log]) -> list[str]:
+    values = [
         spread([column.value(log) for log in found.values()], column.digits) + (column.unit and f" {column.unit}")
-        for column in columns
+        for column in learning.columns
     ]
+    return [*values, learning.published.get(row.name, "")] if learning.published else values
+
+
+def _data(learning: Learning, log: Log) -> dict[str, float]:
+    return {column.label: column.value(log) for column in learning.columns}
 
 
 def _claims(setting: Setting, rows: Done, comparison: Comparison) -> list[Claim]:

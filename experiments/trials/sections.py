@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ..reporting.intervals import Interval, median_interval
 from ..reporting.section import Section
 from ..reporting.styles import Style, styles
-from .trial import GRID_SEED, Setting, Trial, TrialRow
+from .trial import GRID_SEED, Setting, Trial, TrialRow, lowest
 
 Logs = Mapping[Trial, Mapping[str, Any]]
 
@@ -48,8 +48,7 @@ def step_size_section(logs: Logs, metric: str, label: str) -> Section | None:
         metric: Key of a validation; the lowest value is the best.
         label: The metric in words.
     """
-    tried = {trial: log["validations"] for trial, log in logs.items() if trial.seed == GRID_SEED}
-    grid = {trial: min(each[metric] for each in validations) for trial, validations in tried.items()}
+    grid = {trial: lowest(log, metric) for trial, log in logs.items() if trial.seed == GRID_SEED}
     if not grid:
         return None
     sizes = sorted({trial.step_size for trial in grid})

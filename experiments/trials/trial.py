@@ -108,9 +108,13 @@ def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dic
     found: dict[tuple[TrialRow, Setting], dict[float, float]] = {}
     for trial, log in logs.items():
         if trial.seed == GRID_SEED:
-            best = min(or_infinite(each[metric]) for each in log["validations"])
-            found.setdefault((trial.row, trial.setting), {})[trial.step_size] = best
+            found.setdefault((trial.row, trial.setting), {})[trial.step_size] = lowest(log, metric)
     return {key: min(each, key=each.get) for key, each in found.items() if len(each) == len(GRID)}
+
+
+def lowest(log: Mapping[str, Any], metric: str) -> float:
+    """Returns the lowest value of a metric in the validations of a log."""
+    return min(or_infinite(each[metric]) for each in log["validations"])
 
 
 def or_infinite(value: float) -> float:

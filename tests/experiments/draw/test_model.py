@@ -4,15 +4,15 @@ import pytest
 
 from experiments.draw import rows
 from experiments.draw.cells import CellNormLSTMCell, normal_divergence
-from experiments.draw.model import bound, build_model, draw_samples
+from experiments.draw.model import Sizes, bound, build_model, draw_samples
 from experiments.trials.trial import rows_of
 
 ROWS = {row.name: row for row in rows_of(rows)}
-SIZES = {"pixels": 9, "units": 5, "latent": 2, "steps": 3}
+SIZES = Sizes(units=5, latent=2, steps=3)
 
 
 def small(row="rmsnorm", seed=1):
-    return build_model(ROWS[row], 1e-3, seed, **SIZES)
+    return build_model(ROWS[row], 1e-3, seed, 9, SIZES)
 
 
 def images(count=4):

@@ -3,7 +3,8 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
-from experiments.mnist.section import sections
+from experiments.mnist.section import LEARNING
+from experiments.trials.learning import learning_section
 from experiments.trials.trial import Setting, Trial, TrialRow
 
 SETTING = Setting("batch-4", "batches of 4", batch_size=4, updates=20, window=10, validate_every=10)
@@ -17,8 +18,7 @@ def log(loss):
         {"update": 20, "nll": 0.75, "error": 0.1, "test_error": 0.04},
     ]
     train = [{"update": 10, "loss": loss + 0.1}, {"update": 20, "loss": loss - 0.1}]
-    shares = {when: {"hidden_1": 0.5} for when in ("first", "last")}
-    return {"train": train, "validations": validations, "mean_share": shares, "options": {"step_size": 0.001}}
+    return {"train": train, "validations": validations, "options": {"step_size": 0.001}}
 
 
 def made(**losses):
@@ -28,7 +28,7 @@ def made(**losses):
         for name, found in losses.items()
         for seed, loss in enumerate(found, 1)
     }
-    return sections(logs, None)[0]
+    return learning_section(logs, LEARNING)
 
 
 def test_a_row_has_mean_and_last_loss_and_the_error_of_the_best_validation():

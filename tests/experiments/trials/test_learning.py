@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -10,6 +12,7 @@ from experiments.trials.learning import (
     Comparison,
     Curve,
     Expectation,
+    Learning,
     best,
     last,
     last_loss,
@@ -39,12 +42,14 @@ def made(outcome="equal", unit="%", published=None, **losses):
     expected = Expectation("rmsnorm", "layernorm", outcome, "they differ so", "a table")
     comparison = Comparison("mean loss", mean_loss, 1.0, unit, [expected])
     column = Column("loss", mean_loss, 2, "nats")
-    return learning_section(logs, "Title", ["Text."], [column], CURVES, [comparison], published)
+    return learning_section(logs, Learning("Title", "Text.", [column], CURVES, [comparison], published or {}))
 
 
 def test_values_of_a_log():
     assert best("error", "nll")(log(1.0)) == 0.03
     assert last("error")(log(1.0)) == 0.04
+    diverged = {"validations": [{"nll": math.nan, "error": 0.9}, *log(1.0)["validations"]]}
+    assert best("error", "nll")(diverged) == 0.03
     assert (mean_loss(log(1.0)), last_loss(log(1.0))) == pytest.approx((1.0, 0.9))
 
 
@@ -88,12 +93,12 @@ def test_a_claim_of_another_setting_or_a_row_that_is_not_there_is_left_out():
     elsewhere = Expectation("rmsnorm", "layernorm", "lower", "claim", "paper", setting="large")
     logs = {Trial(row, SETTING, seed, 0.001): log(1.0) for row in ROWS for seed in (1, 2)}
     comparison = Comparison("mean loss", mean_loss, 1.0, "%", [elsewhere])
-    assert learning_section(logs, "Title", [], [], CURVES, [comparison]).claims == []
+    assert learning_section(logs, Learning("Title", "", [], CURVES, [comparison])).claims == []
 
 
 def test_without_a_reported_seed_there_is_no_section():
     logs = {Trial(RMSNORM, SETTING, GRID_SEED, 0.001): log(1.0)}
-    assert learning_section(logs, "Title", [], [], CURVES, []) is None
+    assert learning_section(logs, Learning("Title", "", [], CURVES, [])) is None
 
 
 def test_the_picture_has_each_curve_with_the_range_of_the_seeds():
