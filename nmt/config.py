@@ -75,7 +75,7 @@ _ARCHITECTURE = (
     "transformer_num_heads",
     "transformer_norm_position",
 )
-_TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
+TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Config:
     valid_metric: str = choice(
         "bleu", "metric that chooses the best model; the loss decides between equals", VALID_METRICS
     )
-    valid_tokenizer: str = choice("13a", "tokenizer of sacreBLEU; char suits any script", _TOKENIZERS)
+    valid_tokenizer: str = choice("13a", "tokenizer of sacreBLEU; char suits any script", TOKENIZERS)
     save_freq: int | None = positive(None, "updates between further checkpoints; by default, one every 10 minutes")
     keep: int = non_negative(0, "keep the models of this many latest validations, for `nmt average`")
     summary_freq: int = positive(100, "updates between entries in the log for TensorBoard")

@@ -3,7 +3,9 @@
 import argparse
 from pathlib import Path
 
-from ..decoding.metrics import evaluate, exact_match, p_values, read_lines
+from ..config import TOKENIZERS
+from ..decoding.metrics import Evaluation, cannot_split, exact_match, read_lines
+from .arguments import say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,19 +20,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against", type=Path, metavar="FILE", help="translations of another system, to test the difference"
     )
+    parser.add_argument(
+        "--tokenizer",
+        choices=TOKENIZERS,
+        default="13a",
+        help="tokenizer of sacreBLEU; char suits any script (default: 13a)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Compares translations with references: prints BLEU, chrF, TER and the share of exact matches."""
     translations = read_lines(arguments.translations)
     references = [read_lines(path) for path in arguments.references]
-    scores = evaluate(translations, references)
+    evaluation = Evaluation(references, arguments.tokenizer)
+    scores = evaluation.scores(translations)
+    if cannot_split(arguments.tokenizer, references[0]):
+        say(
+            f"warning: --tokenizer {arguments.tokenizer} does not split the references, which have hardly any spaces, "
+            "so BLEU counts whole sentences; give --tokenizer char or use chrF"
+        )
     for name, (score, signature) in scores.items():
         print(f"{name} {score:.2f} ({signature})")
     print(f"exact match {exact_match(translations, references):.1f}%")
     if arguments.against:
         others = read_lines(arguments.against)
-        theirs, p = evaluate(others, references), p_values(others, translations, references)
+        theirs, p = evaluation.scores(others), evaluation.p_values(others, translations)
         for name, (score, _) in scores.items():
             print(
                 f"{name} minus that of {arguments.against}: {score - theirs[name][0]:+.2f}, p = {p[name]:.4f} "

@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from ..config import CHANGEABLE, Config, make_config, read_options
+from ..decoding.metrics import cannot_split
 from ..errors import UserError
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, LAST
@@ -21,7 +22,7 @@ from ..training.interruption import Interrupted, sigterm_exits
 from ..training.replicas import Replicas, connect
 from ..training.trainer import Trainer
 from ..training.update import Update
-from ..training.validation import Validator, cannot_split
+from ..training.validation import Validator
 from .arguments import say
 from .options import add_options
 from .training_text import read_texts

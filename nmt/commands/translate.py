@@ -75,9 +75,9 @@ def run(arguments: argparse.Namespace) -> None:
         output = files.enter_context(open_output(arguments.output))
         lines_of = {arguments.alignments: Alignment.pharaoh, arguments.alignment_weights: Alignment.as_json}
         aligned = [(files.enter_context(open_output(path)), line) for path, line in lines_of.items() if path]
-        pause = {"pause": None} if sampling else {}  # what is drawn for a line depends on the lines that it comes with
-        chunks = warn_of_invalid_utf8(read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size, **pause))
-        results = map_by_length(function, chunks, arguments.batch_size)
+        # Samples of a line depend on the lines beside it, so a pause must not split them.
+        chunks = read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size, pauses=not sampling)
+        results = map_by_length(function, warn_of_invalid_utf8(chunks), arguments.batch_size)
         for number, found in enumerate(tqdm(results, unit=" lines")):
             if arguments.n_best:
                 output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in found)

@@ -1,6 +1,7 @@
 """Quality of translations: BLEU, chrF, TER and exact matches."""
 
 import os
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,10 @@ from sacrebleu.significance import PairedTest
 from ..errors import UserError
 from ..text.lines import stream_lines
 from ..text.shards import all_shards
+
+# Scripts without spaces that a tokenizer does not split, as the first words of Unicode's character names.
+_KANA_AND_OTHERS = ("HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+_UNSPLIT = {**dict.fromkeys(("13a", "intl", "none"), ("CJK", *_KANA_AND_OTHERS)), "zh": _KANA_AND_OTHERS}
 
 
 class Bleu(NamedTuple):
@@ -37,43 +42,58 @@ def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
     return Bleu(score, str(metric.get_signature()))
 
 
-def evaluate(translations: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, tuple[float, str]]:
-    """Returns sacreBLEU's BLEU, chrF and TER of detokenized text, each with its signature.
+class Evaluation:
+    """BLEU, chrF and TER of detokenized text, with one or more references for each line, as sacreBLEU computes them.
 
     Args:
-        translations: The translations.
         references: One or more lists of references; each has one line for each translation.
+        tokenizer: Name of sacreBLEU's tokenizer, which splits text into words for BLEU.
 
     Raises:
-        UserError: The numbers of lines differ, or are 0.
+        UserError: The tokenizer cannot be used.
     """
-    _require_equal_lengths(translations, *references)
-    found = {}
-    for name, metric in _metrics().items():
-        score = metric.corpus_score(list(translations), references).score
-        found[name] = score, str(metric.get_signature())
-    return found
+
+    def __init__(self, references: Sequence[Sequence[str]], tokenizer: str = "13a"):
+        self._references = references
+        self._metrics = {"BLEU": _bleu(tokenizer, "--tokenizer"), "chrF": sacrebleu.CHRF(), "TER": sacrebleu.TER()}
+
+    def scores(self, translations: Sequence[str]) -> dict[str, tuple[float, str]]:
+        """Returns the score of each metric with its signature.
+
+        Raises:
+            UserError: The numbers of lines differ, or are 0.
+        """
+        _require_equal_lengths(translations, *self._references)
+        found = {}
+        for name, metric in self._metrics.items():
+            score = metric.corpus_score(list(translations), self._references).score
+            found[name] = score, str(metric.get_signature())
+        return found
+
+    def p_values(self, first: Sequence[str], second: Sequence[str]) -> dict[str, float]:
+        """Returns the p-value of the difference of two systems by metric: the paired bootstrap, 1,000 resamples.
+
+        Raises:
+            UserError: The numbers of lines differ, or are 0.
+
+        Reference: Koehn (2004), "Statistical significance tests for machine translation evaluation".
+        """
+        _require_equal_lengths(first, second, *self._references)
+        if list(first) == list(second):
+            return dict.fromkeys(self._metrics, 1.0)  # sacreBLEU itself gives 0.001 here
+        systems = [("first", list(first)), ("second", list(second))]
+        _, scores = PairedTest(systems, self._metrics, self._references, test_type="bs", n_samples=1000)()
+        _, *columns = scores.values()  # the first holds the names of the systems
+        return {name: column[1].p_value for name, column in zip(self._metrics, columns, strict=True)}
 
 
-def p_values(first: Sequence[str], second: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Returns the p-value of the difference of two systems by metric: sacreBLEU's paired bootstrap, 1,000 resamples.
-
-    Raises:
-        UserError: The numbers of lines differ, or are 0.
-
-    Reference: Koehn (2004), "Statistical significance tests for machine translation evaluation".
-    """
-    _require_equal_lengths(first, second, *references)
-    if list(first) == list(second):
-        return dict.fromkeys(_metrics(), 1.0)  # sacreBLEU itself gives 0.001 here
-    systems = [("first", list(first)), ("second", list(second))]
-    _, scores = PairedTest(systems, _metrics(), references, test_type="bs", n_samples=1000)()
-    _, *columns = scores.values()  # the first holds the names of the systems
-    return {name: column[1].p_value for name, column in zip(_metrics(), columns, strict=True)}
-
-
-def _metrics() -> dict[str, Metric]:
-    return {"BLEU": sacrebleu.BLEU(), "chrF": sacrebleu.CHRF(), "TER": sacrebleu.TER()}
+def _bleu(tokenizer: str, option: str, **settings: str) -> Metric:
+    try:
+        return sacrebleu.BLEU(tokenize=tokenizer, **settings)
+    except Exception as error:  # sacreBLEU raises RuntimeError, ImportError and the errors of a download
+        raise UserError(
+            f"{option} {tokenizer} cannot be used: {' '.join(str(error).split())}; char needs nothing else"
+        ) from None
 
 
 def _require_equal_lengths(*texts: Sequence[str]) -> None:
@@ -93,13 +113,8 @@ class ValidationMetrics:
     """
 
     def __init__(self, tokenizer: str):
-        try:
-            # Without smoothing, because smoothed BLEU is above 0 even if no four words in a row are right.
-            self._bleu = sacrebleu.BLEU(tokenize=tokenizer, smooth_method="none")
-        except Exception as error:  # sacreBLEU raises RuntimeError, ImportError and the errors of a download
-            raise UserError(
-                f"--valid_tokenizer {tokenizer} cannot be used: {' '.join(str(error).split())}; char needs nothing else"
-            ) from None
+        # Without smoothing, because smoothed BLEU is above 0 even if no four words in a row are right.
+        self._bleu = _bleu(tokenizer, "--valid_tokenizer", smooth_method="none")
 
     def scores(self, translations: Sequence[str], references: Sequence[str]) -> tuple[float, float]:
         """Returns BLEU and chrF against one reference each."""
@@ -120,3 +135,14 @@ def read_lines(path: str | os.PathLike) -> list[str]:
         UserError: The file is missing or not UTF-8.
     """
     return [line.decode() for line in stream_lines(all_shards(path))]
+
+
+def cannot_split(tokenizer: str, references: Sequence[str]) -> bool:
+    """Returns whether this tokenizer leaves whole sentences as one word, as in Japanese or Thai."""
+    scripts = _UNSPLIT.get(tokenizer)
+    if not scripts:
+        return False
+    letters = [letter for line in references[:1000] for letter in line if letter.isalpha()]
+    without = sum(unicodedata.name(letter, "").startswith(scripts) for letter in letters)
+    spaces = sum(line.count(" ") for line in references[:1000])
+    return without > 0.3 * len(letters) and spaces < 0.2 * len(letters)

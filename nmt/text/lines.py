@@ -150,16 +150,16 @@ def stream_lines(paths: Iterable[Path]) -> Iterator[bytes]:
                 yield _sentence(line, number)
 
 
-def read_chunks(descriptor: int, size: int, pause: float | None = _PAUSE) -> Iterator[list[bytes]]:
-    """Yields the lines of a stream in lists of `size`, and a shorter list at the end and when the stream pauses.
+def read_chunks(descriptor: int, size: int, pauses: bool = True) -> Iterator[list[bytes]]:
+    """Yields the lines of a stream in lists of `size`. A list is shorter at the end and when no data comes for a while.
 
     Args:
         descriptor: The stream.
         size: Lines in a list.
-        pause: Seconds without data that count as a pause; `None` for no pauses.
+        pauses: Whether a pause ends a list. Without pauses, equal streams always give equal lists.
     """
     chunk = []
-    for line in _lines_and_pauses(descriptor, pause):
+    for line in _lines_and_pauses(descriptor, _PAUSE if pauses else None):
         if line is not None:
             chunk.append(line)
         if len(chunk) == size or (line is None and chunk):

@@ -32,7 +32,7 @@ def token_counts(text: Text, encode: Encoder, *depends_on: object) -> np.ndarray
         lambda lines: encode(lines).row_lengths(),
         input_signature=[tf.TensorSpec([None], tf.string)],
         autograph=False,
-    )
+    ).get_concrete_function()  # traced once, before the threads call it
     with tqdm(total=len(text), unit=" lines", desc=f"tokenizing {text.paths[0].name}", delay=5, leave=False) as bar:
 
         def counted(lines: Iterator[bytes], number: int) -> np.ndarray:

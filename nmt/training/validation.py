@@ -1,7 +1,6 @@
 """Validation: the loss, BLEU and chrF of a model on the validation set."""
 
 import math
-import unicodedata
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -12,10 +11,6 @@ from ..decoding.metrics import ValidationMetrics
 from ..model.contract import TranslationModel
 from ..text.by_length import map_by_length
 from ..text.datasets import ValidationData
-
-# Scripts without spaces that a tokenizer does not split, as the first words of Unicode's character names.
-_KANA_AND_OTHERS = ("HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
-_UNSPLIT = {**dict.fromkeys(("13a", "intl", "none"), ("CJK", *_KANA_AND_OTHERS)), "zh": _KANA_AND_OTHERS}
 
 
 class Scores(NamedTuple):
@@ -85,14 +80,3 @@ class Validator:
             cost += float(tf.reduce_sum(self._costs(*batch)))
             words += float(tf.reduce_sum(batch.target_mask))
         return cost / words
-
-
-def cannot_split(tokenizer: str, references: Sequence[str]) -> bool:
-    """Returns whether this tokenizer leaves whole sentences as one word, as in Japanese or Thai."""
-    scripts = _UNSPLIT.get(tokenizer)
-    if not scripts:
-        return False
-    letters = [letter for line in references[:1000] for letter in line if letter.isalpha()]
-    without = sum(unicodedata.name(letter, "").startswith(scripts) for letter in letters)
-    spaces = sum(line.count(" ") for line in references[:1000])
-    return without > 0.3 * len(letters) and spaces < 0.2 * len(letters)

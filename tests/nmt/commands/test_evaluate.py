@@ -1,5 +1,6 @@
 """`python -m nmt evaluate`: what it prints, and mistakes in its files."""
 
+import math
 import re
 
 import pytest
@@ -43,3 +44,16 @@ def test_a_mistake_is_one_line_and_status_2(run, tmp_path, references, said):
     status, output, error = run("evaluate", "translations", "references")
     assert (status, output, error.count("\n")) == (2, "", 1)
     assert said in error
+
+
+def test_text_without_spaces_needs_another_tokenizer(run, tmp_path):
+    (tmp_path / "one").write_text("これはペンです\n猫が好きです\n")
+    (tmp_path / "two").write_text("これはペンです\n猫が好きだ\n")
+    status, output, said = run("evaluate", "two", "one")
+    assert (status, output[:9], "give --tokenizer char or use chrF" in said) == (0, "BLEU 0.00", True)
+    status, output, said = run("evaluate", "two", "one", "--tokenizer", "char")
+    assert (status, said) == (0, "")
+    # Matches 11 of 12 characters, 9 of 10 pairs, 7 of 8 triples, 5 of 6 quadruples; 12 characters for 13.
+    precision = (11 / 12 * 9 / 10 * 7 / 8 * 5 / 6) ** 0.25
+    assert output.startswith(f"BLEU {100 * precision * math.exp(1 - 13 / 12):.2f} (")
+    assert "tok:char" in output

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.decoding.metrics import bleu, evaluate, exact_match, p_values, read_lines
+from nmt.decoding.metrics import Evaluation, bleu, cannot_split, exact_match, read_lines
 from nmt.errors import UserError
 
 
@@ -42,20 +42,44 @@ WORSE = [line.replace("dog", "cow").replace("sees a", "has seen") for line in LI
 
 
 def test_a_second_reference_counts():
-    assert evaluate(WORSE, [LINES])["BLEU"][0] < 40
+    assert Evaluation([LINES]).scores(WORSE)["BLEU"][0] < 40
     for name, best in {"BLEU": 100, "chrF": 100, "TER": 0}.items():
-        score, signature = evaluate(WORSE, [LINES, WORSE])[name]
+        score, signature = Evaluation([LINES, WORSE]).scores(WORSE)[name]
         assert score == pytest.approx(best)
         assert "nrefs:2" in signature
 
 
 def test_a_difference_between_systems_is_significant_if_every_line_differs():
-    assert all(p < 0.01 for p in p_values(LINES, WORSE, [LINES]).values())
+    p_values = Evaluation([LINES]).p_values
+    assert all(p < 0.01 for p in p_values(LINES, WORSE).values())
     halves = [LINES[:20] + WORSE[20:], WORSE[:20] + LINES[20:]]
-    assert all(p > 0.3 for p in p_values(*halves, [LINES]).values())
-    assert p_values(WORSE, WORSE, [LINES]) == {"BLEU": 1.0, "chrF": 1.0, "TER": 1.0}
+    assert all(p > 0.3 for p in p_values(*halves).values())
+    assert p_values(WORSE, WORSE) == {"BLEU": 1.0, "chrF": 1.0, "TER": 1.0}
 
 
 def test_texts_of_different_lengths_are_refused():
     with pytest.raises(UserError, match="the texts have 2, 3 lines; give texts of the same number of lines"):
-        evaluate(LINES[:2], [LINES[:3]])
+        Evaluation([LINES[:3]]).scores(LINES[:2])
+
+
+JAPANESE, CHINESE, THAI = ["これはペンです", "ネコが好きです"], ["这是一支钢笔", "我喜欢猫"], ["นี่คือปากกา"]
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "lines", "unsplit"),
+    [
+        ("13a", JAPANESE, True),
+        ("13a", CHINESE, True),
+        ("13a", LINES, False),
+        ("13a", ["これ は ペン です"], False),
+        ("zh", CHINESE, False),
+        ("zh", JAPANESE, True),
+        ("zh", THAI, True),
+        ("char", THAI, False),
+    ],
+)
+def test_scripts_without_spaces_need_their_own_tokenizer(tokenizer, lines, unsplit):
+    assert cannot_split(tokenizer, lines) == unsplit
+    if unsplit:  # one wrong character makes the whole sentence wrong
+        wrong = [line[:-1] + "x" for line in lines]
+        assert Evaluation([lines], tokenizer).scores(wrong)["BLEU"][0] == 0

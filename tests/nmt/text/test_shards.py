@@ -196,6 +196,12 @@ def test_token_counts_need_the_expected_number_of_lines(write, found):
         token_counts(text, lambda lines: tf.strings.split(lines))
 
 
+def test_tokenizing_many_texts_gives_no_warning(write, caplog):
+    for name in range(8):
+        token_counts(Text(write(str(name), b"one two\n")), lambda lines: tf.strings.split(lines))
+    assert not caplog.records
+
+
 def test_texts_of_more_files_than_may_be_open(write, cache, tmp_path):
     for i in range(150):
         write(f"s-{i:03d}", b"%d\n" % i)
