@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -90,6 +92,7 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("train -m model --config none.json", "nmt: none.json cannot be read"),
         ("train -m model --batch_size many", "python -m nmt train: argument --batch_size: invalid int value: 'many'"),
         ("translate -m model -k 0", "argument -k/--beam_size: '0' is not a whole number above 0"),
+        ("translate -m nowhere --seed 2147483648", "--seed: '2147483648' is not a whole number from 0 to 2147483647"),
         ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
         ("translate -m nowhere --beem 3", "unrecognized arguments: --beem 3; see python -m nmt translate --help"),
         ("corpus other --to there", "argument name: invalid choice: 'other'"),
@@ -127,3 +130,18 @@ def test_a_missing_input_leaves_no_output(run, trained, tmp_path):
     status, _, said = run("translate", "-m", "model", "-i", "none", "-o", "out")
     assert (status, said) == (2, "nmt: the text none does not exist; give a text file\n")
     assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize(
+    ("place", "free", "kept"),
+    [("compiled", 2**40, True), ("compiled", 2**20, False), ("com piled", 2**40, False), ("file", 2**40, False)],
+    ids=["usual", "full", "space", "no directory"],
+)
+def test_compiled_programs_are_kept_where_xla_can_write(run, monkeypatch, tmp_path, place, free, kept):
+    (tmp_path / "file").write_text("")
+    monkeypatch.delenv("TF_XLA_FLAGS")
+    monkeypatch.setenv("NMT_XLA_CACHE", str(tmp_path / place))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    run("--help")
+    directories = list(tmp_path.glob("compiled/*"))
+    assert os.environ.get("TF_XLA_FLAGS") == (f"--tf_xla_persistent_cache_directory={directories[0]}" if kept else None)

@@ -1,5 +1,7 @@
 """Several models after `-m`: translate, score and export."""
 
+import json
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,7 +12,7 @@ from tests.nmt.conftest import LINES
 @pytest.mark.slow
 def test_an_ensemble_translates_scores_and_is_exported(run, train, tmp_path):
     assert train()[0] == 0
-    assert train("-m", "other", "--seed", 2, "--learning_rate", 0.1)[0] == 0
+    assert train("-m", "other", "--seed", 2, "--learning_rate", 0.1, "--layer_normalization_type", "layernorm")[0] == 0
     costs = []
     for models in (["model"], ["other"], ["model", "other"]):
         status, output, _ = run("score", "-m", *models, "-s", "dev.en", "-t", "dev.de")
@@ -22,6 +24,9 @@ def test_an_ensemble_translates_scores_and_is_exported(run, train, tmp_path):
     serve = tf.saved_model.load(tmp_path / "saved").signatures["serving_default"]
     served = serve(sources=tf.constant(LINES))["translations"].numpy()
     assert [line.decode() for line in served] == (tmp_path / "out").read_text().splitlines()
+    card = json.loads((tmp_path / "saved" / "assets.extra" / "model.json").read_text())
+    assert (card["architecture"], card["normalization"]) == ("bigrams", ["none", "layernorm"])
+    assert [model["validation"]["update"] for model in card["models"]] == [2, 2]
 
 
 @pytest.mark.slow

@@ -131,3 +131,16 @@ def test_a_checkpoint_is_not_overwritten(run, tmp_path):
     assert run(*words)[0] == 0
     status, _, said = run(*words)
     assert (status, "exists already" in said) == (2, True)
+
+
+def test_a_failure_leaves_nothing(run, full_disk, monkeypatch, tmp_path):
+    """While the weights are written, and after them."""
+    words = ("export-nematus", MODELS / "none", "--to", tmp_path / "exported")
+    with full_disk():
+        status, _, said = run(*words)
+    assert (status, said.count("\n"), "File too large" in said) == (2, 1, True)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(json, "dumps", lambda *_, **options: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run(*words)
+    assert not list(tmp_path.iterdir())

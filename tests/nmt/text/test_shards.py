@@ -108,6 +108,17 @@ def test_a_damaged_file_is_named_and_leaves_nothing(write, cache, ending, damage
     assert not [found for found in cache.directory.iterdir() if found.suffix != ".lock"]
 
 
+def test_a_large_zstandard_window_is_read(write, cache):
+    """As `zstd --long=28` writes it: beyond the 128 MiB that zstandard accepts by default."""
+    zstandard = pytest.importorskip("zstandard")
+    path = write("plain", b"").with_name("text.zst")
+    packing = zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=28))
+    packer = packing.compressobj()
+    path.write_bytes(packer.compress(b"one\ntwo\n") + packer.flush())
+    assert zstandard.get_frame_parameters(path.read_bytes()).window_size == 2**28
+    assert list(Text(path, cache)) == [b"one", b"two"]
+
+
 def test_zstandard_that_is_missing_is_named(write, cache, monkeypatch):
     path = write("text.zst", b"one\n")
     monkeypatch.setitem(sys.modules, "zstandard", None)
