@@ -43,7 +43,7 @@ class Classifiers(Networks):
         pixels = self._cifar10.train.images.shape[1]
         return build_model(row, step_size, seed, setting.updates, self._widths, pixels)
 
-    def batch(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
         return self._cifar10.train.images[numbers], self._cifar10.train.classes[numbers]
 
     def validate(self, model: keras.Model) -> dict[str, float]:

@@ -61,7 +61,7 @@ _COMPARISONS = (
 )
 
 
-LEARNING = Learning("The bound (Ba et al. 2016, Figure 5)", _TEXT, _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED)
+LEARNING = Learning("The bound (Ba et al. 2016, section 6.4)", _TEXT, _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED)
 
 
 def samples_sections(logs: Logs) -> list[Section]:

@@ -55,7 +55,7 @@ class Drawers(Networks):
     def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
         return build_model(row, step_size, seed, self._images.train.shape[1], self._sizes)
 
-    def batch(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
         chosen = self._images.train[numbers]
         return chosen, chosen
 

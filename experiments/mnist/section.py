@@ -31,7 +31,7 @@ _CURVES = (
     Curve("train", "loss", "training loss, nats"),
     Curve("validations", "test_error", "test error, %", factor=100),
 )
-_CURVE = "Ba et al., Figure 6: curves without numbers"
+_CURVE = "Ba et al., section 6.6: curves without numbers"
 _COMPARISON = Comparison(
     "mean training loss",
     mean_loss,
@@ -46,4 +46,4 @@ _COMPARISON = Comparison(
         ),
     ],
 )
-LEARNING = Learning("Loss and error (Ba et al. 2016, Figure 6)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON])
+LEARNING = Learning("Loss and error (Ba et al. 2016, section 6.6)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON])

@@ -42,7 +42,7 @@ class Classifiers(Networks):
     def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
         return build_model(row, step_size, seed, self._hidden, pixels=self._mnist.train.images.shape[-1])
 
-    def batch(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
         return self._mnist.train.images[numbers], self._mnist.train.classes[numbers]
 
     def validate(self, model: keras.Model) -> dict[str, float]:

@@ -46,7 +46,7 @@ class Embeddings(Networks):
         features = self._corpus.train.images.shape[1]
         return build_model(row, step_size, seed, features, self._units, self._word_units)
 
-    def batch(self, numbers: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[list[np.ndarray], np.ndarray]:
         """Returns images with captions, and targets that the loss does not read."""
         return _pairs(self._corpus.train, numbers), np.zeros(len(numbers), np.float32)
 

@@ -8,7 +8,7 @@ import keras
 from benchmarks.interleaved import seconds_of
 
 from .book import provenance
-from .trial import TrialRow
+from .trial import Setting, TrialRow
 
 ROUNDS = 30
 AGAIN = "layernorm, again"  # a second model with LayerNorm: its difference to the first is noise
@@ -16,8 +16,8 @@ AGAIN = "layernorm, again"  # a second model with LayerNorm: its difference to t
 
 def time_updates(
     rows: Sequence[TrialRow],
-    batches: Mapping[str, tuple[Any, Any]],
-    build: Callable[[TrialRow], keras.Model],
+    batches: Mapping[Setting, tuple[Any, Any]],
+    build: Callable[[TrialRow, Setting], keras.Model],
     rounds: int = ROUNDS,
 ) -> dict[str, Any]:
     """Returns the seconds of an update of every row. Nothing else should run at that time.
@@ -25,7 +25,7 @@ def time_updates(
     Args:
         rows: The rows. `layernorm` is timed twice.
         batches: Inputs and targets of a batch, by setting.
-        build: Builds and compiles the model of a row.
+        build: Builds and compiles the model of a row in a setting.
         rounds: Number of updates of each model.
 
     Returns:
@@ -38,8 +38,8 @@ def time_updates(
     seconds: dict[str, dict[str, Any]] = {}
     for setting, batch in batches.items():
         for mode, compiled in (("XLA", True), ("plain", False)):
-            calls = {name: _update(build(row), compiled, batch) for name, row in named.items()}
-            seconds.setdefault(setting, {})[mode] = seconds_of(calls, rounds)
+            calls = {name: _update(build(row, setting), compiled, batch) for name, row in named.items()}
+            seconds.setdefault(setting.name, {})[mode] = seconds_of(calls, rounds)
             keras.backend.clear_session()
     return {"seconds": seconds, **provenance()}
 

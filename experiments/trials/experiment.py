@@ -83,8 +83,8 @@ class Networks(abc.ABC):
         """Builds and compiles the network of a row. The seed alone decides its initial weights."""
 
     @abc.abstractmethod
-    def batch(self, numbers: np.ndarray) -> tuple[Any, Any]:
-        """Returns inputs and targets of training examples with these numbers."""
+    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[Any, Any]:
+        """Returns inputs and targets of training examples with these numbers, as a setting has them."""
 
     @abc.abstractmethod
     def validate(self, model: keras.Model) -> dict[str, float]:
@@ -139,7 +139,7 @@ def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
         return networks.build(trial.row, trial.step_size, trial.seed, trial.setting)
 
     def examples(start: int, count: int) -> tuple[Any, Any]:
-        return networks.batch(order(trial.seed, start, count, networks.examples))
+        return networks.batch(order(trial.seed, start, count, networks.examples), trial.setting)
 
     before = networks.mean_shares(build())
     log = fit(build, examples, trial.setting, networks.validate, folder)
@@ -155,11 +155,11 @@ def _make(book: Book, experiment: Experiment, grid: list[Trial], networks: Netwo
     step_sizes = best_step_sizes(book.make_all(grid, make), experiment.metric)
     book.make_all(seed_trials(step_sizes, experiment.seeds), make)
     if not book.read_file("times"):
-        batches = {setting.name: networks.batch(np.arange(setting.batch_size)) for setting in experiment.settings}
+        batches = {setting: networks.batch(np.arange(setting.batch_size), setting) for setting in experiment.settings}
         times = time_updates(
             experiment.rows,
             batches,
-            lambda row: networks.build(row, experiment.step_size, 1, experiment.settings[0]),
+            lambda row, setting: networks.build(row, experiment.step_size, 1, setting),
             experiment.rounds,
         )
         book.write("times", times)

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from rmsnorm_tf import RMSNormGRUCell
+from rmsnorm_tf import RMSNormGRUCell, RMSNormLSTMCell
 
 
 def mean_share(model: keras.Model, layers: Sequence[str], inputs: Any, axis: Any = -1) -> dict[str, float]:
@@ -44,6 +44,23 @@ def gru_shares(cell: RMSNormGRUCell, inputs: Any, mask: Any) -> dict[str, float]
     return found
 
 
+def lstm_shares(cell: RMSNormLSTMCell, inputs: Any) -> dict[str, float]:
+    """Returns the share of the mean in the input of each norm of a cell, by what is normalized.
+
+    Args:
+        cell: A built cell with `normalize_bias=False` and `normalize_carry=False`, the defaults.
+        inputs: `[batch, time, inputs]`.
+    """
+    states = [keras.ops.zeros((inputs.shape[0], cell.units)) for _ in range(2)]
+    state, carry = [], []
+    for step in range(inputs.shape[1]):
+        state.append(states[0] @ cell.recurrent_kernel)
+        _, states = cell(inputs[:, step], states)
+        carry.append(states[1])
+    products = {"input": inputs @ cell.kernel, "state": keras.ops.stack(state), "carry": keras.ops.stack(carry)}
+    return {what: share_of_mean(values) for what, values in products.items()}
+
+
 def share_of_mean(a: Any, axis: Any = -1) -> float:
     """Returns `E[mean(a)**2] / E[mean(a**2)]`, with the inner means over the axis or axes."""
     a = np.asarray(a, np.float64)
@@ -51,7 +68,7 @@ def share_of_mean(a: Any, axis: Any = -1) -> float:
 
 
 def gain_rms(model: keras.Model) -> dict[str, float]:
-    """Returns the root mean square of every gain, by the name of its layer."""
-    weights = [(weight.path.split("/")[-2], weight) for weight in model.trainable_weights]
+    """Returns the root mean square of every gain, by the path of its layer."""
+    weights = [(weight.path.rpartition("/")[0], weight) for weight in model.trainable_weights]
     gains = [(layer, weight) for layer, weight in weights if weight.name in ("scale", "gamma")]
     return {layer: float(np.sqrt(np.mean(np.square(weight.numpy())))) for layer, weight in gains}

@@ -46,7 +46,7 @@ def test_a_log_has_bounds_shares_gains_and_drawings(networks, tmp_path):
     trial = Trial(ROWS["rmsnorm"], SETTING, 1, 0.01)
     log = train(trial, networks, tmp_path)
     assert log["validations"][0].keys() == {"update", "bound", "test_bound"}
-    assert log["gains"].keys() == {"encoder_norm", "decoder_norm"}
+    assert log["gains"].keys() == {f"drawing/step/{lstm}/{lstm}_norm" for lstm in ("encoder", "decoder")}
     assert log["mean_share"]["last"].keys() == {"encoder", "decoder"}
     assert [len(text) for text in log["samples"]] == [16] * 16
     (section,) = samples_sections({trial: json.loads(json.dumps(log))})

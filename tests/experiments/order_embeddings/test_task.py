@@ -38,7 +38,7 @@ def test_a_log_has_losses_validations_gains_and_shares(networks, tmp_path):
     assert [each["update"] for each in log["train"]] == [2, 4]
     assert {"missed", "image_r10", "test_caption_r1"} <= log["validations"][0].keys()
     norms = {"input_gates", "input_proposal", "state_gates", "state_proposal"}
-    assert log["gains"].keys() == {f"{name}_norm" for name in norms}
+    assert log["gains"].keys() == {f"gru/cell/{name}_norm" for name in norms}
     assert log["mean_share"]["last"].keys() == norms
     json.dumps(log)
 

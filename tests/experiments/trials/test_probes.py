@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.trials.probes import gain_rms, gru_shares, mean_share
-from rmsnorm_tf import RMSNormGRUCell
+from experiments.trials.probes import gain_rms, gru_shares, lstm_shares, mean_share
+from rmsnorm_tf import RMSNormGRUCell, RMSNormLSTMCell
 from tests.experiments.trials.conftest import ROWS, build
 
 
@@ -62,3 +62,24 @@ def test_the_shares_of_a_gru_are_those_of_its_products_at_the_steps_that_are_not
         for name, block in (("gates", gates), ("proposal", proposal)):
             expected = np.mean(block.mean(-1) ** 2) / np.mean(block**2)
             assert found[f"{what}_{name}"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_shares_of_an_lstm_are_those_of_its_products_and_of_its_cell_state():
+    """The weights make every sum of a row equal, so that only the cell state, of two steps, remains to compute."""
+    cell = RMSNormLSTMCell(2, normalization=None)
+    cell.build((None, 1))
+    cell.kernel.assign(np.ones((1, 8)))
+    cell.recurrent_kernel.assign(np.tile([1.0, -1.0], (2, 4)))
+    cell.bias.assign(np.zeros(8))
+    found = lstm_shares(cell, keras.ops.ones((1, 2, 1)))
+    assert (found["input"], found["state"]) == (pytest.approx(1), pytest.approx(0, abs=1e-12))
+    first = sigmoid(1) * np.tanh(1)
+    state = 2 * sigmoid(1) * np.tanh(first)  # both entries are equal
+    sums = 1 + state * np.array([1, -1])  # of each gate
+    second = sigmoid(sums) * first + sigmoid(sums) * np.tanh(sums)
+    carry = np.array([[first, first], second])
+    assert found["carry"] == pytest.approx(np.mean(carry.mean(1) ** 2) / np.mean(carry**2), rel=1e-5)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))

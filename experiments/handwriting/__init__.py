@@ -1,0 +1,1 @@
+"""Prediction of handwriting (Ba et al. 2016, section 6.5)."""

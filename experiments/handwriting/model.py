@@ -1,0 +1,108 @@
+"""The network: two LSTMs that predict the next point of the pen as a mixture of normal distributions."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from rmsnorm_tf import RMSNormLSTM
+
+from ..trials.trial import TrialRow
+
+UNITS = 200
+COMPONENTS = 20  # of the mixture
+CLIP = 10.0  # of the global norm of the gradient
+LSTMS = ("first", "second")
+
+
+def build_model(row: TrialRow, step_size: float, seed: int, length: int, units: int) -> keras.Model:
+    """Returns the compiled network of a row. It maps the points so far to the distribution of the next one.
+
+    Both LSTMs read the point, and the output reads both LSTMs. The output is `[batch, length, 1 + 6 * COMPONENTS]`, as
+    `negative_log_likelihood` takes it. The seed alone determines the initial weights.
+
+    Args:
+        row: Its options are arguments of the LSTMs.
+        step_size: Step size of Adam.
+        seed: Seed of the initial weights.
+        length: Number of points.
+        units: Size of the LSTMs.
+
+    Reference: Graves (2013), arXiv:1308.0850, section 4. Its LSTM cells have peepholes too.
+    """
+    keras.utils.set_random_seed(seed)
+    points = keras.Input((length, 3), name="points")
+    first = RMSNormLSTM(units, return_sequences=True, name="first", **row.options)(points)
+    joined = keras.layers.Concatenate()([points, first])
+    second = RMSNormLSTM(units, return_sequences=True, name="second", **row.options)(joined)
+    mixture = keras.layers.Dense(1 + 6 * COMPONENTS, name="mixture")(keras.layers.Concatenate()([first, second]))
+    model = keras.Model(points, mixture)
+    optimizer = keras.optimizers.Adam(step_size, global_clipnorm=CLIP)
+    model.compile(optimizer=optimizer, loss=negative_log_likelihood, jit_compile=True)
+    return model
+
+
+@keras.saving.register_keras_serializable(package="experiments.handwriting")
+def negative_log_likelihood(points, outputs):
+    """Returns the negative log-likelihood of each point, in nats, `[batch, length]`.
+
+    Args:
+        points: `[batch, length, 3]`: two offsets, and 1 if the pen goes up.
+        outputs: `[batch, length, 1 + 6 * COMPONENTS]`: the logit of the pen, then for each component the logit of its
+            weight, two means, two logarithms of standard deviations, and the inverse hyperbolic tangent of the
+            correlation.
+
+    Reference: Graves (2013), arXiv:1308.0850, equations 24 to 26.
+    """
+    pen, logits, *_ = parts = _split(outputs)
+    weights = ops.log_softmax(logits, -1)
+    offsets = ops.logsumexp(weights + _log_densities(points[..., :2], *parts[2:]), -1)
+    up, logit = points[..., 2], pen[..., 0]
+    return ops.softplus(logit) - up * logit - offsets
+
+
+def draw_lines(model: keras.Model, count: int, length: int, seed: int) -> np.ndarray:
+    """Returns new lines, drawn point by point from the model, `[count, length, 3]`."""
+    generator = np.random.default_rng(seed)
+    cells, mixture = [model.get_layer(name).cell for name in LSTMS], model.get_layer("mixture")
+    states = [[ops.zeros((count, cell.units)) for _ in range(2)] for cell in cells]
+    points = [np.zeros((count, 3), np.float32)]
+    for _ in range(length):
+        first, states[0] = cells[0](points[-1], states[0])
+        second, states[1] = cells[1](ops.concatenate([points[-1], first], -1), states[1])
+        outputs = mixture(ops.concatenate([first, second], -1))
+        points.append(_draw([ops.convert_to_numpy(part) for part in _split(outputs)], generator))
+    return np.stack(points[1:], 1)
+
+
+def _split(outputs):
+    """Returns the logits of the pen `[..., 1]`, then six tensors `[..., COMPONENTS]`."""
+    return ops.split(outputs, [1 + number * COMPONENTS for number in range(6)], -1)
+
+
+def _log_densities(offsets, x_mean, y_mean, x_log_deviation, y_log_deviation, correlation):
+    """Returns the logarithm of the density of each component at the offsets, `[..., COMPONENTS]`."""
+    x, y = (
+        (offsets[..., axis, None] - mean) * ops.exp(-log_deviation)
+        for axis, mean, log_deviation in ((0, x_mean, x_log_deviation), (1, y_mean, y_log_deviation))
+    )
+    size = ops.abs(correlation)
+    log_rest = 2 * (math.log(2) - size - ops.softplus(-2 * size))  # log(1 - tanh(correlation)**2)
+    distance = (x * x + y * y - 2 * ops.tanh(correlation) * x * y) * ops.exp(-log_rest)
+    return -0.5 * distance - math.log(2 * math.pi) - x_log_deviation - y_log_deviation - 0.5 * log_rest
+
+
+def _draw(parts: list[np.ndarray], generator: np.random.Generator) -> np.ndarray:
+    """Returns one point for each row of the parts of the output, `[count, 3]`."""
+    pen, logits, *others = parts
+    count = len(pen)
+    component = np.argmax(logits + generator.gumbel(size=logits.shape), -1)
+    x_mean, y_mean, x_log_deviation, y_log_deviation, correlation = (
+        part[np.arange(count), component] for part in others
+    )
+    rho, (u, v) = np.tanh(correlation), generator.normal(size=(2, count))
+    x = x_mean + np.exp(x_log_deviation) * u
+    y = y_mean + np.exp(y_log_deviation) * (rho * u + np.sqrt(1 - rho**2) * v)
+    up = generator.random(count) < 1 / (1 + np.exp(-pen[:, 0]))
+    return np.stack([x, y, up], -1).astype(np.float32)

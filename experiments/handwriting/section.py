@@ -1,0 +1,102 @@
+"""What the report on handwriting says of learning, and the lines that the networks write."""
+
+from collections.abc import Mapping
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..reporting.section import Section
+from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, last
+from ..trials.sections import Logs, logs_by_row, settings_of
+
+_TEXT = (
+    "Two LSTMs with the norm inside read the points of a pen and predict the next one as a mixture of 20 normal "
+    "distributions. The paper has three LSTMs of 400 units, which also read the text to write, lines of up to 500 "
+    "points and batches of 8. The loss is in nats a point. Offsets are divided by their standard deviation, which "
+    "shifts the loss by a constant. Values are means over the seeds, with the standard deviation (sd)."
+)
+_PAPER = "Ba et al., section 6.5"
+
+
+def _mean_nll(log: Mapping[str, Any]) -> float:
+    """Returns the mean validation loss over the training, which tells how fast it falls."""
+    return mean(each["nll"] for each in log["validations"])
+
+
+_COLUMNS = (
+    Column("mean validation loss", _mean_nll, 3),
+    Column("last validation loss", last("nll"), 3),
+    Column("last test loss", last("test_nll"), 3),
+)
+_CURVES = (
+    Curve("train", "loss", "training loss, nats a point", scale="linear"),
+    Curve("validations", "nll", "validation loss, nats a point", scale="linear"),
+)
+_COMPARISONS = (
+    Comparison(
+        "mean validation loss",
+        _mean_nll,
+        margin=0.02,
+        unit=" nats",
+        expectations=[
+            Expectation("layernorm", "none", "lower", "LayerNorm learns faster than no norm", f"{_PAPER}: a curve"),
+            Expectation("rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", "not in the papers"),
+        ],
+    ),
+    Comparison(
+        "last test loss",
+        last("test_nll"),
+        margin=0.02,
+        unit=" nats",
+        expectations=[
+            Expectation(
+                "layernorm", "none", "equal", "LayerNorm ends with a loss like no norm's", f"{_PAPER}: a curve"
+            ),
+            Expectation("rmsnorm", "layernorm", "equal", "RMSNorm ends like LayerNorm", "not in the papers"),
+        ],
+    ),
+)
+LEARNING = Learning("The loss (Ba et al. 2016, section 6.5)", _TEXT, _COLUMNS, _CURVES, _COMPARISONS)
+
+
+def samples_sections(logs: Logs) -> list[Section]:
+    """Returns the section with lines that the networks write, if there are any."""
+    written = {
+        f"{row.label}, {setting.label}": found[min(found)]["samples"]
+        for setting in settings_of(logs)
+        for row, found in logs_by_row(logs, setting).items()
+    }
+    if not written:
+        return []
+    section = Section(
+        name="samples",
+        title="What the networks write",
+        text=["New lines, drawn point by point from the same random numbers for every kind; the first seed."],
+        columns=["", "lines"],
+        rows=[[label, str(len(found))] for label, found in written.items()],
+        data=written,
+        plot=lambda figure: _plot(figure, written),
+    )
+    return [section]
+
+
+def _plot(figure: Figure, written: Mapping[str, list]) -> None:
+    count = max(map(len, written.values()))
+    figure.set(size_inches=(9.5, 0.9 * len(written) + 0.6), layout_engine="constrained")
+    for row, (label, lines) in zip(figure.subplots(len(written), count, squeeze=False), written.items(), strict=True):
+        for axes, line in zip(row, lines, strict=True):
+            for stroke in strokes(np.array(line)):
+                axes.plot(*stroke.T, color="black", linewidth=0.8)
+            axes.set(aspect="equal", xticks=[], yticks=[])
+            axes.invert_yaxis()
+            axes.axis("off")
+        row[0].set_title(label, fontsize=8, loc="left")
+
+
+def strokes(line: np.ndarray) -> list[np.ndarray]:
+    """Returns the positions of each stroke of a line, `[points, 2]`; a stroke ends where the pen goes up."""
+    positions = np.cumsum(line[:, :2], 0)
+    ends = np.flatnonzero(line[:, 2] > 0) + 1
+    return [part for part in np.split(positions, ends) if len(part)]

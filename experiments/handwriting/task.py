@@ -1,0 +1,89 @@
+"""Prediction of handwriting with every kind of normalization: the task `handwriting`."""
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from nmt.errors import UserError
+
+from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.probes import lstm_shares
+from ..trials.trial import Setting, TrialRow, rows_of
+from . import rows
+from .data import Lines, read_lines
+from .model import LSTMS, UNITS, build_model, draw_lines
+from .section import LEARNING, samples_sections
+
+DATA = ""
+LENGTHS = {"length-200": 200, "length-500": 500}  # points of a line, by setting
+EXPERIMENT = Experiment(
+    name="handwriting",
+    title="Prediction of handwriting",
+    rows=rows_of(rows),
+    settings=(
+        Setting("length-200", "200 points, batches of 16", batch_size=16, updates=1000, window=25, validate_every=100),
+        Setting("length-500", "500 points, batches of 4", batch_size=4, updates=1000, window=25, validate_every=100),
+    ),
+    step_size=1e-3,
+    metric="nll",
+    metric_label="validation loss in nats a point",
+    learning=LEARNING,
+    more_sections=samples_sections,
+)
+_PROBED = 8  # validation lines whose activations are measured
+_MEASURED = 200  # lines of a validation
+_DRAWN, _POINTS = 2, 300  # new lines, and their points
+
+
+class Writers(Networks):
+    """The networks of the task.
+
+    Args:
+        lines: The data.
+        units: Size of the LSTMs.
+    """
+
+    def __init__(self, lines: Lines, units: int = UNITS):
+        self._lines, self._units = lines, units
+        self.examples = len(lines.train)
+
+    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
+        return build_model(row, step_size, seed, LENGTHS[setting.name], self._units)
+
+    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the points before those to predict, and those to predict."""
+        return _shifted(self._lines.train[numbers, : LENGTHS[setting.name]])
+
+    def validate(self, model: keras.Model) -> dict[str, float]:
+        """Returns the loss in nats a point, on validation lines and on test lines."""
+        found = {}
+        for name, part in (("nll", self._lines.valid), ("test_nll", self._lines.test)):
+            lines = part[:_MEASURED, : model.input_shape[1]]
+            found[name] = model.evaluate(*_shifted(lines), batch_size=100, verbose=0)
+        return found
+
+    def mean_shares(self, model: keras.Model) -> dict[str, float]:
+        points, _ = _shifted(self._lines.valid[:_PROBED, : model.input_shape[1]])
+        probe = keras.Model(model.input, [model.get_layer(name).input for name in LSTMS])
+        return {
+            f"{name} {what}": share
+            for name, inputs in zip(LSTMS, probe(points), strict=True)
+            for what, share in lstm_shares(model.get_layer(name).cell, inputs).items()
+        }
+
+    def results(self, model: keras.Model) -> dict[str, Any]:
+        """Returns new lines, drawn from the model."""
+        return {"samples": draw_lines(model, _DRAWN, _POINTS, seed=0).round(2).tolist()}
+
+
+def _shifted(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the point before each point, zeros before the first, and the points."""
+    return np.pad(points[:, :-1], ((0, 0), (1, 0), (0, 0))), points
+
+
+def reproduce(data: str, so_far: bool) -> None:
+    """Runs the task; see `conduct`. `data` is the file with the lines; see `read_lines`."""
+    if not (data or so_far):
+        raise UserError("give the file with the lines of IAM-OnDB: DATA=/path/to.npz; its licence must be asked for")
+    conduct(EXPERIMENT, lambda: Writers(read_lines(data)), so_far)

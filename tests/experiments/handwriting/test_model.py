@@ -1,0 +1,109 @@
+import keras
+import numpy as np
+import pytest
+
+from experiments.handwriting import rows
+from experiments.handwriting.model import COMPONENTS, build_model, draw_lines, negative_log_likelihood
+from experiments.trials.trial import rows_of
+
+ROWS = {row.name: row for row in rows_of(rows)}
+
+
+def small(row="rmsnorm", seed=1, length=6):
+    return build_model(ROWS[row], 1e-3, seed, length, units=4)
+
+
+def outputs(generator, scale=1.0):
+    return (scale * generator.normal(size=(1, 1, 1 + 6 * COMPONENTS))).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_density_of_a_point_integrates_to_one(seed):
+    found = outputs(np.random.default_rng(seed), 0.5)
+    axis = np.linspace(-12, 12, 241, dtype=np.float32)
+    x, y = np.meshgrid(axis, axis)
+    total = 0.0
+    for up in (0.0, 1.0):
+        points = np.stack([x.ravel(), y.ravel(), np.full(x.size, up, np.float32)], -1)[None]
+        total += np.exp(-negative_log_likelihood(points, np.repeat(found, x.size, 1))).sum() * 0.1**2
+    assert total == pytest.approx(1, abs=1e-3)
+
+
+def test_one_component_is_the_normal_distribution():
+    stats = pytest.importorskip("scipy.stats")
+    logits, x_mean, y_mean, x_log, y_log, correlation = np.zeros((6, COMPONENTS))
+    logits[1:] = -1e4
+    x_mean[0], y_mean[0], x_log[0], y_log[0], correlation[0] = 0.5, -1, 0.3, -0.7, 0.8
+    parts = np.concatenate([[0.4], logits, x_mean, y_mean, x_log, y_log, correlation])[None, None]
+    rho, deviations = np.tanh(0.8), np.exp([0.3, -0.7])
+    covariance = np.outer(deviations, deviations) * [[1, rho], [rho, 1]]
+    point = np.array([0.9, -0.6])
+    expected = -stats.multivariate_normal([0.5, -1], covariance).logpdf(point) + np.log(1 + np.exp(-0.4))
+    found = negative_log_likelihood(np.array([[[*point, 1.0]]], np.float32), parts.astype(np.float32))
+    np.testing.assert_allclose(found, [[expected]], rtol=1e-5)
+
+
+def test_a_correlation_near_one_gives_a_finite_loss():
+    found = outputs(np.random.default_rng(0))
+    found[..., -COMPONENTS:] = 40
+    assert np.isfinite(negative_log_likelihood(np.zeros((1, 1, 3), np.float32), found)).all()
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_initial_weights_depend_on_the_seed_alone(row):
+    def kernel(model):
+        return model.get_layer("second").cell.kernel.numpy()
+
+    np.testing.assert_array_equal(kernel(small(row)), kernel(small("none")))
+    assert np.abs(kernel(small(row, 2)) - kernel(small("none"))).max() > 0
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_prediction_depends_on_earlier_points_alone(row):
+    points = np.random.default_rng(0).normal(size=(1, 6, 3)).astype(np.float32)
+    changed = points.copy()
+    changed[:, 4:] += 1
+    model = small(row)
+    before, after = (model.predict(each, verbose=0) for each in (points, changed))
+    np.testing.assert_allclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6)
+    assert np.abs(before[:, 4:] - after[:, 4:]).min(-1).max() > 0
+
+
+def test_lines_are_drawn_from_the_distribution_of_the_model():
+    """With weights of 0, every point comes from the bias: one component, and a pen that goes up in a quarter."""
+    model = small()
+    mixture = model.get_layer("mixture")
+    bias = np.zeros(1 + 6 * COMPONENTS, np.float32)
+    bias[0] = -np.log(3)
+    for part, value in enumerate((30, 2, -1, np.log(0.5), np.log(3), np.arctanh(0.6))):
+        bias[1 + part * COMPONENTS + 7] = value
+    mixture.set_weights([0 * mixture.kernel.numpy(), bias])
+    drawn = draw_lines(model, 400, 20, seed=0)
+    assert drawn.shape == (400, 20, 3)
+    points = drawn.reshape(-1, 3)  # 8,000: a standard error of 0.006 to 0.034
+    np.testing.assert_allclose(points.mean(0), [2, -1, 0.25], atol=0.1)
+    np.testing.assert_allclose(points[:, :2].std(0), [0.5, 3], rtol=0.04)
+    assert np.corrcoef(points[:, 0], points[:, 1])[0, 1] == pytest.approx(0.6, abs=0.03)
+    np.testing.assert_array_equal(drawn, draw_lines(model, 400, 20, seed=0))
+
+
+def test_a_drawn_line_is_as_likely_as_the_model_says():
+    """The cells, step by step, predict what the whole model predicts."""
+    model = small(length=5)
+    mixture = model.get_layer("mixture")
+    mixture.bias.assign(
+        np.concatenate([np.zeros(1 + 3 * COMPONENTS), np.full(2 * COMPONENTS, -9.0), np.zeros(COMPONENTS)])
+    )
+    drawn = draw_lines(model, 1, 5, seed=0)  # with deviations near 0, each point is near the mean of a component
+    before = np.pad(drawn[:, :-1], ((0, 0), (1, 0), (0, 0)))
+    means = model.predict(before, verbose=0)[..., 1 + COMPONENTS : 1 + 2 * COMPONENTS]
+    nearest = np.abs(drawn[..., :1] - means).min(-1)
+    assert nearest.max() < 1e-3
+
+
+def test_a_trained_model_is_saved_and_loaded(tmp_path):
+    model, points = small(), np.random.default_rng(0).normal(size=(4, 6, 3)).astype(np.float32)
+    model.fit(points, points, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded.predict(points, verbose=0), model.predict(points, verbose=0), rtol=1e-5)

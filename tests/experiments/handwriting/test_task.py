@@ -1,0 +1,76 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("scipy")
+
+from matplotlib.figure import Figure
+
+from experiments.handwriting import task
+from experiments.handwriting.data import Lines
+from experiments.handwriting.section import samples_sections, strokes
+from experiments.handwriting.task import EXPERIMENT, Writers, reproduce
+from experiments.trials.experiment import conduct, train
+from experiments.trials.trial import Setting, Trial
+from nmt.errors import UserError
+
+SETTING = Setting("length-6", "6 points, batches of 4", batch_size=4, updates=4, window=2, validate_every=2)
+ROWS = {row.name: row for row in EXPERIMENT.rows}
+SMALL = replace(EXPERIMENT, settings=[SETTING], rows=[ROWS["layernorm"], ROWS["rmsnorm"]], seeds=(1, 2), rounds=2)
+
+
+@pytest.fixture
+def networks(monkeypatch):
+    monkeypatch.setitem(task.LENGTHS, "length-6", 6)
+    generator = np.random.default_rng(0)
+    return Writers(Lines(*(generator.normal(size=(count, 10, 3)).astype(np.float32) for count in (12, 3, 3))), units=4)
+
+
+@pytest.mark.slow
+def test_everything_is_trained_measured_and_reported(networks, tmp_path):
+    conduct(SMALL, lambda: networks, so_far=False, root=tmp_path)
+    found = json.loads((tmp_path / "build" / "report" / "report.json").read_text())
+    assert list(found["sections"]) == ["learning", "step_sizes", "mean_share", "samples", "speed"]
+    assert len(found["claims"]) == 2
+
+
+def test_every_setting_has_its_length():
+    assert {setting.name for setting in EXPERIMENT.settings} == task.LENGTHS.keys()
+
+
+def test_inputs_are_the_points_before_the_targets(networks):
+    inputs, targets = networks.batch(np.array([3, 5]), SETTING)
+    assert inputs.shape == targets.shape == (2, 6, 3)
+    np.testing.assert_array_equal(inputs[:, 1:], targets[:, :-1])
+    assert not inputs[:, 0].any()
+
+
+def test_a_log_has_losses_shares_gains_and_lines(networks, tmp_path):
+    trial = Trial(ROWS["rmsnorm"], SETTING, 1, 0.01)
+    log = train(trial, networks, tmp_path)
+    assert log["validations"][0].keys() == {"update", "nll", "test_nll"}
+    assert log["gains"].keys() == {
+        f"{lstm}/cell/{what}_norm" for lstm in ("first", "second") for what in ("input", "state", "carry")
+    }
+    shares = {f"{lstm} {what}" for lstm in ("first", "second") for what in ("input", "state", "carry")}
+    assert log["mean_share"]["last"].keys() == shares
+    assert np.shape(log["samples"]) == (2, 300, 3)
+    (section,) = samples_sections({trial: json.loads(json.dumps(log))})
+    figure = Figure()
+    section.plot(figure)
+    assert len(figure.axes) == 2
+
+
+def test_a_stroke_ends_where_the_pen_goes_up():
+    line = np.array([[1.0, 0, 0], [1, 2, 1], [3, 3, 0], [0, 1, 0]])
+    first, second = strokes(line)
+    np.testing.assert_array_equal(first, [[1, 0], [2, 2]])
+    np.testing.assert_array_equal(second, [[5, 5], [5, 6]])
+
+
+def test_the_file_must_be_given():
+    with pytest.raises(UserError, match="give the file with the lines of IAM-OnDB"):
+        reproduce("", so_far=False)
