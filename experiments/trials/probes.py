@@ -44,12 +44,13 @@ def gru_shares(cell: RMSNormGRUCell, inputs: Any, mask: Any) -> dict[str, float]
     return found
 
 
-def lstm_shares(cell: RMSNormLSTMCell, inputs: Any) -> dict[str, float]:
+def lstm_shares(cell: RMSNormLSTMCell, inputs: Any, mask: np.ndarray | None = None) -> dict[str, float]:
     """Returns the share of the mean in the input of each norm of a cell, by what is normalized.
 
     Args:
         cell: A built cell with `normalize_bias=False` and `normalize_carry=False`, the defaults.
         inputs: `[batch, time, inputs]`.
+        mask: `[batch, time]`, true where there is an input, which is at the beginning; `None` if it is everywhere.
     """
     states = [keras.ops.zeros((inputs.shape[0], cell.units)) for _ in range(2)]
     state, carry = [], []
@@ -57,8 +58,9 @@ def lstm_shares(cell: RMSNormLSTMCell, inputs: Any) -> dict[str, float]:
         state.append(states[0] @ cell.recurrent_kernel)
         _, states = cell(inputs[:, step], states)
         carry.append(states[1])
-    products = {"input": inputs @ cell.kernel, "state": keras.ops.stack(state), "carry": keras.ops.stack(carry)}
-    return {what: share_of_mean(values) for what, values in products.items()}
+    found = {"input": inputs @ cell.kernel, "state": keras.ops.stack(state, 1), "carry": keras.ops.stack(carry, 1)}
+    chosen = np.ones(inputs.shape[:2], bool) if mask is None else mask
+    return {what: share_of_mean(np.asarray(values)[chosen]) for what, values in found.items()}
 
 
 def share_of_mean(a: Any, axis: Any = -1) -> float:

@@ -1,18 +1,5 @@
-"""The kinds of normalization of both papers, with one epsilon. Their options are arguments of `RMSNormGRU`."""
+"""The kinds of normalization of both papers. The options of a row are arguments of `RMSNormGRU`."""
 
-from ...trials.trial import TrialRow
+from ...trials.cell_rows import CELL_ROWS
 
-EPSILON = 1e-5
-
-ROWS = [
-    TrialRow("none", "no norm", None, paper=True, options={"normalization": None}),
-    TrialRow("layernorm", "LayerNorm", None, paper=True, options={"normalization": "layer", "epsilon": EPSILON}),
-    TrialRow("rmsnorm", "RMSNorm", None, paper=True, options={"normalization": "rms", "epsilon": EPSILON}),
-    TrialRow(
-        "prmsnorm",
-        "pRMSNorm, p = 6.25%",
-        None,
-        paper=True,
-        options={"normalization": "rms", "partial": 0.0625, "epsilon": EPSILON},
-    ),
-]
+ROWS = list(CELL_ROWS)

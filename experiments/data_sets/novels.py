@@ -1,0 +1,58 @@
+"""Novels as sentences of words."""
+
+import gzip
+import re
+import zlib
+from pathlib import Path
+
+from nmt.errors import UserError
+
+Sentence = list[str]
+
+_TITLES = ("Mr", "Mrs", "Dr", "St", "Messrs", "Esq")  # a full stop after them ends no sentence
+_WORD = re.compile(r"['\u2019]s\b|[^\W_]+|[^\w\s]")  # `_` marks emphasis
+_OPENING = "\"'\u2018\u201c("
+_END = re.compile(rf"(?<=[.!?])(?P<closing>[\"'\u2019\u201d)]*)\s+(?=[{_OPENING}]*[A-Z])")
+
+
+def read_novels(data: str) -> dict[str, list[Sentence]]:
+    """Reads a folder of novels in plain text, one file each.
+
+    Args:
+        data: The folder. Its files end in `.txt` or `.txt.gz`.
+
+    Returns:
+        The sentences of each novel by the name of its file. A sentence is a list of words and punctuation marks.
+
+    Raises:
+        UserError: The folder has no such files, or one cannot be read.
+    """
+    paths = sorted(path for path in Path(data).glob("*") if path.name.endswith((".txt", ".txt.gz")))
+    if not paths:
+        raise UserError(f"{data} has no novels; give a folder of texts in English that end in .txt or .txt.gz")
+    return {path.name.split(".")[0]: split_sentences(_read(path)) for path in paths}
+
+
+def split_sentences(text: str) -> list[Sentence]:
+    """Returns the sentences of a text.
+
+    >>> split_sentences("Mr. Knightley saw Emma's work. He _smiled_.")
+    [['Mr', '.', 'Knightley', 'saw', 'Emma', "'s", 'work', '.'], ['He', 'smiled', '.']]
+    """
+    found, start = [], 0
+    for end in _END.finditer(text):
+        before = text[start : end.start()].rstrip(".").rsplit(maxsplit=1)
+        if before and before[-1].lstrip(_OPENING) in _TITLES:
+            continue
+        found.append(text[start : end.end("closing")])
+        start = end.end()
+    found.append(text[start:])
+    return [words for sentence in found if (words := _WORD.findall(sentence))]
+
+
+def _read(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None

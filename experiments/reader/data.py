@@ -1,0 +1,139 @@
+"""Makes cloze questions of novels: a name in a sentence is to be found in the sentences before it."""
+
+import collections
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from nmt.errors import UserError
+
+from ..data_sets.novels import Sentence, read_novels
+
+WORDS = 10_000  # ids: of padding, any other word, the gap, the entities, and the most frequent words
+PADDING, UNKNOWN, GAP, FIRST_ENTITY = range(4)
+ENTITIES = 30  # numbers of the names of an example
+SENTENCES = 8  # of a passage
+LONGEST_PASSAGE = 250  # words
+QUESTION = (6, 40)  # words
+
+_HELD_OUT = 2  # novels for validation, and as many for the test
+_SEED = 0  # of the split, of the gaps and of the numbers
+_TITLES = {"I", "O", "Mr", "Mrs", "Miss", "Dr", "Sir", "Lord", "Lady", "St", "God", "Madam", "Master", "Captain"}
+
+
+class Part(NamedTuple):
+    """Cloze questions.
+
+    Args:
+        passages: Ids of words `[examples, LONGEST_PASSAGE]`, padded with 0.
+        questions: Ids of words `[examples, longest question]`, padded with 0.
+        answers: Number of the entity that belongs into the gap, `[examples]`.
+    """
+
+    passages: np.ndarray
+    questions: np.ndarray
+    answers: np.ndarray
+
+
+class Corpus(NamedTuple):
+    """The three parts of the data; no novel is in two of them."""
+
+    train: Part
+    valid: Part
+    test: Part
+
+
+class Cloze(NamedTuple):
+    """A question in words. The gap is `None`, and a name is the number of its entity."""
+
+    passage: list[str | int | None]
+    question: list[str | int | None]
+    answer: int
+
+
+def read_corpus(data: str) -> Corpus:
+    """Reads a folder of novels; see `read_novels`. The same questions come every time.
+
+    Raises:
+        UserError: The folder has fewer than five novels, or one part has no question.
+    """
+    novels = read_novels(data)
+    if len(novels) <= 2 * _HELD_OUT:
+        raise UserError(f"{data} has {len(novels)} novels; {2 * _HELD_OUT + 1} or more are needed")
+    generator = np.random.default_rng(_SEED)
+    shuffled = generator.permutation(sorted(novels)).tolist()
+    valid, test, train = shuffled[:_HELD_OUT], shuffled[_HELD_OUT : 2 * _HELD_OUT], shuffled[2 * _HELD_OUT :]
+    clozes = [[each for name in part for each in find_clozes(novels[name], generator)] for part in (train, valid, test)]
+    if not all(clozes):
+        raise UserError(f"{data}: too few names occur in consecutive sentences; give longer novels in English")
+    words = _most_frequent(clozes[0])
+    return Corpus(*(_encode(part, words) for part in clozes))
+
+
+def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> Iterator[Cloze]:
+    """Yields a question for each sentence that repeats a name of the sentences before it.
+
+    Args:
+        sentences: A novel.
+        generator: Chooses the name and numbers the entities.
+    """
+    names = find_names(sentences)
+    for number in range(SENTENCES, len(sentences)):
+        question, passage = sentences[number], list(itertools.chain(*sentences[number - SENTENCES : number]))
+        if not (QUESTION[0] <= len(question) <= QUESTION[1] and len(passage) <= LONGEST_PASSAGE):
+            continue
+        candidates = {word for word in passage if word in names}
+        answers = sorted(candidates.intersection(question))
+        entities = sorted(candidates | names.intersection(question))
+        if answers and len(candidates) > 1 and len(entities) <= ENTITIES:
+            numbers = dict(zip(entities, generator.permutation(ENTITIES).tolist(), strict=False))
+            answer = answers[generator.integers(len(answers))]
+            yield Cloze(
+                [numbers.get(word, word) for word in passage],
+                [None if word == answer else numbers.get(word, word) for word in question],
+                numbers[answer],
+            )
+
+
+def find_names(sentences: list[Sentence], least: int = 5) -> set[str]:
+    """Returns the words that are nearly always capitalized, at least some times in the middle of a sentence."""
+    middle, lower = collections.Counter(), collections.Counter()
+    for sentence in sentences:
+        for before, word in itertools.pairwise(sentence):
+            if word.islower():
+                lower[word] += 1
+            elif word.istitle() and (before.isalpha() or before == ","):
+                middle[word] += 1
+    return {
+        word for word, count in middle.items() if count >= max(least, 20 * lower[word.lower()]) and word not in _TITLES
+    }
+
+
+def most_frequent_wrong(part: Part) -> float:
+    """Returns the error of the answer that the passage names most often; of equally frequent ones, the first number."""
+    ids = part.passages[:, :, None] == FIRST_ENTITY + np.arange(ENTITIES)  # [examples, words, entities]
+    return float(np.mean(ids.sum(1).argmax(-1) != part.answers))
+
+
+def _most_frequent(clozes: Iterable[Cloze]) -> dict[str, int]:
+    """Returns the ids of the most frequent words of the passages."""
+    found = collections.Counter(word.lower() for each in clozes for word in each.passage if isinstance(word, str))
+    words = sorted(found, key=lambda word: (-found[word], word))[: WORDS - FIRST_ENTITY - ENTITIES]
+    return {word: FIRST_ENTITY + ENTITIES + index for index, word in enumerate(words)}
+
+
+def _encode(clozes: list[Cloze], words: dict[str, int]) -> Part:
+    def ids(text: list[str | int | None]) -> list[int]:
+        return [
+            GAP if word is None else FIRST_ENTITY + word if isinstance(word, int) else words.get(word.lower(), UNKNOWN)
+            for word in text
+        ]
+
+    passages = np.full((len(clozes), LONGEST_PASSAGE), PADDING, np.int32)
+    questions = np.full((len(clozes), QUESTION[1]), PADDING, np.int32)
+    for index, each in enumerate(clozes):
+        passages[index, : len(each.passage)] = ids(each.passage)
+        questions[index, : len(each.question)] = ids(each.question)
+    return Part(passages, questions, np.array([each.answer for each in clozes], np.int32))

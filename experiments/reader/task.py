@@ -1,0 +1,82 @@
+"""An attentive reader with every kind of normalization: the task `reader`."""
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from nmt.errors import UserError
+
+from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.probes import lstm_shares
+from ..trials.trial import Setting, TrialRow, rows_of
+from . import rows
+from .data import PADDING, Corpus, most_frequent_wrong, read_corpus
+from .model import READERS, Sizes, build_model
+from .section import LEARNING, STAND_IN, baseline_sections
+
+DATA = ""
+EXPERIMENT = Experiment(
+    name="reader",
+    title="An attentive reader",
+    about=[STAND_IN],
+    rows=rows_of(rows),
+    settings=(Setting("batch-64", "batches of 64", batch_size=64, updates=1000, window=50, validate_every=100),),
+    step_size=1e-3,
+    metric="loss",
+    metric_label="validation loss in nats",
+    learning=LEARNING,
+    more_sections=baseline_sections,
+)
+_PROBED = 16  # validation questions whose activations are measured
+
+
+class Readers(Networks):
+    """The networks of the task.
+
+    Args:
+        corpus: The data.
+        sizes: Sizes of the networks.
+    """
+
+    def __init__(self, corpus: Corpus, sizes: Sizes | None = None):
+        self._corpus, self._sizes = corpus, sizes or Sizes()
+        self.examples = len(corpus.train.answers)
+
+    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
+        return build_model(row, step_size, seed, self._sizes)
+
+    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[list[np.ndarray], np.ndarray]:
+        passages, questions, answers = (array[numbers] for array in self._corpus.train)
+        return [passages, questions], answers
+
+    def validate(self, model: keras.Model) -> dict[str, float]:
+        """Returns the loss in nats and the error, on validation questions and on test questions."""
+        found = {}
+        for prefix, part in (("", self._corpus.valid), ("test_", self._corpus.test)):
+            loss, accuracy = model.evaluate([part.passages, part.questions], part.answers, batch_size=128, verbose=0)
+            found |= {f"{prefix}loss": loss, f"{prefix}error": 1 - accuracy}
+        return found
+
+    def mean_shares(self, model: keras.Model) -> dict[str, float]:
+        """Returns the shares in the LSTMs that read forwards."""
+        texts = (self._corpus.valid.passages[:_PROBED], self._corpus.valid.questions[:_PROBED])
+        return {
+            f"{name} {what}": share
+            for name, ids in zip(READERS, texts, strict=True)
+            for what, share in lstm_shares(
+                model.get_layer(name).forward_layer.cell, model.get_layer("words")(ids), ids != PADDING
+            ).items()
+        }
+
+    def results(self, model: keras.Model) -> dict[str, Any]:
+        """Returns the errors of the answer that a passage names most often."""
+        parts = {"valid": self._corpus.valid, "test": self._corpus.test}
+        return {"most_frequent_error": {name: most_frequent_wrong(part) for name, part in parts.items()}}
+
+
+def reproduce(data: str, so_far: bool) -> None:
+    """Runs the task; see `conduct`. `data` is a folder of novels; see `read_corpus`."""
+    if not (data or so_far):
+        raise UserError("give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has them")
+    conduct(EXPERIMENT, lambda: Readers(read_corpus(data)), so_far)
