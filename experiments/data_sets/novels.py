@@ -1,11 +1,11 @@
 """Novels as sentences of words."""
 
-import gzip
 import re
-import zlib
 from pathlib import Path
 
 from nmt.errors import UserError
+
+from .text_files import read_text
 
 Sentence = list[str]
 
@@ -30,7 +30,7 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
     paths = sorted(path for path in Path(data).glob("*") if path.name.endswith((".txt", ".txt.gz")))
     if not paths:
         raise UserError(f"{data} has no novels; give a folder of texts in English that end in .txt or .txt.gz")
-    return {path.name.split(".")[0]: split_sentences(_read(path)) for path in paths}
+    return {path.name.split(".")[0]: split_sentences(read_text(path)) for path in paths}
 
 
 def split_sentences(text: str) -> list[Sentence]:
@@ -48,11 +48,3 @@ def split_sentences(text: str) -> list[Sentence]:
         start = end.end()
     found.append(text[start:])
     return [words for sentence in found if (words := _WORD.findall(sentence))]
-
-
-def _read(path: Path) -> str:
-    try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise UserError(f"{path} cannot be read: {error}") from None

@@ -1,9 +1,7 @@
 """Reads captions of images, and makes from two captions of each image a stand-in for its features."""
 
 import collections
-import gzip
 import re
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from nmt.errors import UserError
+
+from ..data_sets.text_files import find_text, read_text
 
 SPLITS = {"train": "train", "valid": "val", "test": "test_2016"}  # names in the files
 IMAGE = (1, 2)  # the captions that stand for the image
@@ -68,15 +68,8 @@ def _read_split(folder: Path, name: str) -> list[tuple[list[str], ...]]:
 
 
 def _read_lines(folder: Path, name: str) -> list[list[str]]:
-    path = next((path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()), None)
-    if path is None:
-        raise UserError(f"{folder} lacks {name}; it needs five captions of each image (Multi30k, task 2), plain or .gz")
-    try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise UserError(f"{path} cannot be read: {error}") from None
-    return [_WORD.findall(line.lower()) for line in text.splitlines()]
+    path = find_text(folder, name, "five captions of each image (Multi30k, task 2)")
+    return [_WORD.findall(line.lower()) for line in read_text(path).splitlines()]
 
 
 def _most_frequent(lines: Iterable[list[str]], count: int) -> dict[str, int]:

@@ -162,7 +162,8 @@ class Trainer:
             )
         if finite:
             loss = self.progress.loss / self.progress.tokens
-            bar.set_postfix_str(f"loss {loss:.3f}, {speed:.0f} words/s", refresh=False)
+            measured = "" if math.isnan(speed) else f", {speed:.0f} words/s"
+            bar.set_postfix_str(f"loss {loss:.3f}{measured}", refresh=False)
             return
         seen = f"the loss is {cost}, the norm of its gradient {norm}"
         _say(f"update {number} is skipped: {seen}")

@@ -1,0 +1,77 @@
+"""Sentences of novels with the sentences before and after them."""
+
+import collections
+from typing import NamedTuple
+
+import numpy as np
+
+from nmt.errors import UserError
+
+from ..data_sets.novels import Sentence, read_novels
+
+WORDS = 5000  # ids: of padding, any other word, the end, and the most frequent words
+PADDING, UNKNOWN, END = range(3)
+LONGEST = 30  # words of a sentence; longer ones and their neighbours are left out
+_HELD_OUT = 2  # novels for validation
+_SEED = 0  # of the split
+
+
+class Part(NamedTuple):
+    """Sentences in their order, and which of them have both neighbours.
+
+    Args:
+        ids: Ids of words `[sentences, LONGEST + 1]`, each with its end, padded with 0.
+        middles: Indices of sentences whose neighbours are sentences of the same novel, `[triples]`.
+    """
+
+    ids: np.ndarray
+    middles: np.ndarray
+
+
+class Corpus(NamedTuple):
+    """The two parts of the data, which have novels of their own, and the id of each word."""
+
+    train: Part
+    valid: Part
+    words: dict[str, int]
+
+
+def read_corpus(data: str) -> Corpus:
+    """Reads a folder of novels; see `read_novels`. The same corpus comes every time.
+
+    Raises:
+        UserError: The folder has fewer than three novels, or a part has no three sentences in a row.
+    """
+    novels = read_novels(data)
+    if len(novels) <= _HELD_OUT:
+        raise UserError(f"{data} has {len(novels)} novels; {_HELD_OUT + 1} or more are needed")
+    shuffled = np.random.default_rng(_SEED).permutation(sorted(novels)).tolist()
+    texts = [[novels[name] for name in part] for part in (shuffled[_HELD_OUT:], shuffled[:_HELD_OUT])]
+    words = _most_frequent(texts[0])
+    train, valid = (_encode(part, words) for part in texts)
+    if not (len(train.middles) and len(valid.middles)):
+        raise UserError(f"{data} has no three sentences in a row of up to {LONGEST} words in one of its parts")
+    return Corpus(train, valid, words)
+
+
+def to_ids(sentences: list[Sentence], words: dict[str, int]) -> np.ndarray:
+    """Returns the ids of sentences with their ends, `[sentences, LONGEST + 1]`; words beyond `LONGEST` are cut off."""
+    found = np.full((len(sentences), LONGEST + 1), PADDING, np.int32)
+    for row, sentence in zip(found, sentences, strict=True):
+        ids = [words.get(word.lower(), UNKNOWN) for word in sentence[:LONGEST]]
+        row[: len(ids) + 1] = [*ids, END]
+    return found
+
+
+def _most_frequent(novels: list[list[Sentence]]) -> dict[str, int]:
+    counts = collections.Counter(word.lower() for novel in novels for sentence in novel for word in sentence)
+    chosen = sorted(counts, key=lambda word: (-counts[word], word))[: WORDS - 3]
+    return {word: END + 1 + index for index, word in enumerate(chosen)}
+
+
+def _encode(novels: list[list[Sentence]], words: dict[str, int]) -> Part:
+    sentences = [sentence for novel in novels for sentence in novel]
+    number = np.repeat(np.arange(len(novels)), [len(novel) for novel in novels])  # of the novel
+    fits = np.array([len(sentence) <= LONGEST for sentence in sentences])
+    together = fits[:-2] & fits[1:-1] & fits[2:] & (number[:-2] == number[2:])
+    return Part(to_ids(sentences, words), 1 + np.flatnonzero(together))

@@ -1,0 +1,73 @@
+"""The network: one GRU reads a sentence, two others write the sentences before and after it."""
+
+from typing import NamedTuple
+
+import keras
+from keras import ops
+
+from rmsnorm_tf import RMSNormGRU
+
+from ..trials.trial import TrialRow
+from .data import END, LONGEST, PADDING, WORDS
+
+CLIP = 5.0  # of the global norm of the gradient
+NEIGHBOURS = ("before", "after")
+
+
+class Sizes(NamedTuple):
+    """Sizes of a network."""
+
+    units: int = 256  # of a sentence vector; the paper has 2400
+    word_units: int = 128  # the paper has 620
+
+
+def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> keras.Model:
+    """Returns the compiled network of a row. It maps sentences and their neighbours to logits of the neighbours' words.
+
+    The inputs are ids `[batch, LONGEST + 1]` of the sentences and `[batch, 2, LONGEST + 1]` of their neighbours; the
+    output is `[batch, 2, LONGEST + 1, WORDS]`. Each word of a neighbour is predicted from the words before it and the
+    last state of the GRU that reads the sentence. The seed alone determines the initial weights.
+
+    Args:
+        row: Its options are arguments of the GRUs.
+        step_size: Step size of Adam.
+        seed: Seed of the initial weights.
+        sizes: Sizes of the network.
+
+    Reference: Kiros et al. (2015), arXiv:1506.06726. Its decoders have a term for the sentence in each gate; here, as
+    there, the sentence is a further input.
+    """
+    keras.utils.set_random_seed(seed)
+    sentence = keras.Input((LONGEST + 1,), dtype="int32", name="sentence")
+    neighbours = keras.Input((2, LONGEST + 1), dtype="int32", name="neighbours")
+    words = keras.layers.Embedding(WORDS, sizes.word_units, mask_zero=True, name="words")
+    thought = RMSNormGRU(sizes.units, name="thought", **row.options)(words(sentence))
+    repeated = ops.repeat(thought[:, None], LONGEST + 1, axis=1)
+    before = ops.pad(neighbours[:, :, :-1], ((0, 0), (0, 0), (1, 0)), constant_values=END)  # the word before each word
+    states = []
+    for index, name in enumerate(NEIGHBOURS):
+        inputs = ops.concatenate([words(before[:, index]), repeated], -1)
+        states.append(RMSNormGRU(sizes.units, return_sequences=True, name=name, **row.options)(inputs))
+    logits = keras.layers.Dense(WORDS, name="next_word")(ops.stack(states, 1))
+    model = keras.Model([sentence, neighbours], logits)
+    optimizer = keras.optimizers.Adam(step_size, global_clipnorm=CLIP)
+    model.compile(optimizer=optimizer, loss=nats_per_word, jit_compile=True)
+    return model
+
+
+@keras.saving.register_keras_serializable(package="experiments.skip_thoughts")
+def nats_per_word(ids, logits):
+    """Returns the mean cross entropy of all words of a batch, ends counted and padding not.
+
+    Args:
+        ids: `[batch, 2, LONGEST + 1]`.
+        logits: `[batch, 2, LONGEST + 1, WORDS]`.
+    """
+    costs = keras.losses.sparse_categorical_crossentropy(ids, logits, from_logits=True)
+    is_word = ops.cast(ids != PADDING, costs.dtype)
+    return ops.sum(costs * is_word) / ops.sum(is_word)
+
+
+def encoder(model: keras.Model) -> keras.Model:
+    """Returns the part that maps sentences `[batch, LONGEST + 1]` to their vectors, `[batch, units]`."""
+    return keras.Model(model.inputs[0], model.get_layer("thought").output)

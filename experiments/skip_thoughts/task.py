@@ -1,0 +1,108 @@
+"""Skip-thoughts with every kind of normalization: the task `skip_thoughts`."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from nmt.errors import UserError
+
+from ..data_sets.novels import Sentence
+from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.probes import gru_shares
+from ..trials.trial import Setting, TrialRow, rows_of
+from . import rows
+from .data import PADDING, Corpus, Part, read_corpus, to_ids
+from .model import Sizes, build_model, encoder
+from .section import LEARNING, STAND_IN, transfer_sections
+from .transfer import TransferData, measure, read_tests
+
+DATA = ""
+EXPERIMENT = Experiment(
+    name="skip_thoughts",
+    title="Skip-thoughts",
+    about=[STAND_IN],
+    rows=rows_of(rows),
+    settings=(Setting("batch-64", "batches of 64", batch_size=64, updates=1000, window=50, validate_every=100),),
+    step_size=1e-3,
+    metric="nats",
+    metric_label="validation loss in nats a word",
+    learning=LEARNING,
+    more_sections=transfer_sections,
+)
+_PROBED = 64  # validation sentences whose activations are measured
+_VALIDATED = 2048  # sentences of a validation
+
+
+class SkipThoughts(Networks):
+    """The networks of the task.
+
+    Args:
+        corpus: The data to train on.
+        tests: The data of the tests of sentence vectors.
+        sizes: Sizes of the networks.
+    """
+
+    def __init__(self, corpus: Corpus, tests: TransferData, sizes: Sizes | None = None):
+        self._corpus, self._tests, self._sizes = corpus, tests, sizes or Sizes()
+        self.examples = len(corpus.train.middles)
+
+    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
+        return build_model(row, step_size, seed, self._sizes)
+
+    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[list[np.ndarray], np.ndarray]:
+        """Returns sentences with their neighbours, and the neighbours."""
+        return _triples(self._corpus.train, numbers)
+
+    def validate(self, model: keras.Model) -> dict[str, float]:
+        """Returns the loss in nats a word, as the mean over batches."""
+        chosen = np.arange(min(_VALIDATED, len(self._corpus.valid.middles)))
+        return {"nats": model.evaluate(*_triples(self._corpus.valid, chosen), batch_size=64, verbose=0)}
+
+    def mean_shares(self, model: keras.Model) -> dict[str, float]:
+        """Returns the shares in the GRU that reads sentences."""
+        ids = self._corpus.valid.ids[self._corpus.valid.middles[:_PROBED]]
+        return gru_shares(model.get_layer("thought").cell, model.get_layer("words")(ids), ids != PADDING)
+
+    def results(self, model: keras.Model) -> dict[str, Any]:
+        """Returns the scores of the sentence vectors, of those of an untrained network, and of mean word vectors."""
+        table = np.nan_to_num(model.get_layer("words").embeddings.numpy())
+        keras.utils.set_random_seed(0)
+        untrained = keras.models.clone_model(model)
+        return {
+            "transfer": measure(self._vectors_of(model), self._tests),
+            "untrained": measure(self._vectors_of(untrained), self._tests),
+            "mean_word": measure(lambda sentences: _mean_words(self._ids(sentences), table), self._tests),
+        }
+
+    def _vectors_of(self, model: keras.Model):
+        read = encoder(model)
+        # A network that diverged has vectors of NaN; its scores are those of chance.
+        return lambda sentences: np.nan_to_num(read.predict(self._ids(sentences), batch_size=256, verbose=0))
+
+    def _ids(self, sentences: list[Sentence]) -> np.ndarray:
+        return to_ids(sentences, self._corpus.words)
+
+
+def _triples(part: Part, numbers: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    middles = part.middles[numbers]
+    neighbours = np.stack([part.ids[middles - 1], part.ids[middles + 1]], 1)
+    return [part.ids[middles], neighbours], neighbours
+
+
+def _mean_words(ids: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Returns the mean vector of the words of each sentence, its end included."""
+    is_word = (ids != PADDING)[..., None]
+    return (table[ids] * is_word).sum(1) / is_word.sum(1)
+
+
+def reproduce(data: str, so_far: bool) -> None:
+    """Runs the task; see `conduct`. `data` is a folder with `novels` (see `read_corpus`) and `tests` (`read_tests`)."""
+    if not (data or so_far):
+        raise UserError("give a folder with the folders novels and tests: DATA=/path; experiments/README.md names them")
+
+    def load() -> SkipThoughts:
+        return SkipThoughts(read_corpus(str(Path(data, "novels"))), read_tests(str(Path(data, "tests"))))
+
+    conduct(EXPERIMENT, load, so_far)

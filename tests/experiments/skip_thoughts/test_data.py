@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from experiments.skip_thoughts.data import END, LONGEST, PADDING, UNKNOWN, read_corpus, to_ids
+from nmt.errors import UserError
+
+
+def test_sentences_have_ends_and_padding():
+    words = {"the": 3, "day": 4}
+    found = to_ids([["The", "day", "was"], [], ["day"] * 40], words)
+    assert found[0].tolist() == [3, 4, UNKNOWN, END] + [PADDING] * (LONGEST - 3)
+    assert found[1].tolist() == [END] + [PADDING] * LONGEST
+    assert found[2].tolist() == [4] * LONGEST + [END]
+
+
+def test_neighbours_are_of_the_same_novel_and_short_enough(tmp_path):
+    words = [
+        "One is here.",
+        "Two is here.",
+        "Three is here.",
+        f"Long {'and ' * 40}done.",
+        "Four is.",
+        "Five is.",
+        "Six is.",
+    ]
+    for number in range(4):
+        (tmp_path / f"{number}.txt").write_text(" ".join(words))
+    found = read_corpus(str(tmp_path))
+    assert found.train.middles.tolist() == found.valid.middles.tolist() == [1, 5, 8, 12]
+    assert found.train.ids.shape == (14, LONGEST + 1)
+    by_id = {number: word for word, number in found.words.items()}
+    sentence = found.train.ids[5]
+    assert [by_id[number] for number in sentence[: np.argmax(sentence == END)]] == ["five", "is", "."]
+
+
+def test_frequent_words_come_first(corpus):
+    counts = np.bincount(corpus.train.ids[corpus.train.ids > END])[END + 1 :]
+    assert (np.diff(counts) <= 0).all()
+    assert len(corpus.words) == len(counts)
+
+
+def test_too_little_text_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("One. Two. Three.")
+    with pytest.raises(UserError, match="has 1 novels; 3 or more are needed"):
+        read_corpus(str(tmp_path))
+    for name in "bcd":
+        (tmp_path / f"{name}.txt").write_text("One. Two.")
+    with pytest.raises(UserError, match="has no three sentences in a row of up to 30 words"):
+        read_corpus(str(tmp_path))

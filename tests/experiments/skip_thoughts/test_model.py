@@ -1,0 +1,75 @@
+import keras
+import numpy as np
+import pytest
+
+from experiments.skip_thoughts import rows
+from experiments.skip_thoughts.data import END, LONGEST, PADDING, WORDS
+from experiments.skip_thoughts.model import Sizes, build_model, encoder, nats_per_word
+from experiments.trials.trial import rows_of
+
+ROWS = {row.name: row for row in rows_of(rows)}
+SIZES = Sizes(units=4, word_units=3)
+
+
+def small(row="rmsnorm", seed=1):
+    return build_model(ROWS[row], 1e-3, seed, SIZES)
+
+
+def triples(count=3):
+    generator = np.random.default_rng(0)
+    sentences, neighbours = (np.full((count, *shape, LONGEST + 1), PADDING, np.int32) for shape in ((), (2,)))
+    sentences[:, :6] = generator.integers(3, 20, (count, 6))
+    neighbours[..., :5] = generator.integers(3, 20, (count, 2, 5))
+    neighbours[..., 5] = END
+    return [sentences, neighbours]
+
+
+def test_the_loss_is_the_mean_over_words_without_padding():
+    _, neighbours = triples()
+    logits = np.random.default_rng(1).normal(size=(*neighbours.shape, WORDS)).astype(np.float32)
+    log_probabilities = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    chosen = np.take_along_axis(log_probabilities, neighbours[..., None], -1)[..., 0]
+    assert float(nats_per_word(neighbours, logits)) == pytest.approx(-chosen[..., :6].mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_initial_weights_depend_on_the_seed_alone(row):
+    def kernel(model):
+        return model.get_layer("after").cell.kernel.numpy()
+
+    np.testing.assert_array_equal(kernel(small(row)), kernel(small("none")))
+    assert np.abs(kernel(small(row, 2)) - kernel(small("none"))).max() > 0
+
+
+def test_a_word_is_predicted_from_the_sentence_and_the_words_before_it():
+    model, (sentences, neighbours) = small(), triples(1)
+    before = np.asarray(model([sentences, neighbours]))
+    changed = neighbours.copy()
+    changed[0, 0, 3] = 25  # word 3 of the sentence before
+    after = np.asarray(model([sentences, changed]))
+    np.testing.assert_allclose(before[0, 0, :4], after[0, 0, :4], rtol=1e-5, atol=1e-6)
+    assert np.abs(before[0, 0, 4:6] - after[0, 0, 4:6]).max() > 1e-4
+    np.testing.assert_allclose(before[0, 1], after[0, 1], rtol=1e-5, atol=1e-6)  # the sentence after
+    other = sentences.copy()
+    other[0, 0] = 25
+    assert np.abs(before[0, :, 0] - np.asarray(model([other, neighbours]))[0, :, 0]).max() > 1e-5
+
+
+def test_padding_does_not_change_a_vector():
+    model = small()
+    sentences, _ = triples()
+    read = encoder(model)
+    table = model.get_layer("words").embeddings.numpy()
+    before = np.asarray(read(sentences))
+    assert before.shape == (3, 4)
+    table[PADDING] += 5
+    model.get_layer("words").embeddings.assign(table)
+    np.testing.assert_allclose(before, read(sentences), rtol=1e-5)
+
+
+def test_a_trained_model_is_saved_and_loaded(tmp_path):
+    model, inputs = small(), triples()
+    model.fit(inputs, inputs[1], verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(encoder(loaded)(inputs[0]), encoder(model)(inputs[0]), rtol=1e-5)
