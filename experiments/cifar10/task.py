@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from ..trials.classification import loss_and_error
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.probes import mean_share
 from ..trials.trial import Setting, TrialRow, rows_of
@@ -47,12 +48,8 @@ class Classifiers(Networks):
         return self._cifar10.train.images[numbers], self._cifar10.train.classes[numbers]
 
     def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns the loss in nats and the error, on the validation images and on the test images."""
-        found = {}
-        for prefix, part in (("", self._cifar10.valid), ("test_", self._cifar10.test)):
-            loss, accuracy = model.evaluate(part.images, part.classes, batch_size=500, verbose=0)
-            found |= {f"{prefix}nll": loss, f"{prefix}error": 1 - accuracy}
-        return found
+        """Returns loss and error, on the validation images and on the test images."""
+        return loss_and_error(model, {"": self._cifar10.valid, "test_": self._cifar10.test}, batch_size=500)
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         return mean_share(model, SUMS, self._cifar10.valid.images[:_PROBED], SPACE)

@@ -25,12 +25,15 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
         The sentences of each novel by the name of its file. A sentence is a list of words and punctuation marks.
 
     Raises:
-        UserError: The folder has no such files, or one cannot be read.
+        UserError: The folder has no such files, or one of them twice, or one cannot be read.
     """
     paths = sorted(path for path in Path(data).glob("*") if path.name.endswith((".txt", ".txt.gz")))
     if not paths:
         raise UserError(f"{data} has no novels; give a folder of texts in English that end in .txt or .txt.gz")
-    return {path.name.split(".")[0]: split_sentences(read_text(path)) for path in paths}
+    names = [path.name.removesuffix(".gz").removesuffix(".txt") for path in paths]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise UserError(f"{data} has {', '.join(sorted(twice))} twice, plain and as .gz; remove one of them")
+    return {name: split_sentences(read_text(path)) for name, path in zip(names, paths, strict=True)}
 
 
 def split_sentences(text: str) -> list[Sentence]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from nmt.errors import UserError
 
-LONGEST = 500  # points of a line; lines with fewer points are left out
+LONGEST = 500  # points of a line after its first; lines with fewer points are left out
 _PARTS = (0.9, 0.05, 0.05)  # of the forms: for training, validation and test
 _SEED = 0  # of the split
 _ARRAYS = ("dx", "dy", "pen_up", "lengths", "names")
@@ -33,23 +33,23 @@ def read_lines(data: str) -> Lines:
         data: Path of the file or folder.
 
     Raises:
-        UserError: There is no such file, it lacks an array, or it has too few lines of `LONGEST` points.
+        UserError: There is no such file, it lacks an array, or it has too few long lines.
     """
     arrays = _read_arrays(Path(data))
     lengths = arrays["lengths"].astype(np.int64)
     points = np.stack([arrays[name].astype(np.float32) for name in _ARRAYS[:3]], -1)
     if lengths.sum() != len(points) or len(lengths) != len(arrays["names"]):
         raise UserError(f"{data}: lengths and names do not fit the {len(points)} points")
-    long = lengths >= LONGEST
-    starts = (np.cumsum(lengths) - lengths)[long]
+    long = lengths > LONGEST
+    starts = (np.cumsum(lengths) - lengths)[long] + 1  # the first offset of a line is always 0
     lines = points[starts[:, None] + np.arange(LONGEST)]  # [lines, LONGEST, 3]
     forms = np.array([str(name).rpartition("-")[0] for name in arrays["names"][long]])
     parts = [lines[np.isin(forms, chosen)] for chosen in _split(np.unique(forms))]
     if not all(map(len, parts)):
         raise UserError(
-            f"{data} has {len(np.unique(forms))} forms with lines of {LONGEST} points; 20 or more are needed"
+            f"{data} has {len(np.unique(forms))} forms with lines of more than {LONGEST} points; 20 or more are needed"
         )
-    deviation = parts[0][..., :2].std((0, 1))
+    deviation = parts[0][..., :2].std((0, 1), dtype=np.float64).astype(np.float32)
     return Lines(*(np.concatenate([part[..., :2] / deviation, part[..., 2:]], -1) for part in parts))
 
 

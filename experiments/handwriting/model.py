@@ -8,11 +8,13 @@ from keras import ops
 
 from rmsnorm_tf import RMSNormLSTM
 
+from ..trials.cell_rows import cell_options
 from ..trials.trial import TrialRow
 
 UNITS = 200
 COMPONENTS = 20  # of the mixture
 CLIP = 10.0  # of the global norm of the gradient
+LEAST_DEVIATION = 0.01  # about half a unit of the pen, whose offsets are whole numbers: densities have a bound
 LSTMS = ("first", "second")
 
 
@@ -33,9 +35,9 @@ def build_model(row: TrialRow, step_size: float, seed: int, length: int, units: 
     """
     keras.utils.set_random_seed(seed)
     points = keras.Input((length, 3), name="points")
-    first = RMSNormLSTM(units, return_sequences=True, name="first", **row.options)(points)
+    first = RMSNormLSTM(units, return_sequences=True, name="first", **cell_options(row))(points)
     joined = keras.layers.Concatenate()([points, first])
-    second = RMSNormLSTM(units, return_sequences=True, name="second", **row.options)(joined)
+    second = RMSNormLSTM(units, return_sequences=True, name="second", **cell_options(row))(joined)
     mixture = keras.layers.Dense(1 + 6 * COMPONENTS, name="mixture")(keras.layers.Concatenate()([first, second]))
     model = keras.Model(points, mixture)
     optimizer = keras.optimizers.Adam(step_size, global_clipnorm=CLIP)
@@ -78,7 +80,9 @@ def draw_lines(model: keras.Model, count: int, length: int, seed: int) -> np.nda
 
 def _split(outputs):
     """Returns the logits of the pen `[..., 1]`, then six tensors `[..., COMPONENTS]`."""
-    return ops.split(outputs, [1 + number * COMPONENTS for number in range(6)], -1)
+    parts = ops.split(outputs, [1 + number * COMPONENTS for number in range(6)], -1)
+    parts[4:6] = [ops.maximum(part, math.log(LEAST_DEVIATION)) for part in parts[4:6]]
+    return parts
 
 
 def _log_densities(offsets, x_mean, y_mean, x_log_deviation, y_log_deviation, correlation):

@@ -1,32 +1,26 @@
 """What the report on handwriting says of learning, and the lines that the networks write."""
 
 from collections.abc import Mapping
-from statistics import mean
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..reporting.section import Section
-from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, last
+from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, last, mean_of
 from ..trials.sections import Logs, logs_by_row, settings_of
 
 _TEXT = (
     "Two LSTMs with the norm inside read the points of a pen and predict the next one as a mixture of 20 normal "
     "distributions. The paper has three LSTMs of 400 units, which also read the text to write, lines of up to 500 "
     "points and batches of 8. The loss is in nats a point. Offsets are divided by their standard deviation, which "
-    "shifts the loss by a constant. Values are means over the seeds, with the standard deviation (sd)."
+    "shifts the loss by a constant. Its mean over the whole training tells how fast it falls. Values are means over "
+    "the seeds, with the standard deviation (sd)."
 )
 _PAPER = "Ba et al., section 6.5"
 
 
-def _mean_nll(log: Mapping[str, Any]) -> float:
-    """Returns the mean validation loss over the training, which tells how fast it falls."""
-    return mean(each["nll"] for each in log["validations"])
-
-
 _COLUMNS = (
-    Column("mean validation loss", _mean_nll, 3),
+    Column("mean validation loss", mean_of("nll"), 3),
     Column("last validation loss", last("nll"), 3),
     Column("last test loss", last("test_nll"), 3),
 )
@@ -37,7 +31,7 @@ _CURVES = (
 _COMPARISONS = (
     Comparison(
         "mean validation loss",
-        _mean_nll,
+        mean_of("nll"),
         margin=0.02,
         unit=" nats",
         expectations=[

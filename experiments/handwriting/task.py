@@ -16,15 +16,23 @@ from .model import LSTMS, UNITS, build_model, draw_lines
 from .section import LEARNING, samples_sections
 
 DATA = ""
-LENGTHS = {"length-200": 200, "length-500": 500}  # points of a line, by setting
+_SETTINGS = [
+    Setting(
+        f"length-{length}",
+        f"{length} points, batches of {batch_size}",
+        batch_size=batch_size,
+        updates=1000,
+        window=25,
+        validate_every=100,
+        options={"length": length},
+    )
+    for length, batch_size in ((200, 16), (500, 4))
+]
 EXPERIMENT = Experiment(
     name="handwriting",
     title="Prediction of handwriting",
     rows=rows_of(rows),
-    settings=(
-        Setting("length-200", "200 points, batches of 16", batch_size=16, updates=1000, window=25, validate_every=100),
-        Setting("length-500", "500 points, batches of 4", batch_size=4, updates=1000, window=25, validate_every=100),
-    ),
+    settings=_SETTINGS,
     step_size=1e-3,
     metric="nll",
     metric_label="validation loss in nats a point",
@@ -49,11 +57,11 @@ class Writers(Networks):
         self.examples = len(lines.train)
 
     def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        return build_model(row, step_size, seed, LENGTHS[setting.name], self._units)
+        return build_model(row, step_size, seed, setting.options["length"], self._units)
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
         """Returns the points before those to predict, and those to predict."""
-        return _shifted(self._lines.train[numbers, : LENGTHS[setting.name]])
+        return _shifted(self._lines.train[numbers, : setting.options["length"]])
 
     def validate(self, model: keras.Model) -> dict[str, float]:
         """Returns the loss in nats a point, on validation lines and on test lines."""
@@ -74,7 +82,7 @@ class Writers(Networks):
 
     def results(self, model: keras.Model) -> dict[str, Any]:
         """Returns new lines, drawn from the model."""
-        return {"samples": draw_lines(model, _DRAWN, _POINTS, seed=0).round(2).tolist()}
+        return {"samples": draw_lines(model, _DRAWN, _POINTS, seed=0).astype(float).round(2).tolist()}
 
 
 def _shifted(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -24,12 +24,12 @@ _COLUMNS = (
     Column("mean training loss", mean_loss, 4),
     Column("last training loss", last_loss, 4),
     Column("best validation loss", best("nll", "nll"), 4),
-    Column("test error, best", lambda log: 100 * best("test_error", "nll")(log), 2, "%"),
-    Column("test error, last", lambda log: 100 * last("test_error")(log), 2, "%"),
+    Column("test error, best", best("test_error", "nll"), 2, "%"),
+    Column("test error, last", last("test_error"), 2, "%"),
 )
 _CURVES = (
     Curve("train", "loss", "training loss, nats"),
-    Curve("validations", "test_error", "test error, %", factor=100),
+    Curve("validations", "test_error", "test error, %"),
 )
 _CURVE = "Ba et al., section 6.6: curves without numbers"
 _COMPARISON = Comparison(

@@ -4,6 +4,7 @@ import keras
 
 from rmsnorm_tf import RMSNormGRU
 
+from ..trials.cell_rows import cell_options
 from ..trials.trial import TrialRow
 from .data import LONGEST, WORDS
 
@@ -33,7 +34,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, features: int, units
     images, captions = keras.Input((features,), name="images"), keras.Input((LONGEST,), dtype="int32", name="captions")
     image = keras.layers.Dense(units, name="image")(images)
     words = keras.layers.Embedding(WORDS, word_units, mask_zero=True, name="words")(captions)
-    caption = RMSNormGRU(units, name="gru", **row.options)(words)
+    caption = RMSNormGRU(units, name="gru", **cell_options(row))(words)
     sides = [keras.layers.Reshape((1, units))(side) for side in (image, caption)]
     length = keras.layers.UnitNormalization(name="length")(keras.layers.Concatenate(axis=1)(sides))  # [batch, 2, units]
     model = keras.Model([images, captions], keras.ops.abs(length))

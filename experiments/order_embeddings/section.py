@@ -1,10 +1,6 @@
 """What the report on order embeddings says of learning."""
 
-from collections.abc import Mapping
-from statistics import mean
-from typing import Any
-
-from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, best
+from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, best, mean_of
 from .retrieval import WITHIN
 
 STAND_IN = (
@@ -32,11 +28,6 @@ def _at_best(key: str):
     return best(f"test_{key}", "missed")
 
 
-def _mean_recall(log: Mapping[str, Any]) -> float:
-    """Returns the mean image R@10 of all validations, which tells how fast it rises."""
-    return mean(each["image_r10"] for each in log["validations"])
-
-
 _COLUMNS = [
     Column(f"{side} R@{k}", _at_best(f"{side}_r{k}"), 1, "%") for side in ("caption", "image") for k in WITHIN
 ] + [Column(f"{side} mean rank", _at_best(f"{side}_rank"), 1) for side in ("caption", "image")]
@@ -47,7 +38,7 @@ _CURVES = (
 _COMPARISONS = (
     Comparison(
         "image R@10 over the training",
-        _mean_recall,
+        mean_of("image_r10"),
         margin=1.0,
         unit=" points",
         expectations=[

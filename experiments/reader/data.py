@@ -18,7 +18,7 @@ SENTENCES = 8  # of a passage
 LONGEST_PASSAGE = 250  # words
 QUESTION = (6, 40)  # words
 
-_HELD_OUT = 2  # novels for validation, and as many for the test
+_HELD_OUT = 0.08  # of the questions, at least: for validation, and as many for the test
 _SEED = 0  # of the split, of the gaps and of the numbers
 _TITLES = {"I", "O", "Mr", "Mrs", "Miss", "Dr", "Sir", "Lord", "Lady", "St", "God", "Madam", "Master", "Captain"}
 
@@ -57,19 +57,26 @@ def read_corpus(data: str) -> Corpus:
     """Reads a folder of novels; see `read_novels`. The same questions come every time.
 
     Raises:
-        UserError: The folder has fewer than five novels, or one part has no question.
+        UserError: A part has no question.
     """
-    novels = read_novels(data)
-    if len(novels) <= 2 * _HELD_OUT:
-        raise UserError(f"{data} has {len(novels)} novels; {2 * _HELD_OUT + 1} or more are needed")
     generator = np.random.default_rng(_SEED)
-    shuffled = generator.permutation(sorted(novels)).tolist()
-    valid, test, train = shuffled[:_HELD_OUT], shuffled[_HELD_OUT : 2 * _HELD_OUT], shuffled[2 * _HELD_OUT :]
-    clozes = [[each for name in part for each in find_clozes(novels[name], generator)] for part in (train, valid, test)]
-    if not all(clozes):
-        raise UserError(f"{data}: too few names occur in consecutive sentences; give longer novels in English")
-    words = _most_frequent(clozes[0])
-    return Corpus(*(_encode(part, words) for part in clozes))
+    by_novel = {name: list(find_clozes(novel, generator)) for name, novel in read_novels(data).items()}
+    parts = [[cloze for name in part for cloze in by_novel[name]] for part in _split(by_novel, generator)]
+    if not all(parts):
+        raise UserError(f"{data}: too few names occur in consecutive sentences; give more and longer novels in English")
+    words = _most_frequent(parts[0])
+    return Corpus(*(_encode(part, words) for part in parts))
+
+
+def _split(by_novel: dict[str, list[Cloze]], generator: np.random.Generator) -> tuple[list[str], ...]:
+    """Returns the names of the novels of each part."""
+    total = sum(map(len, by_novel.values()))
+    parts: tuple[list[str], ...] = [], [], []
+    for name in generator.permutation(sorted(by_novel)).tolist():
+        sizes = [sum(len(by_novel[each]) for each in part) for part in parts]
+        held_out = [number for number in (1, 2) if sizes[number] < _HELD_OUT * total]
+        parts[held_out[0] if held_out else 0].append(name)
+    return parts
 
 
 def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> Iterator[Cloze]:
@@ -112,9 +119,12 @@ def find_names(sentences: list[Sentence], least: int = 5) -> set[str]:
 
 
 def most_frequent_wrong(part: Part) -> float:
-    """Returns the error of the answer that the passage names most often; of equally frequent ones, the first number."""
+    """Returns the error, in percent, of the answer that the passage names most often.
+
+    Of equally frequent ones, it is the entity with the lowest number.
+    """
     ids = part.passages[:, :, None] == FIRST_ENTITY + np.arange(ENTITIES)  # [examples, words, entities]
-    return float(np.mean(ids.sum(1).argmax(-1) != part.answers))
+    return 100 * float(np.mean(ids.sum(1).argmax(-1) != part.answers))
 
 
 def _most_frequent(clozes: Iterable[Cloze]) -> dict[str, int]:

@@ -7,6 +7,7 @@ from keras import ops
 
 from rmsnorm_tf import RMSNormLSTM
 
+from ..trials.cell_rows import cell_options
 from ..trials.trial import TrialRow
 from .data import ENTITIES, FIRST_ENTITY, LONGEST_PASSAGE, PADDING, QUESTION, WORDS
 
@@ -95,7 +96,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
 
 
 def _reader(name: str, row: TrialRow, sizes: Sizes, **options) -> keras.layers.Layer:
-    return keras.layers.Bidirectional(RMSNormLSTM(sizes.units, name="lstm", **row.options, **options), name=name)
+    return keras.layers.Bidirectional(RMSNormLSTM(sizes.units, name="lstm", **cell_options(row), **options), name=name)
 
 
 def _renumbered(ids, numbers):

@@ -7,6 +7,7 @@ import numpy as np
 
 from nmt.errors import UserError
 
+from ..trials.classification import loss_and_error
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.probes import lstm_shares
 from ..trials.trial import Setting, TrialRow, rows_of
@@ -23,7 +24,7 @@ EXPERIMENT = Experiment(
     rows=rows_of(rows),
     settings=(Setting("batch-64", "batches of 64", batch_size=64, updates=1000, window=50, validate_every=100),),
     step_size=1e-3,
-    metric="loss",
+    metric="nll",
     metric_label="validation loss in nats",
     learning=LEARNING,
     more_sections=baseline_sections,
@@ -51,12 +52,10 @@ class Readers(Networks):
         return [passages, questions], answers
 
     def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns the loss in nats and the error, on validation questions and on test questions."""
-        found = {}
-        for prefix, part in (("", self._corpus.valid), ("test_", self._corpus.test)):
-            loss, accuracy = model.evaluate([part.passages, part.questions], part.answers, batch_size=128, verbose=0)
-            found |= {f"{prefix}loss": loss, f"{prefix}error": 1 - accuracy}
-        return found
+        """Returns loss and error, on validation questions and on test questions."""
+        parts = {"": self._corpus.valid, "test_": self._corpus.test}
+        texts = {prefix: ([part.passages, part.questions], part.answers) for prefix, part in parts.items()}
+        return loss_and_error(model, texts, batch_size=128)
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the shares in the LSTMs that read forwards."""

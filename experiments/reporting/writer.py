@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 import shutil
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure
 
 from .section import Claim, Section
 
+CLAIM_COLUMNS = ("claim", "paper", "ours", "verdict")
 _DOTS_PER_INCH = 120
 
 _PAGE = """<!doctype html>
@@ -68,7 +70,9 @@ def write_report(
     found = {**facts, "sections": {section.name: _data(section) for section in sections}}
     (temporary / "report.md").write_text(text, encoding="utf-8")
     (temporary / "report.html").write_text(_html(title, text, temporary), encoding="utf-8")
-    (temporary / "report.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    (temporary / "report.json").write_text(
+        json.dumps(_finite(found), indent=2, allow_nan=False) + "\n", encoding="utf-8"
+    )
     shutil.rmtree(folder, ignore_errors=True)
     temporary.rename(folder)
 
@@ -85,21 +89,30 @@ def write_picture(section: Section, folder: Path) -> None:
         figure.savefig(folder / f"{section.name}.svg", metadata={"Date": None})
 
 
+def _finite(value: Any) -> Any:
+    """Returns a value of JSON types with null in the place of NaN and infinity, which JSON lacks."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _claims(claims: Sequence[Claim]) -> list[str]:
     """Returns the paragraph and the table that begin a report with claims."""
     if not claims:
         return []
     about = "The claims of the paper, and what this report shows of them. Brackets hold 95% intervals."
-    return [about, _table(["claim", "paper", "ours", "verdict"], claims, ":---")]
+    return [about, markdown_table(CLAIM_COLUMNS, claims, ":---")]
 
 
 def _markdown(section: Section) -> str:
-    table = _table(section.columns, section.rows, "---:")
+    table = markdown_table(section.columns, section.rows, "---:")
     picture = [f"![{section.title}]({section.name}.png)"] if section.plot else []
     return "\n\n".join([f"## {section.title}", *section.text, table, *picture])
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], alignment: str) -> str:
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]], alignment: str) -> str:
     """Returns a Markdown table; `alignment` is that of all columns but the first."""
     lines = [columns, ["---", *[alignment] * (len(columns) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -7,6 +7,7 @@ from keras import ops
 
 from rmsnorm_tf import RMSNormGRU
 
+from ..trials.cell_rows import cell_options
 from ..trials.trial import TrialRow
 from .data import END, LONGEST, PADDING, WORDS
 
@@ -41,13 +42,13 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
     sentence = keras.Input((LONGEST + 1,), dtype="int32", name="sentence")
     neighbours = keras.Input((2, LONGEST + 1), dtype="int32", name="neighbours")
     words = keras.layers.Embedding(WORDS, sizes.word_units, mask_zero=True, name="words")
-    thought = RMSNormGRU(sizes.units, name="thought", **row.options)(words(sentence))
+    thought = RMSNormGRU(sizes.units, name="thought", **cell_options(row))(words(sentence))
     repeated = ops.repeat(thought[:, None], LONGEST + 1, axis=1)
     before = ops.pad(neighbours[:, :, :-1], ((0, 0), (0, 0), (1, 0)), constant_values=END)  # the word before each word
     states = []
     for index, name in enumerate(NEIGHBOURS):
         inputs = ops.concatenate([words(before[:, index]), repeated], -1)
-        states.append(RMSNormGRU(sizes.units, return_sequences=True, name=name, **row.options)(inputs))
+        states.append(RMSNormGRU(sizes.units, return_sequences=True, name=name, **cell_options(row))(inputs))
     logits = keras.layers.Dense(WORDS, name="next_word")(ops.stack(states, 1))
     model = keras.Model([sentence, neighbours], logits)
     optimizer = keras.optimizers.Adam(step_size, global_clipnorm=CLIP)

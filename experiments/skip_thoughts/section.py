@@ -1,12 +1,11 @@
 """What the report on skip-thoughts says of learning, and what the sentence vectors are good for."""
 
 from collections.abc import Mapping
-from statistics import mean
 from typing import Any
 
 from ..reporting.intervals import spread
 from ..reporting.section import Section
-from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, last
+from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, last, mean_of
 from ..trials.sections import Logs, logs_by_row, settings_of
 
 STAND_IN = (
@@ -16,8 +15,8 @@ STAND_IN = (
 )
 _TEXT = (
     "A GRU with the norm inside reads a sentence. From its last state, two others write the sentence before it and the "
-    "sentence after it. The paper has 2,400 units. The loss is in nats a word, ends counted. Values are means over the "
-    "seeds, with the standard deviation (sd)."
+    "sentence after it. The paper has 2,400 units. The loss is in nats a word, ends counted. Its mean over the whole "
+    "training tells how fast it falls. Values are means over the seeds, with the standard deviation (sd)."
 )
 _PAPER = "Ba et al., section 6.3"
 _PUBLISHED = {
@@ -36,17 +35,12 @@ _SCORES = ("SICK r", "SICK rho", "SICK MSE", "MR", "CR", "SUBJ", "MPQA", "mean")
 _CONTROLS = {"untrained": "untrained network", "mean_word": "mean of the trained word vectors"}
 
 
-def _mean_nats(log: Mapping[str, Any]) -> float:
-    """Returns the mean validation loss over the training, which tells how fast it falls."""
-    return mean(each["nats"] for each in log["validations"])
-
-
 def _transfer(log: Mapping[str, Any]) -> float:
     return log["transfer"]["mean"]
 
 
 _COLUMNS = (
-    Column("mean validation loss", _mean_nats, 3),
+    Column("mean validation loss", mean_of("nats"), 3),
     Column("last validation loss", last("nats"), 3),
     Column("mean score of the vectors", _transfer, 1),
 )
@@ -57,7 +51,7 @@ _CURVES = (
 _COMPARISONS = (
     Comparison(
         "mean validation loss",
-        _mean_nats,
+        mean_of("nats"),
         margin=1.0,
         unit="%",
         expectations=[

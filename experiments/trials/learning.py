@@ -1,5 +1,6 @@
 """The section that every Keras task begins with: how its kinds of normalization learn, and how they compare."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from types import MappingProxyType
@@ -32,7 +33,6 @@ class Curve(NamedTuple):
     part: str  # of a log: `train` or `validations`
     key: str
     label: str
-    factor: float = 1.0
     scale: str = "log"  # of the vertical axis
 
 
@@ -143,6 +143,11 @@ def last(key: str) -> Callable[[Log], float]:
     return lambda log: log["validations"][-1][key]
 
 
+def mean_of(key: str) -> Callable[[Log], float]:
+    """Returns the function that reads the mean of a value over all validations, which tells how fast it changes."""
+    return lambda log: mean(each[key] for each in log["validations"])
+
+
 def mean_loss(log: Log) -> float:
     """Returns the mean training loss over all updates, which tells how fast the loss falls."""
     return mean(each["loss"] for each in log["train"])
@@ -159,11 +164,15 @@ def _step_size(found: Mapping[int, Log]) -> str:
 
 
 def _values(learning: Learning, row: TrialRow, found: Mapping[int, Log]) -> list[str]:
-    values = [
-        spread([column.value(log) for log in found.values()], column.digits) + (column.unit and f" {column.unit}")
-        for column in learning.columns
-    ]
+    values = [_cell(column, [column.value(log) for log in found.values()]) for column in learning.columns]
     return [*values, learning.published.get(row.name, "")] if learning.published else values
+
+
+def _cell(column: Column, values: Sequence[float]) -> str:
+    diverged = len(values) - sum(map(math.isfinite, values))
+    if diverged:
+        return f"{diverged} of {len(values)} diverged"
+    return spread(values, column.digits) + (column.unit and f" {column.unit}")
 
 
 def _data(learning: Learning, log: Log) -> dict[str, float]:
@@ -178,7 +187,9 @@ def _claims(setting: Setting, rows: Done, comparison: Comparison) -> list[Claim]
         if expected.setting in ("", setting.name) and {expected.one, expected.other} <= logs.keys():
             differences = comparison.differences(logs[expected.one], logs[expected.other])
             ours, verdict = "fewer than two seeds", "not judged yet"
-            if len(differences) > 1:
+            if not all(map(math.isfinite, differences)):
+                ours, verdict = f"a training diverged, {setting.label}", "not shown"
+            elif len(differences) > 1:
                 ours = f"{signed(t_interval(differences))}{comparison.unit} in {comparison.label}, {setting.label}"
                 verdict = _verdict(expected.outcome, differences, comparison.margin)
             found.append(Claim(expected.claim, expected.paper, ours, verdict))
@@ -216,7 +227,7 @@ def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve])
 
 def _draw(axes, curve: Curve, row: TrialRow, logs: Sequence[Log], style) -> None:
     """Draws the mean of a curve over the seeds, and their range."""
-    found = [{each["update"]: curve.factor * each[curve.key] for each in log[curve.part]} for log in logs]
+    found = [{each["update"]: each[curve.key] for each in log[curve.part]} for log in logs]
     x = sorted(set.intersection(*map(set, found)))
     values = [[each[update] for each in found] for update in x]
     axes.plot(x, list(map(mean, values)), label=row.label, **style.line(), markevery=max(1, len(x) // 10))

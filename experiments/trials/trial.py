@@ -48,6 +48,7 @@ class Setting:
         updates: Updates of a training.
         window: Updates over which a training loss is averaged.
         validate_every: Updates between two validations, a multiple of `window`.
+        options: What else only this setting has.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Setting:
     updates: int
     window: int
     validate_every: int
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,9 @@ class Trial:
     @property
     def options(self) -> dict[str, Any]:
         """Values that a log must share with this trial to be its log."""
-        setting = {name: getattr(self.setting, name) for name in ("batch_size", "updates", "window", "validate_every")}
+        sizes = {name: getattr(self.setting, name) for name in ("batch_size", "updates", "window", "validate_every")}
         row = {"row": self.row.name, **self.row.options}
-        return {**row, **setting, "seed": self.seed, "step_size": self.step_size}
+        return {**row, **sizes, **self.setting.options, "seed": self.seed, "step_size": self.step_size}
 
 
 def rows_of(package: ModuleType, first: str = "kinds") -> list:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "replicas.py"
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "benchmarks" / "replicas.py"
 SIZES = {"embedding_size": 4, "state_size": 6, "vocabulary": 20, "batch_size": 6}
 
 
@@ -27,3 +28,14 @@ def test_measures_the_reduction_of_two_processes(tmp_path):
     assert two["dense"] > 4 * 20 * 4
     assert 0 < two["share"] < 1
     assert len(two["rounds"]["seconds"]) == 2
+
+
+def test_the_table_of_the_docs_is_that_of_the_kept_figures():
+    found = json.loads((ROOT / "benchmarks" / "results" / "replicas.json").read_text())["models"]
+    rows = [
+        f"| {model} | {number} | {each['seconds']:.2f} | {each['speedup']:.2f} | {each['share']:.0%} "
+        f"| {each['dense'] / 1e6:.1f} | {each['rows'] / 1e6:.1f} |"
+        for model, numbers in found.items()
+        for number, each in numbers.items()
+    ]
+    assert "\n".join(rows) in (ROOT / "docs" / "scaling.md").read_text()

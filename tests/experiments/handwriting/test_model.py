@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from experiments.handwriting import rows
-from experiments.handwriting.model import COMPONENTS, build_model, draw_lines, negative_log_likelihood
+from experiments.handwriting.model import COMPONENTS, LEAST_DEVIATION, build_model, draw_lines, negative_log_likelihood
 from experiments.trials.trial import rows_of
 
 ROWS = {row.name: row for row in rows_of(rows)}
@@ -41,6 +41,14 @@ def test_one_component_is_the_normal_distribution():
     expected = -stats.multivariate_normal([0.5, -1], covariance).logpdf(point) + np.log(1 + np.exp(-0.4))
     found = negative_log_likelihood(np.array([[[*point, 1.0]]], np.float32), parts.astype(np.float32))
     np.testing.assert_allclose(found, [[expected]], rtol=1e-5)
+
+
+def test_a_density_has_a_bound():
+    """No component may shrink onto a point that comes often."""
+    found = outputs(np.random.default_rng(0), 0.0)
+    found[..., 1 + 3 * COMPONENTS : 1 + 5 * COMPONENTS] = -50
+    loss = float(negative_log_likelihood(np.zeros((1, 1, 3), np.float32), found)[0, 0])
+    assert loss == pytest.approx(np.log(2 * np.pi) + 2 * np.log(LEAST_DEVIATION) + np.log(2), rel=1e-4)
 
 
 def test_a_correlation_near_one_gives_a_finite_loss():
@@ -98,7 +106,7 @@ def test_a_drawn_line_is_as_likely_as_the_model_says():
     before = np.pad(drawn[:, :-1], ((0, 0), (1, 0), (0, 0)))
     means = model.predict(before, verbose=0)[..., 1 + COMPONENTS : 1 + 2 * COMPONENTS]
     nearest = np.abs(drawn[..., :1] - means).min(-1)
-    assert nearest.max() < 1e-3
+    assert nearest.max() < 5 * LEAST_DEVIATION
 
 
 def test_a_trained_model_is_saved_and_loaded(tmp_path):

@@ -9,7 +9,6 @@ pytest.importorskip("scipy")
 
 from matplotlib.figure import Figure
 
-from experiments.handwriting import task
 from experiments.handwriting.data import Lines
 from experiments.handwriting.section import samples_sections, strokes
 from experiments.handwriting.task import EXPERIMENT, Writers, reproduce
@@ -17,14 +16,13 @@ from experiments.trials.experiment import conduct, train
 from experiments.trials.trial import Setting, Trial
 from nmt.errors import UserError
 
-SETTING = Setting("length-6", "6 points, batches of 4", batch_size=4, updates=4, window=2, validate_every=2)
+SETTING = Setting("length-6", "6 points", batch_size=4, updates=4, window=2, validate_every=2, options={"length": 6})
 ROWS = {row.name: row for row in EXPERIMENT.rows}
 SMALL = replace(EXPERIMENT, settings=[SETTING], rows=[ROWS["layernorm"], ROWS["rmsnorm"]], seeds=(1, 2), rounds=2)
 
 
 @pytest.fixture
-def networks(monkeypatch):
-    monkeypatch.setitem(task.LENGTHS, "length-6", 6)
+def networks():
     generator = np.random.default_rng(0)
     return Writers(Lines(*(generator.normal(size=(count, 10, 3)).astype(np.float32) for count in (12, 3, 3))), units=4)
 
@@ -35,10 +33,6 @@ def test_everything_is_trained_measured_and_reported(networks, tmp_path):
     found = json.loads((tmp_path / "build" / "report" / "report.json").read_text())
     assert list(found["sections"]) == ["learning", "step_sizes", "mean_share", "samples", "speed"]
     assert len(found["claims"]) == 2
-
-
-def test_every_setting_has_its_length():
-    assert {setting.name for setting in EXPERIMENT.settings} == task.LENGTHS.keys()
 
 
 def test_inputs_are_the_points_before_the_targets(networks):

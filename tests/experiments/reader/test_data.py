@@ -14,6 +14,7 @@ from experiments.reader.data import (
     read_corpus,
 )
 from nmt.errors import UserError
+from tests.experiments.data_sets.novels import write_novel
 
 TEXT = [f"On that day the {a} saw the {b} again .".split() for a, b in zip("XYZXYZXYZX", "YZXYZXYZXY", strict=True)]
 NAMES = {"X": "Xenia", "Y": "Yorick", "Z": "Zora"}
@@ -47,7 +48,7 @@ def test_numbers_of_entities_tell_nothing(novels):
 
 def test_parts_have_novels_of_their_own_and_come_again(novels):
     found, again = read_corpus(str(novels)), read_corpus(str(novels))
-    assert len(found.train.answers) == len(found.valid.answers) == 2 * 52  # 60 sentences each, 8 before the first
+    assert [len(part.answers) for part in found] == [4 * 52, 52, 52]  # 60 sentences each, 8 before the first
     for one, other in zip(found.train, again.train, strict=True):
         np.testing.assert_array_equal(one, other)
     assert not {*map(bytes, found.train.passages)} & {*map(bytes, found.test.passages)}
@@ -67,17 +68,19 @@ def test_ids_are_padding_unknown_gap_entities_and_words(novels):
 
 def test_the_most_frequent_entity_is_counted():
     passages = np.array([[40, 3, 4, 4, 0], [5, 5, 3, 3, 3], [6, 3, 50, 0, 0]])
-    assert most_frequent_wrong(Part(passages, passages, np.array([1, 2, 0]))) == pytest.approx(1 / 3)
+    assert most_frequent_wrong(Part(passages, passages, np.array([1, 2, 0]))) == pytest.approx(100 / 3)
 
 
-def test_too_few_novels_are_refused(novels):
-    for number in range(2):
-        (novels / f"Novel_{number}.txt.gz").unlink()
-    with pytest.raises(UserError, match="has 4 novels; 5 or more are needed"):
-        read_corpus(str(novels))
-    for path in novels.iterdir():
-        path.unlink()
+def test_held_out_novels_have_enough_questions(tmp_path):
+    for number in range(20):
+        write_novel(tmp_path / f"{number}.txt.gz", number, sentences=9)  # 1 question
+    write_novel(tmp_path / "long.txt.gz", 20, sentences=108)  # 100 questions, of 120
+    sizes = [len(part.answers) for part in read_corpus(str(tmp_path))]
+    assert sum(sizes) == 120 and min(sizes[1:]) >= 10
+
+
+def test_too_little_text_is_refused(tmp_path):
     for number in range(5):
-        (novels / f"{number}.txt").write_text("No name is here. " * 20)
+        (tmp_path / f"{number}.txt").write_text("No name is here. " * 20)
     with pytest.raises(UserError, match="too few names occur in consecutive sentences"):
-        read_corpus(str(novels))
+        read_corpus(str(tmp_path))

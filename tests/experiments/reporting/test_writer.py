@@ -90,6 +90,13 @@ def test_json_has_the_figures(report):
     assert found["sections"]["two"]["data"] == {"x": [1.5]}
 
 
+def test_json_has_null_for_what_it_lacks(tmp_path):
+    data = {"x": [1.5, float("nan")], "y": float("inf"), "z": ("text", None)}
+    write_report(tmp_path / "report", "Title", [], {}, [replace(section("one"), data=data)])
+    found = json.loads((tmp_path / "report" / "report.json").read_text(), parse_constant=pytest.fail)
+    assert found["sections"]["one"]["data"] == {"x": [1.5, None], "y": None, "z": ["text", None]}
+
+
 def test_a_report_begins_with_the_claims_of_its_sections(tmp_path):
     judged = replace(section("one"), claims=[Claim("It is *better*", "by 2", "by 1", "borne out")])
     write_report(tmp_path / "report", "Title", ["About."], {}, [judged], [Claim("It is faster", "", "", "not tested")])

@@ -18,16 +18,17 @@ from experiments.trials.learning import (
     last_loss,
     learning_section,
     mean_loss,
+    mean_of,
 )
 from experiments.trials.trial import GRID_SEED, Trial
 from tests.experiments.trials.conftest import ROWS, SETTING
 
 LAYERNORM, RMSNORM = ROWS
-CURVES = [Curve("train", "loss", "loss"), Curve("validations", "error", "error, %", factor=100, scale="linear")]
+CURVES = [Curve("train", "loss", "loss"), Curve("validations", "error", "error, %", scale="linear")]
 
 
 def log(loss):
-    validations = [{"update": 10, "nll": 0.5, "error": 0.03}, {"update": 20, "nll": 0.75, "error": 0.04}]
+    validations = [{"update": 10, "nll": 0.5, "error": 3.0}, {"update": 20, "nll": 0.75, "error": 4.0}]
     train = [{"update": 10, "loss": loss + 0.1}, {"update": 20, "loss": loss - 0.1}]
     return {"train": train, "validations": validations, "options": {"step_size": 0.001}}
 
@@ -46,10 +47,11 @@ def made(outcome="equal", unit="%", published=None, **losses):
 
 
 def test_values_of_a_log():
-    assert best("error", "nll")(log(1.0)) == 0.03
-    assert last("error")(log(1.0)) == 0.04
-    diverged = {"validations": [{"nll": math.nan, "error": 0.9}, *log(1.0)["validations"]]}
-    assert best("error", "nll")(diverged) == 0.03
+    assert best("error", "nll")(log(1.0)) == 3.0
+    assert last("error")(log(1.0)) == 4.0
+    assert mean_of("error")(log(1.0)) == 3.5
+    diverged = {"validations": [{"nll": math.nan, "error": 90.0}, *log(1.0)["validations"]]}
+    assert best("error", "nll")(diverged) == 3.0
     assert (mean_loss(log(1.0)), last_loss(log(1.0))) == pytest.approx((1.0, 0.9))
 
 
@@ -94,6 +96,17 @@ def test_a_claim_of_another_setting_or_a_row_that_is_not_there_is_left_out():
     logs = {Trial(row, SETTING, seed, 0.001): log(1.0) for row in ROWS for seed in (1, 2)}
     comparison = Comparison("mean loss", mean_loss, 1.0, "%", [elsewhere])
     assert learning_section(logs, Learning("Title", "", [], CURVES, [comparison])).claims == []
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_training_that_diverged_is_named_and_judges_nothing(loss):
+    section = made(rmsnorm=[1.0, loss, 2.0], layernorm=[1.0, 1.5, 2.0])
+    assert section.rows[0][-1] == "1 of 3 diverged"
+    assert section.rows[1][-1] == "1.50 (sd 0.50) nats"
+    assert [(claim.ours, claim.verdict) for claim in section.claims] == [
+        ("a training diverged, small batches", "not shown")
+    ]
+    section.plot(Figure())
 
 
 def test_without_a_reported_seed_there_is_no_section():

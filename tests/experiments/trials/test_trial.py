@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -44,6 +45,15 @@ def test_added_rows_follow_those_of_the_paper(package):
 def test_row_names_are_unique(package):
     with pytest.raises(UserError, match="more than one row is named mine; give each a name of its own"):
         rows_of(package(kinds=["mine"], a=["mine"]))
+
+
+def test_a_log_belongs_to_its_setting_and_row():
+    setting = replace(SETTING, options={"length": 5})
+    row = TrialRow("mine", "Mine", None, options={"partial": 0.5})
+    assert Trial(row, setting, 1, 0.1).options == {
+        **{"row": "mine", "partial": 0.5, "length": 5, "seed": 1, "step_size": 0.1},
+        **{"batch_size": 4, "updates": 10, "window": 2, "validate_every": 4},
+    }
 
 
 def test_the_grid_is_the_same_for_every_row():

@@ -1,0 +1,40 @@
+"""Writes experiments/results/README.md: the claims of all kept reports on one page.
+
+python -m experiments.reporting.overview
+"""
+
+import json
+from pathlib import Path
+
+from nmt.storage.files import atomic_write
+
+from .section import Claim
+from .writer import CLAIM_COLUMNS, markdown_table
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+_ABOUT = (
+    "Every claim that the kept reports judge. Brackets hold 95% intervals. Each folder has the report, its pictures "
+    "and its logs; [experiments/README.md](../README.md) says how to make them again. "
+    "`python -m experiments.reporting.overview` writes this page."
+)
+
+
+def overview(results: Path) -> str:
+    """Returns the page in Markdown.
+
+    Args:
+        results: The folder with a folder for each report.
+    """
+    parts = ["# The claims of the papers, and what we found", _ABOUT]
+    for path in sorted(results.glob("*/report.json")):
+        title = (path.parent / "report.md").read_text("utf-8").partition("\n")[0].removeprefix("# ")
+        claims = [Claim(**claim) for claim in json.loads(path.read_text("utf-8"))["claims"]]
+        parts += [f"## [{title}]({path.parent.name}/report.md)", markdown_table(CLAIM_COLUMNS, claims, ":---")]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    with atomic_write(RESULTS / "README.md") as file:
+        file.write(overview(RESULTS))
+    print(f"wrote {RESULTS / 'README.md'}")
