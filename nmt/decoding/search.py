@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from .top_words import top_words
+
 State = Any  # a structure of tensors [rows, ...]
 DecodeStep = Callable[[tf.Tensor, State], tuple[tf.Tensor, State]]
 
@@ -108,7 +110,7 @@ def _cheapest(costs, log_probabilities, end: int, must_end: tf.Tensor) -> tuple[
     # equal even in ties: the costs are the same, and the first of equal ones wins in both.
     each = min(2 * beam_size, log_probabilities.shape[-1])
     negated = log_probabilities - tf.reshape(costs, [batch * beam_size, 1])  # [batch * beam, words]
-    cheapest, words = tf.math.top_k(negated, each)
+    cheapest, words = top_words(negated, each)
     only_end = tf.where(tf.range(each) == 0, negated[:, end, tf.newaxis], float("-inf"))
     cheapest, words = tf.where(must_end, only_end, cheapest), tf.where(must_end, end, words)
     cheapest, kept = tf.math.top_k(tf.reshape(cheapest, [batch, beam_size * each]), 2 * beam_size)

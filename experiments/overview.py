@@ -1,22 +1,19 @@
-"""Writes experiments/results/README.md: the claims of all kept reports on one page.
-
-python -m experiments.reporting.overview
-"""
+"""`python -m experiments.overview`: writes the claims of all kept reports on one page, experiments/results/README.md."""
 
 import json
 from pathlib import Path
 
 from nmt.storage.files import atomic_write
 
-from .section import Claim
-from .writer import CLAIM_COLUMNS, markdown_table
+from .reporting.section import Claim
+from .reporting.writer import CLAIM_COLUMNS, markdown_table
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parent / "results"
 
 _ABOUT = (
     "Every claim that the kept reports judge. Brackets hold 95% intervals. Each folder has the report, its pictures "
     "and its logs; [experiments/README.md](../README.md) says how to make them again. "
-    "`python -m experiments.reporting.overview` writes this page."
+    "`python -m experiments.overview` writes this page."
 )
 
 

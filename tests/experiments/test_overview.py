@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from experiments.reporting.overview import RESULTS, overview
+from experiments.overview import RESULTS, overview
 from experiments.reporting.section import Claim
 from experiments.reporting.writer import write_report
 from tests.experiments.reporting.test_writer import section
