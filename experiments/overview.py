@@ -1,4 +1,4 @@
-"""`python -m experiments.overview`: writes the claims of all kept reports on one page, experiments/results/README.md."""
+"""`python -m experiments.overview` writes experiments/results/README.md: the claims of all kept reports on one page."""
 
 import json
 from pathlib import Path
