@@ -36,6 +36,11 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
     return {name: split_sentences(read_text(path)) for name, path in zip(names, paths, strict=True)}
 
 
+def split_words(text: str) -> Sentence:
+    """Returns the words and punctuation marks of a text."""
+    return _WORD.findall(text)
+
+
 def split_sentences(text: str) -> list[Sentence]:
     """Returns the sentences of a text.
 
@@ -50,4 +55,4 @@ def split_sentences(text: str) -> list[Sentence]:
         found.append(text[start : end.end("closing")])
         start = end.end()
     found.append(text[start:])
-    return [words for sentence in found if (words := _WORD.findall(sentence))]
+    return [words for sentence in found if (words := split_words(sentence))]

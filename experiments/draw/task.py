@@ -8,7 +8,7 @@ import numpy as np
 from ..data_sets.mnist import read_mnist
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.probes import share_of_mean
-from ..trials.trial import Setting, TrialRow, rows_of
+from ..trials.trial import Setting, Trial, TrialRow, rows_of
 from . import rows
 from .model import Sizes, build_model, draw_samples
 from .section import LEARNING, encode_picture, samples_sections
@@ -76,7 +76,7 @@ class Drawers(Networks):
                 found[name].append(keras.ops.convert_to_numpy(c))
         return {name: share_of_mean(np.concatenate(each)) for name, each in found.items()}
 
-    def results(self, model: keras.Model) -> dict[str, Any]:
+    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
         """Returns new drawings as text."""
         drawings = draw_samples(model, _DRAWINGS, self._sizes.steps, seed=0)
         return {"samples": [encode_picture(drawing) for drawing in drawings]}

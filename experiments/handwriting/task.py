@@ -9,7 +9,7 @@ from nmt.errors import UserError
 
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.probes import lstm_shares
-from ..trials.trial import Setting, TrialRow, rows_of
+from ..trials.trial import Setting, Trial, TrialRow, rows_of
 from . import rows
 from .data import Lines, read_lines
 from .model import LSTMS, UNITS, build_model, draw_lines
@@ -80,7 +80,7 @@ class Writers(Networks):
             for what, share in lstm_shares(model.get_layer(name).cell, inputs).items()
         }
 
-    def results(self, model: keras.Model) -> dict[str, Any]:
+    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
         """Returns new lines, drawn from the model."""
         return {"samples": draw_lines(model, _DRAWN, _POINTS, seed=0).astype(float).round(2).tolist()}
 

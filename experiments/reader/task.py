@@ -10,7 +10,7 @@ from nmt.errors import UserError
 from ..trials.classification import loss_and_error
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.probes import lstm_shares
-from ..trials.trial import Setting, TrialRow, rows_of
+from ..trials.trial import Setting, Trial, TrialRow, rows_of
 from . import rows
 from .data import PADDING, Corpus, most_frequent_wrong, read_corpus
 from .model import READERS, Sizes, build_model
@@ -68,7 +68,7 @@ class Readers(Networks):
             ).items()
         }
 
-    def results(self, model: keras.Model) -> dict[str, Any]:
+    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
         """Returns the errors of the answer that a passage names most often."""
         parts = {"valid": self._corpus.valid, "test": self._corpus.test}
         return {"most_frequent_error": {name: most_frequent_wrong(part) for name, part in parts.items()}}

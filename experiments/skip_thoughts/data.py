@@ -12,7 +12,7 @@ from ..data_sets.novels import Sentence, read_novels
 WORDS = 5000  # ids: of padding, any other word, the end, and the most frequent words
 PADDING, UNKNOWN, END = range(3)
 LONGEST = 30  # words of a sentence; longer ones and their neighbours are left out
-_HELD_OUT = 2  # novels for validation
+_HELD_OUT = 0.05  # of the sentences, at least, for validation
 _SEED = 0  # of the split
 
 
@@ -40,18 +40,17 @@ def read_corpus(data: str) -> Corpus:
     """Reads a folder of novels; see `read_novels`. The same corpus comes every time.
 
     Raises:
-        UserError: The folder has fewer than three novels, or a part has no three sentences in a row.
+        UserError: A part has no three sentences in a row that are short enough.
     """
     novels = read_novels(data)
-    if len(novels) <= _HELD_OUT:
-        raise UserError(f"{data} has {len(novels)} novels; {_HELD_OUT + 1} or more are needed")
-    shuffled = np.random.default_rng(_SEED).permutation(sorted(novels)).tolist()
-    texts = [[novels[name] for name in part] for part in (shuffled[_HELD_OUT:], shuffled[:_HELD_OUT])]
-    words = _most_frequent(texts[0])
-    train, valid = (_encode(part, words) for part in texts)
-    if not (len(train.middles) and len(valid.middles)):
+    total, valid, train = sum(map(len, novels.values())), [], []
+    for name in np.random.default_rng(_SEED).permutation(sorted(novels)).tolist():
+        (valid if sum(map(len, valid)) < _HELD_OUT * total else train).append(novels[name])
+    words = _most_frequent(train)
+    parts = [_encode(part, words) for part in (train, valid)]
+    if not all(len(part.middles) for part in parts):
         raise UserError(f"{data} has no three sentences in a row of up to {LONGEST} words in one of its parts")
-    return Corpus(train, valid, words)
+    return Corpus(*parts, words)
 
 
 def to_ids(sentences: list[Sentence], words: dict[str, int]) -> np.ndarray:

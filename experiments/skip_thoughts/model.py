@@ -35,20 +35,19 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
         seed: Seed of the initial weights.
         sizes: Sizes of the network.
 
-    Reference: Kiros et al. (2015), arXiv:1506.06726. Its decoders have a term for the sentence in each gate; here, as
-    there, the sentence is a further input.
+    Reference: Kiros et al. (2015), arXiv:1506.06726. There, each gate of the decoders has a term for the sentence. Here
+    and in the code that Ba et al. (2016) use, the decoders begin with it.
     """
     keras.utils.set_random_seed(seed)
     sentence = keras.Input((LONGEST + 1,), dtype="int32", name="sentence")
     neighbours = keras.Input((2, LONGEST + 1), dtype="int32", name="neighbours")
     words = keras.layers.Embedding(WORDS, sizes.word_units, mask_zero=True, name="words")
     thought = RMSNormGRU(sizes.units, name="thought", **cell_options(row))(words(sentence))
-    repeated = ops.repeat(thought[:, None], LONGEST + 1, axis=1)
     before = ops.pad(neighbours[:, :, :-1], ((0, 0), (0, 0), (1, 0)), constant_values=END)  # the word before each word
     states = []
     for index, name in enumerate(NEIGHBOURS):
-        inputs = ops.concatenate([words(before[:, index]), repeated], -1)
-        states.append(RMSNormGRU(sizes.units, return_sequences=True, name=name, **cell_options(row))(inputs))
+        decoder = RMSNormGRU(sizes.units, return_sequences=True, name=name, **cell_options(row))
+        states.append(decoder(words(before[:, index]), initial_state=thought))
     logits = keras.layers.Dense(WORDS, name="next_word")(ops.stack(states, 1))
     model = keras.Model([sentence, neighbours], logits)
     optimizer = keras.optimizers.Adam(step_size, global_clipnorm=CLIP)

@@ -11,7 +11,7 @@ from nmt.errors import UserError
 from ..data_sets.novels import Sentence
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.probes import gru_shares
-from ..trials.trial import Setting, TrialRow, rows_of
+from ..trials.trial import GRID_SEED, Setting, Trial, TrialRow, rows_of
 from . import rows
 from .data import PADDING, Corpus, Part, read_corpus, to_ids
 from .model import Sizes, build_model, encoder
@@ -57,19 +57,20 @@ class SkipThoughts(Networks):
 
     def validate(self, model: keras.Model) -> dict[str, float]:
         """Returns the loss in nats a word, as the mean over batches."""
-        chosen = np.arange(min(_VALIDATED, len(self._corpus.valid.middles)))
+        chosen = _spread_over(self._corpus.valid, _VALIDATED)
         return {"nats": model.evaluate(*_triples(self._corpus.valid, chosen), batch_size=64, verbose=0)}
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the shares in the GRU that reads sentences."""
-        ids = self._corpus.valid.ids[self._corpus.valid.middles[:_PROBED]]
+        ids = self._corpus.valid.ids[self._corpus.valid.middles[_spread_over(self._corpus.valid, _PROBED)]]
         return gru_shares(model.get_layer("thought").cell, model.get_layer("words")(ids), ids != PADDING)
 
-    def results(self, model: keras.Model) -> dict[str, Any]:
-        """Returns the scores of the sentence vectors, of those of an untrained network, and of mean word vectors."""
-        table = np.nan_to_num(model.get_layer("words").embeddings.numpy())
-        keras.utils.set_random_seed(0)
-        untrained = keras.models.clone_model(model)
+    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
+        """Returns the scores of the sentence vectors, of those of the untrained network, and of mean word vectors."""
+        if trial.seed == GRID_SEED:
+            return {}  # its scores are not reported
+        table = model.get_layer("words").embeddings.numpy()
+        untrained = self.build(trial.row, trial.step_size, trial.seed, trial.setting)
         return {
             "transfer": measure(self._vectors_of(model), self._tests),
             "untrained": measure(self._vectors_of(untrained), self._tests),
@@ -78,11 +79,15 @@ class SkipThoughts(Networks):
 
     def _vectors_of(self, model: keras.Model):
         read = encoder(model)
-        # A network that diverged has vectors of NaN; its scores are those of chance.
-        return lambda sentences: np.nan_to_num(read.predict(self._ids(sentences), batch_size=256, verbose=0))
+        return lambda sentences: read.predict(self._ids(sentences), batch_size=256, verbose=0)
 
     def _ids(self, sentences: list[Sentence]) -> np.ndarray:
         return to_ids(sentences, self._corpus.words)
+
+
+def _spread_over(part: Part, count: int) -> np.ndarray:
+    """Returns the numbers of `count` triples that are evenly spread over a part, or of all if there are fewer."""
+    return np.unique(np.linspace(0, len(part.middles) - 1, count).astype(int))
 
 
 def _triples(part: Part, numbers: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:

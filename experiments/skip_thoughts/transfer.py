@@ -2,19 +2,22 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 from scipy.stats import pearsonr, spearmanr
 
-from ..data_sets.novels import Sentence
+from nmt.errors import UserError
+
+from ..data_sets.novels import Sentence, split_words
 from ..data_sets.text_files import find_text, read_text
 
 SICK = {"train": "SICK_train", "test": "SICK_test_annotated"}
 CLASSES = {"MR": "rt-polarity", "CR": "custrev", "SUBJ": "subj", "MPQA": "mpqa"}  # names of the files
 FOLDS = 5
+_NEEDS = "SICK, and MR, CR, SUBJ and MPQA as Kim (2014) has them"
 _PENALTIES = (1e-4, 1e-3, 1e-2)  # on the squared weights, for each example
 _SCORES = np.arange(1, 6)  # the labels of SICK
 
@@ -50,10 +53,9 @@ def read_tests(data: str) -> TransferData:
         UserError: A file is missing or damaged.
     """
     folder = Path(data)
-    sick = {part: _read_pairs(_read(folder, f"{name}.txt", "utf-8")) for part, name in SICK.items()}
-    return TransferData(
-        sick, {name: _read_labelled(_read(folder, f"{file}.all", "latin-1")) for name, file in CLASSES.items()}
-    )
+    sick = {part: _read_pairs(find_text(folder, f"{name}.txt", _NEEDS)) for part, name in SICK.items()}
+    classes = {name: _read_labelled(find_text(folder, f"{file}.all", _NEEDS)) for name, file in CLASSES.items()}
+    return TransferData(sick, classes)
 
 
 def measure(encode: Encode, tests: TransferData) -> dict[str, float]:
@@ -61,8 +63,10 @@ def measure(encode: Encode, tests: TransferData) -> dict[str, float]:
 
     Returns:
         `SICK r`, `SICK rho` and the accuracies by the names of `CLASSES`, all times 100; `SICK MSE`; and `mean`, the
-        mean of all but the MSE.
+        mean of all but the MSE. All are NaN if a vector is not finite.
     """
+    if not np.isfinite(encode(tests.sick["test"].first)).all():  # the network diverged
+        return dict.fromkeys(("SICK r", "SICK rho", "SICK MSE", *tests.classes, "mean"), np.nan)
     found = _relatedness(encode, tests.sick)
     for name, labelled in tests.classes.items():
         found[name] = 100 * _accuracy(encode(labelled.sentences), labelled.classes)
@@ -143,20 +147,33 @@ def _standardized(train: np.ndarray, test: np.ndarray) -> list[np.ndarray]:
     return [np.pad((part - mean) / deviation, ((0, 0), (0, 1)), constant_values=1) for part in (train, test)]
 
 
-def _read_pairs(lines: list[str]) -> Pairs:
-    cells = [line.split("\t") for line in lines[1:]]
-    return Pairs(
-        [cell[1].split() for cell in cells],
-        [cell[2].split() for cell in cells],
-        np.array([float(cell[3]) for cell in cells]),
-    )
+def _read_pairs(path: Path) -> Pairs:
+    def read(line: str) -> tuple[Sentence, Sentence, float]:
+        _, first, second, score, *_ = line.split("\t")
+        return split_words(first), split_words(second), float(score)
+
+    first, second, scores = zip(*_parsed(path, "utf-8", read, head=1), strict=True)
+    return Pairs(list(first), list(second), np.array(scores))
 
 
-def _read_labelled(lines: list[str]) -> Labelled:
-    pairs = [line.split(" ", 1) for line in lines]
-    return Labelled([text.split() for _, text in pairs], np.array([int(label) for label, _ in pairs]))
+def _read_labelled(path: Path) -> Labelled:
+    def read(line: str) -> tuple[Sentence, int]:
+        label, text = line.split(" ", 1)
+        return split_words(text), ("0", "1").index(label)
+
+    sentences, classes = zip(*_parsed(path, "latin-1", read), strict=True)
+    return Labelled(list(sentences), np.array(classes))
 
 
-def _read(folder: Path, name: str, encoding: str) -> list[str]:
-    path = find_text(folder, name, "SICK, and MR, CR, SUBJ and MPQA as Kim (2014) has them")
-    return [line for line in read_text(path, encoding).split("\n") if line.strip()]
+def _parsed(path: Path, encoding: str, read: Callable[[str], Any], head: int = 0) -> list[Any]:
+    """Returns what `read` makes of each line after the head, empty lines left out."""
+    found = []
+    for number, line in enumerate(read_text(path, encoding).split("\n")[head:], head + 1):
+        if line.strip():
+            try:
+                found.append(read(line))
+            except ValueError as error:
+                raise UserError(f"{path}, line {number} has another form than expected: {error}") from None
+    if not found:
+        raise UserError(f"{path} has no lines")
+    return found

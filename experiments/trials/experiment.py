@@ -94,7 +94,7 @@ class Networks(abc.ABC):
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the share of the mean in the input of each norm, on validation data; see `probes.mean_share`."""
 
-    def results(self, model: keras.Model) -> dict[str, Any]:
+    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
         """Returns what else the log keeps of a trained network, in JSON types."""
         return {}
 
@@ -145,7 +145,7 @@ def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
     log = fit(build, examples, trial.setting, networks.validate, folder)
     model = log.pop("model")
     shares = {"first": before, "last": networks.mean_shares(model)}
-    return {**log, "gains": gain_rms(model), "mean_share": shares, **networks.results(model)}
+    return {**log, "gains": gain_rms(model), "mean_share": shares, **networks.results(model, trial)}
 
 
 def _make(book: Book, experiment: Experiment, grid: list[Trial], networks: Networks) -> None:

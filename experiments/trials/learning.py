@@ -74,9 +74,12 @@ class Comparison(NamedTuple):
     expectations: Sequence[Expectation]
 
     def differences(self, one: Mapping[int, Log], other: Mapping[int, Log]) -> list[float]:
-        """Returns the difference for each seed that both rows have."""
+        """Returns the difference for each seed that both rows have; NaN if one of the two diverged."""
         pairs = [(self.value(one[seed]), self.value(other[seed])) for seed in sorted(one.keys() & other.keys())]
-        return [100 * (a / b - 1) if self.unit == "%" else a - b for a, b in pairs]
+        return [self._difference(*pair) if all(map(math.isfinite, pair)) else math.nan for pair in pairs]
+
+    def _difference(self, a: float, b: float) -> float:
+        return 100 * (a / b - 1) if self.unit == "%" else a - b
 
 
 class Learning(NamedTuple):
@@ -164,15 +167,18 @@ def _step_size(found: Mapping[int, Log]) -> str:
 
 
 def _values(learning: Learning, row: TrialRow, found: Mapping[int, Log]) -> list[str]:
-    values = [_cell(column, [column.value(log) for log in found.values()]) for column in learning.columns]
+    values = [
+        cell([column.value(log) for log in found.values()], column.digits, column.unit) for column in learning.columns
+    ]
     return [*values, learning.published.get(row.name, "")] if learning.published else values
 
 
-def _cell(column: Column, values: Sequence[float]) -> str:
+def cell(values: Sequence[float], digits: int, unit: str = "") -> str:
+    """Returns the values of some seeds as a cell of a table: their mean and spread, or how many diverged."""
     diverged = len(values) - sum(map(math.isfinite, values))
     if diverged:
         return f"{diverged} of {len(values)} diverged"
-    return spread(values, column.digits) + (column.unit and f" {column.unit}")
+    return spread(values, digits) + (unit and f" {unit}")
 
 
 def _data(learning: Learning, log: Log) -> dict[str, float]:

@@ -26,8 +26,9 @@ def test_neighbours_are_of_the_same_novel_and_short_enough(tmp_path):
     for number in range(4):
         (tmp_path / f"{number}.txt").write_text(" ".join(words))
     found = read_corpus(str(tmp_path))
-    assert found.train.middles.tolist() == found.valid.middles.tolist() == [1, 5, 8, 12]
-    assert found.train.ids.shape == (14, LONGEST + 1)
+    assert found.train.middles.tolist() == [1, 5, 8, 12, 15, 19]
+    assert found.valid.middles.tolist() == [1, 5]
+    assert found.train.ids.shape == (21, LONGEST + 1)
     by_id = {number: word for word, number in found.words.items()}
     sentence = found.train.ids[5]
     assert [by_id[number] for number in sentence[: np.argmax(sentence == END)]] == ["five", "is", "."]
@@ -39,11 +40,17 @@ def test_frequent_words_come_first(corpus):
     assert len(corpus.words) == len(counts)
 
 
+def test_validation_has_enough_sentences_of_novels_of_its_own(tmp_path):
+    for number in range(10):
+        (tmp_path / f"{number}.txt").write_text(f"Word{number} is here. " * (10 if number else 1000))
+    found = read_corpus(str(tmp_path))
+    sizes = [len(part.ids) for part in (found.train, found.valid)]
+    assert sum(sizes) == 1090
+    assert sizes[1] >= 0.05 * 1090
+
+
 def test_too_little_text_is_refused(tmp_path):
-    (tmp_path / "a.txt").write_text("One. Two. Three.")
-    with pytest.raises(UserError, match="has 1 novels; 3 or more are needed"):
-        read_corpus(str(tmp_path))
-    for name in "bcd":
+    for name in "abcd":
         (tmp_path / f"{name}.txt").write_text("One. Two.")
     with pytest.raises(UserError, match="has no three sentences in a row of up to 30 words"):
         read_corpus(str(tmp_path))

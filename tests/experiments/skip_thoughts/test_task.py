@@ -12,7 +12,7 @@ from experiments.skip_thoughts.model import Sizes
 from experiments.skip_thoughts.section import STAND_IN, transfer_sections
 from experiments.skip_thoughts.task import EXPERIMENT, SkipThoughts, reproduce
 from experiments.trials.experiment import conduct, train
-from experiments.trials.trial import Setting, Trial
+from experiments.trials.trial import GRID_SEED, Setting, Trial
 from nmt.errors import UserError
 
 SETTING = Setting("batch-8", "batches of 8", batch_size=8, updates=4, window=2, validate_every=2)
@@ -52,6 +52,8 @@ def test_a_log_has_losses_shares_gains_and_scores(networks, tmp_path):
     assert log["mean_share"]["last"].keys() == {"input_gates", "input_proposal", "state_gates", "state_proposal"}
     assert log["transfer"].keys() == log["untrained"].keys() == log["mean_word"].keys()
     assert log["transfer"] != log["untrained"]
+    assert train(replace(trial, seed=2), networks, tmp_path / "2")["untrained"] != log["untrained"]
+    assert "transfer" not in train(replace(trial, seed=GRID_SEED), networks, tmp_path / "grid")
     (section,) = transfer_sections({trial: json.loads(json.dumps(log))})
     assert [row[0] for row in section.rows] == [
         "RMSNorm",

@@ -3,6 +3,7 @@ import pytest
 
 pytest.importorskip("scipy")
 
+from experiments.data_sets.novels import split_words
 from experiments.skip_thoughts.transfer import (
     Labelled,
     Pairs,
@@ -70,6 +71,31 @@ def test_files_are_read(tests):
     assert set(tests.sick["test"].scores) <= {1.0, 2.0, 3.0, 4.0, 5.0}
     assert tests.classes["CR"].sentences[1] == ["Emma", "saw", "caf\xe9", "1"]
     assert tests.classes["MPQA"].classes.tolist() == [0, 1] * 15
+
+
+def test_words_are_split_as_in_the_novels(data):
+    (data / "tests" / "subj.all").write_bytes(b"1 it isn't well-made\n")
+    assert read_tests(str(data / "tests")).classes["SUBJ"].sentences == [split_words("it isn't well-made")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("subj.all", b"1 fine\n\n2 wrong\n", "subj.all, line 3 has another form"),
+        ("subj.all", b"1\n", "subj.all, line 1 has another form"),
+        ("subj.all", b"\n", "subj.all has no lines"),
+    ],
+)
+def test_a_damaged_file_is_named(data, name, content, said):
+    (data / "tests" / name).write_bytes(content)
+    with pytest.raises(UserError, match=said):
+        read_tests(str(data / "tests"))
+
+
+def test_vectors_of_a_network_that_diverged_have_no_scores(tests):
+    found = measure(lambda sentences: np.full((len(sentences), 2), np.nan), tests)
+    assert set(found) == {"SICK r", "SICK rho", "SICK MSE", "MR", "CR", "SUBJ", "MPQA", "mean"}
+    assert np.isnan(list(found.values())).all()
 
 
 def test_a_missing_file_is_named(data):
