@@ -18,7 +18,7 @@ _ABOUT = (
 
 
 def overview(results: Path) -> str:
-    """Returns the page in Markdown.
+    """Returns the page in Markdown: the claims of each report, and its remarks, if it has a `remarks.md`.
 
     Args:
         results: The folder with a folder for each report.
@@ -28,6 +28,8 @@ def overview(results: Path) -> str:
         title = (path.parent / "report.md").read_text("utf-8").partition("\n")[0].removeprefix("# ")
         claims = [Claim(**claim) for claim in json.loads(path.read_text("utf-8"))["claims"]]
         parts += [f"## [{title}]({path.parent.name}/report.md)", markdown_table(CLAIM_COLUMNS, claims, ":---")]
+        if (remarks := path.with_name("remarks.md")).exists():
+            parts.append(remarks.read_text("utf-8").strip())
     return "\n\n".join(parts) + "\n"
 
 

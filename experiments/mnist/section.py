@@ -16,9 +16,9 @@ _TEXT = (
     "A network of 784, 1,000, 1,000 and 10 units with ReLU, trained by Adam on 55,000 images; 5,000 validate. The norm "
     "stands before each ReLU; BatchNorm normalizes the logits too, as in the paper, with the unbiased variance. The "
     "training loss is the mean negative log-likelihood of the batches of a window of updates, in nats. Its mean over "
-    "the whole training tells how fast it falls. The test error is that of the checkpoint with the best validation "
-    "loss. Values are means over the seeds, with the standard deviation (sd). The paper shows curves and prints no "
-    "numbers."
+    "the whole training tells how fast it falls. It also depends on the step size, which the validation loss chose for "
+    "each row. The test error is that of the checkpoint with the best validation loss. Values are means over the "
+    "seeds, with the standard deviation (sd). The paper shows curves and prints no numbers."
 )
 _COLUMNS = (
     Column("mean training loss", mean_loss, 4),
