@@ -18,8 +18,6 @@ _TEXT = (
 )
 _PUBLISHED = {"none": "82.36", "layernorm": "82.09"}
 _PAPER = "Ba et al., section 6.4"
-
-
 _COLUMNS = (
     Column("mean validation bound", mean_of("bound"), 2),
     Column("last training loss", last_loss, 2),
@@ -52,8 +50,6 @@ _COMPARISONS = (
         ],
     ),
 )
-
-
 LEARNING = Learning("The bound (Ba et al. 2016, section 6.4)", _TEXT, _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED)
 
 

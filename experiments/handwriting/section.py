@@ -17,8 +17,6 @@ _TEXT = (
     "the seeds, with the standard deviation (sd)."
 )
 _PAPER = "Ba et al., section 6.5"
-
-
 _COLUMNS = (
     Column("mean validation loss", mean_of("nll"), 3),
     Column("last validation loss", last("nll"), 3),

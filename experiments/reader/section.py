@@ -18,8 +18,6 @@ _TEXT = (
 )
 _Z = "Zhang & Sennrich, section 6.2: a curve"
 _B = "Ba et al., section 6.2: a curve"
-
-
 _TEST_ERROR = best("test_error", "nll")
 _COLUMNS = (
     Column("mean validation error", mean_of("error"), 1, "%"),
