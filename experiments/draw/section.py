@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ..reporting.section import Section
 from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, last, last_loss, mean_of
-from ..trials.sections import Logs, logs_by_row, settings_of
+from ..trials.sections import Logs, samples_sections
 
 _TEXT = (
     "DRAW without attention: two LSTMs read and draw an image in steps. The norm stands inside both, on the cell state "
@@ -53,25 +53,10 @@ _COMPARISONS = (
 LEARNING = Learning("The bound (Ba et al. 2016, section 6.4)", _TEXT, _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED)
 
 
-def samples_sections(logs: Logs) -> list[Section]:
+def drawn_sections(logs: Logs) -> list[Section]:
     """Returns the section with drawings of each row, if there are any."""
-    drawn = {
-        row.label: found[min(found)]["samples"]
-        for setting in settings_of(logs)
-        for row, found in logs_by_row(logs, setting).items()
-    }
-    if not drawn:
-        return []
-    section = Section(
-        name="samples",
-        title="What the networks draw",
-        text=["Probabilities of the pixels of new drawings, from the same noise for every kind; the first seed."],
-        columns=["", "drawings"],
-        rows=[[label, str(len(found))] for label, found in drawn.items()],
-        data=drawn,
-        plot=lambda figure: _plot(figure, drawn),
-    )
-    return [section]
+    text = "Probabilities of the pixels of new drawings, from the same noise for every kind; the first seed."
+    return samples_sections(logs, "What the networks draw", text, "drawings", _plot)
 
 
 def _plot(figure: Figure, drawn: Mapping[str, list[str]]) -> None:

@@ -11,7 +11,7 @@ from ..trials.probes import share_of_mean
 from ..trials.trial import Setting, Trial, TrialRow, rows_of
 from . import rows
 from .model import Sizes, build_model, draw_samples
-from .section import LEARNING, encode_picture, samples_sections
+from .section import LEARNING, drawn_sections, encode_picture
 
 DATA = ""  # keras.datasets downloads it
 TRAINING = 50_000
@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
     metric_label="validation bound in nats",
     learning=LEARNING,
     share_over="the units of a cell state",
-    more_sections=samples_sections,
+    more_sections=drawn_sections,
 )
 _BINARIZATION = 0  # seed of the pixels
 _PROBED = 200  # validation images whose cell states are measured

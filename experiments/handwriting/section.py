@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ..reporting.section import Section
 from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, last, mean_of
-from ..trials.sections import Logs, logs_by_row, settings_of
+from ..trials.sections import Logs, samples_sections
 
 _TEXT = (
     "Two LSTMs with the norm inside read the points of a pen and predict the next one as a mixture of 20 normal "
@@ -53,25 +53,10 @@ _COMPARISONS = (
 LEARNING = Learning("The loss (Ba et al. 2016, section 6.5)", _TEXT, _COLUMNS, _CURVES, _COMPARISONS)
 
 
-def samples_sections(logs: Logs) -> list[Section]:
+def drawn_sections(logs: Logs) -> list[Section]:
     """Returns the section with lines that the networks write, if there are any."""
-    written = {
-        f"{row.label}, {setting.label}": found[min(found)]["samples"]
-        for setting in settings_of(logs)
-        for row, found in logs_by_row(logs, setting).items()
-    }
-    if not written:
-        return []
-    section = Section(
-        name="samples",
-        title="What the networks write",
-        text=["New lines, drawn point by point from the same random numbers for every kind; the first seed."],
-        columns=["", "lines"],
-        rows=[[label, str(len(found))] for label, found in written.items()],
-        data=written,
-        plot=lambda figure: _plot(figure, written),
-    )
-    return [section]
+    text = "New lines, drawn point by point from the same random numbers for every kind; the first seed."
+    return samples_sections(logs, "What the networks write", text, "lines", _plot)
 
 
 def _plot(figure: Figure, written: Mapping[str, list]) -> None:

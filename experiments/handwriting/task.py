@@ -13,7 +13,7 @@ from ..trials.trial import Setting, Trial, TrialRow, rows_of
 from . import rows
 from .data import Lines, read_lines
 from .model import LSTMS, UNITS, build_model, draw_lines
-from .section import LEARNING, samples_sections
+from .section import LEARNING, drawn_sections
 
 DATA = ""
 _SETTINGS = [
@@ -37,7 +37,7 @@ EXPERIMENT = Experiment(
     metric="nll",
     metric_label="validation loss in nats a point",
     learning=LEARNING,
-    more_sections=samples_sections,
+    more_sections=drawn_sections,
 )
 _PROBED = 8  # validation lines whose activations are measured
 _MEASURED = 200  # lines of a validation

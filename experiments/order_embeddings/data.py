@@ -1,8 +1,7 @@
 """Reads captions of images, and makes from two captions of each image a stand-in for its features."""
 
-import collections
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from scipy import sparse
 from nmt.errors import UserError
 
 from ..data_sets.text_files import find_text, read_text
+from ..data_sets.words import most_frequent
 
 SPLITS = {"train": "train", "valid": "val", "test": "test_2016"}  # names in the files
 IMAGE = (1, 2)  # the captions that stand for the image
@@ -51,8 +51,8 @@ def read_corpus(data: str) -> Corpus:
         UserError: A file is missing, or files of one split have different numbers of lines.
     """
     texts = {part: _read_split(Path(data), name) for part, name in SPLITS.items()}
-    features = _most_frequent((line for lines in texts["train"] for line in lines[: len(IMAGE)]), FEATURES)
-    words = _most_frequent((line for lines in texts["train"] for line in lines[len(IMAGE) :]), WORDS - 2)
+    features = most_frequent(_words(lines[: len(IMAGE)] for lines in texts["train"]), FEATURES)
+    words = most_frequent(_words(lines[len(IMAGE) :] for lines in texts["train"]), WORDS - 2)
     counts = {part: _counts(lines, features) for part, lines in texts.items()}
     frequencies = np.asarray((counts["train"] > 0).sum(0)).reshape(-1)  # [features], of images
     weights = np.log(counts["train"].shape[0] / np.maximum(frequencies, 1))
@@ -72,11 +72,9 @@ def _read_lines(folder: Path, name: str) -> list[list[str]]:
     return [_WORD.findall(line.lower()) for line in read_text(path).splitlines()]
 
 
-def _most_frequent(lines: Iterable[list[str]], count: int) -> dict[str, int]:
-    """Returns the index of each of the most frequent words; equally frequent ones are in alphabetical order."""
-    found = collections.Counter(word for line in lines for word in line)
-    words = sorted(found, key=lambda word: (-found[word], word))[:count]
-    return {word: index for index, word in enumerate(words)}
+def _words(captions: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
+    """Yields the words of some captions of each image."""
+    return (word for of_image in captions for caption in of_image for word in caption)
 
 
 def _counts(texts: list[tuple[list[str], ...]], features: dict[str, int]) -> sparse.csr_matrix:

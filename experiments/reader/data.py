@@ -2,7 +2,7 @@
 
 import collections
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from nmt.errors import UserError
 
 from ..data_sets.novels import Sentence, read_novels
+from ..data_sets.words import most_frequent
 
 WORDS = 10_000  # ids: of padding, any other word, the gap, the entities, and the most frequent words
 PADDING, UNKNOWN, GAP, FIRST_ENTITY = range(4)
@@ -64,7 +65,8 @@ def read_corpus(data: str) -> Corpus:
     parts = [[cloze for name in part for cloze in by_novel[name]] for part in _split(by_novel, generator)]
     if not all(parts):
         raise UserError(f"{data}: too few names occur in consecutive sentences; give more and longer novels in English")
-    words = _most_frequent(parts[0])
+    text = (word.lower() for each in parts[0] for word in each.passage if isinstance(word, str))
+    words = most_frequent(text, WORDS - FIRST_ENTITY - ENTITIES, first=FIRST_ENTITY + ENTITIES)
     return Corpus(*(_encode(part, words) for part in parts))
 
 
@@ -125,13 +127,6 @@ def most_frequent_wrong(part: Part) -> float:
     """
     ids = part.passages[:, :, None] == FIRST_ENTITY + np.arange(ENTITIES)  # [examples, words, entities]
     return 100 * float(np.mean(ids.sum(1).argmax(-1) != part.answers))
-
-
-def _most_frequent(clozes: Iterable[Cloze]) -> dict[str, int]:
-    """Returns the ids of the most frequent words of the passages."""
-    found = collections.Counter(word.lower() for each in clozes for word in each.passage if isinstance(word, str))
-    words = sorted(found, key=lambda word: (-found[word], word))[: WORDS - FIRST_ENTITY - ENTITIES]
-    return {word: FIRST_ENTITY + ENTITIES + index for index, word in enumerate(words)}
 
 
 def _encode(clozes: list[Cloze], words: dict[str, int]) -> Part:

@@ -1,6 +1,5 @@
 """Sentences of novels with the sentences before and after them."""
 
-import collections
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from nmt.errors import UserError
 
 from ..data_sets.novels import Sentence, read_novels
+from ..data_sets.words import most_frequent
 
 WORDS = 5000  # ids: of padding, any other word, the end, and the most frequent words
 PADDING, UNKNOWN, END = range(3)
@@ -46,7 +46,8 @@ def read_corpus(data: str) -> Corpus:
     total, valid, train = sum(map(len, novels.values())), [], []
     for name in np.random.default_rng(_SEED).permutation(sorted(novels)).tolist():
         (valid if sum(map(len, valid)) < _HELD_OUT * total else train).append(novels[name])
-    words = _most_frequent(train)
+    text = (word.lower() for novel in train for sentence in novel for word in sentence)
+    words = most_frequent(text, WORDS - END - 1, first=END + 1)
     parts = [_encode(part, words) for part in (train, valid)]
     if not all(len(part.middles) for part in parts):
         raise UserError(f"{data} has no three sentences in a row of up to {LONGEST} words in one of its parts")
@@ -60,12 +61,6 @@ def to_ids(sentences: list[Sentence], words: dict[str, int]) -> np.ndarray:
         ids = [words.get(word.lower(), UNKNOWN) for word in sentence[:LONGEST]]
         row[: len(ids) + 1] = [*ids, END]
     return found
-
-
-def _most_frequent(novels: list[list[Sentence]]) -> dict[str, int]:
-    counts = collections.Counter(word.lower() for novel in novels for sentence in novel for word in sentence)
-    chosen = sorted(counts, key=lambda word: (-counts[word], word))[: WORDS - 3]
-    return {word: END + 1 + index for index, word in enumerate(chosen)}
 
 
 def _encode(novels: list[list[Sentence]], words: dict[str, int]) -> Part:

@@ -1,6 +1,6 @@
 """Sections that the reports of all Keras tasks share: step sizes, the share of the mean, and speed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -203,3 +203,26 @@ def _plot_speed(figure: Figure, panels: Mapping[str, Mapping[str, Interval]], la
         axes.set_ylim(len(labels) - 0.5, -0.5)
         axes.set_title(title.replace(", ", ",\n"), fontsize=10)
     figure.supxlabel("time of an update over LayerNorm's", fontsize=10)
+
+
+def samples_sections(
+    logs: Logs, title: str, text: str, column: str, plot: Callable[[Figure, Mapping[str, Any]], None]
+) -> list[Section]:
+    """Returns the section of what the networks made after training, with the first seed; no section without any.
+
+    Args:
+        logs: The logs so far; each has `samples`.
+        title: Title of the section.
+        text: Its paragraph.
+        column: What the samples are.
+        plot: Draws the samples of each row, by its label, on an empty figure.
+    """
+    made = {
+        f"{row.label}, {setting.label}": found[min(found)]["samples"]
+        for setting in settings_of(logs)
+        for row, found in logs_by_row(logs, setting).items()
+    }
+    if not made:
+        return []
+    rows = [[label, str(len(found))] for label, found in made.items()]
+    return [Section("samples", title, [text], ["", column], rows, made, lambda figure: plot(figure, made))]

@@ -10,7 +10,7 @@ pytest.importorskip("scipy")
 from matplotlib.figure import Figure
 
 from experiments.draw.model import Sizes
-from experiments.draw.section import decode_picture, encode_picture, samples_sections
+from experiments.draw.section import decode_picture, drawn_sections, encode_picture
 from experiments.draw.task import EXPERIMENT, Drawers, binarize
 from experiments.trials.experiment import conduct, train
 from experiments.trials.trial import Setting, Trial
@@ -49,7 +49,7 @@ def test_a_log_has_bounds_shares_gains_and_drawings(networks, tmp_path):
     assert log["gains"].keys() == {f"drawing/step/{lstm}/{lstm}_norm" for lstm in ("encoder", "decoder")}
     assert log["mean_share"]["last"].keys() == {"encoder", "decoder"}
     assert [len(text) for text in log["samples"]] == [16] * 16
-    (section,) = samples_sections({trial: json.loads(json.dumps(log))})
+    (section,) = drawn_sections({trial: json.loads(json.dumps(log))})
     figure = Figure()
     section.plot(figure)
     assert figure.axes[0].images[0].get_array().shape == (4, 64)

@@ -10,7 +10,7 @@ pytest.importorskip("scipy")
 from matplotlib.figure import Figure
 
 from experiments.handwriting.data import Lines
-from experiments.handwriting.section import samples_sections, strokes
+from experiments.handwriting.section import drawn_sections, strokes
 from experiments.handwriting.task import EXPERIMENT, Writers, reproduce
 from experiments.trials.experiment import conduct, train
 from experiments.trials.trial import Setting, Trial
@@ -52,7 +52,7 @@ def test_a_log_has_losses_shares_gains_and_lines(networks, tmp_path):
     shares = {f"{lstm} {what}" for lstm in ("first", "second") for what in ("input", "state", "carry")}
     assert log["mean_share"]["last"].keys() == shares
     assert np.shape(log["samples"]) == (2, 300, 3)
-    (section,) = samples_sections({trial: json.loads(json.dumps(log))})
+    (section,) = drawn_sections({trial: json.loads(json.dumps(log))})
     figure = Figure()
     section.plot(figure)
     assert len(figure.axes) == 2
