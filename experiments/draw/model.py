@@ -39,9 +39,9 @@ class WithNoise(keras.layers.Layer):
 class Sizes(NamedTuple):
     """Sizes of a network."""
 
-    units: int = 256  # of the two LSTMs
+    units: int = 128  # of the two LSTMs; the paper has 256
     latent: int = 10  # of what a step draws
-    steps: int = 16  # the paper has 64
+    steps: int = 8  # the paper has 64
 
 
 def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, sizes: Sizes) -> keras.Model:

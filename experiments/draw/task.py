@@ -7,6 +7,7 @@ import numpy as np
 
 from ..data_sets.mnist import read_mnist
 from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.feeding import in_batches
 from ..trials.probes import share_of_mean
 from ..trials.trial import Setting, Trial, TrialRow, rows_of
 from . import rows
@@ -19,7 +20,7 @@ EXPERIMENT = Experiment(
     name="draw",
     title="DRAW on binarized MNIST",
     rows=rows_of(rows),
-    settings=(Setting("batch-128", "batches of 128", batch_size=128, updates=1560, window=39, validate_every=195),),
+    settings=(Setting("batch-128", "batches of 128", batch_size=128, updates=780, window=39, validate_every=78),),
     step_size=1e-3,
     metric="bound",
     metric_label="validation bound in nats",
@@ -28,6 +29,7 @@ EXPERIMENT = Experiment(
     more_sections=drawn_sections,
 )
 _BINARIZATION = 0  # seed of the pixels
+_MEASURED = 2000  # images of a validation
 _PROBED = 200  # validation images whose cell states are measured
 _DRAWINGS = 16
 
@@ -61,8 +63,11 @@ class Drawers(Networks):
 
     def validate(self, model: keras.Model) -> dict[str, float]:
         """Returns the bound in nats, on the validation images and on the test images."""
-        parts = {"bound": self._images.valid, "test_bound": self._images.test}
-        return {name: model.evaluate(part, part, batch_size=500, verbose=0) for name, part in parts.items()}
+        found = {}
+        for name, part in (("bound", self._images.valid), ("test_bound", self._images.test)):
+            images = part[:_MEASURED]
+            found[name] = model.evaluate(in_batches(images, images, batch_size=500), verbose=0)
+        return found
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the shares in the cell states of both LSTMs, over all steps."""

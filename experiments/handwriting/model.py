@@ -11,7 +11,7 @@ from rmsnorm_tf import RMSNormLSTM
 from ..trials.cell_rows import cell_options
 from ..trials.trial import TrialRow
 
-UNITS = 200
+UNITS = 64  # of each of two LSTMs; the paper has three of 400
 COMPONENTS = 20  # of the mixture
 CLIP = 10.0  # of the global norm of the gradient
 LEAST_DEVIATION = 0.01  # about half a unit of the pen, whose offsets are whole numbers: densities have a bound

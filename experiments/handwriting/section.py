@@ -10,7 +10,7 @@ from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, 
 from ..trials.sections import Logs, samples_sections
 
 _TEXT = (
-    "Two LSTMs with the norm inside read the points of a pen and predict the next one as a mixture of 20 normal "
+    "Two LSTMs of 64 units, with the norm inside, read the points of a pen and predict the next as 20 mixed normal "
     "distributions. The paper has three LSTMs of 400 units, which also read the text to write, lines of up to 500 "
     "points and batches of 8. The loss is in nats a point. Offsets are divided by their standard deviation, which "
     "shifts the loss by a constant. Its mean over the whole training tells how fast it falls. Values are means over "

@@ -8,6 +8,7 @@ import numpy as np
 from nmt.errors import UserError
 
 from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.feeding import in_batches
 from ..trials.probes import lstm_shares
 from ..trials.trial import Setting, Trial, TrialRow, rows_of
 from . import rows
@@ -21,12 +22,12 @@ _SETTINGS = [
         f"length-{length}",
         f"{length} points, batches of {batch_size}",
         batch_size=batch_size,
-        updates=1000,
-        window=25,
-        validate_every=100,
+        updates=updates,
+        window=20,
+        validate_every=updates // 10,
         options={"length": length},
     )
-    for length, batch_size in ((200, 16), (500, 4))
+    for length, batch_size, updates in ((200, 16, 800), (500, 4, 400))
 ]
 EXPERIMENT = Experiment(
     name="handwriting",
@@ -68,7 +69,7 @@ class Writers(Networks):
         found = {}
         for name, part in (("nll", self._lines.valid), ("test_nll", self._lines.test)):
             lines = part[:_MEASURED, : model.input_shape[1]]
-            found[name] = model.evaluate(*_shifted(lines), batch_size=100, verbose=0)
+            found[name] = model.evaluate(in_batches(*_shifted(lines), batch_size=100), verbose=0)
         return found
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:

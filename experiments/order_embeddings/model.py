@@ -8,8 +8,8 @@ from ..trials.cell_rows import cell_options
 from ..trials.trial import TrialRow
 from .data import LONGEST, WORDS
 
-UNITS = 256
-WORD_UNITS = 300
+UNITS = 128  # the papers have 1024
+WORD_UNITS = 128  # the papers have 300
 MARGIN = 0.05
 CLIP = 2.0  # of the gradient of each weight
 

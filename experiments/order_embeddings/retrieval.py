@@ -1,12 +1,13 @@
 """Recall and mean rank of captions found by images, and of images found by captions."""
 
-import keras
 import numpy as np
+import tensorflow as tf
 
 from .model import order_penalties
 
-_TOGETHER = 50  # images whose penalties are computed at a time
 WITHIN = (1, 5, 10)
+
+_penalties = tf.function(order_penalties, jit_compile=True)  # XLA never builds [images, captions, units]
 
 
 def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, float]:
@@ -23,8 +24,7 @@ def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, floa
     """
     count, per_image, units = captions.shape
     flat = captions.reshape(-1, units)
-    parts = [images[start : start + _TOGETHER] for start in range(0, count, _TOGETHER)]
-    penalties = np.concatenate([keras.ops.convert_to_numpy(order_penalties(part, flat)) for part in parts])
+    penalties = _penalties(images, flat).numpy()
     penalties = np.nan_to_num(penalties, nan=np.inf)  # all tie
     own = penalties.reshape(count, count, per_image)[np.arange(count), np.arange(count)]  # [images, captions]
     # Ties with other pairs count against the model. The other captions of an image do not compete with its best one.

@@ -6,6 +6,7 @@ import numpy as np
 from nmt.errors import UserError
 
 from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.feeding import in_batches
 from ..trials.probes import gru_shares
 from ..trials.trial import Setting, TrialRow, rows_of
 from . import rows
@@ -20,7 +21,7 @@ EXPERIMENT = Experiment(
     title="Order embeddings of images and captions",
     about=[STAND_IN],
     rows=rows_of(rows),
-    settings=(Setting("batch-128", "batches of 128", batch_size=128, updates=1000, window=50, validate_every=100),),
+    settings=(Setting("batch-128", "batches of 128", batch_size=128, updates=1500, window=50, validate_every=150),),
     step_size=1e-3,
     metric="missed",
     metric_label="missed captions and images, %",
@@ -68,7 +69,7 @@ def _pairs(part: Part, numbers: np.ndarray) -> list[np.ndarray]:
 
 def _scores(model: keras.Model, part: Part) -> dict[str, float]:
     pairs = _pairs(part, np.arange(part.images.shape[0] * len(CAPTIONS)))
-    found = model.predict(pairs, batch_size=512, verbose=0)  # [pairs, 2, units]
+    found = model.predict(in_batches(pairs, batch_size=512), verbose=0)  # [pairs, 2, units]
     return retrieval_scores(found[:: len(CAPTIONS), 0], found[:, 1].reshape(-1, len(CAPTIONS), found.shape[-1]))
 
 

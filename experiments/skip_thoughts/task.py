@@ -10,6 +10,7 @@ from nmt.errors import UserError
 
 from ..data_sets.novels import Sentence
 from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.feeding import in_batches
 from ..trials.probes import gru_shares
 from ..trials.trial import GRID_SEED, Setting, Trial, TrialRow, rows_of
 from . import rows
@@ -58,7 +59,7 @@ class SkipThoughts(Networks):
     def validate(self, model: keras.Model) -> dict[str, float]:
         """Returns the loss in nats a word, as the mean over batches."""
         chosen = _spread_over(self._corpus.valid, _VALIDATED)
-        return {"nats": model.evaluate(*_triples(self._corpus.valid, chosen), batch_size=64, verbose=0)}
+        return {"nats": model.evaluate(in_batches(*_triples(self._corpus.valid, chosen), batch_size=64), verbose=0)}
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the shares in the GRU that reads sentences."""
@@ -79,7 +80,7 @@ class SkipThoughts(Networks):
 
     def _vectors_of(self, model: keras.Model):
         read = encoder(model)
-        return lambda sentences: read.predict(self._ids(sentences), batch_size=256, verbose=0)
+        return lambda sentences: read.predict(in_batches(self._ids(sentences), batch_size=256), verbose=0)
 
     def _ids(self, sentences: list[Sentence]) -> np.ndarray:
         return to_ids(sentences, self._corpus.words)

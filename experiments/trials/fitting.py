@@ -11,6 +11,7 @@ import numpy as np
 
 from nmt.storage.files import atomic_write
 
+from .feeding import in_batches
 from .trial import Setting
 
 
@@ -43,7 +44,7 @@ def fit(
         count = min(setting.window, setting.updates - update)
         inputs, targets = examples(update * setting.batch_size, count * setting.batch_size)
         begin = time.perf_counter()
-        history = model.fit(inputs, targets, batch_size=setting.batch_size, shuffle=False, verbose=0)
+        history = model.fit(in_batches(inputs, targets, batch_size=setting.batch_size), shuffle=False, verbose=0)
         done["seconds"] += time.perf_counter() - begin
         done["train"].append({"update": update + count, "loss": history.history["loss"][0]})
         if (update + count) % setting.validate_every == 0 or update + count == setting.updates:
