@@ -36,6 +36,8 @@ class Corpus:
         vocabulary_size: Units on each side.
         seeds: The largest number of seeds of a row.
         options: Options of `nmt train`.
+        step_sizes: The grid of step sizes from which each row takes the best. Without one, all rows have that of the
+            options.
         rows: Options of single rows, by the name of the row.
         remarks: Paragraphs for the beginning of the report.
         origin: The folder of the files, if `corpus` is `None`.
@@ -51,6 +53,7 @@ class Corpus:
     vocabulary_size: int
     seeds: int
     options: dict[str, Any]
+    step_sizes: Sequence[float] = ()
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     remarks: Sequence[str] = ()
     origin: Path | None = None

@@ -1,6 +1,6 @@
 """The trainings: every row of `rows/` with every seed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 from nmt.errors import UserError
 
@@ -21,8 +21,12 @@ def read_rows() -> list[Row]:
     return found
 
 
-def all_runs(found: Iterable[Row], most_seeds: int) -> Iterator[Run]:
-    """Yields all rows with seed 1, then those that have a second seed with seed 2, and so on up to `most_seeds`."""
-    found = list(found)
+def seed_runs(step_sizes: Mapping[Row, float | None], most_seeds: int) -> Iterator[Run]:
+    """Yields all rows with seed 1, then those that have a second seed with seed 2, and so on up to `most_seeds`.
+
+    Args:
+        step_sizes: The chosen step size of each row, or `None` for that of its options.
+        most_seeds: The last seed.
+    """
     for seed in range(1, most_seeds + 1):
-        yield from (Run(row, seed) for row in found if row.seeds >= seed)
+        yield from (Run(row, seed, step_size) for row, step_size in step_sizes.items() if row.seeds >= seed)

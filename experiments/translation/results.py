@@ -24,6 +24,11 @@ class Result(NamedTuple):
         return max(self.log["validations"], key=lambda each: each["bleu"])
 
     @property
+    def step_size_chosen(self) -> bool:
+        """Whether a grid has chosen its step size."""
+        return self.log.get("step_size_chosen", False)  # earlier logs do not have it
+
+    @property
     def dev(self) -> float:
         """BLEU of the best validation."""
         return self.best["bleu"]

@@ -1,8 +1,10 @@
-"""A row is one training, declared in a file of `rows/`. A run is a row with a seed."""
+"""A row is one training, declared in a file of `rows/`. A run is a row with a seed, and perhaps with a step size."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..trials.trial import GRID_SEED
 
 if TYPE_CHECKING:
     import keras
@@ -22,6 +24,8 @@ class Row:
         partial: The share of the entries that gives the statistic, for a point of Figure 3.
         centre: Added to every matrix when it is initialised, for a curve of Figure 4.
         options: Options of `nmt train` that differ from the corpus's.
+        step_size_of: Name of the row whose step size it takes, where the corpus has a grid of step sizes. By default a
+            row chooses its own, unless its options have a `learning_rate`.
     """
 
     name: str
@@ -32,6 +36,7 @@ class Row:
     partial: float | None = None
     centre: float = 0.0
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    step_size_of: str = ""
 
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):
@@ -47,14 +52,21 @@ class Row:
         """The name of its kind in the copy of the baseline."""
         return self.kind or self.name
 
+    @property
+    def chooses(self) -> bool:
+        """Whether its step size is chosen by a grid of its own."""
+        return not (self.step_size_of or "learning_rate" in self.options)
+
 
 class Run(NamedTuple):
-    """A row with a seed."""
+    """A row with a seed, and with a step size if a grid chooses it."""
 
     row: Row
     seed: int
+    step_size: float | None = None
 
     @property
     def name(self) -> str:
         """Name of its folder and its log."""
-        return f"{self.row.name}-{self.seed}"
+        last = f"step-{self.step_size:g}" if self.seed == GRID_SEED else self.seed
+        return f"{self.row.name}-{last}"

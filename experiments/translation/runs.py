@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from nmt.decoding.metrics import bleu, read_lines
+from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 
+from ..trials.trial import GRID_SEED
 from .baseline import commit_of, execute
 from .corpus import Corpus
 from .place import Place
@@ -25,7 +27,8 @@ def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
         return False
     log, options = read_log(run, place), _portable(options_of(run, corpus, place))
     was = {**log["options"], "centre": log["centre"], "tests": sorted(log["tests"])}
-    place.require_same(place.log(run), was, {**options, "centre": run.row.centre, "tests": sorted(corpus.tests)})
+    tests = [] if run.seed == GRID_SEED else sorted(corpus.tests)
+    place.require_same(place.log(run), was, {**options, "centre": run.row.centre, "tests": tests})
     return True
 
 
@@ -58,9 +61,13 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
     training = ["--model", str(model), "--config", str(config)]
     if run.row.centre and not (model / "last.npz").exists():
         call("experiments.translation.inside.recentre", *training, "--centre", str(run.row.centre))
-    call("nmt", "train", *training)
+    try:
+        call("nmt", "train", *training)
+    except UserError:
+        if not _is_whole(run, corpus, place):
+            raise
     log = _describe(run, corpus, place)
-    for test, part in corpus.tests.items():
+    for test, part in corpus.tests.items() if run.seed != GRID_SEED else ():
         source, reference = corpus.files(part, place.work)
         translations = place.translations(run, test)
         call("nmt", "translate", "-m", str(model), "-i", source, "-o", str(translations), "-n")
@@ -71,6 +78,19 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
     with atomic_write(place.log(run)) as file:
         json.dump(log, file, indent=2)
         file.write("\n")
+
+
+def _is_whole(run: Run, corpus: Corpus, place: Place) -> bool:
+    """Returns whether a training made all its updates. It fails at its end if it diverged, which is a result too."""
+    return updates_of(run, place) >= corpus.options["finish_after"]
+
+
+def updates_of(run: Run, place: Place) -> int:
+    """Returns the number of updates of a run at its last validation."""
+    try:
+        return json.loads((place.model(run) / "progress.json").read_text(encoding="utf-8"))["update"]
+    except FileNotFoundError:
+        return 0
 
 
 def _activations(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:
@@ -84,7 +104,8 @@ def _activations(run: Run, corpus: Corpus, place: Place, call: Callable[..., Non
 def options_of(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
     """Returns the options of `nmt train` for a run."""
     chosen = {"layer_normalization_type": run.row.normalization, "seed": run.seed}
-    return {**corpus.training(place.work), **run.row.options, **chosen}
+    step_size = {} if run.step_size is None else {"learning_rate": run.step_size}
+    return {**corpus.training(place.work), **run.row.options, **chosen, **step_size}
 
 
 def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
@@ -98,6 +119,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
         "seed": run.seed,
         "centre": run.row.centre,
         "options": _portable(options_of(run, corpus, place)),
+        "step_size_chosen": run.step_size is not None,
         "validations": progress["validations"],
         "skipped": progress["skipped"],
         "versions": versions,

@@ -17,11 +17,23 @@ from .measure.bootstrap import compare_pairs
 from .measure.seconds import measure_seconds, read_seconds
 from .measure.untrained import measure_initial_scale, read_initial_scale
 from .place import ROOT, Place
-from .plan import all_runs, read_rows
+from .plan import read_rows, seed_runs
 from .results import Result, read_results
-from .row import Run
-from .sections import activations, centre, curves, initial_scale, partial, seeds, significance, speed, table2
+from .row import Row
+from .sections import (
+    activations,
+    centre,
+    curves,
+    initial_scale,
+    partial,
+    seeds,
+    significance,
+    speed,
+    step_sizes,
+    table2,
+)
 from .sections.verdicts import UNTESTED
+from .step_sizes import choose, grid_runs
 from .training import train_all
 
 DATA = "demo"  # by default
@@ -40,13 +52,16 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
     """
     corpus = read_corpus(data)
     place = Place(corpus.name, root)
-    runs = list(all_runs(corpus.adapt(read_rows()), corpus.seeds))
-    failed = {} if so_far else _make(runs, corpus, place)
+    rows = corpus.adapt(read_rows())
+    failed = {} if so_far else _make(rows, corpus, place)
+    grid = read_results(grid_runs(rows, corpus.step_sizes), corpus, place)
+    runs = list(seed_runs(choose(rows, grid, corpus.step_sizes), corpus.seeds))
     results = read_results(runs, corpus, place)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
     if results:
-        about, facts = _describe(corpus, results, len(runs), list(failed))
-        sections = _sections(results, corpus, place)
+        wanted = sum(min(row.seeds, corpus.seeds) for row in rows)
+        about, facts = _describe(corpus, results, wanted, list(failed))
+        sections = _sections(results, grid, corpus, place)
         title = f"RMSNorm in translation: {corpus.title}"
         write_report(place.report, title, about, facts, sections, UNTESTED)
         print(f"wrote {place.report / 'report.html'}")
@@ -56,15 +71,19 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
         raise UserError("; ".join(wrong))
 
 
-def _make(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
+def _make(rows: Sequence[Row], corpus: Corpus, place: Place) -> dict[str, str]:
     """Trains and measures what is not done yet; returns the reason of each failure, by name."""
     with exclusive(place.work):
         make_baseline(place)
         prepare(corpus, place)
-        failed = train_all(runs, corpus, place)
+        grid = grid_runs(rows, corpus.step_sizes)
+        failed = train_all(grid, corpus, place)
+        chosen = choose(rows, read_results(grid, corpus, place), corpus.step_sizes)
+        runs = list(seed_runs(chosen, corpus.seeds))
+        failed |= train_all(runs, corpus, place)
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
-        rows = [run.row for run in runs if run.row.section == "table2" and (run.row.kind or run.name not in failed)]
-        kinds = list(dict.fromkeys(row.normalization for row in rows))
+        timed = [run.row for run in runs if run.row.section == "table2" and (run.row.kind or run.name not in failed)]
+        kinds = list(dict.fromkeys(row.normalization for row in timed))
         measurements = {
             "measuring the initial scale": lambda: measure_initial_scale(corpus, place),
             "measuring seconds": lambda: measure_seconds(kinds, corpus, place),
@@ -97,11 +116,12 @@ def _describe(
     return about, {**facts, "failed": failed, "commits": commits, "versions": versions, "cores": cores}
 
 
-def _sections(results: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
+def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
     """Returns the sections for which there are results."""
     times = read_seconds(place)
     found = [
         table2.section(results),
+        step_sizes.section(grid),
         seeds.section(results),
         significance.section(compare_pairs(results, _references(corpus, place), place), results),
         speed.section(results, times),

@@ -19,7 +19,7 @@ from .clock import ROUNDS, time_updates
 from .fitting import fit, order
 from .learning import Learning, learning_section
 from .probes import gain_rms
-from .sections import Logs, rows_in, settings_of, share_section, speed_section, step_size_section
+from .sections import Logs, rows_in, settings_of, share_section, speed_section, step_sizes
 from .trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, seed_trials
 
 
@@ -61,7 +61,7 @@ class Experiment:
         """Returns the sections for which there are results."""
         found = [
             learning_section(logs, self.learning),
-            step_size_section(logs, self.metric, self.metric_label),
+            step_sizes(logs, self.metric, self.metric_label),
             share_section(logs, self.share_over),
             *self.more_sections(logs),
             speed_section(times, rows_in(logs), settings_of(logs)),

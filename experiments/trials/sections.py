@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from ..reporting.intervals import Interval, median_interval
 from ..reporting.section import Section
+from ..reporting.step_sizes import step_size_section
 from ..reporting.styles import Style, styles
 from .trial import GRID_SEED, Setting, Trial, TrialRow, lowest
 
@@ -40,7 +41,7 @@ def rows_in(logs: Logs) -> list[TrialRow]:
     return list(dict.fromkeys(trial.row for trial in logs))
 
 
-def step_size_section(logs: Logs, metric: str, label: str) -> Section | None:
+def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
     """Returns the section of the grid of step sizes, or `None` without any.
 
     Args:
@@ -48,46 +49,14 @@ def step_size_section(logs: Logs, metric: str, label: str) -> Section | None:
         metric: Key of a validation; the lowest value is the best.
         label: The metric in words.
     """
-    grid = {trial: lowest(log, metric) for trial, log in logs.items() if trial.seed == GRID_SEED}
-    if not grid:
-        return None
-    sizes = sorted({trial.step_size for trial in grid})
-    lines = list(dict.fromkeys((trial.setting, trial.row) for trial in grid))
-    found = {(trial.setting, trial.row, trial.step_size): value for trial, value in grid.items()}
-    rows = [
-        [f"{row.label}, {setting.label}", *(_cell(found.get((setting, row, size))) for size in sizes)]
-        for setting, row in lines
-    ]
-    return Section(
-        name="step_sizes",
-        title="Step sizes",
-        text=[
-            f"Best {label} by the step size of Adam, with a seed that is not reported elsewhere. The reported seeds of "
-            "a row have its best step size."
-        ],
-        columns=["", *(f"{size:.2g}" for size in sizes)],
-        rows=rows,
-        data=[{"trial": trial.name, metric: value} for trial, value in grid.items()],
-        plot=lambda figure: _plot_step_sizes(figure, found, lines, sizes, label),
-    )
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
-
-
-def _plot_step_sizes(figure: Figure, found: dict, lines: list, sizes: list[float], label: str) -> None:
-    settings = list(dict.fromkeys(setting for setting, _ in lines))
-    figure.set(size_inches=(4.75 * len(settings), 4.2), layout_engine="constrained")
-    for axes, setting in zip(figure.subplots(1, len(settings), squeeze=False)[0], settings, strict=True):
-        rows = [row for each, row in lines if each == setting]
-        for row, style in trial_styles(rows).items():
-            known = [size for size in sizes if (setting, row, size) in found]
-            axes.plot(known, [found[setting, row, size] for size in known], label=row.label, **style.line())
-        axes.set(xscale="log", xlabel="step size of Adam", ylabel=f"best {label}", title=setting.label)
-        axes.set_xticks(sizes, [f"{size:.2g}" for size in sizes])
-        axes.minorticks_off()
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    grid: dict[str, dict[str, dict[float, float]]] = {}
+    values = {trial: lowest(log, metric) for trial, log in logs.items() if trial.seed == GRID_SEED}
+    for trial, value in values.items():
+        rows = grid.setdefault(trial.setting.label, {})
+        rows.setdefault(trial.row.label, {})[trial.step_size] = value
+    styles = {row.label: style for row, style in trial_styles(rows_in(values)).items()}
+    data = [{"trial": trial.name, metric: value} for trial, value in values.items()]
+    return step_size_section(grid, styles, label, 4, data)
 
 
 def share_section(logs: Logs, over: str = "the units") -> Section | None:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments.translation.plan import all_runs, read_rows
+from experiments.translation.plan import read_rows, seed_runs
 from experiments.translation.row import Row, Run
 from nmt.errors import UserError
 from nmt.normalization import KINDS
@@ -52,5 +52,5 @@ def test_the_name_of_a_row_is_unique_and_no_kind(name, said, add):
 
 def test_every_row_has_its_first_seed_before_any_second_seed():
     one, two = Row("one", "", kind="none"), Row("two", "", kind="none", seeds=2)
-    assert [run.name for run in all_runs([one, two], 3)] == ["one-1", "two-1", "two-2"]
-    assert list(all_runs([two], 1)) == [Run(two, 1)]
+    assert [run.name for run in seed_runs({one: None, two: None}, 3)] == ["one-1", "two-1", "two-2"]
+    assert list(seed_runs({two: 0.5}, 1)) == [Run(two, 1, 0.5)]

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from experiments.translation import runs
 from experiments.translation.corpus import prepare
 from experiments.translation.row import Row, Run
 from experiments.translation.runs import is_done, make, read_log
@@ -57,6 +58,44 @@ def test_options_combine_corpus_row_and_seed(corpus, place, commands):
     assert (options["layer_normalization_type"], options["seed"], options["state_size"]) == ("layernorm", 2, 8)
     assert (corpus.options["learning_rate"], options["learning_rate"]) == (0.25, 0.5)
     assert options["source_dataset"] == str(place.work / "text" / "train.en")
+
+
+def test_a_run_of_the_grid_has_its_step_size_and_no_tests(corpus, place, commands):
+    run = Run(RUN.row, 0, 0.125)
+    make(run, corpus, place, lambda: None)
+    assert is_done(run, corpus, place)
+    log = read_log(run, place)
+    assert (log["options"]["learning_rate"], log["step_size_chosen"], log["tests"]) == (0.125, True, {})
+    assert names(commands) == ["nmt train"]
+
+
+def test_a_training_that_fails_after_its_last_update_is_a_result(corpus, place, commands, monkeypatch):
+    """As one does that diverged."""
+    execute = runs.execute
+
+    def fail(place, *arguments, **given):
+        execute(place, *arguments, **given)
+        if "train" in arguments:
+            raise UserError("the training diverges")
+
+    monkeypatch.setattr(runs, "execute", fail)
+    make(RUN, corpus, place, lambda: None)
+    assert is_done(RUN, corpus, place)
+
+
+def test_a_training_that_fails_before_its_last_update_is_none(corpus, place, commands, monkeypatch):
+    corpus.options["finish_after"] = 41  # one more than the stand-in makes
+    execute = runs.execute
+
+    def fail(place, *arguments, **given):
+        execute(place, *arguments, **given)
+        if "train" in arguments:
+            raise UserError("the disk is full")
+
+    monkeypatch.setattr(runs, "execute", fail)
+    with pytest.raises(UserError, match="the disk is full"):
+        make(RUN, corpus, place, lambda: None)
+    assert not is_done(RUN, corpus, place)
 
 
 def test_a_log_with_other_options_is_refused(corpus, place, commands):

@@ -6,7 +6,7 @@ pytest.importorskip("scipy")
 from matplotlib.figure import Figure
 
 from experiments.trials.clock import AGAIN
-from experiments.trials.sections import logs_by_row, share_section, speed_section, step_size_section, trial_styles
+from experiments.trials.sections import logs_by_row, share_section, speed_section, step_sizes, trial_styles
 from experiments.trials.trial import GRID_SEED, Trial, TrialRow
 from tests.experiments.trials.conftest import ROWS, SETTING
 
@@ -29,12 +29,12 @@ def axes_of(section):
 
 
 def test_the_grid_has_the_best_validation_of_every_step_size(logs):
-    made = step_size_section(logs, "nll", "loss")
+    made = step_sizes(logs, "nll", "loss")
     assert made.columns == ["", "0.1", "0.3"]
     assert made.rows == [["LayerNorm, small batches", "0.1000", "0.3000"]]
     (line,) = axes_of(made)[0].lines
     assert list(line.get_ydata()) == [0.1, 0.3]
-    assert step_size_section({}, "nll", "loss") is None
+    assert step_sizes({}, "nll", "loss") is None
 
 
 def test_the_seed_of_the_grid_is_not_reported(logs):

@@ -11,3 +11,12 @@ def test_options_that_differ_are_named(results):
         "`state_size` 64 instead of 32",
     ]
     assert not differences(one, one)
+
+
+def test_step_sizes_that_a_grid_chose_are_no_difference(results):
+    one, other = results[:2]
+    one.log.update(step_size_chosen=True, options={"learning_rate": 0.1})
+    other.log.update(step_size_chosen=True, options={"learning_rate": 0.2})
+    assert not differences(one, other)
+    other.log["step_size_chosen"] = False
+    assert differences(one, other) == "`learning_rate` 0.1 instead of 0.2"
