@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Corpus:
         step_sizes: The grid of step sizes from which each row takes the best. Without one, all rows have that of the
             options.
         rows: Options of single rows, by the name of the row.
+        without: Patterns of the names of rows that are not trained on this corpus, as in `fnmatch`.
         remarks: Paragraphs for the beginning of the report.
         origin: The folder of the files, if `corpus` is `None`.
     """
@@ -55,6 +57,7 @@ class Corpus:
     options: dict[str, Any]
     step_sizes: Sequence[float] = ()
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    without: Sequence[str] = ()
     remarks: Sequence[str] = ()
     origin: Path | None = None
 
@@ -88,14 +91,18 @@ class Corpus:
         return {**dict(files), **dict(valid), "dictionaries": dictionaries, **self.options}
 
     def adapt(self, rows: Sequence[Row]) -> list[Row]:
-        """Returns the rows with the options that they have on this corpus.
+        """Returns the rows that are trained on this corpus, with the options that they have there.
 
         Raises:
             UserError: The corpus has options for an unknown row.
         """
         if unknown := self.rows.keys() - {row.name for row in rows}:
             raise UserError(f"{self.name} has options for {', '.join(sorted(unknown))}, which rows/ does not have")
-        return [replace(row, **self._own(row)) if row.name in self.rows else row for row in rows]
+        return [replace(row, **self._own(row)) if row.name in self.rows else row for row in rows if self._trains(row)]
+
+    def _trains(self, row: Row) -> bool:
+        model_type = self.options.get("model_type", "rnn")
+        return row.model_type == model_type and not any(fnmatch(row.name, pattern) for pattern in self.without)
 
     def _own(self, row: Row) -> dict[str, Any]:
         """Returns a row's options on this corpus and its label, which says that it has its own."""

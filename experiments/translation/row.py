@@ -22,10 +22,12 @@ class Row:
             kind is then the row's name.
         seeds: How many seeds it is trained with.
         partial: The share of the entries that gives the statistic, for a point of Figure 3.
-        centre: Added to every matrix when it is initialised, for a curve of Figure 4.
+        centre: Added to the matrices when they are initialised, for a curve of Figure 4.
+        moved: The matrices that it is added to: `all`, `embeddings`, or `matrices`, the others in front of a norm.
         options: Options of `nmt train` that differ from the corpus's.
-        step_size_of: Name of the row whose step size it takes, where the corpus has a grid of step sizes. By default a
-            row chooses its own, unless its options have a `learning_rate`.
+        step_size_of: Name of the row that it varies, whose step size it takes where the corpus has a grid of step
+            sizes. By default a row chooses its own, unless its options have a `learning_rate`.
+        model_type: The architecture that it is trained with.
     """
 
     name: str
@@ -35,8 +37,10 @@ class Row:
     seeds: int = 1
     partial: float | None = None
     centre: float = 0.0
+    moved: str = "all"
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     step_size_of: str = ""
+    model_type: str = "rnn"
 
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):
@@ -44,8 +48,10 @@ class Row:
 
     @property
     def section(self) -> str:
-        """The section of the report that shows it: `partial`, `centre`, or `table2`."""
-        return "partial" if self.partial else "centre" if self.centre else "table2"
+        """The section of the report that shows it: `partial`, `centre`, `variants`, or `table2`."""
+        if self.partial or self.centre:
+            return "partial" if self.partial else "centre"
+        return "variants" if self.step_size_of else "table2"
 
     @property
     def normalization(self) -> str:

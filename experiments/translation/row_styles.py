@@ -1,8 +1,9 @@
 """Plot styles of the rows of the translation experiments, and of published values."""
 
+import itertools
 from collections.abc import Iterable
 
-from ..reporting.styles import Style, styles
+from ..reporting.styles import KINDS, OTHERS, Style
 from .published import TABLE2
 from .row import Row
 
@@ -10,7 +11,13 @@ PUBLISHED = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "blac
 
 
 def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:
-    """Returns the style of each row. The paper's rows have the style of their kind, added rows have others."""
-    rows = list(rows)
-    found = styles({row.name: row.kind if row.name in TABLE2 else None for row in rows})
-    return {row: found[row.name] for row in rows}
+    """Returns the style of each row.
+
+    The paper's rows have the style of their kind, other rows of a known kind its colour, and further rows neither.
+    """
+    others = itertools.cycle(OTHERS)
+    return {row: KINDS[row.kind] if row.name in TABLE2 else _added(row, next(others)) for row in rows}
+
+
+def _added(row: Row, style: Style) -> Style:
+    return style._replace(color=KINDS[row.kind].color) if row.kind in KINDS else style

@@ -27,8 +27,10 @@ def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
         return False
     log, options = read_log(run, place), _portable(options_of(run, corpus, place))
     was = {**log["options"], "centre": log["centre"], "tests": sorted(log["tests"])}
+    was["moved"] = log.get("moved", "all")  # earlier logs do not have it
     tests = [] if run.seed == GRID_SEED else sorted(corpus.tests)
-    place.require_same(place.log(run), was, {**options, "centre": run.row.centre, "tests": tests})
+    wanted = {**options, "centre": run.row.centre, "moved": run.row.moved, "tests": tests}
+    place.require_same(place.log(run), was, wanted)
     return True
 
 
@@ -60,7 +62,8 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
 
     training = ["--model", str(model), "--config", str(config)]
     if run.row.centre and not (model / "last.npz").exists():
-        call("experiments.translation.inside.recentre", *training, "--centre", str(run.row.centre))
+        moved = ["--centre", str(run.row.centre), "--moved", run.row.moved]
+        call("experiments.translation.inside.recentre", *training, *moved)
     try:
         call("nmt", "train", *training)
     except UserError:
@@ -118,6 +121,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
         "label": run.row.label,
         "seed": run.seed,
         "centre": run.row.centre,
+        "moved": run.row.moved,
         "options": _portable(options_of(run, corpus, place)),
         "step_size_chosen": run.step_size is not None,
         "validations": progress["validations"],

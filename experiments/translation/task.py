@@ -31,6 +31,7 @@ from .sections import (
     speed,
     step_sizes,
     table2,
+    variants,
 )
 from .sections.verdicts import UNTESTED
 from .step_sizes import choose, grid_runs
@@ -128,6 +129,7 @@ def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus,
         curves.section(results, times),
         partial.section(results),
         centre.section(results),
+        variants.section(results),
         activations.section({each.row: each.log["activations"] for each in results if "activations" in each.log}),
         invariance.section(measure_invariance()),
         initial_scale.section(read_initial_scale(place)),

@@ -1,8 +1,16 @@
-"""The paper's Figure 4: matrices initialised around 0.2 instead of 0."""
+"""The paper's Figure 4: initial weights around another centre; all, the embeddings, or the matrices before a norm."""
 
 from ..row import Row
 
-ROWS = [
-    Row(f"{kind}-centre", f"{label}, centre 0.2", kind=kind, centre=0.2)
-    for kind, label in (("layernorm", "LayerNorm"), ("rmsnorm", "RMSNorm"))
-]
+_KINDS = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
+_MOVED = {"all": "", "embeddings": ", embeddings alone", "matrices": ", other matrices alone"}
+PAPERS = 0.2  # the centre of the paper
+
+
+def _row(kind: str, centre: float, moved: str) -> Row:
+    suffix = ("" if centre == PAPERS else f"-{centre:g}") + ("" if moved == "all" else f"-{moved}")
+    label = f"{_KINDS[kind]}, centre {centre:g}{_MOVED[moved]}"
+    return Row(f"{kind}-centre{suffix}", label, kind=kind, seeds=3, centre=centre, moved=moved, step_size_of=kind)
+
+
+ROWS = [_row(kind, centre, moved) for centre in (PAPERS, 0.02) for moved in _MOVED for kind in _KINDS]

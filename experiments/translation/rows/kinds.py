@@ -3,9 +3,9 @@
 from ..row import Row
 
 ROWS = [
-    Row("baseline", "Baseline", kind="none", seeds=3),
-    Row("layernorm", "LayerNorm", kind="layernorm", seeds=3),
-    Row("l2norm", "L2-Norm", kind="l2norm"),
-    Row("rmsnorm", "RMSNorm", kind="rmsnorm", seeds=3),
-    Row("prmsnorm", "pRMSNorm", kind="prmsnorm"),
+    Row("baseline", "Baseline", kind="none", seeds=5),
+    Row("layernorm", "LayerNorm", kind="layernorm", seeds=5),
+    Row("l2norm", "L2-Norm", kind="l2norm", seeds=3),
+    Row("rmsnorm", "RMSNorm", kind="rmsnorm", seeds=5),
+    Row("prmsnorm", "pRMSNorm", kind="prmsnorm", seeds=3),
 ]

@@ -1,101 +1,179 @@
 """Initialisation around another centre (Figure 4)."""
 
 from collections.abc import Sequence
+from itertools import groupby
+from statistics import mean
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...reporting.intervals import signed, spread, t_interval
 from ...reporting.section import Claim, Section
-from ...reporting.styles import KINDS, OTHERS, Style
+from ...reporting.styles import KINDS
 from ..published import CENTRED, LABELS, TABLE2
-from ..results import Result
+from ..results import Result, by_row
 from ..row import Row
-from .curves import Curve, curve, draw
-from .verdicts import not_shown
+from .verdicts import not_shown, seeds
+
+MARGIN = 0.5  # BLEU; a kind counts as unmoved if the 90% interval of its difference lies within
+_MOVED = {"": "none", "embeddings": "embeddings", "matrices": "other matrices", "all": "all"}  # by `Row.moved`
+
+Rows = dict[Row, list[Result]]
 
 
 def section(results: Sequence[Result]) -> Section | None:
     """Returns the section that compares the rows with another centre to those of Table 2, or `None` without any."""
-    done = {result.row: result for result in results if result.seed == 1}
-    moved = [row for row in done if row.section == "centre"]
+    rows = by_row(results)
+    moved = {row: done for row, done in rows.items() if row.section == "centre"}
     if not moved:
         return None
     kinds = {row.kind for row in moved}
-    usual = {row.kind: row for row in done if row.name in TABLE2 and row.kind in kinds}
-    shown = [*usual.values(), *moved]
-    curves = {row: curve([done[row]]) for row in shown}
-    centres = sorted({row.centre for row in moved})
-    compared = [_compare(done[row], done[usual[row.kind]]) for row in moved if row.kind in usual]
+    usual = {row: done for row, done in rows.items() if row.name in TABLE2 and row.kind in kinds}
+    shown = {**usual, **moved}
     return Section(
         name="centre",
         title="Another centre of the initialisation (Figure 4)",
         text=[
-            f"Every matrix, embeddings and orthogonal ones included, is initialised as usual; then "
-            f"{' or '.join(map(str, centres))} is added to all its entries. All else is as in Table 2. With one seed, "
-            "differences may be due to chance.",
-            *([" ".join(compared)] if compared else []),
-            _on_paper(done, moved),
+            "Matrices are initialised as usual; then the centre is added to all entries of some of them: the "
+            "embeddings, the other matrices whose products are normalized, or all matrices, the output table and the "
+            "attention's last vector included. All else is as in Table 2.",
+            *_on_parts(moved),
+            _on_paper(),
         ],
-        columns=["", "centre", "best dev BLEU", "last dev BLEU", "updates skipped"],
-        rows=[_cells(done[row], curves[row]) for row in shown],
-        data={row.name: found for row, found in curves.items()},
-        plot=lambda figure: _plot(figure, curves),
-        claims=_claims({row.kind: done[row].dev for row in moved}),
+        columns=["", "centre", "moved", "seeds", "best dev BLEU", "last dev BLEU", "updates skipped"],
+        rows=[_cells(row, done) for row, done in shown.items()],
+        data={row.name: {result.seed: result.dev for result in done} for row, done in shown.items()},
+        plot=lambda figure: _plot(figure, usual, moved),
+        claims=[*_on_order(moved), *_on_invariance(usual, moved)],
     )
 
 
-def _claims(ours: dict[str, float]) -> list[Claim]:
-    """Judges the paper's claim, from the best dev BLEU of each kind with another centre."""
-    if not CENTRED.keys() <= ours.keys():
+def _differences(one: Sequence[Result], other: Sequence[Result]) -> list[float]:
+    """Returns the best dev BLEU of one row less that of another, for the seeds that both have."""
+    found = {result.seed: result.dev for result in other}
+    return [result.dev - found[result.seed] for result in one if result.seed in found]
+
+
+def _pairs(moved: Rows) -> dict[tuple[float, str], list[float]]:
+    """Returns the BLEU of RMSNorm less that of LayerNorm by centre and by what is moved."""
+    done = {(row.kind, row.centre, row.moved): found for row, found in moved.items()}
+    return {
+        (centre, part): gains
+        for kind, centre, part in done
+        if kind == "rmsnorm"
+        and ("layernorm", centre, part) in done
+        and (gains := _differences(done[kind, centre, part], done["layernorm", centre, part]))
+    }
+
+
+def _told(gains: Sequence[float]) -> str:
+    return signed(t_interval(gains), 1) if len(gains) > 1 else f"{gains[0]:+.1f} (1 seed)"
+
+
+def _on_parts(moved: Rows) -> list[str]:
+    """Says how the kinds differ for each part that is moved."""
+    pairs = _pairs(moved)
+    told = [f"centre {centre:g}, {_MOVED[part]} moved: {_told(gains)}" for (centre, part), gains in pairs.items()]
+    if not told:
         return []
+    return [f"Best dev BLEU of RMSNorm less LayerNorm's, with the 95% interval over the seeds: {'; '.join(told)}."]
+
+
+def _on_order(moved: Rows) -> list[Claim]:
+    """Judges the paper's claim by the rows whose matrices are all moved by the largest centre."""
+    pairs = {centre: gains for (centre, part), gains in _pairs(moved).items() if part == "all"}
+    if not pairs:
+        return []
+    centre, gains = max(pairs.items())
+    means = {
+        row.kind: mean(result.dev for result in done)
+        for row, done in moved.items()
+        if (row.centre, row.moved) == (centre, "all")
+    }
     paper = {kind: max(found.values()) for kind, found in CENTRED.items()}
-    same = (ours["rmsnorm"] > ours["layernorm"]) == (paper["rmsnorm"] > paper["layernorm"])
     return [
         Claim(
             "Figure 4: RMSNorm bears initial weights around 0.2 better than LayerNorm",
             f"best BLEU {paper['rmsnorm']} against {paper['layernorm']}",
-            f"best dev BLEU {ours['rmsnorm']:.1f} against {ours['layernorm']:.1f}, 1 seed",
-            f"the same order, {not_shown(1)}" if same else "not borne out by 1 seed: the order is reversed",
+            f"dev BLEU {means['rmsnorm']:.1f} against {means['layernorm']:.1f}, centre {centre:g}: {_told(gains)}",
+            _verdict(gains),
         )
     ]
 
 
-def _on_paper(done: dict[Row, Result], moved: list[Row]) -> str:
-    """Describes the published values, and whether the order of the two norms is the paper's."""
+def _verdict(gains: Sequence[float]) -> str:
+    if len(gains) < 2:
+        order = "the same order" if gains[0] > 0 else "the order is reversed"
+        return f"{order}, {not_shown(1)}"
+    _, low, high = t_interval(gains)
+    return "borne out" if low > 0 else "not borne out: the order is reversed" if high < 0 else not_shown(len(gains))
+
+
+def _on_invariance(usual: Rows, moved: Rows) -> list[Claim]:
+    """Judges whether only RMSNorm suffers if matrices before a norm are moved and nothing else is."""
+    ordinary = {row.kind: done for row, done in usual.items()}
+    claims = []
+    for row, done in moved.items():
+        gains = _differences(done, ordinary.get(row.kind, []))
+        if row.moved == "matrices" and len(gains) > 1:
+            is_layernorm = row.kind == "layernorm"
+            claims.append(
+                Claim(
+                    f"Table 1, in training: {LABELS[row.kind]} is {'' if is_layernorm else 'not '}invariant to a shift "
+                    "of the matrices before it",
+                    "yes",
+                    f"{signed(t_interval(gains), 1)} dev BLEU with centre {row.centre:g}, {seeds(len(gains))}",
+                    _on_shift(gains, is_layernorm),
+                )
+            )
+    return claims
+
+
+def _on_shift(gains: Sequence[float], expects_equal: bool) -> str:
+    if t_interval(gains, 0.9).within(MARGIN):
+        return "borne out" if expects_equal else "not borne out: it trains as ever"
+    if t_interval(gains).excludes(0):
+        return "not borne out" if expects_equal else "borne out"
+    return not_shown(len(gains))
+
+
+def _on_paper() -> str:
     best = {kind: max(found.values()) for kind, found in CENTRED.items()}
     published = " and ".join(f"{best[kind]} with {LABELS[kind]}" for kind in CENTRED)
-    told = f"In the paper's Figure 4 (centre 0.2, read from the authors' vector drawing) the best BLEU is {published}."
-    ours = {row.kind: done[row].dev for row in moved}
-    if not CENTRED.keys() <= ours.keys():
-        return told
-    if (ours["rmsnorm"] > ours["layernorm"]) == (best["rmsnorm"] > best["layernorm"]):
-        return f"{told} Here the order is the same."
-    return (
-        f"{told} Here the order is reversed; the reason is unknown. LayerNorm is invariant to a number added to all "
-        "weights, and RMSNorm is not, but that holds in the paper too. Whether the embeddings or the other matrices "
-        "make the difference was not tested."
-    )
+    return f"In the paper's Figure 4 (centre 0.2, read from the authors' vector drawing) the best BLEU is {published}."
 
 
-def _cells(result: Result, found: Curve) -> list[str]:
-    scores = [f"{result.dev:.1f}", f"{found[max(found)][0]:.1f}"]
-    return [result.row.label, f"{result.row.centre:g}", *scores, str(result.log["skipped"])]
+def _cells(row: Row, done: Sequence[Result]) -> list[str]:
+    last = [result.log["validations"][-1]["bleu"] for result in done]
+    part = _MOVED[row.moved if row.centre else ""]
+    scores = [spread([result.dev for result in done]), spread(last)]
+    return [row.label, f"{row.centre:g}", part, str(len(done)), *scores, str(sum(r.log["skipped"] for r in done))]
 
 
-def _compare(moved: Result, usual: Result) -> str:
-    return f"{moved.row.label}: {moved.dev:.1f} on the dev set, {usual.dev:.1f} with the usual initialisation."
-
-
-def _style(row: Row) -> Style:
-    style = KINDS.get(row.kind, OTHERS[0])
-    return style._replace(dashes="--" if row.centre else "-")
-
-
-def _plot(figure: Figure, curves: dict[Row, Curve]) -> None:
-    figure.set(size_inches=(9.5, 4.4), layout_engine="constrained")
-    ours, published = figure.subplots(1, 2, width_ratios=[3, 2])
-    draw(ours, curves, {row: _style(row) for row in curves})
-    ours.set(xlabel="updates", ylabel="dev BLEU", title="ours, one seed")
+def _plot(figure: Figure, usual: Rows, moved: Rows) -> None:
+    """Draws the best dev BLEU by what is moved, a panel for each centre, and the published curves."""
+    centres = [centre for centre, _ in groupby(sorted(row.centre for row in moved))]
+    figure.set(size_inches=(3.4 * (len(centres) + 1), 4.4), layout_engine="constrained")
+    *panels, published = figure.subplots(1, len(centres) + 1)
+    for axes, centre in zip(panels, centres, strict=True):
+        _draw(axes, {**usual, **{row: done for row, done in moved.items() if row.centre == centre}})
+        axes.set(xlabel="moved", ylabel="best dev BLEU", title=f"ours, centre {centre:g}")
     for kind, found in CENTRED.items():
         published.plot(list(found), list(found.values()), **KINDS[kind]._replace(dashes="--").line())
     published.set(xlabel="validations, 30,000 updates each", ylabel="BLEU", title="published, centre 0.2 (WMT14)")
-    figure.legend(*ours.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+
+
+def _draw(axes: Axes, rows: Rows) -> None:
+    places = list(_MOVED)
+    for number, kind in enumerate(dict.fromkeys(row.kind for row in rows)):
+        found = {row.moved if row.centre else "": done for row, done in rows.items() if row.kind == kind}
+        x = [places.index(part) + 0.12 * (2 * number - 1) for part in found]
+        scores = [[result.dev for result in done] for done in found.values()]
+        style = KINDS[kind]
+        axes.plot(
+            x, list(map(mean, scores)), style.marker, color=style.color, label=f"{LABELS[kind]}, mean of the seeds"
+        )
+        for at, values in zip(x, scores, strict=True):
+            axes.plot([at] * len(values), values, "_", color=style.color)
+    axes.set_xticks(range(len(places)), [name.replace(" ", "\n") for name in _MOVED.values()])

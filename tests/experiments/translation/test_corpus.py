@@ -8,6 +8,7 @@ from experiments.translation import corpus as corpora
 from experiments.translation.corpus import FOLDER, is_prepared, prepare, read_corpus
 from experiments.translation.place import Place
 from experiments.translation.plan import read_rows
+from experiments.translation.row import Row
 from nmt.config import make_config
 from nmt.errors import UserError
 
@@ -69,6 +70,17 @@ def test_a_corpus_may_have_options_for_single_rows(declared):
     declared("mine", rows={"layernom": {"learning_rate": 0.5}})
     with pytest.raises(UserError, match="mine has options for layernom, which rows/ does not have"):
         read_corpus("mine").adapt(read_rows())
+
+
+def test_a_corpus_trains_the_rows_of_its_architecture_that_it_does_not_leave_out(declared):
+    rows = [Row(name, "", kind="none") for name in ("one", "one-more", "two")]
+    declared("mine", without=["*-more"], rows={})
+    assert [row.name for row in read_corpus("mine").adapt(rows)] == ["one", "two"]
+    transformer = Row("three", "", kind="none", model_type="transformer")
+    assert [row.name for row in read_corpus("mine").adapt([*rows, transformer])] == ["one", "two"]
+    options = {**read_corpus("mine").options, "model_type": "transformer"}
+    declared("theirs", options=options, rows={})
+    assert read_corpus("theirs").adapt([*rows, transformer]) == [transformer]
 
 
 @pytest.mark.parametrize(

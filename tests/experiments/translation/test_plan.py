@@ -12,14 +12,17 @@ from nmt.normalization import KINDS
 
 def test_all_rows_of_the_paper_exist():
     found = {row.name: row for row in read_rows()}
-    assert [found[name].seeds for name in ("baseline", "layernorm", "rmsnorm")] == [3, 3, 3]
+    assert [found[name].seeds for name in ("baseline", "layernorm", "rmsnorm")] == [5, 5, 5]
     assert {"l2norm", "prmsnorm"} <= found.keys()
     assert {row.kind for row in found.values()} - {""} == {*KINDS, "rmsnorm", "prmsnorm", "l2norm"}
     assert len([row for row in found.values() if row.section == "partial"]) >= 4  # two more are in Table 2
-    assert {(row.kind, row.centre) for row in found.values() if row.section == "centre"} == {
-        ("layernorm", 0.2),
-        ("rmsnorm", 0.2),
+    assert {(row.kind, row.centre, row.moved) for row in found.values() if row.section == "centre"} == {
+        (kind, centre, moved)
+        for kind in ("layernorm", "rmsnorm")
+        for centre in (0.02, 0.2)
+        for moved in ("all", "embeddings", "matrices")
     }
+    assert {row.step_size_of for row in found.values()} <= {"", *found}
 
 
 @pytest.fixture

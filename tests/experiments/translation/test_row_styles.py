@@ -1,14 +1,18 @@
 from experiments.reporting.styles import KINDS
-from experiments.translation.plan import read_rows
 from experiments.translation.row import Row
 from experiments.translation.row_styles import styles_of
 
+PAPER = [Row(name, "", kind=kind) for name, kind in (("baseline", "none"), ("layernorm", "layernorm"))]
 
-def test_only_rows_of_the_paper_have_the_styles_of_kinds():
-    paper = [row for row in read_rows() if row.section == "table2"]
-    added = [Row("one", "", kind="rmsnorm"), Row("two", "", build=len)]
-    found = styles_of([added[0], *paper, added[1]])
-    assert {row.kind: found[row] for row in paper} == {
-        kind: KINDS[kind] for kind in ("none", "layernorm", "rmsnorm", "prmsnorm", "l2norm")
-    }
+
+def test_rows_of_the_paper_have_the_styles_of_their_kinds():
+    assert list(styles_of(PAPER).values()) == [KINDS["none"], KINDS["layernorm"]]
+
+
+def test_an_added_row_has_the_colour_of_its_kind_alone():
+    added = [Row("one", "", kind="layernorm"), Row("two", "", build=len)]
+    found = styles_of([added[0], *PAPER, added[1]])
+    assert found[added[0]].color == KINDS["layernorm"].color
+    assert found[added[1]].color not in {style.color for style in KINDS.values()}
     assert len(set(found.values())) == len(found)
+    assert len({style.marker for style in found.values()}) == len(found)

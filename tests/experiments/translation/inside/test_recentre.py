@@ -3,6 +3,7 @@ import sys
 
 import keras
 import numpy as np
+import pytest
 
 from experiments.translation.inside.recentre import main
 from nmt.config import make_config
@@ -11,7 +12,8 @@ from nmt.system import build_system, open_system
 from nmt.training.update import Update
 
 
-def test_only_matrices_are_recentred_before_the_first_update(tmp_path, monkeypatch):
+@pytest.mark.parametrize("moved", ["all", "embeddings", "matrices"])
+def test_only_these_matrices_are_recentred_before_the_first_update(moved, tmp_path, monkeypatch):
     (tmp_path / "words.json").write_text(json.dumps({"eos": 0, "UNK": 1, "a": 2}))
     sides = ["source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"]
     words = {"dictionaries": [str(tmp_path / "words.json")] * 2}
@@ -20,6 +22,7 @@ def test_only_matrices_are_recentred_before_the_first_update(tmp_path, monkeypat
     config.save(tmp_path / "config.json")
     model = tmp_path / "model"
     given = ["--model", model, "--config", tmp_path / "config.json", "--centre", 0.25]
+    given += ["--moved", moved]
     monkeypatch.setattr(sys, "argv", ["recentre", *map(str, given)])
     main()
 
@@ -29,5 +32,7 @@ def test_only_matrices_are_recentred_before_the_first_update(tmp_path, monkeypat
     progress = load_checkpoint(model / LAST, Update(system.model, config).variables, system.made_with)
     assert progress["update"] == 0
     for before, after in zip(ordinary, system.model.trainable_variables, strict=True):
-        moved = 0.25 if len(before.shape) == 2 else 0
-        np.testing.assert_allclose(after.numpy(), before.numpy() + moved, rtol=0, atol=1e-6)
+        name, is_matrix = before.path.rpartition("/")[2], len(before.shape) == 2
+        is_normalized = is_matrix and name not in ("embeddings", "output_kernel", "hidden_to_score")
+        centre = 0.25 * {"all": is_matrix, "embeddings": name == "embeddings", "matrices": is_normalized}[moved]
+        np.testing.assert_allclose(after.numpy(), before.numpy() + centre, rtol=0, atol=1e-6)

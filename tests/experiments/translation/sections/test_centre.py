@@ -8,48 +8,99 @@ from experiments.translation.row import Row
 from experiments.translation.sections.centre import section
 from tests.experiments.translation.conftest import make_result
 
+LAYERNORM, RMSNORM = (
+    Row(kind, label, kind=kind) for kind, label in (("layernorm", "LayerNorm"), ("rmsnorm", "RMSNorm"))
+)
 
-def test_a_recentred_row_is_compared_with_its_kind(results):
+
+def moved(kind, part="all", centre=0.2):
+    return Row(f"{kind}-{part}-{centre}", f"{kind}, {part} {centre}", kind=kind, centre=centre, moved=part)
+
+
+def seeds(row, *bleu):
+    """Returns a result for each seed, with this BLEU at the best validation."""
+    return [make_result(row, seed, bleu=(best, best - 1)) for seed, best in enumerate(bleu, 1)]
+
+
+def claims(results):
+    return {
+        claim.claim.split(":")[0] + claim.ours.rpartition("centre")[2]: claim.verdict
+        for claim in section(results).claims
+    }
+
+
+def test_rows_are_shown_with_those_of_their_kinds(results):
     made = section(results)
     assert made.rows == [
-        ["RMSNorm", "0", "20.0", "15.0", "0"],
-        ["RMSNorm, elsewhere", "0.25", "20.0", "15.0", "0"],
+        ["RMSNorm", "0", "none", "1", "20.0", "15.0", "0"],
+        ["RMSNorm, elsewhere", "0.25", "all", "1", "20.0", "15.0", "0"],
     ]
-    assert made.text[1] == "RMSNorm, elsewhere: 20.0 on the dev set, 20.0 with the usual initialisation."
 
 
-def test_a_recentred_row_is_shown_alone_if_its_kind_is_missing(results):
+def test_a_row_is_shown_alone_if_its_kind_is_missing(results):
     made = section([each for each in results if each.row.name == "moved"])
     assert [row[0] for row in made.rows] == ["RMSNorm, elsewhere"]
-    assert len(made.text) == 2
     assert section([each for each in results if each.row.name != "moved"]) is None
 
 
 def test_an_added_row_of_the_same_kind_is_not_the_papers(results):
-    moved = next(each for each in results if each.row.name == "moved")
-    added = moved._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
+    added = next(each for each in results if each.row.name == "moved")
+    added = added._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
     assert section([*results, added]).rows == section(results).rows
 
 
 @pytest.mark.parametrize(
-    ("best", "said", "verdict"),
+    ("layernorm", "verdict"),
     [
-        (30.0, "Here the order is reversed; the reason is unknown.", "not borne out by 1 seed: the order is reversed"),
-        (10.0, "the same.", "the same order, not shown by 1 seed"),
+        ([10, 11, 10], "borne out"),
+        ([30, 31, 30], "not borne out: the order is reversed"),
+        ([19, 22, 20], "not shown by 3 seeds"),
+        ([10], "the same order, not shown by 1 seed"),
+        ([30], "the order is reversed, not shown by 1 seed"),
     ],
 )
-def test_the_order_of_the_norms_is_compared_with_the_papers(results, best, said, verdict):
-    layernorm = make_result(Row("other", "LayerNorm, elsewhere", kind="layernorm", centre=0.25), bleu=[best])
-    made = section([*results, layernorm])
-    text = made.text[2]
-    assert "the best BLEU is 3.8 with LayerNorm and 16.8 with RMSNorm" in text
-    assert said in text
-    assert made.claims[0].paper == "best BLEU 16.8 against 3.8"
-    assert made.claims[0].verdict == verdict
+def test_the_order_of_the_norms_is_compared_with_the_papers(layernorm, verdict):
+    made = section([*seeds(moved("rmsnorm"), 20, 21, 21), *seeds(moved("layernorm"), *layernorm)])
+    (claim,) = made.claims
+    assert claim.paper == "best BLEU 16.8 against 3.8"
+    assert claim.verdict == verdict
+    assert "the best BLEU is 3.8 with LayerNorm and 16.8 with RMSNorm" in made.text[-1]
 
 
-def test_the_recentred_curve_is_dashed(results):
+def test_the_differences_are_told_for_every_part_and_centre():
+    results = [
+        result
+        for part, centre, gap in (("embeddings", 0.2, 1), ("matrices", 0.02, -2))
+        for kind, bleu in (("layernorm", 20), ("rmsnorm", 20 + gap))
+        for result in seeds(moved(kind, part, centre), bleu, bleu + 1)
+    ]
+    told = section(results).text[1]
+    assert "centre 0.2, embeddings moved: +1.0 [+1.0, +1.0]" in told
+    assert "centre 0.02, other matrices moved: -2.0 [-2.0, -2.0]" in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "bleu", "verdict"),
+    [
+        ("layernorm", (20.1, 21, 22), "borne out"),
+        ("layernorm", (10, 11, 12.1), "not borne out"),
+        ("layernorm", (10, 21, 25), "not shown by 3 seeds"),
+        ("rmsnorm", (20.1, 21, 22), "not borne out: it trains as ever"),
+        ("rmsnorm", (10, 11, 12.1), "borne out"),
+    ],
+)
+def test_matrices_before_a_norm_are_what_layernorm_is_invariant_to(kind, bleu, verdict):
+    ordinary = LAYERNORM if kind == "layernorm" else RMSNORM
+    made = section([*seeds(ordinary, 20, 21, 22), *seeds(moved(kind, "matrices"), *bleu)])
+    (claim,) = made.claims
+    assert claim.verdict == verdict
+
+
+def test_every_seed_is_drawn_by_centre():
+    results = [*seeds(RMSNORM, 20, 21), *seeds(moved("rmsnorm"), 10, 12), *seeds(moved("rmsnorm", centre=0.02), 15)]
     figure = Figure()
     section(results).plot(figure)
-    styles = {line.get_label(): line.get_linestyle() for line in figure.axes[0].lines}
-    assert styles == {"RMSNorm": "-", "RMSNorm, elsewhere": "--"}
+    small, large, published = figure.axes
+    assert [list(line.get_ydata()) for line in small.lines] == [[20.5, 15], [20, 21], [15]]
+    assert [list(line.get_ydata()) for line in large.lines] == [[20.5, 11], [20, 21], [10, 12]]
+    assert len(published.lines) == 2

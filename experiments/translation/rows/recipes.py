@@ -1,0 +1,11 @@
+"""Large steps with a large epsilon of Adam, which let a model without a norm learn, for three kinds."""
+
+from ..row import Row
+
+_OPTIONS = {"learning_rate": 0.01, "adam_epsilon": 0.001}
+_KINDS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
+
+ROWS = [
+    Row(f"{kind}-recipe", f"{label}, large steps", kind=kind, seeds=3, options=_OPTIONS)
+    for kind, label in _KINDS.items()
+]

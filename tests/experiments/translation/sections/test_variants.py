@@ -1,0 +1,43 @@
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.figure import Figure
+
+from experiments.translation.row import Row
+from experiments.translation.sections.variants import section
+from tests.experiments.translation.conftest import make_result
+
+USUAL = Row("rmsnorm", "RMSNorm", kind="rmsnorm")
+VARIANT = Row("other", "RMSNorm, other", build=lambda name: None, step_size_of="rmsnorm")
+
+
+def seeds(row, *bleu):
+    return [make_result(row, seed, bleu=[best]) for seed, best in enumerate(bleu, 1)]
+
+
+@pytest.mark.parametrize(
+    ("bleu", "shown"),
+    [
+        ((20.1, 21.0, 21.9), "no difference"),
+        ((18.1, 19.0, 19.9), "worse"),
+        ((22.1, 23.0, 23.9), "better"),
+        ((18.0, 21.0, 25.0), "not shown by 3 seeds"),
+        ((20.0,), "not shown by 1 seed"),
+    ],
+)
+def test_a_variant_is_compared_with_the_row_that_it_varies_seed_by_seed(bleu, shown):
+    (cells,) = section([*seeds(USUAL, 20, 21, 22), *seeds(VARIANT, *bleu)]).rows
+    assert (cells[0], cells[1], cells[-1]) == ("RMSNorm, other", str(len(bleu)), shown)
+
+
+def test_the_difference_is_that_of_the_test_set():
+    made = section([*seeds(USUAL, 20, 21), *seeds(VARIANT, 19, 21)])
+    assert made.data == {"other": {"seeds": 2, "differences": [-1, 0]}}
+    figure = Figure()
+    made.plot(figure)
+    assert [list(line.get_xdata()) for line in figure.axes[0].lines[1:]] == [[-1, 0]]
+
+
+def test_without_variants_there_is_no_section(results):
+    assert section(results) is None
