@@ -66,6 +66,11 @@ class Corpus:
             raise ValueError(f"options lack {', '.join(sorted(missing))}")
 
     @property
+    def model_type(self) -> str:
+        """The architecture that is trained."""
+        return self.options.get("model_type", "rnn")
+
+    @property
     def parts(self) -> list[str]:
         """The names of its texts, without endings."""
         return list(dict.fromkeys((self.train, self.valid, *self.tests.values())))
@@ -101,8 +106,7 @@ class Corpus:
         return [replace(row, **self._own(row)) if row.name in self.rows else row for row in rows if self._trains(row)]
 
     def _trains(self, row: Row) -> bool:
-        model_type = self.options.get("model_type", "rnn")
-        return row.model_type == model_type and not any(fnmatch(row.name, pattern) for pattern in self.without)
+        return row.model_type == self.model_type and not any(fnmatch(row.name, pattern) for pattern in self.without)
 
     def _own(self, row: Row) -> dict[str, Any]:
         """Returns a row's options on this corpus and its label, which says that it has its own."""

@@ -48,10 +48,10 @@ class Row:
 
     @property
     def section(self) -> str:
-        """The section of the report that shows it: `partial`, `centre`, `variants`, or `table2`."""
+        """The section of the report that shows it: `partial`, `centre`, `variants`, or `main`."""
         if self.partial or self.centre:
             return "partial" if self.partial else "centre"
-        return "variants" if self.step_size_of else "table2"
+        return "variants" if self.step_size_of else "main"
 
     @property
     def normalization(self) -> str:

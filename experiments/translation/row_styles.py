@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable
 
 from ..reporting.styles import KINDS, OTHERS, Style
-from .published import TABLE2
+from .published import FAILS, RESULTS
 from .row import Row
 
 PUBLISHED = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "linestyle": "none"}
@@ -16,7 +16,7 @@ def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:
     The paper's rows have the style of their kind, other rows of a known kind its colour, and further rows neither.
     """
     others = itertools.cycle(OTHERS)
-    return {row: KINDS[row.kind] if row.name in TABLE2 else _added(row, next(others)) for row in rows}
+    return {row: KINDS[row.kind] if row.name in (*RESULTS, FAILS) else _added(row, next(others)) for row in rows}
 
 
 def _added(row: Row, style: Style) -> Style:

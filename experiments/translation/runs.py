@@ -76,7 +76,7 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         call("nmt", "translate", "-m", str(model), "-i", source, "-o", str(translations), "-n")
         found = bleu(read_lines(translations), read_lines(reference))
         log["tests"][test] = {"bleu": found.score, "signature": found.signature}
-    if run.row.section == "table2" and run.seed == 1:
+    if run.row.section == "main" and run.row.model_type == "rnn" and run.seed == 1:
         log["activations"] = _activations(run, corpus, place, call)
     with atomic_write(place.log(run)) as file:
         json.dump(log, file, indent=2)

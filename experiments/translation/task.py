@@ -26,18 +26,19 @@ from .sections import (
     curves,
     initial_scale,
     partial,
+    quality,
     seeds,
     significance,
     speed,
     step_sizes,
-    table2,
     variants,
 )
-from .sections.verdicts import UNTESTED
+from .sections.verdicts import untested
 from .step_sizes import choose, grid_runs
 from .training import train_all
 
 DATA = "demo"  # by default
+_MODELS = {"rnn": "RNNSearch as in Nematus", "transformer": "A Transformer"}
 
 
 def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
@@ -64,7 +65,7 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
         about, facts = _describe(corpus, results, wanted, list(failed))
         sections = _sections(results, grid, corpus, place)
         title = f"RMSNorm in translation: {corpus.title}"
-        write_report(place.report, title, about, facts, sections, UNTESTED)
+        write_report(place.report, title, about, facts, sections, untested(corpus.model_type))
         print(f"wrote {place.report / 'report.html'}")
     else:
         wrong.insert(0, f"no training on {corpus.name} is done yet")
@@ -83,12 +84,13 @@ def _make(rows: Sequence[Row], corpus: Corpus, place: Place) -> dict[str, str]:
         runs = list(seed_runs(chosen, corpus.seeds))
         failed |= train_all(runs, corpus, place)
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
-        timed = [run.row for run in runs if run.row.section == "table2" and (run.row.kind or run.name not in failed)]
+        timed = [run.row for run in runs if run.row.section == "main" and (run.row.kind or run.name not in failed)]
         kinds = list(dict.fromkeys(row.normalization for row in timed))
         measurements = {
-            "measuring the initial scale": lambda: measure_initial_scale(corpus, place),
             "measuring seconds": lambda: measure_seconds(kinds, corpus, place),
         }
+        if corpus.model_type == "rnn":
+            measurements["measuring the initial scale"] = lambda: measure_initial_scale(corpus, place)
         for name, measure in measurements.items():
             try:
                 measure()
@@ -106,10 +108,11 @@ def _describe(
     versions = {name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]}
     libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
     about = [
-        f"RNNSearch as in Nematus, embedding {options['embedding_size']}, state {options['state_size']}, vocabularies "
-        f"of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, {options['finish_after']:,} updates of "
-        f"Adam with step size {options['learning_rate']:g}. {len(results)} of {count} trainings are done, on "
-        f"{' and '.join(map(str, cores))} processor cores, with commit {', '.join(commits)} and {libraries}.",
+        f"{_MODELS[corpus.model_type]}, embedding {options['embedding_size']}, state {options['state_size']}, "
+        f"vocabularies of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, "
+        f"{options['finish_after']:,} updates of Adam with {_step_size(corpus)}. {len(results)} of {count} trainings "
+        f"are done, on {' and '.join(map(str, cores))} processor cores, with commit {', '.join(commits)} and "
+        f"{libraries}.",
         *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
         *corpus.remarks,
     ]
@@ -117,11 +120,15 @@ def _describe(
     return about, {**facts, "failed": failed, "commits": commits, "versions": versions, "cores": cores}
 
 
+def _step_size(corpus: Corpus) -> str:
+    return "a step size for each row" if corpus.step_sizes else f"step size {corpus.options['learning_rate']:g}"
+
+
 def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
     """Returns the sections for which there are results."""
     times = read_seconds(place)
     found = [
-        table2.section(results),
+        quality.section(results),
         step_sizes.section(grid),
         seeds.section(results),
         significance.section(compare_pairs(results, _references(corpus, place), place), results),

@@ -57,7 +57,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
         results: The results so far.
         times: The output of `benchmarks/training.py --json`, or `None`.
     """
-    rows = {row: done for row, done in by_row(results).items() if row.section == "table2"}
+    rows = {row: done for row, done in by_row(results).items() if row.section == "main"}
     if not rows:
         return None
     curves = {row: curve(done) for row, done in rows.items()}
@@ -80,7 +80,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
     timed = times["updates"]["float32"] if times else {}
     return Section(
         name="curves",
-        title="Learning curves (Figures 1 and 2)",
+        title="Learning curves (Figures 1 and 2)" if next(iter(rows)).model_type == "rnn" else "Learning curves",
         text=text,
         columns=["dev BLEU after N updates", *(f"N = {update:,}" for update in updates)],
         rows=[
@@ -164,7 +164,8 @@ def _spaced(updates: Sequence[int]) -> list[int]:
 
 
 def _plot(figure: Figure, curves: dict[Row, Curve], losses: dict[Row, Curve], timed: dict[str, Any]) -> None:
-    panels = ["updates", *(["time"] if timed else []), *(["loss", "published"] if losses else [])]
+    of_losses = ["loss", *(["published"] if any(row.name in LOSS for row in losses) else [])] if losses else []
+    panels = ["updates", *(["time"] if timed else []), *of_losses]
     figure.set(size_inches=(9.5, 7.4 if len(panels) > 2 else 4.6), layout_engine="constrained")
     grid = figure.subplots(2 if len(panels) > 2 else 1, 2 if len(panels) > 1 else 1, squeeze=False).flatten()
     styles, all_axes = styles_of(curves), dict(zip(panels, grid, strict=False))
@@ -179,6 +180,7 @@ def _plot(figure: Figure, curves: dict[Row, Curve], losses: dict[Row, Curve], ti
     if losses:
         draw(all_axes["loss"], losses, styles)
         all_axes["loss"].set(xlabel="updates", ylabel="training loss", title="training loss (Figure 1), ours")
+    if "published" in all_axes:
         for kind, name in (("none", "baseline"), ("layernorm", "layernorm")):
             all_axes["published"].plot(list(LOSS[name]), list(LOSS[name].values()), **KINDS[kind].line())
         all_axes["published"].set(xlabel="updates", ylabel="training loss", title="training loss, published (WMT14)")

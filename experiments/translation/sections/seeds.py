@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ...reporting.intervals import Interval, holm, seeds_needed, signed, t_interval, t_test
 from ...reporting.limits import show_near
 from ...reporting.section import Claim, Section
-from ..published import TABLE2
+from ..published import RESULTS, TABLES
 from ..results import Result
 from ..row_styles import PUBLISHED, styles_of
 from .differences import differences
@@ -22,7 +22,7 @@ _WIDTH = 8  # BLEU that the picture shows on either side of 0
 
 
 class Hypothesis(NamedTuple):
-    """A claim of the paper about two rows of Table 2, by their names."""
+    """A claim of the paper about two rows of Table 2 or 4, by their names."""
 
     one: str
     other: str
@@ -35,6 +35,9 @@ HYPOTHESES = (
     Hypothesis("layernorm", "baseline", equal=False),
     Hypothesis("rmsnorm", "baseline", equal=False),
     Hypothesis("rmsnorm", "l2norm", equal=False),
+    Hypothesis("post-rmsnorm", "post-layernorm", equal=True),
+    Hypothesis("post-prmsnorm", "post-layernorm", equal=True),
+    Hypothesis("pre-rmsnorm", "pre-layernorm", equal=True),
 )
 
 
@@ -124,15 +127,21 @@ def _shown(paired: Paired) -> str:
 
 
 def _claim(paired: Paired) -> Claim:
-    one, other = (TABLE2[name].bleu for name in paired.hypothesis[:2])
-    labels = paired.labels
+    labels, table = paired.labels, TABLES[paired.pairs[0][0].row.model_type]
     ours = signed(paired.interval) if paired.interval else f"{paired.gains[0]:+.1f}"
     return Claim(
-        f"Table 2: {labels[0]} translates {'as well as' if paired.hypothesis.equal else 'better than'} {labels[1]}",
-        f"BLEU {one[0]} and {one[1]} against {other[0]} and {other[1]} (2014, 2017)",
+        f"{table}: {labels[0]} translates {'as well as' if paired.hypothesis.equal else 'better than'} {labels[1]}",
+        _paper(paired.hypothesis),
         f"{ours} BLEU, {seeds(len(paired.gains))}",
         _verdict(paired) + on_recipes(*paired.pairs[0]),
     )
+
+
+def _paper(hypothesis: Hypothesis) -> str:
+    if not {hypothesis.one, hypothesis.other} <= RESULTS.keys():
+        return "not in the paper"
+    one, other = (RESULTS[name].bleu for name in hypothesis[:2])
+    return f"BLEU {one[0]} and {one[1]} against {other[0]} and {other[1]} (2014, 2017)"
 
 
 def _verdict(paired: Paired) -> str:
@@ -211,7 +220,9 @@ def _draw(axes: Axes, at: int, paired: Paired, style: Any) -> None:
 
 def _published(paired: Paired) -> list[float]:
     """Returns the published differences on the two test sets."""
-    one, other = (TABLE2[name].bleu for name in paired.hypothesis[:2])
+    if not {paired.hypothesis.one, paired.hypothesis.other} <= RESULTS.keys():
+        return []
+    one, other = (RESULTS[name].bleu for name in paired.hypothesis[:2])
     return [a - b for a, b in zip(one, other, strict=True)]
 
 

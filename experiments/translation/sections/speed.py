@@ -1,6 +1,6 @@
 """Seconds of an update with every kind of normalization (Table 2)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,10 @@ from matplotlib.figure import Figure
 
 from ...reporting.intervals import Interval, median_interval
 from ...reporting.section import Claim, Section
-from ..published import TABLE2
+from ..published import RESULTS, TABLE2, TABLES
 from ..results import Result
 from ..row import Row
 from ..row_styles import PUBLISHED, styles_of
-
-_CLAIMED = ("rmsnorm", "prmsnorm")  # the rows whose saving the paper claims
 
 Updates = Mapping[str, Any]  # by kind, as `benchmarks/training.py --json` writes them
 
@@ -26,22 +24,30 @@ def section(results: Sequence[Result], times: Mapping[str, Any] | None) -> Secti
         times: The output of `benchmarks/training.py --json`, or `None`.
     """
     updates = times["updates"]["float32"] if times else {}
-    rows = {each.row: each for each in results if each.row.section == "table2" and each.row.normalization in updates}
+    rows = _first_of_kinds(each for each in results if each.row.section == "main" and each.row.normalization in updates)
     if not rows or "layernorm" not in updates:
         return None
     return Section(
         name="speed",
-        title="Seconds of an update (Table 2)",
+        title=f"Seconds of an update ({TABLES[next(iter(rows)).model_type]})",
         text=[
             _on_method(times, next(iter(rows.values())).log["options"], {each.log["commit"] for each in results}),
-            *_on_cost(updates),
+            *(_on_cost(updates) if next(iter(rows)).model_type == "rnn" else []),
         ],
         columns=["", "s per 1,000 updates", "saving", "paper: s per 1,000", "paper: saving"],
         rows=[_cells(row, updates) for row in rows],
         data=times,
         plot=lambda figure: _plot(figure, list(rows), updates),
-        claims=[_claim(row, updates) for row in rows if row.name in _CLAIMED],
+        claims=[_claim(row, updates) for row in rows if row.name in RESULTS and RESULTS[row.name].saving],
     )
+
+
+def _first_of_kinds(results: Iterable[Result]) -> dict[Row, Result]:
+    """Returns the first result of the first row of each kind: seconds are measured by kind."""
+    found: dict[str, Result] = {}
+    for each in results:
+        found.setdefault(each.row.normalization, each)
+    return {each.row: each for each in found.values()}
 
 
 def _on_method(times: Mapping[str, Any], options: Mapping[str, Any], trained: Collection[str]) -> str:
@@ -101,9 +107,9 @@ def _percent(found: Interval, digits: int = 1) -> str:
 
 
 def _claim(row: Row, updates: Updates) -> Claim:
-    found, published = _saving(updates, row.normalization), TABLE2[row.name].saving
+    found, published = _saving(updates, row.normalization), RESULTS[row.name].saving
     return Claim(
-        f"Table 2: an update with {row.label} takes less time than with LayerNorm",
+        f"{TABLES[row.model_type]}: an update with {row.label} takes less time than with LayerNorm",
         f"{published:.1%} less",
         f"{_percent(found)} less, one run",
         _verdict(found, published),
@@ -122,7 +128,7 @@ def _label(row: Row) -> str:
 
 
 def _cells(row: Row, updates: Updates) -> list[str]:
-    kind, paper = row.normalization, TABLE2.get(row.name)
+    kind, paper = row.normalization, RESULTS.get(row.name)
     low, high = updates[kind]["seconds_quartiles"]
     return [
         _label(row),
@@ -142,8 +148,9 @@ def _plot(figure: Figure, rows: Sequence[Row], updates: Updates) -> None:
         found = median_interval(_ratios(updates, row.normalization, "layernorm"))
         errors = [[found.middle - found.low], [found.high - found.middle]]
         axes.errorbar(found.middle, at, xerr=errors, fmt=style.marker, color=style.color, capsize=4)
-        if row.name in TABLE2.keys() - {"layernorm"}:
-            axes.plot(TABLE2[row.name].seconds / TABLE2["layernorm"].seconds, at, **PUBLISHED)
+        if row.name in RESULTS and row.kind != "layernorm":
+            layernorm = "layernorm" if row.model_type == "rnn" else "post-layernorm"
+            axes.plot(RESULTS[row.name].seconds / RESULTS[layernorm].seconds, at, **PUBLISHED)
     axes.errorbar([], [], xerr=[], fmt="o", color="black", capsize=4, label="ours, with 95% interval")
     axes.plot([], [], label="published, other text, size and machine", **PUBLISHED)
     axes.set(xlabel="time of an update over LayerNorm's", ylim=(len(rows) - 0.5, -0.5))

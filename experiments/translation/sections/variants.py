@@ -19,7 +19,7 @@ Rows = dict[Row, list[Result]]
 def section(results: Sequence[Result]) -> Section | None:
     """Returns the section of the variants, or `None` without any."""
     rows = by_row(results)
-    usual = {row.name: done for row, done in rows.items() if row.section == "table2"}
+    usual = {row.name: done for row, done in rows.items() if row.section == "main"}
     variants = {row: done for row, done in rows.items() if row.section == "variants"}
     if not variants:
         return None

@@ -16,7 +16,7 @@ def test_a_row_that_builds_a_norm_names_its_kind():
 
 
 def test_the_section_of_a_row():
-    assert Row("mine", "", build=len).section == "table2"
+    assert Row("mine", "", build=len).section == "main"
     assert Row("mine", "", build=len, partial=0.25).section == "partial"
     assert Row("mine", "", kind="none", centre=0.25, step_size_of="other").section == "centre"
     assert Row("mine", "", kind="none", step_size_of="other").section == "variants"

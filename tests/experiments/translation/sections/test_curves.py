@@ -101,4 +101,4 @@ def test_the_range_of_the_seeds_is_shaded(results):
 
 
 def test_without_rows_of_table_2_there_is_no_section(results, times):
-    assert section([each for each in results if each.row.section != "table2"], times) is None
+    assert section([each for each in results if each.row.section != "main"], times) is None

@@ -20,7 +20,7 @@ def test_points_of_table_2_are_in_the_sweep(results):
 
 
 def test_without_a_point_of_its_own_there_is_no_sweep(results):
-    assert section([each for each in results if each.row.section == "table2"]) is None
+    assert section([each for each in results if each.row.section == "main"]) is None
     (row,) = section([each for each in results if each.row.name == "half"]).rows
     assert row[0] == "50.00%"
 

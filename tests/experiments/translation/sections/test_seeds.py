@@ -37,6 +37,14 @@ def test_kinds_are_compared_over_the_seeds_they_share(layernorm, cells, verdict)
     assert claim.paper == "BLEU 22.4 and 23.7 against 22.6 and 23.6 (2014, 2017)"
 
 
+def test_kinds_that_the_paper_does_not_compare_have_no_published_values():
+    rows = [Row(f"pre-{kind}", kind, kind=kind, model_type="transformer") for kind in ("layernorm", "rmsnorm")]
+    made = section([make_result(row, seed, bleu=[20]) for row in rows for seed in (1, 2)])
+    (claim,) = made.claims
+    assert (claim.claim, claim.paper) == ("Table 4: rmsnorm translates as well as layernorm", "not in the paper")
+    made.plot(Figure())
+
+
 def test_one_seed_shows_neither():
     made = section(trained(rmsnorm=[19.0], layernorm=[18.0]))
     assert made.rows == [["RMSNorm minus LayerNorm", "1", "+1.00", "", "", "", "", "neither"]]

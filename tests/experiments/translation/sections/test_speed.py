@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from experiments.translation.row import Row
 from experiments.translation.sections.speed import section
+from tests.experiments.translation.conftest import make_result
 
 
 @pytest.fixture
@@ -47,7 +48,19 @@ def test_rows_have_the_papers_seconds_and_savings(timed, times):
 
 def test_without_measured_seconds_there_is_no_section(timed, times):
     assert section(timed, None) is None
-    assert section([each for each in timed if each.row.section != "table2"], times) is None
+    assert section([each for each in timed if each.row.section != "main"], times) is None
+
+
+def test_a_kind_is_shown_once_however_many_rows_have_it(times):
+    rows = [
+        Row(f"{position}-{kind}", f"{kind}, {position}", kind=kind, model_type="transformer")
+        for position in ("post", "pre")
+        for kind in ("layernorm", "rmsnorm")
+    ]
+    made = section([make_result(row, commit="1") for row in rows], times)
+    assert [cells[0] for cells in made.rows] == ["layernorm, post", "rmsnorm, post"]
+    assert [claim.paper for claim in made.claims] == ["6.9% less"]
+    made.plot(Figure())
 
 
 def test_the_text_says_how_time_was_measured_and_compares_the_costs(timed, times):

@@ -16,5 +16,5 @@ def test_a_failed_download_names_the_files_and_where_to_put_them(tmp_path, monke
         CORPORA["multi30k"](tmp_path)
     message = str(caught.value)
     assert "train.en.gz cannot be downloaded (URL fetch failure); put train.en.gz, train.de.gz, val.en.gz" in message
-    assert f"test_2016_flickr.de.gz from that folder into {tmp_path / 'download'} and run the same command" in message
+    assert f"test_2017_mscoco.de.gz from that folder into {tmp_path / 'download'} and run the same command" in message
     assert not list(tmp_path.iterdir())

@@ -5,7 +5,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from experiments.translation.row import Row
-from experiments.translation.sections.table2 import section
+from experiments.translation.sections.quality import section
 from tests.experiments.translation.conftest import make_result
 
 
@@ -35,8 +35,16 @@ def test_every_row_has_its_step_size_and_epsilon(results):
     assert (found["Baseline"], found["RMSNorm"]) == ("0.5, 0.25", "default, default")
 
 
+@pytest.mark.parametrize(("bleu", "verdict"), [((0.5, 0.9), "borne out"), ((0.5, 1.5), "not borne out")])
+def test_a_transformer_without_a_norm_fails_below_one_bleu(bleu, verdict):
+    row = Row("post-none", "no norm, post", kind="none", model_type="transformer")
+    made = section([make_result(row, seed, bleu=[best]) for seed, best in enumerate(bleu, 1)])
+    assert (made.name, made.title) == ("table4", "Translation quality (Table 4)")
+    assert made.claims[0].verdict == verdict
+
+
 def test_without_rows_of_table_2_there_is_no_section(results):
-    assert section([each for each in results if each.row.section != "table2"]) is None
+    assert section([each for each in results if each.row.section != "main"]) is None
 
 
 def test_rows_have_the_papers_bleu_but_added_rows_have_none(results):

@@ -1,4 +1,4 @@
-"""Table 2: BLEU of every kind of normalization."""
+"""Tables 2 and 4: BLEU of every kind of normalization."""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -8,30 +8,33 @@ from matplotlib.figure import Figure
 
 from ...reporting.intervals import spread
 from ...reporting.limits import show_near
-from ...reporting.section import Section
-from ..published import TABLE2
+from ...reporting.section import Claim, Section
+from ..published import FAILS, RESULTS, TABLES
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
 from .differences import differences
+from .verdicts import seeds
 
+_FAILED = 1.0  # dev BLEU below which a training has failed
 _WIDTH = 8  # BLEU that the picture shows
 
 Scores = dict[str, list[float]]  # BLEU of each seed, by `dev` and test set
 
 
 def section(results: Sequence[Result]) -> Section | None:
-    """Returns the section of the rows of Table 2, or `None` without any."""
-    rows = by_row(result for result in results if result.row.section == "table2")
+    """Returns the section of the main rows, or `None` without any."""
+    rows = by_row(result for result in results if result.row.section == "main")
     if not rows:
         return None
+    table = TABLES[next(iter(rows)).model_type]
     scores = {row: _scores(done) for row, done in rows.items()}
     cells = [_cells(row, done, scores[row]) for row, done in rows.items()]
     log = next(iter(rows.values()))[0].log
     signature = next(iter(log["tests"].values()))["signature"]
     return Section(
-        name="table2",
-        title="Translation quality (Table 2)",
+        name=table.lower().replace(" ", ""),
+        title=f"Translation quality ({table})",
         text=[
             f"BLEU: sacreBLEU `{signature}`, cased and detokenised, beam size 5. With several seeds, it is their mean "
             f"with the standard deviation (sd). {_tested(rows)}",
@@ -41,7 +44,23 @@ def section(results: Sequence[Result]) -> Section | None:
         rows=[list(each.values()) for each in cells],
         data={row.name: found for row, found in scores.items()},
         plot=lambda figure: _plot(figure, scores),
+        claims=_on_failure({row.name: found for row, found in scores.items()}),
     )
+
+
+def _on_failure(scores: dict[str, Scores]) -> list[Claim]:
+    """Judges whether a Transformer without a norm fails to train."""
+    if FAILS not in scores:
+        return []
+    found = scores[FAILS]["dev"]
+    return [
+        Claim(
+            "Table 4: a Transformer without a norm fails to train",
+            "it fails",
+            f"best dev BLEU {', '.join(f'{bleu:.1f}' for bleu in found)}, {seeds(len(found))}",
+            "borne out" if max(found) < _FAILED else "not borne out",
+        )
+    ]
 
 
 def _scores(done: Sequence[Result]) -> Scores:
@@ -78,7 +97,7 @@ def _on_options(rows: dict[Row, list[Result]]) -> list[str]:
 
 def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
     """Returns the cells of a row by the heads of their columns."""
-    paper, options = TABLE2.get(row.name), done[0].log["options"]
+    paper, options = RESULTS.get(row.name), done[0].log["options"]
     return {
         "": row.label,
         "seeds": str(len(done)),

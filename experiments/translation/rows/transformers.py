@@ -1,0 +1,19 @@
+"""The paper's Table 4, translation with a Transformer: each kind after the residual sums, and two kinds before them."""
+
+from ..row import Row
+
+_KINDS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "prmsnorm": "pRMSNorm"}
+
+
+def _row(position: str, kind: str) -> Row:
+    return Row(
+        f"{position}-{kind}",
+        f"{_KINDS[kind]}, {position}",
+        kind=kind,
+        seeds=3,
+        options={"transformer_norm_position": position},
+        model_type="transformer",
+    )
+
+
+ROWS = [*(_row("post", kind) for kind in _KINDS), *(_row("pre", kind) for kind in ("layernorm", "rmsnorm"))]
