@@ -76,8 +76,10 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         call("nmt", "translate", "-m", str(model), "-i", source, "-o", str(translations), "-n")
         found = bleu(read_lines(translations), read_lines(reference))
         log["tests"][test] = {"bleu": found.score, "signature": found.signature}
-    if run.row.section == "main" and run.row.model_type == "rnn" and run.seed == 1:
-        log["activations"] = _activations(run, corpus, place, call)
+    if run.row.section == "main" and run.seed != GRID_SEED:
+        log["mean_share"] = _measured("mean_shares", run, corpus, place, call)
+        if run.row.model_type == "rnn" and run.seed == 1:
+            log["activations"] = _measured("decoder_states", run, corpus, place, call)
     with atomic_write(place.log(run)) as file:
         json.dump(log, file, indent=2)
         file.write("\n")
@@ -96,11 +98,11 @@ def updates_of(run: Run, place: Place) -> int:
         return 0
 
 
-def _activations(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:
-    """Measures the states of the decoder on the validation text."""
-    (source, target), found = corpus.files(corpus.valid, place.work), place.run(run) / "activations.json"
+def _measured(program: str, run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:
+    """Returns what a program of `inside/` measures with the validation text."""
+    (source, target), found = corpus.files(corpus.valid, place.work), place.run(run) / f"{program}.json"
     files = ("--model", str(place.model(run)), "--source", source, "--target", target, "--to", str(found))
-    call("experiments.translation.inside.decoder_states", *files)
+    call(f"experiments.translation.inside.{program}", *files)
     return json.loads(found.read_text(encoding="utf-8"))
 
 

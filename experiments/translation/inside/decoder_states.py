@@ -7,21 +7,19 @@ products of its state, before the products of its input are added: `[N(h U_g), N
 the normalization.
 """
 
-import argparse
 import contextlib
-import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from nmt.model.gru import GRUStep
-from nmt.storage.files import atomic_write
 from nmt.system import System, load_system
 from nmt.text.datasets import ValidationData
 from nmt.text.parallel_text import ParallelText
+
+from .command import measure_model
 
 POSITIONS = 4  # shown one by one; the rest only in the average over all
 BATCH_SIZE = 80
@@ -94,15 +92,7 @@ def _summary(found: list[np.ndarray]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--target", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
-    options = parser.parse_args()
-    measured = measure_states(load_system(options.model), ParallelText(options.source, options.target))
-    with atomic_write(options.to) as file:
-        json.dump(measured, file, indent=2)
+    measure_model(__doc__.splitlines()[0], lambda model, text: measure_states(load_system(model), text))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ input, because all biases start at 0.
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from nmt.model.layers import Block
 from nmt.model.rnnsearch import RNNSearch
 from nmt.model.rnnsearch_layers import Rates
-from nmt.normalization import EPSILON, build_normalization
+from nmt.normalization import EPSILON
 from nmt.storage.files import atomic_write
+
+from .norm_inputs import Call, record_inputs
 
 WORDS, BATCH, TIME = 1000, 8, 12
 SEED = 1
-
-Call = Callable[[tf.Tensor], tf.Tensor]
 
 
 def measure_norms(kind: str, embedding_size: int, state_size: int) -> dict[str, dict[str, float]]:
@@ -44,34 +42,11 @@ def measure_norms(kind: str, embedding_size: int, state_size: int) -> dict[str, 
     keras.utils.set_random_seed(SEED)
     sizes = {"embedding_size": embedding_size, "state_size": state_size}
     model = RNNSearch(WORDS, WORDS, **sizes, normalization=kind, rates=Rates())
-    norms: dict[str, tuple[Call, list[tf.Tensor]]] = {}
-    for path, owner, name in list(_norms(model, type(build_normalization(kind, 1, "norm")))):
-        norms[path] = getattr(owner, name), []
-        setattr(owner, name, _recording(*norms[path]))
+    norms = record_inputs(model, kind)
     words = tf.constant(np.random.default_rng(SEED).integers(1, WORDS, (2, BATCH, TIME)), tf.int32)
     mask = tf.ones([BATCH, TIME])
     model.costs(words[0], mask, words[1], mask)
     return {path: _measure(norm, tf.concat(inputs, 0)) for path, (norm, inputs) in norms.items()}
-
-
-def _norms(layer: keras.layers.Layer, norm: type, path: str = "") -> Iterator[tuple[str, keras.layers.Layer, str]]:
-    """Yields the path, owner and attribute of every norm of this type."""
-    for name, value in vars(layer).items():
-        if isinstance(value, norm):
-            yield f"{path}{name}", layer, name
-        elif isinstance(value, Block):
-            yield from _norms(value, norm, f"{path}{name}.")
-        elif isinstance(value, list) and not name.startswith("_"):  # levels; Keras has private lists of all layers
-            for block in (each for each in value if isinstance(each, Block)):
-                yield from _norms(block, norm, f"{path}{block.name}.")
-
-
-def _recording(norm: Call, inputs: list[tf.Tensor]) -> Call:
-    def call(x: tf.Tensor) -> tf.Tensor:
-        inputs.append(x)
-        return norm(x)
-
-    return call
 
 
 def _measure(norm: Call, x: tf.Tensor) -> dict[str, float]:

@@ -1,0 +1,51 @@
+"""Measures the share of the mean in the input of every norm; runs in the patched copy of the baseline.
+
+    python -m experiments.translation.inside.mean_shares --model DIR --source FILE --target FILE --to FILE.json
+
+The share is E[mean(a)^2] / E[mean(a^2)] over the units of an input a: what LayerNorm's centring removes.
+"""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from experiments.trials.probes import share_of_mean
+from nmt.system import System, build_system, load_system
+from nmt.text.datasets import ValidationData
+from nmt.text.parallel_text import ParallelText
+
+from .command import measure_model
+from .norm_inputs import record_inputs
+
+SENTENCES = 24  # about as many are measured
+
+
+def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
+    """Returns the share of the mean in the input of every norm, by its path in the model.
+
+    Args:
+        system: The system. Its norms stay replaced.
+        text: Sentence pairs. Some of all lengths are measured, one at a time, because padding would count.
+    """
+    norms = record_inputs(system.model, system.config.layer_normalization_type)
+    data = ValidationData(text, system.source_vocabulary, system.target_vocabulary, batch_size=1)
+    for batch in list(data.batches)[:: max(1, len(text) // SENTENCES)]:
+        system.model.costs(batch.source, batch.source_mask, batch.target, batch.target_mask)
+    rows = {path: [np.reshape(x, [-1, x.shape[-1]]) for x in inputs] for path, (_, inputs) in norms.items()}
+    return {path: share_of_mean(np.concatenate(found)) for path, found in rows.items()}
+
+
+def _before_and_after(model: Path, text: ParallelText) -> dict[str, dict[str, float]]:
+    trained = load_system(model)
+    keras.utils.set_random_seed(trained.config.seed)
+    untrained = build_system(trained.config, trained.config.dictionaries)
+    return {"first": measure_shares(untrained, text), "last": measure_shares(trained, text)}
+
+
+def main() -> None:
+    measure_model(__doc__.splitlines()[0], _before_and_after)
+
+
+if __name__ == "__main__":
+    main()
