@@ -28,6 +28,7 @@ class Row:
         step_size_of: Name of the row that it varies, whose step size it takes where the corpus has a grid of step
             sizes. By default a row chooses its own, unless its options have a `learning_rate`.
         model_type: The architecture that it is trained with.
+        program: The module that runs the commands of `nmt`.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Row:
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     step_size_of: str = ""
     model_type: str = "rnn"
+    program: str = "nmt"
 
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):

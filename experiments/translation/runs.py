@@ -65,7 +65,7 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         moved = ["--centre", str(run.row.centre), "--moved", run.row.moved]
         call("experiments.translation.inside.recentre", *training, *moved)
     try:
-        call("nmt", "train", *training)
+        call(run.row.program, "train", *training)
     except UserError:
         if not _is_whole(run, corpus, place):
             raise
@@ -73,10 +73,10 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
     for test, part in corpus.tests.items() if run.seed != GRID_SEED else ():
         source, reference = corpus.files(part, place.work)
         translations = place.translations(run, test)
-        call("nmt", "translate", "-m", str(model), "-i", source, "-o", str(translations), "-n")
+        call(run.row.program, "translate", "-m", str(model), "-i", source, "-o", str(translations), "-n")
         found = bleu(read_lines(translations), read_lines(reference))
         log["tests"][test] = {"bleu": found.score, "signature": found.signature}
-    if run.row.section == "main" and run.seed != GRID_SEED:
+    if run.row.section == "main" and run.row.program == "nmt" and run.seed != GRID_SEED:
         log["mean_share"] = _measured("mean_shares", run, corpus, place, call)
         if run.row.model_type == "rnn" and run.seed == 1:
             log["activations"] = _measured("decoder_states", run, corpus, place, call)
