@@ -1,7 +1,10 @@
 """Novels as sentences of words."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
 
 from nmt.errors import UserError
 
@@ -9,6 +12,7 @@ from .text_files import read_text
 
 Sentence = list[str]
 
+_SEED = 0  # of the novels that are held out
 _TITLES = ("Mr", "Mrs", "Dr", "St", "Messrs", "Esq")  # a full stop after them ends no sentence
 _WORD = re.compile(r"['\u2019]s\b|[^\W_]+|[^\w\s]")  # `_` marks emphasis
 _OPENING = "\"'\u2018\u201c("
@@ -34,6 +38,22 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
     if twice := {name for name in names if names.count(name) > 1}:
         raise UserError(f"{data} has {', '.join(sorted(twice))} twice, plain and as .gz; remove one of them")
     return {name: split_sentences(read_text(path)) for name, path in zip(names, paths, strict=True)}
+
+
+def hold_out(sizes: Mapping[str, int], share: float, parts: int) -> list[list[str]]:
+    """Returns the names of the novels to train on, and those of each part that is held out, chosen at random.
+
+    Args:
+        sizes: The size of each novel by its name.
+        share: The least share of the total size in each part that is held out, if there are enough novels.
+        parts: Number of parts to hold out.
+    """
+    names = np.random.default_rng(_SEED).permutation(sorted(sizes)).tolist()
+    held_out: list[list[str]] = [[] for _ in range(parts)]
+    for part in held_out:
+        while names and sum(sizes[name] for name in part) < share * sum(sizes.values()):
+            part.append(names.pop(0))
+    return [names, *held_out]
 
 
 def split_words(text: str) -> Sentence:

@@ -1,4 +1,4 @@
-"""Makes cloze questions of novels: a name in a sentence is to be found in the sentences before it."""
+"""Makes cloze questions of novels: a name in a sentence is to be found in the words before it."""
 
 import collections
 import itertools
@@ -9,18 +9,18 @@ import numpy as np
 
 from nmt.errors import UserError
 
-from ..data_sets.novels import Sentence, read_novels
+from ..data_sets.novels import Sentence, hold_out, read_novels
 from ..data_sets.words import most_frequent
 
-WORDS = 10_000  # ids: of padding, any other word, the gap, the entities, and the most frequent words
+WORDS = 5000  # ids: of padding, any other word, the gap, the entities, and the most frequent words
 PADDING, UNKNOWN, GAP, FIRST_ENTITY = range(4)
-ENTITIES = 30  # numbers of the names of an example
-SENTENCES = 8  # of a passage
-LONGEST_PASSAGE = 250  # words
-QUESTION = (6, 40)  # words
+ENTITIES = 10  # numbers of the names of an example
+PASSAGE = 80  # words
+QUESTION = (6, 30)  # words
 
-_HELD_OUT = 0.08  # of the questions, at least: for validation, and as many for the test
-_SEED = 0  # of the split, of the gaps and of the numbers
+_HELD_OUT = 0.08  # of the questions, at least, come from the novels for validation, and as many from those for the test
+_MOST = 1000  # questions for validation, and as many for the test; others of their novels are left out
+_SEED = 0  # of the gaps, of the numbers and of the questions that are held out
 _TITLES = {"I", "O", "Mr", "Mrs", "Miss", "Dr", "Sir", "Lord", "Lady", "St", "God", "Madam", "Master", "Captain"}
 
 
@@ -28,7 +28,7 @@ class Part(NamedTuple):
     """Cloze questions.
 
     Args:
-        passages: Ids of words `[examples, LONGEST_PASSAGE]`, padded with 0.
+        passages: Ids of words `[examples, PASSAGE]`.
         questions: Ids of words `[examples, longest question]`, padded with 0.
         answers: Number of the entity that belongs into the gap, `[examples]`.
     """
@@ -62,38 +62,36 @@ def read_corpus(data: str) -> Corpus:
     """
     generator = np.random.default_rng(_SEED)
     by_novel = {name: list(find_clozes(novel, generator)) for name, novel in read_novels(data).items()}
-    parts = [[cloze for name in part for cloze in by_novel[name]] for part in _split(by_novel, generator)]
+    sizes = {name: len(found) for name, found in by_novel.items()}
+    parts = [[cloze for name in part for cloze in by_novel[name]] for part in hold_out(sizes, _HELD_OUT, parts=2)]
     if not all(parts):
         raise UserError(f"{data}: too few names occur in consecutive sentences; give more and longer novels in English")
-    text = (word.lower() for each in parts[0] for word in each.passage if isinstance(word, str))
+    train, *held_out = parts
+    parts = [train, *(_sample(part, generator) for part in held_out)]
+    text = (word.lower() for each in train for word in each.passage if isinstance(word, str))
     words = most_frequent(text, WORDS - FIRST_ENTITY - ENTITIES, first=FIRST_ENTITY + ENTITIES)
     return Corpus(*(_encode(part, words) for part in parts))
 
 
-def _split(by_novel: dict[str, list[Cloze]], generator: np.random.Generator) -> tuple[list[str], ...]:
-    """Returns the names of the novels of each part."""
-    total = sum(map(len, by_novel.values()))
-    parts: tuple[list[str], ...] = [], [], []
-    for name in generator.permutation(sorted(by_novel)).tolist():
-        sizes = [sum(len(by_novel[each]) for each in part) for part in parts]
-        held_out = [number for number in (1, 2) if sizes[number] < _HELD_OUT * total]
-        parts[held_out[0] if held_out else 0].append(name)
-    return parts
+def _sample(clozes: list[Cloze], generator: np.random.Generator) -> list[Cloze]:
+    chosen = generator.choice(len(clozes), min(_MOST, len(clozes)), replace=False)
+    return [clozes[number] for number in chosen]
 
 
 def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> Iterator[Cloze]:
-    """Yields a question for each sentence that repeats a name of the sentences before it.
+    """Yields a question for each sentence that repeats a name of the `PASSAGE` words before it.
 
     Args:
         sentences: A novel.
         generator: Chooses the name and numbers the entities.
     """
-    names = find_names(sentences)
-    for number in range(SENTENCES, len(sentences)):
-        question, passage = sentences[number], list(itertools.chain(*sentences[number - SENTENCES : number]))
-        if not (QUESTION[0] <= len(question) <= QUESTION[1] and len(passage) <= LONGEST_PASSAGE):
+    names, words = find_names(sentences), list(itertools.chain(*sentences))
+    starts = itertools.accumulate(map(len, sentences), initial=0)
+    for question, start in zip(sentences, starts, strict=False):
+        if start < PASSAGE or not QUESTION[0] <= len(question) <= QUESTION[1]:
             continue
-        candidates = {word for word in passage if word in names}
+        passage = words[start - PASSAGE : start]
+        candidates = names.intersection(passage)
         answers = sorted(candidates.intersection(question))
         entities = sorted(candidates | names.intersection(question))
         if answers and len(candidates) > 1 and len(entities) <= ENTITIES:
@@ -136,9 +134,8 @@ def _encode(clozes: list[Cloze], words: dict[str, int]) -> Part:
             for word in text
         ]
 
-    passages = np.full((len(clozes), LONGEST_PASSAGE), PADDING, np.int32)
     questions = np.full((len(clozes), QUESTION[1]), PADDING, np.int32)
-    for index, each in enumerate(clozes):
-        passages[index, : len(each.passage)] = ids(each.passage)
-        questions[index, : len(each.question)] = ids(each.question)
+    for row, each in zip(questions, clozes, strict=True):
+        row[: len(each.question)] = ids(each.question)
+    passages = np.array([ids(each.passage) for each in clozes], np.int32).reshape(-1, PASSAGE)
     return Part(passages, questions, np.array([each.answer for each in clozes], np.int32))

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from rmsnorm_tf import RMSNormLSTM
-
-from ..trials.cell_rows import cell_options
+from ..trials.cell_rows import EPSILON
 from ..trials.trial import TrialRow
-from .data import ENTITIES, FIRST_ENTITY, LONGEST_PASSAGE, PADDING, QUESTION, WORDS
+from .batch_normalization import GAIN
+from .data import ENTITIES, FIRST_ENTITY, PADDING, PASSAGE, QUESTION, WORDS
+from .lstm import build_lstm, lstm_inputs
 
 CLIP = 10.0  # of the global norm of the gradient
 READERS = ("passage", "question")
@@ -18,8 +18,8 @@ READERS = ("passage", "question")
 class Sizes(NamedTuple):
     """Sizes of a network."""
 
-    units: int = 128  # of an LSTM of one direction; the paper has 240
-    word_units: int = 128
+    units: int = 64  # of an LSTM of one direction; the paper has 240
+    word_units: int = 64
 
 
 @keras.saving.register_keras_serializable(package="experiments.reader")
@@ -59,7 +59,8 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
     alone determines initial weights and numbers of entities.
 
     Args:
-        row: Its options are arguments of the LSTMs.
+        row: Its options are arguments of the LSTMs; see `build_lstm`. `gain` is the initial value of all gains, and
+            with `normalize_attention`, all terms of the sums before a tanh are normalized over the batch.
         step_size: Step size of Adam.
         seed: Seed of the initial weights and of the numbers.
         sizes: Sizes of the network.
@@ -67,25 +68,27 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
     Reference: Hermann et al. (2015), arXiv:1506.03340, section 3.2.
     """
     keras.utils.set_random_seed(seed)
-    passages = keras.Input((LONGEST_PASSAGE,), dtype="int32", name="passages")
+    passages = keras.Input((PASSAGE,), dtype="int32", name="passages")
     questions = keras.Input((QUESTION[1],), dtype="int32", name="questions")
     passage, question, numbers = Renumber(seed, name="numbers")(passages, questions)
-    words = keras.layers.Embedding(WORDS, sizes.word_units, mask_zero=True, name="words")
-    d = _reader("passage", row, sizes, return_sequences=True)(words(passage))  # [batch, time, 2 * units]
-    q = _reader("question", row, sizes)(words(question))  # [batch, 2 * units]
+    words = keras.layers.Embedding(WORDS, sizes.word_units, name="words")
+    d = _read("passage", row, sizes, passage, words(passage), return_sequences=True)  # [batch, time, 2 * units]
+    q = _read("question", row, sizes, question, words(question), mask=question != PADDING)  # [batch, 2 * units]
 
-    def dense(name: str, size: int = 2 * sizes.units, **options):
-        return keras.layers.Dense(size, use_bias=False, name=name, **options)
+    def term(name: str, vectors):
+        product = keras.layers.Dense(2 * sizes.units, use_bias=False, name=name)(vectors)
+        return _attention_norm(name)(product) if row.options.get("normalize_attention") else product
 
-    similar = dense("d_similar")(d) * dense("q_similar")(q)[:, None]
-    m = ops.tanh(dense("d_match")(d) + dense("q_match")(q)[:, None] + similar)
-    seen = ops.cast(passages != PADDING, "float32")
-    attention = ops.softmax(dense("attention", 1)(m)[..., 0] - 1e9 * (1 - seen), -1)
+    similar = term("d_similar", d) * term("q_similar", q)[:, None]
+    m = ops.tanh(term("d_match", d) + term("q_match", q)[:, None] + similar)
+    attention = ops.softmax(keras.layers.Dense(1, use_bias=False, name="attention")(m)[..., 0], -1)
     read = ops.einsum("bt,btu->bu", attention, d)
-    mean = ops.einsum("bt,btu->bu", seen / ops.sum(seen, -1, keepdims=True), d)
-    joined = ops.tanh(dense("read")(read) + dense("asked")(q) + dense("mean")(mean))
+    joined = ops.tanh(term("read", read) + term("asked", q) + term("average", ops.mean(d, 1)))
     logits = keras.layers.Dense(ENTITIES, name="entities")(joined)
     model = keras.Model([passages, questions], ops.take_along_axis(logits, numbers, -1))
+    for weight in model.trainable_weights:
+        if "gain" in row.options and weight.name in ("scale", "gamma"):
+            weight.assign(ops.full_like(weight, row.options["gain"]))
     model.compile(
         optimizer=keras.optimizers.Adam(step_size, global_clipnorm=CLIP),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -95,8 +98,15 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
     return model
 
 
-def _reader(name: str, row: TrialRow, sizes: Sizes, **options) -> keras.layers.Layer:
-    return keras.layers.Bidirectional(RMSNormLSTM(sizes.units, name="lstm", **cell_options(row), **options), name=name)
+def _read(name: str, row: TrialRow, sizes: Sizes, ids, vectors, mask=None, **options):
+    """Returns the states of an LSTM in both directions."""
+    lstm = build_lstm(row, sizes.units, **options)
+    return keras.layers.Bidirectional(lstm, name=name)(lstm_inputs(lstm.cell, ids, vectors), mask=mask)
+
+
+def _attention_norm(name: str) -> keras.layers.Layer:
+    gain = keras.initializers.Constant(GAIN)
+    return keras.layers.BatchNormalization(momentum=0.9, epsilon=EPSILON, gamma_initializer=gain, name=f"{name}_norm")
 
 
 def _renumbered(ids, numbers):

@@ -13,6 +13,7 @@ from ..trials.probes import lstm_shares
 from ..trials.trial import Setting, Trial, TrialRow, rows_of
 from . import rows
 from .data import PADDING, Corpus, most_frequent_wrong, read_corpus
+from .lstm import lstm_inputs
 from .model import READERS, Sizes, build_model
 from .section import LEARNING, STAND_IN, baseline_sections
 
@@ -60,13 +61,12 @@ class Readers(Networks):
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the shares in the LSTMs that read forwards."""
         texts = (self._corpus.valid.passages[:_PROBED], self._corpus.valid.questions[:_PROBED])
-        return {
-            f"{name} {what}": share
-            for name, ids in zip(READERS, texts, strict=True)
-            for what, share in lstm_shares(
-                model.get_layer(name).forward_layer.cell, model.get_layer("words")(ids), ids != PADDING
-            ).items()
-        }
+        found = {}
+        for name, ids in zip(READERS, texts, strict=True):
+            cell = model.get_layer(name).forward_layer.cell
+            inputs = lstm_inputs(cell, ids, model.get_layer("words")(ids))
+            found |= {f"{name} {what}": share for what, share in lstm_shares(cell, inputs, ids != PADDING).items()}
+        return found
 
     def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
         """Returns the errors of the answer that a passage names most often."""

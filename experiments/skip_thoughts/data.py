@@ -6,14 +6,13 @@ import numpy as np
 
 from nmt.errors import UserError
 
-from ..data_sets.novels import Sentence, read_novels
+from ..data_sets.novels import Sentence, hold_out, read_novels
 from ..data_sets.words import most_frequent
 
-WORDS = 5000  # ids: of padding, any other word, the end, and the most frequent words
+WORDS = 2000  # ids: of padding, any other word, the end, and the most frequent words
 PADDING, UNKNOWN, END = range(3)
-LONGEST = 30  # words of a sentence; longer ones and their neighbours are left out
+LONGEST = 20  # words of a sentence; longer ones and their neighbours are left out
 _HELD_OUT = 0.05  # of the sentences, at least, for validation
-_SEED = 0  # of the split
 
 
 class Part(NamedTuple):
@@ -43,9 +42,8 @@ def read_corpus(data: str) -> Corpus:
         UserError: A part has no three sentences in a row that are short enough.
     """
     novels = read_novels(data)
-    total, valid, train = sum(map(len, novels.values())), [], []
-    for name in np.random.default_rng(_SEED).permutation(sorted(novels)).tolist():
-        (valid if sum(map(len, valid)) < _HELD_OUT * total else train).append(novels[name])
+    sizes = {name: len(novel) for name, novel in novels.items()}
+    train, valid = ([novels[name] for name in part] for part in hold_out(sizes, _HELD_OUT, parts=1))
     text = (word.lower() for novel in train for sentence in novel for word in sentence)
     words = most_frequent(text, WORDS - END - 1, first=END + 1)
     parts = [_encode(part, words) for part in (train, valid)]

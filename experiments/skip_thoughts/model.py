@@ -18,8 +18,8 @@ NEIGHBOURS = ("before", "after")
 class Sizes(NamedTuple):
     """Sizes of a network."""
 
-    units: int = 256  # of a sentence vector; the paper has 2400
-    word_units: int = 128  # the paper has 620
+    units: int = 128  # of a sentence vector; the paper has 2400
+    word_units: int = 64  # the paper has 620
 
 
 def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> keras.Model:

@@ -6,16 +6,20 @@ from typing import Any
 from ..reporting.section import Section
 from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, cell, last, mean_of
 from ..trials.sections import Logs, logs_by_row, settings_of
+from .data import LONGEST, WORDS
+from .model import Sizes
+from .transfer import MOST
 
 STAND_IN = (
     "**A small corpus.** The paper trains on 11,000 books (BookCorpus, 74 million sentences) for a million updates. "
-    "Here are a few novels, a vocabulary of 5,000 words and a thousand updates. So the scores of the sentence vectors "
-    "are low, and only differences between kinds compare with the published values."
+    f"Here are a few novels, a vocabulary of {WORDS:,} words and hundreds of updates. So the scores of the sentence "
+    "vectors are low, and only differences between kinds compare with the published values."
 )
 _TEXT = (
     "A GRU with the norm inside reads a sentence. From its last state, two others write the sentence before it and the "
-    "sentence after it. The paper has 2,400 units. The loss is in nats a word, ends counted. Its mean over the whole "
-    "training tells how fast it falls. Values are means over the seeds, with the standard deviation (sd)."
+    f"sentence after it. They have {Sizes().units} units and sentences have up to {LONGEST} words; the paper has 2,400 "
+    "units and 30 words. The loss is in nats a word, ends counted. Its mean over the whole training tells how fast it "
+    "falls. Values are means over the seeds, with the standard deviation (sd)."
 )
 _PAPER = "Ba et al., section 6.3"
 _NO_LOSS = "not in the papers; section 6.3 of Ba et al. has curves of the vectors' scores"
@@ -96,9 +100,10 @@ def transfer_sections(logs: Logs) -> list[Section]:
         title="What the sentence vectors are good for",
         text=[
             "Relatedness of sentences (SICK: Pearson's r and Spearman's rho times 100, and mean squared error) and the "
-            "accuracy of a logistic regression in five folds (MR, CR, SUBJ, MPQA; the paper has ten). The mean is that "
-            "of the six values besides the error. The untrained network has the same seed. If a control is as good, "
-            "the training has given the vectors nothing beyond good word vectors."
+            "accuracy of a logistic regression in five folds (MR, CR, SUBJ, MPQA; the paper has ten), on up to "
+            f"{MOST:,} examples of each file, cut off after {LONGEST} words. The mean is that of the six values "
+            "besides the error. The untrained network has the same seed. If a control is as good, the training "
+            "has given the vectors nothing beyond good word vectors."
         ],
         columns=["", *_SCORES],
         rows=rows,

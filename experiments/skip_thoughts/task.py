@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
     title="Skip-thoughts",
     about=[STAND_IN],
     rows=rows_of(rows),
-    settings=(Setting("batch-64", "batches of 64", batch_size=64, updates=1000, window=50, validate_every=100),),
+    settings=(Setting("batch-32", "batches of 32", batch_size=32, updates=500, window=50, validate_every=100),),
     step_size=1e-3,
     metric="nats",
     metric_label="validation loss in nats a word",
@@ -33,7 +33,7 @@ EXPERIMENT = Experiment(
     more_sections=transfer_sections,
 )
 _PROBED = 64  # validation sentences whose activations are measured
-_VALIDATED = 2048  # sentences of a validation
+_VALIDATED = 1024  # sentences of a validation
 
 
 class SkipThoughts(Networks):

@@ -49,7 +49,7 @@ def lstm_shares(cell: RMSNormLSTMCell, inputs: Any, mask: np.ndarray | None = No
 
     Args:
         cell: A built cell with `normalize_bias=False` and `normalize_carry=False`, the defaults.
-        inputs: `[batch, time, inputs]`.
+        inputs: `[batch, time, inputs]`. The cell may have uses of its own for entries beyond those of its kernel.
         mask: `[batch, time]`, true where there is an input, which is at the beginning; `None` if it is everywhere.
     """
     states = [keras.ops.zeros((inputs.shape[0], cell.units)) for _ in range(2)]
@@ -58,7 +58,8 @@ def lstm_shares(cell: RMSNormLSTMCell, inputs: Any, mask: np.ndarray | None = No
         state.append(states[0] @ cell.recurrent_kernel)
         _, states = cell(inputs[:, step], states)
         carry.append(states[1])
-    found = {"input": inputs @ cell.kernel, "state": keras.ops.stack(state, 1), "carry": keras.ops.stack(carry, 1)}
+    read = inputs[..., : cell.kernel.shape[0]]
+    found = {"input": read @ cell.kernel, "state": keras.ops.stack(state, 1), "carry": keras.ops.stack(carry, 1)}
     chosen = np.ones(inputs.shape[:2], bool) if mask is None else mask
     return {what: share_of_mean(np.asarray(values)[chosen]) for what, values in found.items()}
 

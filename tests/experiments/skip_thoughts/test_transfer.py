@@ -5,6 +5,7 @@ pytest.importorskip("scipy")
 
 from experiments.data_sets.novels import split_words
 from experiments.skip_thoughts.transfer import (
+    MOST,
     Labelled,
     Pairs,
     TransferData,
@@ -71,6 +72,14 @@ def test_files_are_read(tests):
     assert set(tests.sick["test"].scores) <= {1.0, 2.0, 3.0, 4.0, 5.0}
     assert tests.classes["CR"].sentences[1] == ["Emma", "saw", "caf\xe9", "1"]
     assert tests.classes["MPQA"].classes.tolist() == [0, 1] * 15
+
+
+def test_long_files_are_sampled_from_beginning_to_end(data):
+    lines = [f"{number % 2} {number}" for number in range(3 * MOST)]
+    (data / "tests" / "subj.all").write_text("\n".join(lines))
+    sentences = [int(sentence[0]) for sentence in read_tests(str(data / "tests")).classes["SUBJ"].sentences]
+    assert len(sentences) == MOST and sentences[0] == 0 and sentences[-1] == 3 * MOST - 1
+    assert set(np.diff(sentences)) <= {2, 3, 4}
 
 
 def test_words_are_split_as_in_the_novels(data):
