@@ -31,8 +31,8 @@ _COLUMNS = (
     Column("test error, last", last("test_error"), 2, "%"),
 )
 _CURVES = (
-    Curve("train", "loss", "training loss, nats"),
-    Curve("validations", "test_error", "test error, %"),
+    Curve("train", "loss", "training loss, nats", scale="linear"),
+    Curve("validations", "test_error", "test error, %", scale="linear"),
 )
 _COMPARISON = Comparison(
     "test error",

@@ -47,7 +47,7 @@ def _cell(value: float | None, digits: int) -> str:
 
 
 def _plot(figure: Figure, grid: Grid, styles: Mapping[str, Style], sizes: list[float], label: str) -> None:
-    figure.set(size_inches=(max(6.5, 4.75 * len(grid)), 4.2), layout_engine="constrained")
+    figure.set(size_inches=(max(9.5, 4.75 * len(grid)), 4.2), layout_engine="constrained")
     for axes, (setting, rows) in zip(figure.subplots(1, len(grid), squeeze=False)[0], grid.items(), strict=True):
         for row, found in rows.items():
             known = [size for size in sizes if size in found]
@@ -55,4 +55,4 @@ def _plot(figure: Figure, grid: Grid, styles: Mapping[str, Style], sizes: list[f
         axes.set(xscale="log", xlabel="step size of Adam", ylabel=f"best {label}", title=setting)
         axes.set_xticks(sizes, [f"{size:.2g}" for size in sizes])
         axes.minorticks_off()
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)

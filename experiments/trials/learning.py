@@ -228,7 +228,7 @@ def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve])
             axes.set(yscale=curve.scale, ylabel=curve.label)
         column[0].set_title(setting.label)
         column[-1].set_xlabel("updates")
-    figure.legend(*all_axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(*all_axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
 
 def _draw(axes, curve: Curve, row: TrialRow, logs: Sequence[Log], style) -> None:

@@ -115,7 +115,7 @@ def _plot_shares(figure: Figure, shares: Mapping[tuple[Setting, TrialRow], Any],
                 axes.plot([at + shift] * len(values), values, style.marker, color=style.color, alpha=0.7, **label)
         axes.set_xticks(range(len(layers)), layers, rotation=30, ha="right")
         axes.set(yscale="log", ylabel="share after training, each seed", title=setting.label)
-    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
 
 def speed_section(
