@@ -1,10 +1,21 @@
 """Measures `python -m nmt.bulk` with one and with two processes of one thread each.
 
     .venv-bulk/bin/python benchmarks/bulk.py SAVED_MODEL < sentences
+    .venv-bulk/bin/python benchmarks/bulk.py SAVED_MODEL --json FIGURES.json < sentences
 
 Runs in the environment of the extra `bulk`, on two quiet cores. Prints for each number of processes the lines/s while
 they translate, the share of their time that they spend in the model, and the lines/s of the whole job, start included.
 Each number of processes runs several times, in turn; the median counts.
+
+--json writes the same figures:
+
+    versions    of tensorflow and apache-beam
+    cores       of the machine
+    options     lines of a job and of a piece, and rounds
+    processes   by number of processes:
+        rounds      speed, share and speed_with_start of each job; the i-th rounds of all numbers were interleaved
+        speed, share, speed_with_start      their medians
+    speedup     ratio of the speeds of two processes and one
 """
 
 import argparse
@@ -16,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -45,10 +57,28 @@ def measure(export, texts, output, processes, piece_lines):
     report = json.loads((output / "_bulk" / "report.json").read_text())
     translating = report["ended"] - report["began"]
     return {
-        "lines/s": report["translated"] / translating,
-        "model's share": report["model_seconds"] / (processes * translating),
-        "lines/s with the start": report["translated"] / seconds,
+        "speed": report["translated"] / translating,
+        "share": report["model_seconds"] / (processes * translating),
+        "speed_with_start": report["translated"] / seconds,
     }
+
+
+def summary(rounds):
+    """Returns the figures of a number of processes from those of its jobs."""
+    columns = {name: [job[name] for job in rounds] for name in rounds[0]}
+    return {"rounds": columns, **{name: statistics.median(values) for name, values in columns.items()}}
+
+
+def table(processes):
+    """Returns the table of docs/bulk.md, in lines."""
+    heads = ["processes", "lines/s", "the model's share", "lines/s with the start"]
+    heads.append("share of Beam, reading and writing")
+    rows = [
+        f"| {number} | {each['speed']:.1f} | {each['share']:.1%} | {each['speed_with_start']:.1f} "
+        f"| {1 - each['share']:.1%} |"
+        for number, each in processes.items()
+    ]
+    return [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows]
 
 
 def main():
@@ -57,6 +87,7 @@ def main():
     parser.add_argument("--lines", type=int, default=8000, help="lines of a job (default: 8000)")
     parser.add_argument("--piece_lines", type=int, default=250, help="lines of a piece (default: 250)")
     parser.add_argument("--rounds", type=int, default=3, help="jobs of each number of processes (default: 3)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     lines = [line if line.endswith(b"\n") else line + b"\n" for line in sys.stdin.buffer]
     found = {processes: [] for processes in PROCESSES}
@@ -67,14 +98,19 @@ def main():
             for processes in PROCESSES:
                 output = Path(folder, f"{processes}-{number}")
                 found[processes].append(measure(options.export, texts, output, processes, options.piece_lines))
-    names = list(found[1][0])
-    middle = {n: {name: statistics.median(job[name] for job in jobs) for name in names} for n, jobs in found.items()}
-    print(f"| processes | {' | '.join(names)} | share of Beam, reading and writing |\n|{'---|' * (len(names) + 2)}")
-    for processes, values in middle.items():
-        share = values["model's share"]
-        cells = (values["lines/s"], f"{share:.3f}", values["lines/s with the start"], f"{1 - share:.3f}")
-        print(f"| {processes} | {' | '.join(c if isinstance(c, str) else f'{c:.1f}' for c in cells)} |")
-    print(f"\ntwo processes reach {middle[2]['lines/s'] / middle[1]['lines/s']:.2f} times the lines/s of one")
+    processes = {number: summary(rounds) for number, rounds in found.items()}
+    measured = {
+        "versions": {name: version(name) for name in ("tensorflow", "apache-beam")},
+        "cores": os.cpu_count(),
+        "options": {name: getattr(options, name) for name in ("lines", "piece_lines", "rounds")},
+        "processes": processes,
+        "speedup": processes[2]["speed"] / processes[1]["speed"],
+    }
+    print("\n".join(table(processes)))
+    print(f"\nTwo processes reach {measured['speedup']:.2f} times the lines/s of one.")
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     if stale:
         named = ", ".join(shard.target for shard in stale[:_NAMED])
         _say(f"warning: translations of other texts are kept: {len(stale)} ({named}); remove those to be made again")
-    Export(export)  # refuse a damaged one before the job starts
+    Export(export).close()  # refuse a damaged one before the job starts
     start = time.monotonic()
     try:
         report = pipeline.run(job, todo, options)

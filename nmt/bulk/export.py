@@ -4,17 +4,18 @@ import contextlib
 import hashlib
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
-from types import ModuleType
+from pathlib import Path
 
 from ..errors import UserError
-from ..load_tensorflow import load_tensorflow
-from . import storage
-from .isolation import reason_of
+from . import model_process, storage
+from .isolation import ModelError, reason_of
 
-_SIGNATURE = "serving_default"
-_INPUT, _OUTPUT = "sources", "translations"
 _GRAPH = "saved_model.pb"
 
 
@@ -43,7 +44,7 @@ def fingerprint(path: str) -> str:
 
 
 class Export:
-    """A loaded export.
+    """An export that is loaded in a process of its own. If a line kills that process, the next call starts another one.
 
     Args:
         path: Its folder.
@@ -53,31 +54,77 @@ class Export:
     """
 
     def __init__(self, path: str):
+        self._path, self._process = path, None
+        self._lock = threading.Lock()  # one call at a time, so that it is known which one kills the process
         try:
-            with _local(path) as folder:
-                self._tf = load_tensorflow()
-                import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
-
-                _share_gpus(self._tf)
-                self._loaded = self._tf.saved_model.load(folder)  # owns the variables
-            self._translate = self._loaded.signatures[_SIGNATURE]
             self([b""])
-        except Exception as error:  # a damaged SavedModel fails in many ways
+        except Exception as error:
+            self.close()
             raise UserError(f"{path} cannot be used: {reason_of(error)}") from None
 
     def __call__(self, lines: Sequence[bytes]) -> list[bytes]:
-        """Returns the translation of each line."""
-        found = self._translate(**{_INPUT: self._tf.constant(lines, self._tf.string)})[_OUTPUT].numpy().tolist()
-        if len(found) != len(lines):
-            raise ValueError(f"the model returns {len(found)} translations of {len(lines)} lines")
-        return found
+        """Returns the translation of each line.
+
+        Raises:
+            ModelError: The model fails, or its process was killed; if there is only one line, twice.
+        """
+        with self._lock:
+            try:
+                return self._translate(lines)
+            except _KilledError:
+                if len(lines) > 1:
+                    raise
+                return self._translate(lines)  # something else may have killed it
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            self._process.wait()
+            self._process = None
+
+    def _translate(self, lines: Sequence[bytes]) -> list[bytes]:
+        if not self._process:
+            self._start()
+        with contextlib.suppress(BrokenPipeError):  # the process was killed; reading its answer says so
+            model_process.send(self._process.stdin, lines)
+        return self._answer()
+
+    def _start(self) -> None:
+        """Starts the process and waits until it has loaded the export."""
+        paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        with _local(self._path) as folder:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", model_process.__name__, folder],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            )
+            try:
+                self._answer()
+            except BaseException:
+                self.close()
+                raise
+
+    def _answer(self) -> list[bytes]:
+        """Returns the strings of the next message of the process."""
+        try:
+            texts, error = model_process.receive(self._process.stdout)
+        except EOFError:
+            process, self._process = self._process, None
+            raise _KilledError(f"its process {_end_of(process.wait())}") from None
+        if error:
+            raise ModelError(error)
+        return texts
 
 
-def _share_gpus(tf: ModuleType) -> None:
-    """Makes TensorFlow take the memory of GPUs as it needs it, because several processes load the export."""
-    with contextlib.suppress(RuntimeError):  # it is in use already
-        for gpu in tf.config.list_physical_devices("GPU"):
-            tf.config.experimental.set_memory_growth(gpu, enable=True)
+class _KilledError(ModelError):
+    """The process of the model ended."""
+
+
+def _end_of(status: int) -> str:
+    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
 
 def _files(path: str) -> list[str]:

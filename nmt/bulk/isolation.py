@@ -9,6 +9,10 @@ _LONGEST = 200  # characters of a reason
 _PLACES = ("Graph execution error", "Detected at node", "<stack traces", "[[")
 
 
+class ModelError(Exception):
+    """An error of the model; its message is the reason."""
+
+
 def translate_lines(model: Model, lines: Sequence[bytes | Fault]) -> list[bytes | Fault]:
     """Returns the translation of each line, or a fault.
 
@@ -40,6 +44,8 @@ def _whole(text: bytes) -> bytes | Fault:
 
 def reason_of(error: Exception) -> str:
     """Returns type and message of an error, in one line. TensorFlow puts the place in the graph before its message."""
+    if isinstance(error, ModelError):
+        return str(error)
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(_PLACES)] or lines or [""]
     return f"{type(error).__name__}: {said[0]}"[:_LONGEST]

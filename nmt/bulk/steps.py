@@ -11,6 +11,7 @@ import apache_beam as beam
 from apache_beam.ml.inference.base import ModelHandler
 
 from . import storage
+from .export import Export
 from .isolation import translate_lines
 from .job import Job
 from .lines import Fault, read_lines, split
@@ -82,8 +83,6 @@ class Handler(ModelHandler[Task, Translated, Any]):
         self._export = export
 
     def load_model(self) -> Any:
-        from .export import Export  # TensorFlow takes seconds to load
-
         return Export(self._export)
 
     def run_inference(

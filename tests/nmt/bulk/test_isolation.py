@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from nmt.bulk.isolation import reason_of, translate_lines
+from nmt.bulk.isolation import ModelError, reason_of, translate_lines
 from nmt.bulk.lines import Fault
 
 FAILS = Fault("the model fails: ValueError: no x")
@@ -65,3 +65,7 @@ def test_a_translation_of_two_lines_is_refused():
 )
 def test_the_reason_of_an_error_is_one_line(said, reason):
     assert reason_of(ValueError(said)) == f"ValueError: {reason}"
+
+
+def test_an_error_of_the_model_is_its_own_reason():
+    assert reason_of(ModelError("its process was killed")) == "its process was killed"

@@ -14,6 +14,8 @@ import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
+from tests.nmt.bulk.toy import HUGE
+
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
 TWO = ("--direct_running_mode", "multi_processing", "--direct_num_workers", 2)
 
@@ -47,10 +49,23 @@ def left_over(out):
     return [path for path in (out / "_bulk").rglob("*") if "pieces" in path.parts[:-1] or path.suffix == ".part"]
 
 
-def until(condition, process):
+def failed_lines(out):
+    """Returns shard, number and reason of each line without a translation."""
+    lines = [line for path in sorted(out.glob("_bulk/failed/*")) for line in path.read_text().splitlines()]
+    return [(Path(each["shard"]).name, each["line"], each["reason"]) for each in map(json.loads, lines)]
+
+
+def processes_of(job, name=""):
+    """Returns the processes of a job whose command has this name."""
+    found = subprocess.run(["pgrep", "-g", str(job.pid), "-f", name or "."], capture_output=True, text=True)
+    return [int(number) for number in found.stdout.split()]
+
+
+def until(condition, process=None):
     end = time.monotonic() + 300
     while not condition():
-        assert process.poll() is None and time.monotonic() < end
+        assert process is None or process.poll() is None
+        assert time.monotonic() < end
         time.sleep(0.02)
 
 
@@ -173,13 +188,46 @@ def test_a_killed_worker_ends_the_job_with_one_line(start_bulk, toy, tmp_path):
     write_slow(tmp_path / "in", shards=2, lines=400)
     process = start_bulk(*words_of(toy, "in/*.en", piece_lines=10), *TWO)
     until(lambda: list(tmp_path.glob("out/_bulk/pieces/*/*")), process)
-    group = subprocess.run(["pgrep", "-g", str(process.pid), "-f", "sdk_worker_main"], capture_output=True, text=True)
-    os.kill(int(group.stdout.split()[-1]), signal.SIGKILL)
+    os.kill(processes_of(process, "sdk_worker_main")[-1], signal.SIGKILL)
     assert process.wait(timeout=120) == 2
+    until(lambda: not processes_of(process))
     last = (tmp_path / "errors").read_text().splitlines()[-1]
     assert last.startswith("nmt.bulk: the job failed: ")
     assert last.endswith("/out/_bulk/error.txt. The same command goes on with the rest")
     assert translations(tmp_path / "out") == {}
+
+
+@pytest.mark.slow
+def test_lines_that_kill_the_process_of_the_model_are_found(bulk, toy, tmp_path):
+    """Memory runs out, with two workers. The first run already translates every other line, once and in order."""
+    (tmp_path / "in").mkdir()
+    for shard, huge in {"a.en": (5,), "b.en": (1, 12)}.items():
+        lines = [f"{'huge' if i in huge else 'line'} {i}\n" for i in range(1, 13)]
+        (tmp_path / "in" / shard).write_text("".join(lines))
+    limit = (HUGE // 2, resource.getrlimit(resource.RLIMIT_AS)[1])
+    words = [*words_of(toy, "in/*.en", piece_lines=4), *TWO]
+    status, said, errors = bulk(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))
+    assert status == 0, errors
+    assert said.startswith("2 shards written with 24 lines; 21 lines translated in ")
+    assert translations(tmp_path / "out") == {
+        path.name: "".join("\n" if "huge" in line else line.upper() for line in path.read_text().splitlines(True))
+        for path in (tmp_path / "in").iterdir()
+    }
+    reason = "the model fails: its process was killed by SIGABRT"
+    assert failed_lines(tmp_path / "out") == [("a.en", 5, reason), ("b.en", 1, reason), ("b.en", 12, reason)]
+
+
+@pytest.mark.slow
+def test_a_process_of_the_model_that_something_else_kills_costs_no_line(start_bulk, toy, tmp_path):
+    expected = write_slow(tmp_path / "in", shards=2, lines=200)
+    process = start_bulk(*words_of(toy, "in/*.en", piece_lines=10), *TWO)
+    for written in (1, 10):
+        until(lambda n=written: len(list(tmp_path.glob("out/_bulk/pieces/*/*"))) > n, process)
+        os.kill(processes_of(process, "nmt.bulk.model_process")[0], signal.SIGKILL)
+    assert process.wait(timeout=300) == 0, (tmp_path / "errors").read_text()
+    assert translations(tmp_path / "out") == expected
+    assert failed_lines(tmp_path / "out") == []
+    until(lambda: not processes_of(process))
 
 
 @pytest.mark.slow

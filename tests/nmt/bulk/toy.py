@@ -2,9 +2,14 @@
 
 import tensorflow as tf
 
+HUGE = 2**38  # bytes that the toy asks for at once
+
 
 class Toy(tf.Module):
-    """Upper case. Fails on a line with `poison`; takes about 20 ms for one with `slow`; `two` gives a line feed."""
+    """Upper case. Fails on a line with `poison`; takes about 20 ms for one with `slow`; `two` gives a line feed.
+
+    A line with `huge` asks for `HUGE` bytes. If there are fewer, TensorFlow aborts the process.
+    """
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
     def serve(self, sources):
@@ -17,7 +22,10 @@ class Toy(tf.Module):
 
         x = tf.ones([120, 120]) / 120.0
         _, x = tf.while_loop(lambda i, _: i < 200 * slow, step, (0, x), parallel_iterations=1)
-        text = tf.strings.regex_replace(tf.strings.upper(sources, encoding="utf-8"), "TWO", "TWO\n")
+        is_huge = tf.reduce_any(tf.strings.regex_full_match(sources, ".*huge.*"))
+        block = tf.strings.join([tf.where(is_huge, "x" * 2**14, "")] * 2**12)
+        nothing = tf.strings.substr(tf.strings.join([block] * (HUGE // 2**26)), 0, 0)
+        text = nothing + tf.strings.regex_replace(tf.strings.upper(sources, encoding="utf-8"), "TWO", "TWO\n")
         return {"translations": text + tf.where(tf.math.is_nan(x[0, 0]), "?", ""), "scores": x[: tf.size(sources), 0]}
 
 
