@@ -2,6 +2,8 @@
 
 import argparse
 import logging
+import os
+import sys
 from pathlib import Path
 
 from ..errors import UserError
@@ -39,6 +41,10 @@ def run(arguments: argparse.Namespace) -> None:
     logging.getLogger("serve").setLevel(logging.INFO)
     limits = Limits(workers=arguments.workers, batch=arguments.batch, queue=arguments.queue, deadline=arguments.timeout)
     serve(arguments.models, arguments.host, arguments.port, limits)
+    # Python would wait for the threads of batches that are still computed, whose callers have all left.
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _port(text: str) -> int:

@@ -111,6 +111,21 @@ def test_a_signal_lets_requests_finish(toy, start_service, tmp_path, number):
     assert "Traceback" not in service.log.read_text()
 
 
+def test_a_long_batch_does_not_delay_the_end(toy, start_service, tmp_path):
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    service = start_service(tmp_path / "models", "--timeout", 1)
+    found = []
+    hours = {"signature_name": "slow", "inputs": [10**9]}
+    caller = threading.Thread(target=lambda: found.append(service.predict(hours)[0]))
+    caller.start()
+    until(lambda: service.metric("nmt_rows_running"))
+    os.kill(service.process.pid, signal.SIGTERM)
+    caller.join()
+    assert found == [504]
+    service.process.join(30)
+    assert service.process.exitcode == 0
+
+
 EARLY = """
 import signal, uvicorn
 
