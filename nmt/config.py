@@ -193,6 +193,9 @@ class Config:
         False, "use deterministic operations: the same seed gives the same run on a GPU too, but slower"
     )
     reload: str | None = option(None, "start with the weights of the best model in this directory", metavar="DIR")
+    reload_training_progress: bool = option(
+        False, "with --reload: start with the last weights there, and with the optimizer and the number of updates"
+    )
     seed: int = option(
         1234, "seed of initialisation, order and dropout", "from 0 to 2147483647", lambda value: 0 <= value < 2**31
     )
@@ -229,9 +232,9 @@ class Config:
         """Returns the options that must not change when a training is resumed, without those that have no effect.
 
         Options that name files are left out: a file may move, but its content must not change (`system.file_digests`).
-        So is `reload`, which has an effect only at the start.
+        So are the options of `reload`, which have an effect only at the start.
         """
-        others = (*CHANGEABLE, *FILES, "reload")
+        others = (*CHANGEABLE, *FILES, "reload", "reload_training_progress")
         fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
         return {field.name: getattr(self, field.name) for field in fields}
 
@@ -306,6 +309,8 @@ def _conflicts(config: Config) -> Iterator[str]:
             yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"
         if config.rnn_dec_deep_context:
             yield "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1; leave it out"
+    if config.reload_training_progress and not config.reload:
+        yield "--reload_training_progress needs --reload DIR"
     size, heads = config.state_size, config.transformer_num_heads
     if config.model_type == "transformer":
         if config.embedding_size != size:

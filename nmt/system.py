@@ -46,6 +46,11 @@ class System(NamedTuple):
         return {**self.digests, **self.config.fixed_options()}
 
     @property
+    def shared(self) -> dict[str, Any]:
+        """Values that the model of another training must share with this one to give it its weights, by name."""
+        return {**self.digests, **self.config.architecture}
+
+    @property
     def digests(self) -> dict[str, str]:
         """Digests of the vocabularies, by name."""
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
@@ -120,15 +125,6 @@ def save_system(system: System, directory: Path) -> None:
     with atomic_write(directory / "versions.json") as file:
         file.write(json.dumps(_versions(), indent=2) + "\n")
     system.config.save(directory / "config.json")
-
-
-def reload_weights(system: System, directory: Path) -> None:
-    """Assigns the weights of the best model in another directory.
-
-    Raises:
-        UserError: There is no model, or its vocabularies or its architecture differ.
-    """
-    load_checkpoint(directory / BEST, system.model.variables, {**system.digests, **system.config.architecture})
 
 
 def load_system(directory: Path) -> System:

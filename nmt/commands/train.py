@@ -13,9 +13,9 @@ from ..config import CHANGEABLE, Config, make_config, read_options
 from ..decoding.metrics import cannot_split
 from ..errors import UserError
 from ..storage.cache import open_cache
-from ..storage.checkpoints import BEST, LAST
+from ..storage.checkpoints import BEST, LAST, load_checkpoint
 from ..storage.files import exclusive
-from ..system import System, code_digests, file_digests, open_system, reload_weights, save_system
+from ..system import System, code_digests, file_digests, open_system, save_system
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
 from ..training.interruption import Interrupted, sigterm_exits
@@ -82,11 +82,14 @@ def _say_unused_gpus(replicas: Replicas) -> None:
 
 def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     system = open_system(config, directory)
-    if config.reload and not (directory / LAST).exists():
-        reload_weights(system, Path(config.reload))
+    other = None if (directory / LAST).exists() or not config.reload else Path(config.reload)
+    if other and not config.reload_training_progress:
+        load_checkpoint(other / BEST, system.model.variables, system.shared)
     _say_changes(config, directory)
     update = Update(system.model, config, replicas)
     trainer = Trainer(system.model, update, config, directory, system.made_with, replicas)
+    if other and config.reload_training_progress:
+        trainer.go_on_from(other / LAST, system.shared)
     data, valid = _read_texts(config, system)
     translate = system.translator(config.beam_size, config.normalization_alpha).best
     validate = Validator(system.model, valid, translate, config)

@@ -74,6 +74,21 @@ class Trainer:
         self._words = self._seconds_of_updates = 0.0  # target words of this run, and the time of their updates
         self._widths = self._compiled = 0  # widths of batches, and those that this run has compiled an update for
 
+    def go_on_from(self, checkpoint: Path, made_with: Mapping[str, Any]) -> None:
+        """Begins with the weights, the optimizer and the number of updates of another training.
+
+        Its validations are left out, because they may be of another text.
+
+        Args:
+            checkpoint: The last checkpoint of the other training.
+            made_with: Values that the other training must share, by name.
+
+        Raises:
+            UserError: The checkpoint cannot be loaded.
+        """
+        found = Progress.from_json(load_checkpoint(checkpoint, self._update.variables, made_with))
+        self.progress = Progress(update=found.update)
+
     def train(self, data: TrainingData, validate: Callable[[Callable[[], None]], Scores]) -> Progress:
         """Trains until a limit of the configuration is reached, and returns the progress.
 

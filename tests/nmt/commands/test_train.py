@@ -216,6 +216,32 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
     assert train("-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3, "--keep", 1, "--finish_after", 8)[0] == 0
 
 
+def arrays(path):
+    with np.load(path) as saved:
+        return {name: saved[name] for name in saved.files if name != "state"}
+
+
+@pytest.mark.slow
+def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
+    """With the same text and options, the result is that of one longer training."""
+    adam = ("--learning_rate", 0.01)
+    assert train(*adam)[0] == 0
+    four = ("--finish_after", 4)
+    assert train(*adam, *four, "-m", "whole")[0] == 0
+    progress = ("--reload", "model", "--reload_training_progress")
+    assert train(*adam, *four, *progress, "-m", "tuned")[0] == 0
+    assert train(*adam, *four, "--reload", "model", "-m", "without")[0] == 0
+    whole, tuned, without = (arrays(tmp_path / name / "last.npz") for name in ("whole", "tuned", "without"))
+    assert whole.keys() == tuned.keys()
+    for name, array in whole.items():
+        np.testing.assert_array_equal(array, tuned[name], name)
+    assert np.abs(whole["table"] - without["table"]).max() > 1e-3
+    validated = json.loads((tmp_path / "tuned" / "progress.json").read_text())["validations"]
+    assert [each["update"] for each in validated] == [2, 4]
+    status, _, said = train("-m", "other", "--reload_training_progress")
+    assert (status, "--reload_training_progress needs --reload DIR" in said) == (2, True)
+
+
 @pytest.mark.slow
 def test_a_training_begins_only_with_weights_of_its_own_architecture(train):
     """Without a norm, all weights are there, but the model would be another one."""
