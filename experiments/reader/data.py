@@ -1,4 +1,4 @@
-"""Makes cloze questions of novels: a name in a sentence is to be found in the words before it."""
+"""Makes cloze questions of novels: a name in a shortened sentence is to be found in the passage that holds it."""
 
 import collections
 import itertools
@@ -15,8 +15,9 @@ from ..data_sets.words import most_frequent
 WORDS = 5000  # ids: of padding, any other word, the gap, the entities, and the most frequent words
 PADDING, UNKNOWN, GAP, FIRST_ENTITY = range(4)
 ENTITIES = 10  # numbers of the names of an example
-PASSAGE = 80  # words
-QUESTION = (6, 30)  # words
+PASSAGE = 50  # words
+SENTENCE = (6, 30)  # words of a sentence that becomes a question
+KEPT = 0.7  # probability of each of its words to be in the question
 
 _HELD_OUT = 0.08  # of the questions, at least, come from the novels for validation, and as many from those for the test
 _MOST = 1000  # questions for validation, and as many for the test; others of their novels are left out
@@ -65,7 +66,7 @@ def read_corpus(data: str) -> Corpus:
     sizes = {name: len(found) for name, found in by_novel.items()}
     parts = [[cloze for name in part for cloze in by_novel[name]] for part in hold_out(sizes, _HELD_OUT, parts=2)]
     if not all(parts):
-        raise UserError(f"{data}: too few names occur in consecutive sentences; give more and longer novels in English")
+        raise UserError(f"{data}: too few passages have several names; give more and longer novels in English")
     train, *held_out = parts
     parts = [train, *(_sample(part, generator) for part in held_out)]
     text = (word.lower() for each in train for word in each.passage if isinstance(word, str))
@@ -79,22 +80,26 @@ def _sample(clozes: list[Cloze], generator: np.random.Generator) -> list[Cloze]:
 
 
 def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> Iterator[Cloze]:
-    """Yields a question for each sentence that repeats a name of the `PASSAGE` words before it.
+    """Yields a question for each sentence with a name, from a passage around it that has other names too.
+
+    The question is the sentence without some of its words, and with a gap in the place of the name.
 
     Args:
         sentences: A novel.
-        generator: Chooses the name and numbers the entities.
+        generator: Chooses the passage, the words and the name, and numbers the entities.
     """
     names, words = find_names(sentences), list(itertools.chain(*sentences))
     starts = itertools.accumulate(map(len, sentences), initial=0)
-    for question, start in zip(sentences, starts, strict=False):
-        if start < PASSAGE or not QUESTION[0] <= len(question) <= QUESTION[1]:
+    for sentence, start in zip(sentences, starts, strict=False):
+        first, last = max(start + len(sentence) - PASSAGE, 0), min(start, len(words) - PASSAGE)  # starts of passages
+        if first > last or not SENTENCE[0] <= len(sentence) <= SENTENCE[1]:
             continue
-        passage = words[start - PASSAGE : start]
-        candidates = names.intersection(passage)
-        answers = sorted(candidates.intersection(question))
-        entities = sorted(candidates | names.intersection(question))
-        if answers and len(candidates) > 1 and len(entities) <= ENTITIES:
+        begin = generator.integers(first, last, endpoint=True)
+        passage = words[begin : begin + PASSAGE]
+        question = [word for word in sentence if generator.random() < KEPT]
+        entities = sorted(names.intersection(passage))
+        answers = [name for name in entities if name in question]
+        if answers and 1 < len(entities) <= ENTITIES:
             numbers = dict(zip(entities, generator.permutation(ENTITIES).tolist(), strict=False))
             answer = answers[generator.integers(len(answers))]
             yield Cloze(
@@ -134,7 +139,7 @@ def _encode(clozes: list[Cloze], words: dict[str, int]) -> Part:
             for word in text
         ]
 
-    questions = np.full((len(clozes), QUESTION[1]), PADDING, np.int32)
+    questions = np.full((len(clozes), SENTENCE[1]), PADDING, np.int32)
     for row, each in zip(questions, clozes, strict=True):
         row[: len(each.question)] = ids(each.question)
     passages = np.array([ids(each.passage) for each in clozes], np.int32).reshape(-1, PASSAGE)

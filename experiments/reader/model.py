@@ -8,7 +8,7 @@ from keras import ops
 from ..trials.cell_rows import EPSILON
 from ..trials.trial import TrialRow
 from .batch_normalization import GAIN
-from .data import ENTITIES, FIRST_ENTITY, PADDING, PASSAGE, QUESTION, WORDS
+from .data import ENTITIES, FIRST_ENTITY, PADDING, PASSAGE, SENTENCE, WORDS
 from .lstm import build_lstm, lstm_inputs
 
 CLIP = 10.0  # of the global norm of the gradient
@@ -69,7 +69,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
     """
     keras.utils.set_random_seed(seed)
     passages = keras.Input((PASSAGE,), dtype="int32", name="passages")
-    questions = keras.Input((QUESTION[1],), dtype="int32", name="questions")
+    questions = keras.Input((SENTENCE[1],), dtype="int32", name="questions")
     passage, question, numbers = Renumber(seed, name="numbers")(passages, questions)
     words = keras.layers.Embedding(WORDS, sizes.word_units, name="words")
     d = _read("passage", row, sizes, passage, words(passage), return_sequences=True)  # [batch, time, 2 * units]

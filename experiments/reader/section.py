@@ -3,13 +3,14 @@
 from ..reporting.section import Section
 from ..trials.learning import Column, Comparison, Curve, Expectation, Learning, best, mean_of
 from ..trials.sections import Logs
-from .data import ENTITIES, PASSAGE
+from .data import ENTITIES, KEPT, PASSAGE
 from .model import Sizes
 
 STAND_IN = (
-    "**A stand-in for news.** The papers read articles of CNN and their summaries. Here, a question is a sentence of a "
-    f"novel with a gap in the place of a name, to be found in the {PASSAGE} words before it. So only differences "
-    "between kinds compare with the published values."
+    "**A stand-in for news.** The papers read articles of CNN and their summaries. Here, a passage is "
+    f"{PASSAGE} words of a novel. A question is a sentence of the passage with a gap in the place of a name; each of "
+    f"its words is left out with probability {1 - KEPT:.1g}. So only differences between kinds compare with the "
+    "published values."
 )
 _TEXT = (
     "LSTMs with the norm inside read passage and question in both directions. An attention over the passage and a "

@@ -23,6 +23,7 @@ _TABLES = {
     "decoder/embedding/embeddings": f"{_MODEL}/decoder_embedding_layer/embedding_table",
     "decoder/output_kernel": _UNTIED,
 }
+_ONLY_TABLE = f"{_MODEL}/embedding_table"  # in v0.4, which has one table for all
 # Parts of our variable paths -> Nematus's names for them.
 _BLOCKS = {
     "self_attention": "self_attn_sublayer",
@@ -62,7 +63,7 @@ def options(given: dict[str, Any]) -> dict[str, Any]:
 def nematus_name(path: str, names: Collection[str]) -> str:
     """Returns Nematus's name of our variable in a checkpoint with these names."""
     if path in _TABLES:
-        return _TABLES[path]
+        return _ONLY_TABLE if _ONLY_TABLE in names else _TABLES[path]
     side, *parts, weight = path.split("/")
     if parts[0] == "final_norm":
         pattern = re.compile(rf"{_MODEL}/{side}/layer_\d+/final_transform/")
