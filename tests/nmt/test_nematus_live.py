@@ -30,7 +30,6 @@ V03 = not (SCRIPTS / "train.py").exists()
 MODELS = {
     "none": [],
     "layernorm": ["--use_layer_norm"],
-    "prelu": ["--output_hidden_activation", "prelu"],
     "tied": ["--tie_decoder_embeddings", "--use_layer_norm", "--output_hidden_activation", "relu"],
 }
 MASTER = "RMSNormLayer" in (SCRIPTS / "layers.py").read_text(encoding="utf-8")
@@ -42,6 +41,8 @@ TRANSFORMER += ["--transformer_ffn_hidden_size", 40, "--transformer_dropout_embe
 JOINT = ["--tie_encoder_decoder_embeddings", "--dictionaries", "joint.json", "joint.json"]
 JOINT += ["--n_words_src", 150, "--n_words", 150]
 V04 = not V03 and "normalization_alpha" not in (SCRIPTS / "config.py").read_text(encoding="utf-8")
+if V03:  # the later versions have the option but fail with it
+    MODELS["prelu"] = ["--output_hidden_activation", "prelu"]
 if MASTER:  # fails without --tie_decoder_embeddings
     MODELS["transformer"] = [*TRANSFORMER, "--tie_decoder_embeddings"]
     MODELS["transformer, one dictionary"] = [*TRANSFORMER, "--tie_decoder_embeddings", *JOINT]
@@ -102,6 +103,10 @@ def model(tmp_path_factory, request):
     return folder
 
 
+def is_transformer(folder):
+    return json.loads((folder / "model-150.json").read_text(encoding="utf-8")).get("model_type") == "transformer"
+
+
 def costs(folder, target, alpha):
     output = folder / "costs"
     ours("score", "-m", folder / "imported", "-s", folder / "en", "-t", target, "-n", alpha, "-o", output)
@@ -110,7 +115,7 @@ def costs(folder, target, alpha):
 
 @pytest.mark.parametrize("alpha", [0, 1])
 def test_costs_equal_nematus(model, alpha):
-    if V04 and json.loads((model / "model-150.json").read_text(encoding="utf-8"))["model_type"] == "transformer":
+    if V04 and is_transformer(model):
         pytest.skip("v0.4 does not score with Transformers")
     nematus(model, "score.py", "-m", "model-150", "-s", "en", "-t", "de", "-o", "theirs", *["-n"] * alpha)
     np.testing.assert_allclose(costs(model, model / "de", alpha), np.loadtxt(model / "theirs"), rtol=0, atol=1e-4)
@@ -118,8 +123,7 @@ def test_costs_equal_nematus(model, alpha):
 
 def test_exported_costs_equal_nematus(model):
     """The scripts of Nematus read what `export-nematus` writes."""
-    options = json.loads((model / "model-150.json").read_text(encoding="utf-8"))
-    if V04 and options["model_type"] == "transformer":
+    if V04 and is_transformer(model):
         pytest.skip("v0.4 does not score with Transformers")
     version = "v0.3" if V03 else "master"
     ours("export-nematus", model / "imported", "--to", model / "exported", "--version", version)
@@ -148,6 +152,8 @@ def test_exported_costs_of_subwords_equal_nematus(tmp_path):
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0), (5, 0), (5, 1)])
 def test_translations_equal_nematus(model, beam, alpha):
     """Greedy translations are equal. Of the others, 98 of 100 are equal or cheaper, and their sum is no higher."""
+    if V04 and beam == 1 and is_transformer(model):
+        pytest.skip("v0.4 fails with a Transformer and a beam of 1")
     options = ["-k", beam, *["-n"] * alpha]
     said = nematus(model, "translate.py", "-m", "model-150", "-i", "en", *options)  # v0.4 ignores -o
     (model / "theirs").write_text(said, encoding="utf-8")
