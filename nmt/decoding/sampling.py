@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from .search import DecodeStep, Hypotheses, State
+from .search import DecodeStep, Hypotheses, Memory, State
 
 
 class Sampling(NamedTuple):
@@ -29,6 +29,7 @@ class _Samples(NamedTuple):
 def sample(
     decode_step: DecodeStep,
     state: State,
+    memory: Memory,
     sampling: Sampling,
     draw: tf.Tensor,
     *,
@@ -44,6 +45,7 @@ def sample(
     Args:
         decode_step: As in `beam_search`; row `i * samples + j` is sample j of sentence i.
         state: The state before the first word, `[batch * samples, ...]`.
+        memory: What `decode_step` knows of each sentence, `[batch, ...]`.
         sampling: How words are drawn.
         draw: Integer scalar; another one gives other samples.
         batch: Number of sentences.
@@ -57,7 +59,7 @@ def sample(
 
     def advance(now: _Samples) -> tuple[_Samples]:
         last = tf.where(now.time > 0, now.words[:, tf.maximum(now.time - 1, 0)], start)
-        log_probabilities, state = decode_step(last, now.state)
+        log_probabilities, state = decode_step(last, now.state, memory)
         seed = tf.stack([sampling.seed + (tf.cast(now.time, tf.int64) * 2**32), tf.cast(draw, tf.int64)])
         drawn = _draw(log_probabilities, sampling, seed)
         drawn = tf.where(now.open & (now.time < max_length), drawn, end)

@@ -8,7 +8,7 @@ cheapest extensions. Of the other extensions, the `beam_size` cheapest stay open
 has `beam_size` finished hypotheses and no open one would score better than the worst of them by ending now at no cost.
 A beam of one is greedy: it stops at its first end.
 
-The loop and its tensors stay in the graph.
+The loop and its tensors stay in the graph. Sentences whose search has stopped leave the batch, many at a time.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,10 @@ import tensorflow as tf
 from .top_words import top_words
 
 State = Any  # a structure of tensors [rows, ...]
-DecodeStep = Callable[[tf.Tensor, State], tuple[tf.Tensor, State]]
+Memory = Any  # a structure of tensors [batch, ...]
+DecodeStep = Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State]]
+
+_LEAVING = 1 / 8  # of the sentences of a batch leave it together, at least, because the others must be copied
 
 
 class Hypotheses(NamedTuple):
@@ -35,15 +38,19 @@ class _Beams(NamedTuple):
     """Loop variables. All open hypotheses have `time` words."""
 
     time: tf.Tensor
-    state: State
-    words: tf.Tensor  # [batch, beam, max_length], padded with the end
-    costs: tf.Tensor  # [batch, beam]
-    finished: Hypotheses
+    sentences: tf.Tensor  # [active], the numbers of the sentences that are still in the batch
+    state: State  # [active * beam, ...]
+    memory: Memory  # [active, ...]
+    words: tf.Tensor  # [active, beam, max_length], padded with the end
+    costs: tf.Tensor  # [active, beam]
+    finished: Hypotheses  # [active, ...]
+    left: Hypotheses  # [batch, ...], those of the sentences that have left
 
 
 def beam_search(
     decode_step: DecodeStep,
     state: State,
+    memory: Memory,
     *,
     batch: tf.Tensor,
     beam_size: int,
@@ -55,9 +62,11 @@ def beam_search(
     """Finds the word sequences with the lowest scores.
 
     Args:
-        decode_step: Maps the last words `[rows]` and a state `[rows, ...]` to log-probabilities `[rows, words]` of
-            the next word and the next state; row `i * beam_size + j` is hypothesis j of sentence i.
+        decode_step: Maps the last words `[rows]`, a state `[rows, ...]` and the memory of their sentences to
+            log-probabilities `[rows, words]` of the next word and the next state; row `i * beam_size + j` is
+            hypothesis j of sentence i.
         state: The state before the first word, `[batch * beam_size, ...]`.
+        memory: What `decode_step` knows of each sentence, `[batch, ...]`.
         batch: Number of sentences.
         beam_size: Number of open hypotheses, and of finished ones, that are kept.
         alpha: Costs are divided by the length to the power alpha; 0 ranks by cost alone.
@@ -70,7 +79,7 @@ def beam_search(
     none = Hypotheses(tf.fill([*shape, max_length], end), tf.zeros(shape, tf.int32), missing, missing)
     # Before the first word all hypotheses are equal, so extend only one.
     costs = tf.tile([[0.0] + [float("inf")] * (beam_size - 1)], [batch, 1])
-    beams = _Beams(tf.constant(0), state, none.words, costs, none)
+    beams = _Beams(tf.constant(0), tf.range(batch), state, memory, none.words, costs, none, none)
 
     def undecided(beams: _Beams) -> tf.Tensor:
         """Returns whether an open hypothesis of each sentence can still displace a finished one, `[batch]`."""
@@ -82,18 +91,49 @@ def beam_search(
 
     def advance(beams: _Beams) -> tuple[_Beams]:
         last = tf.where(beams.time > 0, beams.words[:, :, tf.maximum(beams.time - 1, 0)], start)
-        log_probabilities, state = decode_step(tf.reshape(last, [-1]), beams.state)
+        log_probabilities, state = decode_step(tf.reshape(last, [-1]), beams.state, beams.memory)
         costs, parents, extending = _cheapest(beams.costs, log_probabilities, end, beams.time == max_length)
         finished = _finish(beams, costs, parents, extending == end, alpha)
         beams = _extend(beams, costs, parents, extending, end, state, finished)
+        goes_on = undecided(beams)
         # A decided sentence stays decided while others of the batch go on.
-        return (beams._replace(costs=tf.where(undecided(beams)[:, tf.newaxis], beams.costs, float("inf"))),)
+        beams = beams._replace(costs=tf.where(goes_on[:, tf.newaxis], beams.costs, float("inf")))
+        many_leave = tf.reduce_mean(tf.cast(goes_on, tf.float32)) <= 1 - _LEAVING
+        return (tf.cond(many_leave, lambda: _leave(beams, goes_on), lambda: beams),)
 
     # In a tuple, because while_loop would pass the fields of `beams` as separate arguments.
     (beams,) = tf.while_loop(
-        lambda beams: tf.reduce_any(undecided(beams)), advance, (beams,), maximum_iterations=max_length + 1
+        lambda beams: tf.reduce_any(undecided(beams)),
+        advance,
+        (beams,),
+        shape_invariants=(tf.nest.map_structure(_any_rows, beams),),
+        maximum_iterations=max_length + 1,
     )
-    return beams.finished
+    return _results(beams)
+
+
+def _any_rows(x: tf.Tensor) -> tf.TensorShape:
+    """Returns the shape of a tensor with an unknown first size."""
+    return tf.TensorShape([None, *x.shape[1:]] if x.shape.rank else [])
+
+
+def _leave(beams: _Beams, goes_on: tf.Tensor) -> _Beams:
+    """Returns the beams of the sentences that go on, `[active]`; the results of the others are in `left`."""
+    kept, beam_size = tf.where(goes_on)[:, 0], beams.costs.shape[1]
+    rows = tf.reshape(kept[:, tf.newaxis] * beam_size + tf.range(beam_size, dtype=kept.dtype), [-1])
+    sentences, memory, words, costs, finished = tf.nest.map_structure(
+        lambda x: tf.gather(x, kept), (beams.sentences, beams.memory, beams.words, beams.costs, beams.finished)
+    )
+    state = tf.nest.map_structure(lambda x: tf.gather(x, rows), beams.state)
+    return _Beams(beams.time, sentences, state, memory, words, costs, finished, _results(beams))
+
+
+def _results(beams: _Beams) -> Hypotheses:
+    """Returns the finished hypotheses of all sentences, `[batch, ...]`."""
+    numbers = beams.sentences[:, tf.newaxis]
+    return tf.nest.map_structure(
+        lambda all_of_them, x: tf.tensor_scatter_nd_update(all_of_them, numbers, x), beams.left, beams.finished
+    )
 
 
 def _score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
@@ -142,4 +182,4 @@ def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, fi
     words = tf.gather(beams.words, parents, batch_dims=1)
     here = tf.range(tf.shape(words)[2]) == beams.time
     words = tf.where(here, extending[..., tf.newaxis], words)
-    return _Beams(beams.time + 1, state, words, -negated, finished)
+    return beams._replace(time=beams.time + 1, state=state, words=words, costs=-negated, finished=finished)

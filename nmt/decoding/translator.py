@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from ..model.contract import Decodable, State
+from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, token_pieces
 from ..text.vocabulary import END, Vocabulary
 from .sampling import Sampling, sample
@@ -119,9 +119,6 @@ class Translator(tf.Module):
         state, memory = self._encode(*pad(ids), self._max_length)
         state = tf.nest.map_structure(lambda x: tf.repeat(x, self._beam_size, axis=0), state)
 
-        def step(words: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
-            return self._decode_step(words, state, memory)
-
         common = {
             "batch": ids.nrows(out_type=tf.int32),
             "alpha": self._alpha,
@@ -131,5 +128,5 @@ class Translator(tf.Module):
         }
         if self._sampling:
             draw = self._drawn.assign_add(1)
-            return sample(step, state, self._sampling, draw, samples=self._beam_size, **common)
-        return beam_search(step, state, beam_size=self._beam_size, **common)
+            return sample(self._decode_step, state, memory, self._sampling, draw, samples=self._beam_size, **common)
+        return beam_search(self._decode_step, state, memory, beam_size=self._beam_size, **common)

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 State = Any  # a structure of tensors [rows, ...]; search selects and reorders the rows with the hypotheses
-Memory = Any  # anything known of the source sentences; it stays the same for all words of a translation
+Memory = Any  # a structure of tensors [batch, ...], what is known of the source sentences; the same for all words
 
 
 class Decodable(Protocol):
@@ -47,7 +47,7 @@ class Decodable(Protocol):
             words: `[rows]`, the last words. There is one row for each hypothesis, and each sentence has equally many:
                 row `i * hypotheses + j` is hypothesis j of sentence i.
             state: The state before these words, `[rows, ...]`.
-            memory: What `encode` returned.
+            memory: What `encode` returned, without the sentences that have left the search.
         """
 
 

@@ -125,6 +125,9 @@ def test_exported_costs_equal_nematus(model):
     """The scripts of Nematus read what `export-nematus` writes."""
     if V04 and is_transformer(model):
         pytest.skip("v0.4 does not score with Transformers")
+    options = json.loads((model / "model-150.json").read_text(encoding="utf-8"))
+    if is_transformer(model) and not (MASTER or options["tie_encoder_decoder_embeddings"]):
+        pytest.skip("master, for which we export, fails without --tie_decoder_embeddings")
     version = "v0.3" if V03 else "master"
     ours("export-nematus", model / "imported", "--to", model / "exported", "--version", version)
     nematus(model, "score.py", "-m", "exported", "-s", "en", "-t", "de", "-o", "theirs")

@@ -13,12 +13,12 @@ DRAWS = 20_000
 def draw(sampling, number=1, max_length=3):
     """Draws from a model that gives every word the same probabilities at every step."""
 
-    def step(words, state):
+    def step(words, state, memory):
         return tf.tile(tf.constant(np.log(P), tf.float32)[tf.newaxis], [tf.shape(words)[0], 1]), state
 
     state = tf.zeros([2 * DRAWS, 1])
     lengths = {"max_length": max_length, "start": -1, "end": 0}
-    return sample(step, state, sampling, tf.constant(number), batch=2, samples=DRAWS, alpha=0.0, **lengths)
+    return sample(step, state, (), sampling, tf.constant(number), batch=2, samples=DRAWS, alpha=0.0, **lengths)
 
 
 @pytest.mark.parametrize(

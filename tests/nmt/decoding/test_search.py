@@ -14,12 +14,13 @@ START, END = -1, 0
 def scripted(tables):
     """Returns a decode step for one sentence per table; `table[time][last_word]` are next-word probabilities.
 
-    The state is the time and the sentence's number.
+    The state is the time. The state and the memory hold the sentence's number too.
     """
     tables = np.log(np.asarray(tables, np.float32))
 
-    def step(words, state):
+    def step(words, state, memory):
         time, sentence = state
+        tf.debugging.assert_equal(sentence, tf.repeat(memory, tf.size(sentence) // tf.maximum(tf.size(memory), 1)))
         last = tf.maximum(words, 0)  # the table's row 0 is used for the start too
         return tf.gather_nd(tables, tf.stack([sentence, time, last], 1)), (time + 1, sentence)
 
@@ -35,6 +36,7 @@ def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
         return beam_search(
             scripted(tables),
             state,
+            tf.range(sentences),
             batch=sentences,
             beam_size=beam_size,
             alpha=alpha,
@@ -44,6 +46,29 @@ def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
         )
 
     return Hypotheses(*(x.numpy() for x in (tf.function(run) if compiled else run)()))
+
+
+def test_sentences_whose_search_has_stopped_leave_the_batch():
+    """Sentence i of eight has i words, with certainty."""
+    lengths = np.arange(8)
+    tables = np.full([8, 9, 3, 3], 1e-9)
+    for table, length in zip(tables, lengths, strict=True):
+        table[:length, :, 1] = table[length:, :, END] = 1.0
+    sizes, step = [], scripted(tables)
+
+    def counted(words, state, memory):
+        sizes.append(len(memory))
+        return step(words, state, memory)
+
+    rows = np.repeat(np.arange(8, dtype=np.int32), 2)
+    state = (tf.zeros_like(rows), tf.constant(rows))
+    options = {"beam_size": 2, "alpha": 1.0, "max_length": 8, "start": START, "end": END}
+    found = beam_search(counted, state, tf.range(8), batch=8, **options)
+    np.testing.assert_array_equal(found.lengths[:, 0], lengths)
+    np.testing.assert_array_equal(found.words[:, 0] == 1, np.arange(8) < lengths[:, np.newaxis])
+    assert sizes[0] == 8
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == 1
 
 
 def random_table(rng, times, words):
