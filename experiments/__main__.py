@@ -2,11 +2,14 @@
 
 import argparse
 import importlib
+import os
 import signal
 import sys
 from pathlib import Path
 
 from nmt.errors import UserError
+
+from .trials.memory import MemoryGrown
 
 FOLDER = Path(__file__).parent
 
@@ -39,6 +42,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         reproduce(options.task, options.data, options.so_far)
+    except MemoryGrown:
+        os.execv(sys.executable, [sys.executable, "-m", "experiments", *sys.argv[1:]])
     except UserError as error:
         print(f"experiments: {error}", file=sys.stderr)
         sys.exit(2)

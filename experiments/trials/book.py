@@ -17,6 +17,7 @@ from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 
 from .commit import read_commit
+from .memory import Growth
 from .options import changed_options
 from .trial import Trial
 
@@ -82,10 +83,15 @@ class Book:
         Args:
             trials: The trials, in order.
             make: Trains a trial, from the checkpoints in a folder if it has any, and returns the values of its log.
+
+        Raises:
+            MemoryGrown: Trainings have left much memory behind; the next call, in a new process, goes on.
         """
+        growth = Growth()
         missing = [trial for trial in trials if not self.read(trial)]
         bar = tqdm(missing, unit=" trainings", initial=len(trials) - len(missing), total=len(trials))
         for trial in bar:
+            growth.check()
             bar.set_description(trial.name)
             keras.backend.clear_session()
             self.keep(trial, make(trial, self.folder(trial)))

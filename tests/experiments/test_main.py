@@ -34,6 +34,20 @@ def test_an_unknown_task_is_refused(tasks):
         command.reproduce("three", "", so_far=False)
 
 
+def test_a_task_that_has_filled_the_memory_goes_on_in_a_new_process(tasks, monkeypatch, tmp_path):
+    (tmp_path / "experiments" / "full").mkdir()
+    (tmp_path / "experiments" / "full" / "task.py").write_text(
+        "from experiments.trials.memory import MemoryGrown\n\nDATA = ''\n\n\n"
+        "def reproduce(data, so_far):\n    raise MemoryGrown\n"
+    )
+    started = []
+    monkeypatch.setattr(command.os, "execv", lambda *given: started.append(given))
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["experiments", "--task", "full", "mine"])
+    command.main()
+    assert started == [(sys.executable, [sys.executable, "-m", "experiments", "--task", "full", "mine"])]
+
+
 def test_a_mistake_is_one_line_and_status_2(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["experiments", "--task", "three"])
     monkeypatch.setattr(command.signal, "signal", lambda *_: None)  # keep the handlers of the test process

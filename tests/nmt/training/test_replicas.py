@@ -208,8 +208,11 @@ TRANSFORMER += tuple(f"--transformer_dropout_{part}=0" for part in ("embeddings"
         (2, (*RNN, "--token_batch_size", 60, "--gradient_aggregation_steps", 2)),
         (2, (*TRANSFORMER, "--layer_normalization_type", "layernorm")),
         (4, TRANSFORMER),
+        (2, (*TRANSFORMER, "--token_batch_size", 60)),
+        (2, (*RNN, "--dtype", "mixed_bfloat16")),
+        (2, (*TRANSFORMER, "--dtype", "mixed_bfloat16")),
     ],
-    ids=["rnn", "tokens in parts", "transformer", "four"],
+    ids=["rnn", "tokens in parts", "transformer", "four", "tokens", "rnn in bfloat16", "transformer in bfloat16"],
 )
 def test_every_architecture_trains_as_one(begin, training, run, tmp_path, count, options):
     words = [*training, "--finish_after", 50, "--batch_size", 10, "--learning_rate", 1e-3, *options]
