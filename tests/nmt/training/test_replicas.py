@@ -319,3 +319,20 @@ def test_a_training_of_killed_processes_ends_as_one_that_was_never_interrupted(b
     statuses(processes)
     assert statuses(begin(parts, parts)) == [0, 0]
     assert_nearly_equal(weights(tmp_path / "parts"), weights(tmp_path / "whole"), 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_lost_machine_ends_the_others_with_one_line(begin, training, tmp_path, lost):
+    """A stopped process answers nothing and closes no connection, as a machine without power."""
+    words = [*training, "--finish_after", 100_000, "--valid_freq", 100_000, "-m", "model"]
+    processes = begin(words, words)
+    wait_for_updates(processes[0], tmp_path / "errors-0")
+    os.kill(processes[lost].pid, signal.SIGSTOP)
+    try:
+        processes[1 - lost].join(60)
+        assert processes[1 - lost].exitcode == 2
+    finally:
+        processes[lost].kill()
+    said = (tmp_path / f"errors-{1 - lost}").read_text().splitlines()[-1]
+    assert said.startswith("nmt: another process of this training has ended or cannot be reached; ")
