@@ -43,6 +43,7 @@ def main() -> None:
     try:
         reproduce(options.task, options.data, options.so_far)
     except MemoryGrown:
+        sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "experiments", *sys.argv[1:]])
     except UserError as error:
         print(f"experiments: {error}", file=sys.stderr)

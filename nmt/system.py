@@ -46,8 +46,8 @@ class System(NamedTuple):
         return {**self.digests, **self.config.fixed_options()}
 
     @property
-    def shared(self) -> dict[str, Any]:
-        """Values that the model of another training must share with this one to give it its weights, by name."""
+    def needed_to_reload(self) -> dict[str, Any]:
+        """Values that a checkpoint must share with this system for `--reload`, by name."""
         return {**self.digests, **self.config.architecture}
 
     @property

@@ -21,7 +21,7 @@ KEPT = 0.7  # probability of each of its words to be in the question
 
 _HELD_OUT = 0.08  # of the questions, at least, come from the novels for validation, and as many from those for the test
 _MOST = 1000  # questions for validation, and as many for the test; others of their novels are left out
-_SEED = 0  # of the gaps, of the numbers and of the questions that are held out
+_SEED = 0  # of passages, questions and numbers, and of the questions that are held out
 _TITLES = {"I", "O", "Mr", "Mrs", "Miss", "Dr", "Sir", "Lord", "Lady", "St", "God", "Madam", "Master", "Captain"}
 
 
@@ -80,9 +80,9 @@ def _sample(clozes: list[Cloze], generator: np.random.Generator) -> list[Cloze]:
 
 
 def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> Iterator[Cloze]:
-    """Yields a question for each sentence with a name, from a passage around it that has other names too.
+    """Yields questions on passages of the novel that have several names, at most one for each sentence.
 
-    The question is the sentence without some of its words, and with a gap in the place of the name.
+    The question is a sentence of the passage without some of its words, and with a gap in the place of a name.
 
     Args:
         sentences: A novel.

@@ -38,6 +38,11 @@ class Book:
         self.report = root / "build" / "report"
         commit_of_checkout()  # caches the commit of the loaded code, before another one is checked out
 
+    @functools.cached_property
+    def _growth(self) -> Growth:
+        """The growth since the first training of this process."""
+        return Growth()
+
     def folder(self, trial: Trial) -> Path:
         """Returns the folder of the checkpoints of a trial."""
         return self.work / trial.name
@@ -87,11 +92,10 @@ class Book:
         Raises:
             MemoryGrown: Trainings have left much memory behind; the next call, in a new process, goes on.
         """
-        growth = Growth()
         missing = [trial for trial in trials if not self.read(trial)]
         bar = tqdm(missing, unit=" trainings", initial=len(trials) - len(missing), total=len(trials))
         for trial in bar:
-            growth.check()
+            self._growth.check()
             bar.set_description(trial.name)
             keras.backend.clear_session()
             self.keep(trial, make(trial, self.folder(trial)))

@@ -11,7 +11,7 @@ class MemoryGrown(Exception):
 
 
 class Growth:
-    """Watches how much more memory this process takes than at the beginning.
+    """Watches how much more memory this process takes than when this object was made.
 
     Args:
         most: Bytes that it may take more.

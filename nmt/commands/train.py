@@ -82,14 +82,14 @@ def _say_unused_gpus(replicas: Replicas) -> None:
 
 def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     system = open_system(config, directory)
-    other = None if (directory / LAST).exists() or not config.reload else Path(config.reload)
-    if other and not config.reload_training_progress:
-        load_checkpoint(other / BEST, system.model.variables, system.shared)
+    reload_from = None if (directory / LAST).exists() or not config.reload else Path(config.reload)
+    if reload_from and not config.reload_training_progress:
+        load_checkpoint(reload_from / BEST, system.model.variables, system.needed_to_reload)
     _say_changes(config, directory)
     update = Update(system.model, config, replicas)
     trainer = Trainer(system.model, update, config, directory, system.made_with, replicas)
-    if other and config.reload_training_progress:
-        trainer.go_on_from(other / LAST, system.shared)
+    if reload_from and config.reload_training_progress:
+        trainer.continue_from(reload_from / LAST, system.needed_to_reload)
     data, valid = _read_texts(config, system)
     translate = system.translator(config.beam_size, config.normalization_alpha).best
     validate = Validator(system.model, valid, translate, config)

@@ -20,9 +20,10 @@ from .top_words import top_words
 
 State = Any  # a structure of tensors [rows, ...]
 Memory = Any  # a structure of tensors [batch, ...]
+
 DecodeStep = Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State]]
 
-_LEAVING = 1 / 8  # of the sentences of a batch leave it together, at least, because the others must be copied
+_LEAST_SHARE = 1 / 8  # Sentences leave only when this share of the batch has stopped, because leaving copies the rest.
 
 
 class Hypotheses(NamedTuple):
@@ -82,7 +83,7 @@ def beam_search(
     beams = _Beams(tf.constant(0), tf.range(batch), state, memory, none.words, costs, none, none)
 
     def undecided(beams: _Beams) -> tf.Tensor:
-        """Returns whether an open hypothesis of each sentence can still displace a finished one, `[batch]`."""
+        """Returns whether an open hypothesis of each sentence can still displace a finished one, `[active]`."""
         best_open = tf.reduce_min(_score(beams.costs, beams.time, alpha), 1)
         worst_finished = tf.reduce_max(beams.finished.scores, 1)
         if beam_size == 1:
@@ -98,7 +99,7 @@ def beam_search(
         goes_on = undecided(beams)
         # A decided sentence stays decided while others of the batch go on.
         beams = beams._replace(costs=tf.where(goes_on[:, tf.newaxis], beams.costs, float("inf")))
-        many_leave = tf.reduce_mean(tf.cast(goes_on, tf.float32)) <= 1 - _LEAVING
+        many_leave = tf.reduce_mean(tf.cast(goes_on, tf.float32)) <= 1 - _LEAST_SHARE
         return (tf.cond(many_leave, lambda: _leave(beams, goes_on), lambda: beams),)
 
     # In a tuple, because while_loop would pass the fields of `beams` as separate arguments.
@@ -114,7 +115,7 @@ def beam_search(
 
 def _any_rows(x: tf.Tensor) -> tf.TensorShape:
     """Returns the shape of a tensor with an unknown first size."""
-    return tf.TensorShape([None, *x.shape[1:]] if x.shape.rank else [])
+    return x.shape if x.shape.rank == 0 else tf.TensorShape([None, *x.shape[1:]])
 
 
 def _leave(beams: _Beams, goes_on: tf.Tensor) -> _Beams:
@@ -132,7 +133,7 @@ def _results(beams: _Beams) -> Hypotheses:
     """Returns the finished hypotheses of all sentences, `[batch, ...]`."""
     numbers = beams.sentences[:, tf.newaxis]
     return tf.nest.map_structure(
-        lambda all_of_them, x: tf.tensor_scatter_nd_update(all_of_them, numbers, x), beams.left, beams.finished
+        lambda left, x: tf.tensor_scatter_nd_update(left, numbers, x), beams.left, beams.finished
     )
 
 
@@ -141,7 +142,7 @@ def _score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
 
 
 def _cheapest(costs, log_probabilities, end: int, must_end: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Returns the cheapest extensions of each sentence, best first: costs, parents and words, `[batch, 2 * beam]`.
+    """Returns the cheapest extensions of each sentence, best first: costs, parents and words, `[active, 2 * beam]`.
 
     Each hypothesis has one extension by the end, so at least `beam` of them go on.
     """
@@ -149,7 +150,7 @@ def _cheapest(costs, log_probabilities, end: int, must_end: tf.Tensor) -> tuple[
     # The cheapest of a sentence are among the cheapest of each hypothesis. This is faster than one `top_k` for all, and
     # equal even in ties: the costs are the same, and the first of equal ones wins in both.
     each = min(2 * beam_size, log_probabilities.shape[-1])
-    negated = log_probabilities - tf.reshape(costs, [batch * beam_size, 1])  # [batch * beam, words]
+    negated = log_probabilities - tf.reshape(costs, [batch * beam_size, 1])  # [active * beam, words]
     cheapest, words = top_words(negated, each)
     only_end = tf.where(tf.range(each) == 0, negated[:, end, tf.newaxis], float("-inf"))
     cheapest, words = tf.where(must_end, only_end, cheapest), tf.where(must_end, end, words)
@@ -159,7 +160,7 @@ def _cheapest(costs, log_probabilities, end: int, must_end: tf.Tensor) -> tuple[
 
 
 def _finish(beams: _Beams, costs, parents, is_end, alpha: float) -> Hypotheses:
-    """Returns the best of the old finished hypotheses and the new ones among the extensions `[batch, 2 * beam]`."""
+    """Returns the best of the old finished hypotheses and the new ones among the extensions `[active, 2 * beam]`."""
     old, beam_size = beams.finished, beams.costs.shape[1]
     costs = tf.where(is_end, costs, float("inf"))[:, :beam_size]
     words = tf.gather(beams.words, parents[:, :beam_size], batch_dims=1)
@@ -171,13 +172,13 @@ def _finish(beams: _Beams, costs, parents, is_end, alpha: float) -> Hypotheses:
 
 
 def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, finished: Hypotheses) -> _Beams:
-    """Returns the beams with the cheapest of the extensions `[batch, 2 * beam]` that are not ends."""
+    """Returns the beams with the cheapest of the extensions `[active, 2 * beam]` that are not ends."""
     beam_size = beams.costs.shape[1]
     negated, kept = tf.math.top_k(-tf.where(extending == end, float("inf"), costs), beam_size)
-    parents, extending = (tf.gather(x, kept, batch_dims=1) for x in (parents, extending))  # [batch, beam]
+    parents, extending = (tf.gather(x, kept, batch_dims=1) for x in (parents, extending))  # [active, beam]
     if beam_size > 1:
         first_rows = tf.range(tf.shape(parents)[0])[:, tf.newaxis] * beam_size
-        rows = tf.reshape(first_rows + parents, [-1])  # [batch * beam]
+        rows = tf.reshape(first_rows + parents, [-1])  # [active * beam]
         state = tf.nest.map_structure(lambda x: tf.gather(x, rows), state)
     words = tf.gather(beams.words, parents, batch_dims=1)
     here = tf.range(tf.shape(words)[2]) == beams.time

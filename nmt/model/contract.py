@@ -33,6 +33,8 @@ class Decodable(Protocol):
     def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
         """Returns the state before the first word, `[batch, ...]`, and the memory of the source sentences.
 
+        Search leaves sentences out of both, so each tensor of the memory is `[batch, ...]` too.
+
         Args:
             source: `[batch, source_time]` ids.
             source_mask: `[batch, source_time]`.

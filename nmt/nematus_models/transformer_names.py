@@ -23,7 +23,7 @@ _TABLES = {
     "decoder/embedding/embeddings": f"{_MODEL}/decoder_embedding_layer/embedding_table",
     "decoder/output_kernel": _UNTIED,
 }
-_ONLY_TABLE = f"{_MODEL}/embedding_table"  # in v0.4, which has one table for all
+_ONLY_TABLE = f"{_MODEL}/embedding_table"  # the one table of v0.4 with --tie_encoder_decoder_embeddings
 # Parts of our variable paths -> Nematus's names for them.
 _BLOCKS = {
     "self_attention": "self_attn_sublayer",

@@ -65,7 +65,7 @@ class Trainer:
     ):
         self._model, self._update, self._config = model, update, config
         self._directory, self._made_with, self._replicas = directory, made_with, replicas or Replicas()
-        self.progress = Progress()
+        self.progress, self._begin = Progress(), 0  # update that the weights were taken over from, without validation
         self._saved = 0  # update of the newest checkpoint
         if (directory / LAST).exists():
             self.progress = Progress.from_json(load_checkpoint(directory / LAST, update.variables, made_with))
@@ -74,7 +74,7 @@ class Trainer:
         self._words = self._seconds_of_updates = 0.0  # target words of this run, and the time of their updates
         self._widths = self._compiled = 0  # widths of batches, and those that this run has compiled an update for
 
-    def go_on_from(self, checkpoint: Path, made_with: Mapping[str, Any]) -> None:
+    def continue_from(self, checkpoint: Path, made_with: Mapping[str, Any]) -> None:
         """Begins with the weights, the optimizer and the number of updates of another training.
 
         Its validations are left out, because they may be of another text.
@@ -87,7 +87,7 @@ class Trainer:
             UserError: The checkpoint cannot be loaded.
         """
         found = Progress.from_json(load_checkpoint(checkpoint, self._update.variables, made_with))
-        self.progress = Progress(update=found.update)
+        self.progress, self._begin = Progress(update=found.update), found.update
 
     def train(self, data: TrainingData, validate: Callable[[Callable[[], None]], Scores]) -> Progress:
         """Trains until a limit of the configuration is reached, and returns the progress.
@@ -97,12 +97,17 @@ class Trainer:
             validate: Returns the scores of the model; it calls its argument between batches.
 
         Raises:
-            UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, or a
-                checkpoint cannot be written.
+            UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, a checkpoint
+                cannot be written, or the training that this one continues has made as many updates already.
             Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
         self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
+        if self._begin >= last:
+            raise UserError(
+                f"this training begins after update {self._begin} and would end at {last}; give a larger "
+                "--finish_after or --max_epochs"
+            )
         self._widths = sum(size > 0 for _, _, size in data.sizes)
         batches = iter(data.batches(self.progress.update, (self._replicas.rank, self._replicas.count)))
         if self.progress.validated:
@@ -153,7 +158,8 @@ class Trainer:
 
     def _validation_is_due(self, last: int) -> bool:
         update = self.progress.update
-        return update > 0 and not self.progress.validated and (update % self._config.valid_freq == 0 or update >= last)
+        is_due = update % self._config.valid_freq == 0 or update >= last
+        return is_due and update > self._begin and not self.progress.validated
 
     def _save_is_due(self) -> bool:
         if self._config.save_freq:

@@ -237,7 +237,9 @@ def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
         np.testing.assert_array_equal(array, tuned[name], name)
     assert np.abs(whole["table"] - without["table"]).max() > 1e-3
     validated = json.loads((tmp_path / "tuned" / "progress.json").read_text())["validations"]
-    assert [each["update"] for each in validated] == [2, 4]
+    assert [each["update"] for each in validated] == [4]
+    status, _, said = train(*progress, "-m", "other")
+    assert (status, "this training begins after update 2 and would end at 2; give a larger" in said) == (2, True)
     status, _, said = train("-m", "other", "--reload_training_progress")
     assert (status, "--reload_training_progress needs --reload DIR" in said) == (2, True)
 
