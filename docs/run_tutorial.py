@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "tutorial.md"
 BLOCK = re.compile(r"```sh\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
 
-HIDDEN = re.compile(r"WARNING:|[IWE]\d{4} |.*\[\d\d:\d\d")
+HIDDEN = re.compile(r"WARNING:|[IWE]\d{4} ")
 
 
 def run(text: str, folder: Path) -> str:
@@ -33,6 +33,7 @@ def run(text: str, folder: Path) -> str:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment["TQDM_DISABLE"] = "1"  # A bar would be drawn into the lines of a command that prints while it runs.
 
     def replace(block: re.Match) -> str:
         command = ["bash", "-e", "-c", block[1]]
@@ -47,9 +48,8 @@ def run(text: str, folder: Path) -> str:
 
 
 def visible(output: str) -> str:
-    """Returns the output without progress bars and without TensorFlow's log."""
-    lines = [line.rpartition("\r")[2] for line in output.splitlines()]
-    return "".join(f"{line}\n" for line in lines if line.strip() and not HIDDEN.match(line))
+    """Returns the output without TensorFlow's log."""
+    return "".join(f"{line}\n" for line in output.splitlines() if line.strip() and not HIDDEN.match(line))
 
 
 if __name__ == "__main__":
