@@ -39,6 +39,7 @@ EXPERIMENT = Experiment(
     metric_label="validation loss in nats a point",
     learning=LEARNING,
     more_sections=drawn_sections,
+    rounds=15,
 )
 _PROBED = 8  # validation lines whose activations are measured
 _MEASURED = 200  # lines of a validation

@@ -29,6 +29,7 @@ EXPERIMENT = Experiment(
     metric_label="validation loss in nats",
     learning=LEARNING,
     more_sections=baseline_sections,
+    rounds=15,
 )
 _PROBED = 16  # validation questions whose activations are measured
 
