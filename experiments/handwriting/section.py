@@ -32,6 +32,7 @@ _COMPARISONS = (
         mean_of("nll"),
         margin=0.02,
         unit=" nats",
+        digits=3,
         expectations=[
             Expectation("layernorm", "none", "lower", "LayerNorm learns faster than no norm", f"{_PAPER}: a curve"),
             Expectation("rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", "not in the papers"),
@@ -42,6 +43,7 @@ _COMPARISONS = (
         last("test_nll"),
         margin=0.02,
         unit=" nats",
+        digits=3,
         expectations=[
             Expectation(
                 "layernorm", "none", "equal", "LayerNorm ends with a loss like no norm's", f"{_PAPER}: a curve"

@@ -65,6 +65,7 @@ class Comparison(NamedTuple):
         margin: Two kinds count as equal if the 90% interval of their difference lies between -margin and margin.
         unit: Unit of margin and differences. With `%`, differences are relative.
         expectations: The pairs of rows that are compared.
+        digits: Decimals of the differences.
     """
 
     label: str
@@ -72,6 +73,7 @@ class Comparison(NamedTuple):
     margin: float
     unit: str
     expectations: Sequence[Expectation]
+    digits: int = 1
 
     def differences(self, one: Mapping[int, Log], other: Mapping[int, Log]) -> list[float]:
         """Returns the difference for each seed that both rows have; NaN if one of the two diverged."""
@@ -196,7 +198,8 @@ def _claims(setting: Setting, rows: Done, comparison: Comparison) -> list[Claim]
             if not all(map(math.isfinite, differences)):
                 ours, verdict = f"a training diverged, {setting.label}", "not shown"
             elif len(differences) > 1:
-                ours = f"{signed(t_interval(differences))}{comparison.unit} in {comparison.label}, {setting.label}"
+                interval = signed(t_interval(differences), comparison.digits)
+                ours = f"{interval}{comparison.unit} in {comparison.label}, {setting.label}"
                 verdict = _verdict(expected.outcome, differences, comparison.margin)
             found.append(Claim(expected.claim, expected.paper, ours, verdict))
     return found
