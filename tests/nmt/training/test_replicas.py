@@ -153,7 +153,7 @@ def test_launch_gives_each_process_its_cores_and_none_outlives_it(start, trainin
     script = tmp_path / "python"
     script.write_text(
         "#!/bin/sh\ntrap 'touch ended-$$; exit' TERM\nsleep 1\n"
-        "grep Cpus_allowed_list /proc/self/status > cores-$$.part\nmv cores-$$.part cores-$$\n"
+        "grep Cpus_allowed_list /proc/self/status > part-$$\nmv part-$$ cores-$$\n"
         "for i in $(seq 300); do sleep 0.1; done\n"
     )
     script.chmod(0o755)
