@@ -81,7 +81,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
+    if missing := [path for path in (options.plain, options.joined) if not Path(path, "saved_model.pb").is_file()]:
+        parser.error(f"{' and '.join(missing)} holds no SavedModel; `python -m nmt export` writes one")
     lines = [line.rstrip("\n") for line in sys.stdin]
+    if not lines:
+        parser.error("there are no sentences; give a text on standard input")
     models = {name: tf.saved_model.load(getattr(options, name)) for name in NAMES}
     signatures = {name: model.signatures["serving_default"] for name, model in models.items()}
     texts = tf.constant(lines[:64])

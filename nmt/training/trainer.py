@@ -65,7 +65,7 @@ class Trainer:
     ):
         self._model, self._update, self._config = model, update, config
         self._directory, self._made_with, self._replicas = directory, made_with, replicas or Replicas()
-        self.progress, self._begin = Progress(), 0  # update that the weights were taken over from, without validation
+        self.progress, self._begin = Progress(), 0  # updates that another training made
         self._saved = 0  # update of the newest checkpoint
         if (directory / LAST).exists():
             self.progress = Progress.from_json(load_checkpoint(directory / LAST, update.variables, made_with))

@@ -97,11 +97,12 @@ def test_the_output_follows_the_equations():
 @pytest.mark.parametrize("row", ROWS)
 def test_padding_of_questions_does_not_enter(row):
     model, (passages, questions) = small(row), texts(2)
+    model([passages, questions])  # the norms of the first call are compiled otherwise, and round otherwise
     before = np.asarray(model([passages, questions]))
     table = model.get_layer("words").embeddings.numpy()
     table[PADDING] += 5
     model.get_layer("words").embeddings.assign(table)
-    np.testing.assert_allclose(before, model([passages, questions]), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(before, model([passages, questions]))
 
 
 def test_a_row_sets_the_initial_gains():

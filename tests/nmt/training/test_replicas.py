@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import socket
-import sys
 import time
 
 import numpy as np
@@ -95,93 +94,6 @@ def test_a_damaged_cluster_is_refused(monkeypatch, config):
     monkeypatch.setenv("TF_CONFIG", config)
     with pytest.raises(UserError, match="it must look like"):
         connect()
-
-
-@pytest.mark.slow
-def test_launch_starts_processes_and_returns_their_status(start, training, tmp_path):
-    """The dictionaries, which only the processes read, are missing."""
-    (tmp_path / "words.json").unlink()
-    process = start(tmp_path, ["launch", "--processes", 2, "train", "-m", "model", *launched(training)])
-    assert statuses([process]) == [2]
-    assert (tmp_path / "errors").read_text().count("words.json") == 2
-
-
-def launched(training):
-    """Returns the options of a training whose model the processes of `launch` know."""
-    at = training.index("--model_type")
-    return [*training[1:at], *training[at + 2 :]]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--maxlen", 0], "nmt: --maxlen is 0; it must be above 0\n"),
-        (
-            ["--max_words", 3],
-            "python -m nmt train: unrecognized arguments: --max_words 3; see python -m nmt train --help\n",
-        ),
-    ],
-)
-def test_launch_refuses_wrong_options_before_it_starts_processes(run, training, options, said):
-    status, _, errors = run("launch", "--processes", 2, *training, "-m", "model", *options)
-    assert (status, errors) == (2, said)
-
-
-GPUS = (
-    "import tensorflow as tf; tf.config.list_physical_devices = lambda kind=None: ['one', 'another'] * (kind == 'GPU')"
-)
-
-
-def test_launch_gives_each_process_a_gpu_of_its_own(start, training, tmp_path):
-    """A script in place of Python writes what it is given."""
-    script = tmp_path / "python"
-    script.write_text('#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES $TF_CONFIG" > given-$CUDA_VISIBLE_DEVICES\n')
-    script.chmod(0o755)
-    first = f"{GPUS}; sys.executable = {str(script)!r}; os.environ['CUDA_VISIBLE_DEVICES'] = '3,5'"
-    words = ["launch", "--processes", 2, "train", "-m", "model", *launched(training)]
-    assert statuses([start(tmp_path, words, first=first)]) == [0]
-    for rank, gpu in enumerate("35"):
-        own, config = (tmp_path / f"given-{gpu}").read_text().split(" ", 1)
-        assert (own, json.loads(config)["task"]["index"]) == (gpu, rank)
-    assert statuses([start(tmp_path, [*words[:2], 3, *words[3:]], first=first)]) == [2]
-    assert (tmp_path / "errors").read_text() == "nmt: --processes 3 needs 3 GPUs; there are 2\n"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs signals and affinities of Linux")
-def test_launch_gives_each_process_its_cores_and_none_outlives_it(start, training, tmp_path):
-    """A script in place of Python writes its cores, and waits for the signal that it gets when `launch` is killed."""
-    script = tmp_path / "python"
-    script.write_text(
-        "#!/bin/sh\ntrap 'touch ended-$$; exit' TERM\nsleep 1\n"
-        "grep Cpus_allowed_list /proc/self/status > part-$$\nmv part-$$ cores-$$\n"
-        "for i in $(seq 300); do sleep 0.1; done\n"
-    )
-    script.chmod(0o755)
-    words = ["launch", "--processes", 2, "train", "-m", "model", *launched(training)]
-    process = start(tmp_path, words, first=f"sys.executable = {str(script)!r}")
-    given = appear(tmp_path, "cores-*")
-    cores = {path.read_text().split()[1] for path in given}
-    assert len(cores) == min(2, len(os.sched_getaffinity(0)))
-    process.kill()
-    ended = appear(tmp_path, "ended-*")
-    assert {path.name.split("-")[1] for path in ended} == {path.name.split("-")[1] for path in given}
-
-
-def appear(folder, pattern):
-    """Waits for two files of a pattern and returns them."""
-    end = time.monotonic() + 60
-    while len(found := list(folder.glob(pattern))) < 2:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return found
-
-
-def test_a_training_says_which_command_uses_all_gpus(start, training, tmp_path):
-    (tmp_path / "words.json").unlink()
-    assert statuses([start(tmp_path, [*training, "-m", "model"], first=GPUS)]) == [2]
-    assert (tmp_path / "errors").read_text().splitlines()[0] == (
-        "2 GPUs are visible and one is used; `python -m nmt launch --processes 2 train ...` uses both"
-    )
 
 
 def test_processes_train_as_one(begin, training, run, tmp_path):
