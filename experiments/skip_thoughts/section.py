@@ -12,7 +12,7 @@ from .transfer import MOST
 
 STAND_IN = (
     "**A small corpus.** The paper trains on 11,000 books (BookCorpus, 74 million sentences) for a million updates. "
-    f"Here are a few novels, a vocabulary of {WORDS:,} words and hundreds of updates. So the scores of the sentence "
+    f"Here are a few novels, a vocabulary of {WORDS:,} words and 1,500 updates. So the scores of the sentence "
     "vectors are low, and only differences between kinds compare with the published values."
 )
 _TEXT = (
