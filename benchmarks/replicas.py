@@ -111,7 +111,7 @@ class Group:
 
     def __init__(self, options, model, count, cores):
         sys.path.insert(0, str(ROOT))
-        from nmt.commands.launch import free_ports
+        from nmt.commands.processes import free_ports
 
         shared = (*SIZES, "batches")
         command = [sys.executable, __file__, "--worker", "--models", model]

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from ..storage.files import exclusive
 from ..system import System, code_digests, file_digests, open_system, save_system
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
+from ..training.cluster import read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
 from ..training.replicas import Replicas, connect
 from ..training.trainer import Trainer
@@ -25,6 +27,7 @@ from ..training.update import Update
 from ..training.validation import Validator
 from .arguments import say
 from .options import add_options
+from .processes import train_in_processes, visible_gpus
 from .training_text import read_texts
 
 
@@ -42,9 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Trains a model, or resumes the training found in its directory."""
     config = read_config(arguments)
+    gpus = visible_gpus()
+    if len(gpus) > 1 and len(read_cluster().workers) < 2:
+        say(f"training on {len(gpus)} GPUs, with a process for each; CUDA_VISIBLE_DEVICES can name fewer")
+        return train_in_processes(sys.argv[2:], len(gpus))
     with sigterm_exits():
         replicas = connect()
-        _say_unused_gpus(replicas)
         if config.deterministic:
             tf.config.experimental.enable_op_determinism()
         keras.utils.set_random_seed(config.seed)
@@ -67,17 +73,6 @@ def _without_messages() -> Iterator[None]:
     """Discards the messages of this process, which the chief prints too. Errors are printed outside of this context."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere), contextlib.redirect_stdout(nowhere):
         yield
-
-
-def _say_unused_gpus(replicas: Replicas) -> None:
-    """Prints how to use all GPUs if this is the only process and there are several."""
-    count = len(tf.config.list_physical_devices("GPU"))
-    if replicas.count == 1 and count > 1:
-        all_of_them = "both" if count == 2 else "all"
-        say(
-            f"{count} GPUs are visible and one is used; `python -m nmt launch --processes {count} train ...` uses "
-            f"{all_of_them}"
-        )
 
 
 def _train(config: Config, directory: Path, replicas: Replicas) -> None:

@@ -9,7 +9,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
 import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
+from .cluster import read_cluster
 from .interruption import restored_handlers
 
 _LONGEST = 300  # characters of TensorFlow's reason that a message quotes
@@ -113,15 +113,14 @@ def connect() -> Replicas:
 
     Reference: https://www.tensorflow.org/guide/distributed_training#tf_config
     """
-    workers, rank = _cluster(os.environ.get("TF_CONFIG", ""))
+    workers, rank = read_cluster()
     if len(workers) < 2:
         return Replicas()
     with _explained(), _kept_signals():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     if strategy.num_replicas_in_sync != len(workers):
         raise UserError(
-            f"{len(workers)} processes have {strategy.num_replicas_in_sync} devices; give each one device, as "
-            "`python -m nmt launch` does"
+            f"{len(workers)} processes have {strategy.num_replicas_in_sync} devices; start one process for each device"
         )
     return Replicas(strategy, rank)
 
@@ -152,31 +151,6 @@ def _explained() -> Iterator[None]:
             "another process of this training has ended or cannot be reached; its last line of output may say why; "
             f"start all with the same command to resume the training ({type(error).__name__}: {reason[:_LONGEST]})"
         ) from None
-
-
-def _cluster(text: str) -> tuple[list[str], int]:
-    """Returns the addresses of the workers in TF_CONFIG and the number of this one."""
-    if not text:
-        return [], 0
-    try:
-        config = json.loads(text)
-        cluster, task = config.get("cluster", {}), config.get("task", {})
-        workers = [*cluster.get("chief", []), *cluster.get("worker", [])]
-        rank = int(task.get("index", 0)) + (len(cluster.get("chief", [])) if task.get("type") == "worker" else 0)
-        if not all(isinstance(each, list) for each in cluster.values()):
-            raise ValueError("addresses are a list")
-        if not all(isinstance(each, str) for each in workers):
-            raise ValueError("an address is a string")
-        if len(cluster.get("chief", [])) > 1:
-            raise ValueError("there are several chiefs")
-        if workers and (task.get("type") not in ("chief", "worker") or not 0 <= rank < len(workers)):
-            raise ValueError("the task is not one of the workers")
-    except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(
-            f"TF_CONFIG is {text!r}: {error}; it must look like "
-            '{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}'
-        ) from None
-    return workers, rank
 
 
 def _digest(value: object) -> int:

@@ -1,4 +1,4 @@
-"""`launch`: several processes of a training on this machine, and the message of `train` that names it."""
+"""Several processes of a training on this machine: `launch`, and `train` where there are several GPUs."""
 
 import json
 import os
@@ -6,6 +6,8 @@ import sys
 import time
 
 import pytest
+
+from nmt.commands.processes import free_ports
 
 
 def status_of(process):
@@ -64,6 +66,37 @@ def test_launch_gives_each_process_a_gpu_of_its_own(start, training, tmp_path):
     assert (tmp_path / "errors").read_text() == "nmt: --processes 3 needs 3 GPUs; there are 2\n"
 
 
+def test_train_starts_a_process_for_each_gpu(start, training, tmp_path):
+    """A script in place of Python writes what it is given."""
+    script = tmp_path / "python"
+    script.write_text('#!/bin/sh\necho "$@" > given-$CUDA_VISIBLE_DEVICES\n')
+    script.chmod(0o755)
+    words = ["train", "-m", "model", *launched(training)]
+    assert status_of(start(tmp_path, words, first=f"{GPUS}; sys.executable = {str(script)!r}")) == 0
+    for gpu in "01":
+        assert (tmp_path / f"given-{gpu}").read_text().split() == ["-m", "nmt", *map(str, words)]
+    assert (tmp_path / "errors").read_text() == (
+        "training on 2 GPUs, with a process for each; CUDA_VISIBLE_DEVICES can name fewer\n"
+    )
+
+
+def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):
+    """They end when they read the dictionaries, which are missing."""
+    (tmp_path / "words.json").unlink()
+    workers = [f"localhost:{port}" for port in free_ports(2)]
+    started = []
+    for rank in range(2):
+        cluster = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
+        first = f"{GPUS}; os.environ['TF_CONFIG'] = {json.dumps(cluster)!r}"
+        files = (os.devnull, f"output-{rank}", f"errors-{rank}")
+        started.append(start(tmp_path, [*training, "-m", "model"], files, first))
+    assert [status_of(process) for process in started] == [2, 2]
+    for rank in range(2):
+        errors = (tmp_path / f"errors-{rank}").read_text()
+        assert "words.json" in errors
+        assert "with a process for each" not in errors
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs signals and affinities of Linux")
 def test_launch_gives_each_process_its_cores_and_none_outlives_it(start, training, tmp_path):
     """A script in place of Python writes its cores, and waits for the signal that it gets when `launch` is killed."""
@@ -91,11 +124,3 @@ def appear(folder, pattern):
         assert time.monotonic() < end
         time.sleep(0.05)
     return found
-
-
-def test_a_training_says_which_command_uses_all_gpus(start, training, tmp_path):
-    (tmp_path / "words.json").unlink()
-    assert status_of(start(tmp_path, [*training, "-m", "model"], first=GPUS)) == 2
-    assert (tmp_path / "errors").read_text().splitlines()[0] == (
-        "2 GPUs are visible and one is used; `python -m nmt launch --processes 2 train ...` uses both"
-    )

@@ -4,25 +4,14 @@ import json
 import os
 import re
 import signal
-import socket
 import time
 
 import numpy as np
 import pytest
 
-from nmt.errors import UserError
+from nmt.commands.processes import free_ports
 from nmt.storage.checkpoints import LAST
 from nmt.training.replicas import Replicas, connect
-
-
-def addresses(count):
-    """Returns addresses of this machine that no program uses now."""
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
-    try:
-        return [f"localhost:{each.getsockname()[1]}" for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 @pytest.fixture
@@ -30,7 +19,7 @@ def begin(start, tmp_path):
     """Starts the processes of a training; each has its own words. Returns them; process i writes to `errors-i`."""
 
     def begin(*words_of_each):
-        workers = addresses(len(words_of_each))
+        workers = [f"localhost:{port}" for port in free_ports(len(words_of_each))]
         started = []
         for rank, words in enumerate(words_of_each):
             config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
@@ -78,22 +67,6 @@ def test_one_process_is_not_connected(monkeypatch):
     assert alone.any(True)
     assert alone.from_chief([1.5]) == [1.5]
     alone.require_same({"options": 1})
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        "worker 0",
-        "[]",
-        '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}',
-        '{"cluster": {"worker": [1, 2]}, "task": {"type": "worker", "index": 0}}',
-        '{"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}}',
-    ],
-)
-def test_a_damaged_cluster_is_refused(monkeypatch, config):
-    monkeypatch.setenv("TF_CONFIG", config)
-    with pytest.raises(UserError, match="it must look like"):
-        connect()
 
 
 def test_processes_train_as_one(begin, training, run, tmp_path):
@@ -198,7 +171,10 @@ def test_a_signal_to_one_ends_all_and_another_number_resumes(begin, training, ru
 
 @pytest.mark.slow
 def test_ctrl_c_ends_a_process_that_waits_for_the_others(start, training, tmp_path):
-    config = {"cluster": {"worker": addresses(2)}, "task": {"type": "worker", "index": 0}}
+    config = {
+        "cluster": {"worker": [f"localhost:{port}" for port in free_ports(2)]},
+        "task": {"type": "worker", "index": 0},
+    }
     process = start(tmp_path, [*training, "-m", "model"], first=f"os.environ['TF_CONFIG'] = {json.dumps(config)!r}")
     process.join(15)
     assert process.is_alive()
