@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from nmt.errors import UserError
+from nmt.load_tensorflow import load_tensorflow
 
 from .trials.memory import MemoryGrown
 
@@ -39,6 +40,7 @@ def main() -> None:
     )
     parser.add_argument("--so-far", action="store_true", help="report on what is done; train and measure nothing")
     options = parser.parse_args()
+    load_tensorflow()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         reproduce(options.task, options.data, options.so_far)

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     chunks = warn_of_invalid_utf8(chunked(text, BATCHES_PER_CHUNK * arguments.batch_size), b"\n".join)
     results = map_by_length(scorer.costs, chunks, arguments.batch_size, pair_length)
     with open_output(arguments.output) as output:
-        for cost in tqdm(results, total=len(text), unit=" pairs"):
+        for cost in tqdm(results, total=len(text), unit=" pairs", disable=output.isatty()):
             output.write(f"{cost:.6f}\n")
     if count := scorer.too_long:
         pairs = "1 pair has" if count == 1 else f"{count} pairs have"

@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
         # Samples of a line depend on the lines beside it, so a pause must not split them.
         chunks = read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size, pauses=not sampling)
         results = map_by_length(function, warn_of_invalid_utf8(chunks), arguments.batch_size)
-        for number, found in enumerate(tqdm(results, unit=" lines")):
+        for number, found in enumerate(tqdm(results, unit=" lines", disable=output.isatty())):
             if arguments.n_best:
                 output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in found)
             elif aligned:

@@ -145,3 +145,13 @@ def test_compiled_programs_are_kept_where_xla_can_write(run, monkeypatch, tmp_pa
     run("--help")
     directories = list(tmp_path.glob("compiled/*"))
     assert os.environ.get("TF_XLA_FLAGS") == (f"--tf_xla_persistent_cache_directory={directories[0]}" if kept else None)
+
+
+def test_no_progress_bar_between_the_lines_of_a_terminal(train, run, write_lines, monkeypatch):
+    assert train()[0] == 0
+    text = write_lines("text", LINES)
+    for words in (["translate", "-i", text], ["score", "-s", text, "-t", text]):
+        assert f"{len(LINES)}" in run(*words, "-m", "model")[2]  # the bar
+        with monkeypatch.context() as terminal:
+            terminal.setattr(type(sys.stdout), "isatty", lambda self: True)
+            assert "\r" not in run(*words, "-m", "model")[2]
