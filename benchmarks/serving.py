@@ -1,12 +1,12 @@
 """Measures `python -m nmt serve` against the signature of the same export called in process.
 
-    python benchmarks/serving.py SAVED_MODEL --json rnn.json < sentences      # about three minutes an export
+    python benchmarks/serving.py SAVED_MODEL --requests 20000 --json rnn.json < sentences
     python benchmarks/serving_figures.py rnn.json --to serving.png
 
 Prints tables: the signature at several batch sizes; the service with closed loops of callers (each sends its next
-request when it has a response) and with an open loop (requests at a mean rate); starting times; memory of the service
-before and after. Callers, service and signature share the cores of the machine. Ratios of the service to the signature
-at its best batch size come from rounds in which they take turns.
+request when it has a response) and with open loops (requests at random times, half as many a second as 16 callers in a
+closed loop); starting times; memory of the service before and after. Callers, service and signature share the cores of
+the machine. Ratios of the service to the signature at its best batch size come from rounds in which they take turns.
 """
 
 import argparse
@@ -59,7 +59,11 @@ def measure_signature(signature, lines, seconds):
 def measure_start(saved_model, line, warm):
     """Returns the service and the seconds until it is ready and of its first request."""
     service = Service(saved_model, warm)
-    first = ask(service.connect(), [line])
+    try:
+        first = ask(service.connect(), [line])
+    except BaseException:
+        service.close()
+        raise
     name = "with warm-up" if warm else "without warm-up"
     print(f"{name}: ready after {service.seconds_to_start:.1f} s, first request {first * 1000:.0f} ms", flush=True)
     return service, {"ready": service.seconds_to_start, "first": first}
@@ -74,32 +78,42 @@ def measure_one_caller(signature, service, lines):
 
 
 def measure_callers(service, lines, seconds):
-    """Returns the figures of closed loops for each number of sentences and callers."""
+    """Returns the figures of closed loops for each number of sentences in a request and of callers."""
     head("callers x sentences", *_NAMES, "sentences in a batch")
     found = {sentences: {} for sentences in SENTENCES}
     for sentences, callers in itertools.product(SENTENCES, CALLERS):
-        batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
-        taken, elapsed = closed_loop(service, lines, callers, sentences, seconds)
-        values = figures(taken, sentences, elapsed)
-        rows = service.metric("nmt_batch_rows_sum") - rows
-        values["batch"] = rows / (service.metric("nmt_batch_rows_count") - batches)
+        values = measure_loop(
+            service, sentences, lambda c=callers, s=sentences: closed_loop(service, lines, c, s, seconds)
+        )
         found[sentences][callers] = row(f"{callers} x {sentences}", values)
     return found
 
 
-def measure_open(service, lines, rate, seconds):
-    """Returns the figures of an open loop of single sentences at a rate."""
-    head("open loop, sentences/s", *_NAMES)
-    taken, elapsed = open_loop(service, lines, rate, seconds)
-    return {"asked": rate, **row(f"{rate:.0f}", figures(taken, 1, elapsed))}
+def measure_open(service, lines, rates, seconds):
+    """Returns the figures of an open loop for each number of sentences in a request, at its number of requests/s."""
+    head("open loop, requests/s x sentences", *_NAMES, "sentences in a batch")
+    found = {}
+    for sentences, rate in rates.items():
+        values = measure_loop(service, sentences, lambda r=rate, s=sentences: open_loop(service, lines, r, s, seconds))
+        found[sentences] = {"requests": rate, **row(f"{rate:.1f} x {sentences}", values)}
+    return found
 
 
-def measure_memory(service, lines, requests):
-    """Returns the number of requests that 16 callers sent, at least this many, and the memory after them in MiB."""
+def measure_loop(service, sentences, loop):
+    """Returns the figures of a loop, with the mean number of sentences in a batch."""
+    batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
+    taken, elapsed = loop()
+    rows = service.metric("nmt_batch_rows_sum") - rows
+    batches = service.metric("nmt_batch_rows_count") - batches
+    return {**figures(taken, sentences, elapsed), "batch": rows / batches}
+
+
+def send_more(service, lines, requests):
+    """Sends at least this many requests of one sentence, by 16 callers; returns their number."""
     done = 0
     while done < requests:
-        done += len(closed_loop(service, lines, 16, 1, 5.0)[0])
-    return done, service.memory()
+        done += len(closed_loop(service, lines, MANY, 1, 5.0)[0])
+    return done
 
 
 def measure_share(service, signature, lines, batch, seconds):
@@ -121,16 +135,16 @@ def measure_share(service, signature, lines, batch, seconds):
 def measure_service(service, signature, lines, options, batch):
     """Returns all figures of a running service; `batch` is the best batch size of the signature."""
     found = {"one": measure_one_caller(signature, service, lines)}
-    memory = [service.memory()]
+    memory = {"start": service.memory()}
     found["share"] = measure_share(service, signature, lines, batch, options.seconds)
     found["callers"] = measure_callers(service, lines, options.seconds)
-    found["open"] = measure_open(service, lines, max(1.0, found["callers"][1][16]["rate"] / 2), options.seconds)
-    memory.append(service.memory())
-    print(f"\nmemory: {memory[0]:.0f} MiB before, {memory[1]:.0f} MiB after all these")
-    if options.requests:
-        done, last = measure_memory(service, lines, options.requests)
-        memory.append(last)
-        print(f"{last:.0f} MiB after {done} more requests of 16 callers")
+    rates = {sentences: each[MANY]["rate"] / sentences / 2 for sentences, each in found["callers"].items()}
+    found["open"] = measure_open(service, lines, rates, options.seconds)
+    memory["loops"] = service.memory()
+    memory["requests"] = send_more(service, lines, options.requests)
+    memory["end"] = service.memory()
+    print(f"\nmemory: {memory['start']:.0f} MiB at the start, {memory['loops']:.0f} MiB after all these", end="")
+    print(f", {memory['end']:.0f} MiB after {memory['requests']} more requests")
     return {**found, "memory": memory}
 
 
@@ -141,11 +155,13 @@ def main():
     )
     parser.add_argument("--seconds", type=float, default=6.0, help="of each measurement (default: 6)")
     parser.add_argument(
-        "--requests", type=int, default=0, help="more requests, to see whether memory grows (default: 0)"
+        "--requests", type=int, default=0, help="more requests at the end, to see whether memory grows (default: 0)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     lines = [line.rstrip("\n") for line in sys.stdin]
+    if not lines:
+        parser.error("there are no sentences; give a text on standard input")
     signature = tf.saved_model.load(str(options.saved_model)).signatures["serving_default"]
 
     alone = {batch: each["rate"] for batch, each in measure_signature(signature, lines, options.seconds / 2).items()}

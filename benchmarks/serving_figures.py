@@ -1,4 +1,4 @@
-"""Prints a table of the figures that `benchmarks/serving.py --json` wrote, and draws them.
+"""Prints tables of the figures that `benchmarks/serving.py --json` wrote, and draws them.
 
     python benchmarks/serving_figures.py benchmarks/results/serving_*.json
     python benchmarks/serving_figures.py benchmarks/results/serving_*.json --to docs/serving.png     # needs matplotlib
@@ -12,14 +12,14 @@ from pathlib import Path
 from statistics import median
 
 # A colour that everybody can tell from the others (Okabe and Ito), a marker and dashes for each line.
-STYLES = (("#0072B2", "s", "--"), ("#D55E00", "^", "-"))
+STYLES = (("#0072B2", "s", "--"), ("#D55E00", "^", "-"), ("#009E73", "o", "-."))
 
 
 def cells(found):
     """Returns the figures of an export by the name of their row."""
     best = max(found["signature"], key=found["signature"].get)
     many, single = found["callers"]["16"]["16"], found["callers"]["1"]["16"]
-    cold, warm, one = found["without warm-up"], found["with warm-up"], found["one"]
+    cold, warm, one, memory = (found[name] for name in ("without warm-up", "with warm-up", "one", "memory"))
     shares = {name: median(rounds) for name, rounds in found.get("share", {}).get("rounds", {}).items()}
     return {
         "sentences/s of the signature, at its best batch size": f"{found['signature'][best]:.0f} (batches of {best})",
@@ -30,8 +30,13 @@ def cells(found):
         "sentences in a batch, 16 callers of 1 sentence": f"{single['batch']:.1f}",
         "p50 of the signature, 1 sentence": f"{one['signature']:.0f} ms",
         "added by the service, 1 caller": f"{one['difference']:.1f} ms",
-        "seconds until ready, and of the first request, without warm-up": f"{cold['ready']:.0f}, {cold['first']:.1f}",
-        "the same with warm-up": f"{warm['ready']:.0f}, {warm['first']:.1f}",
+        "seconds until ready, without warm-up": f"{cold['ready']:.0f}",
+        "seconds of the first request, without warm-up": f"{cold['first']:.2f}",
+        "seconds until ready, with warm-up": f"{warm['ready']:.0f}",
+        "seconds of the first request, with warm-up": f"{warm['first']:.2f}",
+        "MiB of the service after its start": f"{memory['start']:,.0f}",
+        "MiB after all loops": f"{memory['loops']:,.0f}",
+        "MiB after more requests (their number)": f"{memory['end']:,.0f} ({memory['requests']:,})",
     }
 
 
@@ -44,6 +49,25 @@ def table(found):
     return lines
 
 
+def loops(name, found):
+    """Returns the lines of a Markdown table of an export's closed and open loops."""
+    lines = [
+        f"| {name} | sentences/s | p50 ms | p95 ms | p99 ms | sentences in a batch |",
+        "|---|---|---|---|---|---|",
+    ]
+    rows = {
+        f"{callers} callers, requests of {sentences}": values
+        for sentences, each in found["callers"].items()
+        for callers, values in each.items()
+    }
+    for sentences, values in found["open"].items():
+        rows[f"{values['requests']:.1f} requests a second of {sentences}"] = values
+    for label, values in rows.items():
+        times = " | ".join(f"{values[name]:,.0f}" for name in ("p50", "p95", "p99"))
+        lines.append(f"| {label} | {values['rate']:.0f} | {times} | {values['batch']:.1f} |")
+    return lines
+
+
 def draw(figure, found):
     """Draws the rate and the latency against the number of callers, for requests of one sentence and of 16."""
     from matplotlib.ticker import LogLocator
@@ -51,7 +75,7 @@ def draw(figure, found):
     all_axes = figure.subplots(2, 2, sharex=True)
     for column, sentences in enumerate(("1", "16")):
         top, bottom = all_axes[:, column]
-        for (name, values), (color, marker, dashes) in zip(found.items(), STYLES, strict=False):
+        for (name, values), (color, marker, dashes) in zip(found.items(), STYLES[: len(found)], strict=True):
             rows = values["callers"][sentences]
             callers = list(map(int, rows))
             line = {"color": color, "marker": marker, "linestyle": dashes}
@@ -61,6 +85,9 @@ def draw(figure, found):
             bottom.plot(callers, [each["p50"] / 1000 for each in rows.values()], label=f"{name}, p50", **line)
             ends = [each["p99"] / 1000 for each in rows.values()]
             bottom.plot(callers, ends, label=f"{name}, p99", **{**line, "linestyle": ":"})
+            fixed = values["open"][sentences]
+            top.axhline(fixed["rate"], color=color, linewidth=0.5, label=f"{name}, open loop")
+            bottom.axhline(fixed["p50"] / 1000, color=color, linewidth=0.5, label=f"{name}, open loop, p50")
         top.set_title(f"requests of {sentences} sentence{'s' if sentences != '1' else ''}")
         top.set_ylim(bottom=0)
         bottom.set(xlabel="callers", yscale="log")
@@ -84,6 +111,8 @@ def main():
     options = parser.parse_args()
     found = {path.stem.removeprefix("serving_"): json.loads(path.read_text()) for path in options.files}
     print("\n".join(table(found)))
+    for name, each in found.items():
+        print("", *loops(name, each), sep="\n")
     if not options.to:
         return
     from matplotlib.figure import Figure

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +29,15 @@ class Service:
         start = time.perf_counter()
         command = [sys.executable, "-m", "nmt", "serve", self._folder.name, "--port", "0", "--timeout", "120"]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
+        printed = []
         for line in self._process.stderr:
+            printed.append(line)
             if found := re.search(r"http://\S+:(\d+)", line):
                 self._port = int(found[1])
                 break
+        else:
+            self._folder.cleanup()
+            sys.exit("".join(["the service ended before it was ready:\n", *printed]))
         self.seconds_to_start = time.perf_counter() - start
         threading.Thread(target=self._process.stderr.read, daemon=True).start()
 
@@ -67,17 +73,8 @@ def ask(connection, texts):
 
 def in_threads(count, function):
     """Runs `function(i)` in as many threads and returns their results in one list."""
-    results = [None] * count
-
-    def run(i):
-        results[i] = function(i)
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return list(itertools.chain.from_iterable(results))
+    with ThreadPoolExecutor(count) as threads:
+        return list(itertools.chain.from_iterable(threads.map(function, range(count))))
 
 
 def closed_loop(service, lines, callers, sentences, seconds):
@@ -96,13 +93,13 @@ def closed_loop(service, lines, callers, sentences, seconds):
     return in_threads(callers, call), time.perf_counter() - begin
 
 
-def open_loop(service, lines, rate, seconds):
-    """Sends single sentences at a stated rate; returns seconds as `closed_loop` does.
+def open_loop(service, lines, rate, sentences, seconds):
+    """Sends `rate` requests a second at random times; returns the seconds of every request, and of the whole loop.
 
     A request's seconds are those from its due time to its response.
     """
     first = time.perf_counter() + 0.1
-    due = first + np.cumsum(np.random.default_rng(0).exponential(1 / rate, int(rate * seconds)))
+    due = first + np.sort(np.random.default_rng(0).uniform(0, seconds, round(rate * seconds)))
     numbers = iter(range(len(due)))
     lock = threading.Lock()
 
@@ -114,7 +111,7 @@ def open_loop(service, lines, rate, seconds):
             if number is None:
                 return taken
             time.sleep(max(0.0, due[number] - time.perf_counter()))
-            ask(connection, [lines[number % len(lines)]])
+            ask(connection, [lines[(number * sentences + j) % len(lines)] for j in range(sentences)])
             taken.append(time.perf_counter() - due[number])
 
     return in_threads(64, call), time.perf_counter() - first

@@ -91,7 +91,7 @@ EXEMPT = {
 FREE = {"", "__main__"}  # not checked: the package, which imports nothing, and the entry point
 
 # The experiments run nmt as commands. They import only these modules of it.
-SHARED = {"nmt.errors", "nmt.storage.files", "nmt.decoding.metrics", "nmt.text.parallel_text"}
+SHARED = {"nmt.errors", "nmt.load_tensorflow", "nmt.storage.files", "nmt.decoding.metrics", "nmt.text.parallel_text"}
 # Runs in the patched copy of the baseline, so it may import all of nmt.
 INSIDE = "experiments/translation/inside"
 # The folders that each folder of experiments may import. Tasks that are not named may import SHARED_BY_TASKS.

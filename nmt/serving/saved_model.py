@@ -9,11 +9,9 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from ..storage.files import atomic_directory
+from .extra_files import CARD, WARMUP
 from .signatures import Signatures
 from .warmup import write_warmup
-
-CARD = "model.json"
-_EXTRA = "assets.extra"
 
 
 def save_signatures(signatures: Signatures, to: str | os.PathLike, card: dict[str, Any], warmup: list[bytes]) -> bool:
@@ -38,11 +36,10 @@ def save_signatures(signatures: Signatures, to: str | os.PathLike, card: dict[st
     with atomic_directory(Path(to)) as directory:
         tf.saved_model.save(signatures, str(directory), signatures=signatures.functions, options=options)
         _forget_gradients(directory / "saved_model.pb")
-        extra = directory / _EXTRA
-        extra.mkdir()
+        (directory / CARD).parent.mkdir()
         text = json.dumps({**card, "signatures": list(signatures.functions)}, indent=2, ensure_ascii=False)
-        (extra / CARD).write_text(f"{text}\n", encoding="utf-8")
-        return write_warmup(signatures, warmup, extra)
+        (directory / CARD).write_text(f"{text}\n", encoding="utf-8")
+        return write_warmup(signatures, warmup, directory / WARMUP)
 
 
 def _forget_gradients(path: Path) -> None:

@@ -6,8 +6,6 @@ import tensorflow as tf
 
 from .signatures import Signatures
 
-FILE = "tf_serving_warmup_requests"  # TensorFlow Serving looks for this name
-
 
 def write_warmup(signatures: Signatures, sentences: list[bytes], to: Path) -> bool:
     """Writes requests to every signature, as TensorFlow Serving reads them.
@@ -15,7 +13,7 @@ def write_warmup(signatures: Signatures, sentences: list[bytes], to: Path) -> bo
     Args:
         signatures: What the model computes.
         sentences: Each signature gets one request with the first sentence and one with all.
-        to: An existing directory.
+        to: The file.
 
     Returns:
         Whether the package `tensorflow-serving-api` is there to write them.
@@ -24,7 +22,7 @@ def write_warmup(signatures: Signatures, sentences: list[bytes], to: Path) -> bo
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
     except ImportError:
         return False
-    with tf.io.TFRecordWriter(str(to / FILE)) as file:
+    with tf.io.TFRecordWriter(str(to)) as file:
         for name, function in signatures.functions.items():
             for texts in (sentences[:1], sentences):
                 request = predict_pb2.PredictRequest()

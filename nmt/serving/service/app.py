@@ -22,11 +22,12 @@ from .batcher import Batcher
 from .limits import Limits, Refused
 from .loaded_model import Arrays
 from .metrics import Metrics
+from .outbox import Outbox
 from .store import Store
 
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
-_DROPPED = 8  # read a body of up to this many times the limit, so that the client gets an answer, not a lost connection
+_READ_BEFORE_413 = 8  # times the limit; else the client would get a lost connection in place of the answer
 _TARGET = re.compile(r"(?P<name>[^/:]+)(/versions/(?P<version>[0-9]{1,18}))?(?P<what>/metadata|:[a-z]+)?")
 _log = logging.getLogger("serve")
 Result = TypeVar("Result")
@@ -43,6 +44,7 @@ class Service:
     def __init__(self, store: Store, limits: Limits):
         self._store, self._limits, self._metrics = store, limits, Metrics()
         self._batcher: Batcher | None = None
+        self._outbox = Outbox(limits.unread)
         self._noted: set[str] = set()  # models with a version in the metrics
         self._page = Path(__file__).with_name("page.html").read_bytes()
         self.app = Starlette(
@@ -68,13 +70,18 @@ class Service:
         await self._batcher.stop()
 
     async def _watch(self) -> None:
+        seen = ""
         while True:
             self._note_versions()
             await asyncio.sleep(_LOOK_EVERY)
+            why = ""
             try:
                 await asyncio.to_thread(self._store.refresh)
             except Exception as error:  # the folder may be back at the next look
-                _log.error("cannot look for new model versions: %s: %s", type(error).__name__, error)
+                why = f"{type(error).__name__}: {error}"
+                if why != seen:
+                    _log.error("cannot look for new model versions: %s", why)
+            seen = why
 
     def _note_versions(self) -> None:
         versions = {name: served.version for name, served in self._store.served.items()}
@@ -121,7 +128,7 @@ class Service:
             return await self._predict(request, name, version)
         if what and what != "/metadata":
             raise Refused(400, "this service has only the method :predict")
-        if request.method != "GET":
+        if request.method not in ("GET", "HEAD"):
             raise Refused(405, "this path needs GET", {"Allow": "GET"})
         served = self._store.find(name, version)
         number = str(served.version)
@@ -146,8 +153,9 @@ class Service:
             outputs = await self._until(work, request, left)
             values = sum(array.size for array in outputs.values())
             content = await _aside(values, rest.render, outputs, prediction.rows if prediction.by_row else None)
+            response = self._outbox.response(content)
             status, rows = 200, prediction.rows
-            return Response(content, media_type="application/json")
+            return response
         except Refused as refused:
             status = refused.status
             raise
@@ -161,14 +169,14 @@ class Service:
         size, limit = request.headers.get("content-length", "0"), self._limits.body
         known = int(size[:20]) if size.isascii() and size.isdecimal() else 0
         too_large = Refused(413, f"a request may have {limit} bytes; send several", {"Connection": "close"})
-        if known > limit * _DROPPED or (known > limit and "expect" in request.headers):
+        if known > limit * _READ_BEFORE_413 or (known > limit and "expect" in request.headers):
             raise too_large
 
         async def read() -> bytes:
             parts, length = [], 0
             async for part in request.stream():
                 length += len(part)
-                if length > limit * _DROPPED:
+                if length > limit * _READ_BEFORE_413:
                     break
                 if length <= limit:
                     parts.append(part)

@@ -132,7 +132,8 @@ class Batcher:
         except Exception as error:  # whatever a model does, the service goes on
             if len(jobs) > 1:  # the mistake of one caller must not fail the others
                 for job in jobs:
-                    await self._compute([job])
+                    if not job.result.done():  # else its caller has left
+                        await self._compute([job])
                 return
             results = [_refusal(error)]
         for job, result in zip(jobs, results, strict=True):

@@ -12,6 +12,7 @@ from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
 from ...errors import UserError
+from ..extra_files import CARD
 from .warmup import warmup_requests
 
 Arrays = dict[str, np.ndarray]
@@ -36,7 +37,7 @@ class Signature:
     def run(self, inputs: Arrays) -> Arrays:
         """Returns the outputs. Blocks, and may be called by several threads."""
         tensors = {name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()}
-        return {name: value.numpy() for name, value in self._function(**tensors).items()}
+        return {name: _array(value) for name, value in self._function(**tensors).items()}
 
 
 class LoadedModel:
@@ -69,6 +70,10 @@ class LoadedModel:
             raise UserError(f"{path} cannot be loaded: it has no signatures")
 
 
+def _array(tensor: tf.Tensor) -> np.ndarray:
+    return np.asarray(tensor.numpy(), object if tensor.dtype == tf.string else None)  # a scalar is not an array
+
+
 def _has_rows(shape: tf.TensorShape) -> bool:
     return bool(shape.rank) and shape[0] is None
 
@@ -85,5 +90,7 @@ def _metadata(path: Path) -> dict[str, Any]:
 
 
 def _card(path: Path) -> dict[str, Any] | None:
-    file = path / "assets.extra" / "model.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    file = path / CARD
+    if not file.exists():
+        return None
+    return json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)  # JSON has no NaN

@@ -16,7 +16,7 @@ class TimedProtocol(H11Protocol):
     """
 
     headers_timeout = 10.0  # seconds to send the line and headers of the next request
-    reading_timeout = 30.0  # seconds in which a client reads nothing of a response
+    reading_timeout = 30.0  # seconds to read what waits in the connection, at most `outbox.PIECE`
     _request_timer: asyncio.TimerHandle | None = None
     _response_timer: asyncio.TimerHandle | None = None
 
@@ -41,15 +41,15 @@ class TimedProtocol(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._expect_less_than(self.transport.get_write_buffer_size())
+        self._response_timer = self.loop.call_later(self.reading_timeout, self._cut_off)
 
     def resume_writing(self) -> None:
-        self._expect_nothing()
+        self._stop_response_timer()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
-        self._expect_nothing()
+        self._stop_response_timer()
         super().connection_lost(exc)
 
     def _watch(self) -> None:
@@ -64,20 +64,11 @@ class TimedProtocol(H11Protocol):
             self._request_timer.cancel()
             self._request_timer = None
 
-    def _expect_less_than(self, size: int) -> None:
-        """Ends the connection if the client has read nothing when the time is over."""
+    def _cut_off(self) -> None:
+        _log.info("a client does not read its response, so its connection is ended")
+        self.transport.abort()
 
-        def look() -> None:
-            left = self.transport.get_write_buffer_size()
-            if left < size:
-                self._expect_less_than(left)
-                return
-            _log.info("a client does not read its response, so its connection is ended")
-            self.transport.abort()
-
-        self._response_timer = self.loop.call_later(self.reading_timeout, look)
-
-    def _expect_nothing(self) -> None:
+    def _stop_response_timer(self) -> None:
         if self._response_timer is not None:
             self._response_timer.cancel()
             self._response_timer = None

@@ -78,8 +78,10 @@ def _read(body: bytes) -> dict[str, Any]:
         _refuse("the body is not UTF-8")
     except RecursionError:
         _refuse("the body is nested too deeply")
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         _refuse(f"the body is not JSON: {error}")
+    except ValueError:  # Python does not read it
+        _refuse("the body has a number with too many digits")
     if not isinstance(request, dict):
         _refuse("the body must be a JSON object with instances or inputs")
     return request

@@ -1,7 +1,8 @@
 """The models of a folder: the newest version of each that can be loaded.
 
-A new version is loaded when its files have stopped changing, then replaces the old one. A version that cannot be loaded
-is tried again when its files change, or a minute later: perhaps there was not enough memory.
+A new version is loaded when its files have stopped changing, then replaces the old one; so is the served version if its
+files change. A version that cannot be loaded is tried again when its files change, or a minute later: perhaps there was
+not enough memory.
 """
 
 import gc
@@ -24,6 +25,7 @@ class Served(NamedTuple):
 
     version: int
     model: LoadedModel
+    files: Files  # when it was loaded
 
 
 class Store:
@@ -64,15 +66,20 @@ class Store:
         """Loads new versions that have not changed since the last look, and drops what they replace."""
         before, found = self._found, self._look()
         self._forget()
-        for name in [name for name in self.served if name not in found.paths]:
-            _log.warning("%s: its folder is gone, so it is dropped", name)
+        gone = [name for name in self.served if not found.paths.get(name) and self._root / name not in found.unreadable]
+        for name in gone:
+            _log.warning("%s: its versions are gone, so it is dropped", name)
             self._replace(name, None)
         self._collect()
         for name, versions in found.paths.items():
-            current = self.served[name].version if name in self.served else None  # a reference would keep the model
+            # A reference to what is served would keep its model in memory.
+            current, files = (self.served[name].version, self.served[name].files) if name in self.served else (None, ())
             for version in sorted(versions, reverse=True):
                 path = versions[version]
-                if version == current or (self._worth_trying(path, before) and self._try(name, version, path)):
+                is_served = version == current and found.files.get(path, files) == files
+                if is_served or (self._worth_trying(path, before) and self._try(name, version, path)):
+                    break
+                if version == current:  # it changes; what is in memory goes on
                     break
 
     def find(self, name: str, version: int | None) -> Served:
@@ -125,7 +132,7 @@ class Store:
             self.broken = {**self.broken, (name, version): str(error)}  # other threads read the old one
             return False
         self._refused.pop(path, None)
-        self._replace(name, Served(version, model))
+        self._replace(name, Served(version, model, self._found.files[path]))
         return True
 
     def _replace(self, name: str, served: Served | None) -> None:

@@ -7,10 +7,12 @@ import numpy as np
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
+from ..extra_files import WARMUP
+
 
 def warmup_requests(path: Path) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yields signature and inputs of every request in `assets.extra/tf_serving_warmup_requests`, if there is one."""
-    file = path / "assets.extra" / "tf_serving_warmup_requests"
+    """Yields signature and inputs of every warm-up request in a SavedModel, if it has any."""
+    file = path / WARMUP
     if not file.exists():
         return
     for record in tf.data.TFRecordDataset(str(file)):

@@ -87,3 +87,44 @@ def test_requests_without_rows_take_places_in_the_queue():
         return [each.status if isinstance(each, Refused) else each["doubles"].tolist() for each in found]
 
     assert with_batcher(work, queue=3) == [[], [], [], 429, 429]
+
+
+def test_a_failed_batch_is_not_computed_again_for_callers_who_have_left():
+    class Failing(Doubling):
+        def run(self, inputs):
+            super().run(inputs)
+            raise ValueError("no")
+
+    signature = Failing(releases=1)
+
+    async def work(batcher):
+        first = asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(1, np.int32)}, 1))
+        with pytest.raises(Refused):
+            await first
+        calls = [asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(1, np.int32)}, 1)) for _ in range(4)]
+        await asyncio.to_thread(signature.begun.acquire)
+        await asyncio.to_thread(signature.begun.acquire)  # the four are being computed together
+        for call in calls[1:]:
+            call.cancel()
+        await asyncio.sleep(0)
+        signature.go.release(5)
+        with pytest.raises(Refused):
+            await calls[0]
+
+    with_batcher(work)
+    assert signature.sizes == [1, 4, 1]
+
+
+def test_two_workers_compute_two_batches_at_the_same_time():
+    signature = Doubling()
+
+    async def work(batcher):
+        calls = []
+        for _ in range(2):
+            calls.append(asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(4, np.int32)}, 4)))
+            await asyncio.to_thread(signature.begun.acquire)
+        signature.go.release(2)
+        await asyncio.gather(*calls)
+
+    with_batcher(work, workers=2, batch=4)
+    assert signature.sizes == [4, 4]

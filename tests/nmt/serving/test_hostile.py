@@ -33,6 +33,8 @@ def exchange(port, parts, pause=0.0, read=True, leave=True):
             connection.shutdown(socket.SHUT_WR) if read and leave else None
             while read and (data := connection.recv(65536)):
                 found += data
+    except TimeoutError:
+        raise
     except OSError:
         pass  # the service may close a connection on which it refuses a request
     return found
@@ -135,13 +137,24 @@ def never_reads(draw, port):
     return b""
 
 
-KINDS = [garbage, strange_body, strange_path, too_large, large_headers, cut, slow, two_lengths, bad_chunk, never_reads]
+def reads_slowly(draw, port):
+    with ask_for_much(port, draw.randrange(1, 600)) as connection:
+        for _ in range(draw.randrange(5)):
+            connection.recv(draw.randrange(1, 5000))
+            time.sleep(draw.random() / 10)
+    return b""
 
 
-@pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_hostile_requests(toy, start_service, tmp_path, count):
+KINDS = [
+    *(garbage, strange_body, strange_path, too_large, large_headers, cut, slow, two_lengths, bad_chunk, never_reads),
+    reads_slowly,
+]
+
+
+@pytest.mark.parametrize("workers, count", [(2, 400), pytest.param(1, 10_000, marks=pytest.mark.slow)])
+def test_hostile_requests(toy, start_service, tmp_path, workers, count):
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    service = start_service(tmp_path / "models")
+    service = start_service(tmp_path / "models", "--workers", workers)
     secret = "a secret text of a good caller"
 
     def call(i):

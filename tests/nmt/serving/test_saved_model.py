@@ -16,6 +16,7 @@ import tensorflow_text
 from tensorflow.core.protobuf import saved_model_pb2
 
 from nmt.errors import UserError
+from nmt.serving.extra_files import CARD, WARMUP
 from nmt.serving.saved_model import save_signatures
 from tests.nmt.serving.exports import (
     best,
@@ -178,7 +179,7 @@ print(loaded.signatures["serving_default"](sources=tf.constant(["Das Haus"]))["t
 def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
     prediction_log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
     played = []
-    for record in tf.data.TFRecordDataset(str(saved_model / "assets.extra" / "tf_serving_warmup_requests")):
+    for record in tf.data.TFRecordDataset(str(saved_model / WARMUP)):
         request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
         name = request.model_spec.signature_name
         inputs = {key: tf.make_ndarray(value) for key, value in request.inputs.items()}
@@ -189,7 +190,7 @@ def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
 
 @models("transformer")
 def test_the_card_names_the_signatures(saved_model, signatures):
-    card = json.loads((saved_model / "assets.extra" / "model.json").read_text())
+    card = json.loads((saved_model / CARD).read_text())
     assert card == {"name": "test", "signatures": list(signatures.functions)}
 
 

@@ -86,8 +86,8 @@ BAD = {
     '{"signature_name": "add", "inputs": [[1, NaN]]}': "NaN is not a number of JSON",
     '{"signature_name": "add", "inputs": [[1, 1e999]]}': "numbers must be",
     '{"signature_name": "reverse", "instances": ["axa"]}': "refuses the inputs: no x",
-    "[" * 100_000: "",
-    '{"instances": [' + "1" * 10_000 + "]}": "",
+    "[" * 100_000: "nested too deeply",
+    '{"instances": [' + "1" * 10_000 + "]}": "too many digits",
 }
 
 
@@ -126,6 +126,7 @@ def test_a_wrong_path_gets_one_sentence(service, method, path, status):
 def test_status_metadata_and_models(service):
     state = {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
     assert service.get("/v1/models/toy") == (200, {"model_version_status": [state]})
+    assert service.request("HEAD", "/v1/models/toy")[0] == 200
     assert service.get("/v1/models/toy/versions/1") == (200, {"model_version_status": [state]})
     status, found = service.get("/v1/models/toy/metadata")
     assert (status, found["model_spec"]) == (200, {"name": "toy", "signature_name": "", "version": "1"})
@@ -209,6 +210,8 @@ def test_the_mistake_of_one_does_not_fail_others(service):
 
 def test_a_signature_that_does_not_keep_rows_is_computed_alone_or_fails_alone(service):
     assert service.predict({"signature_name": "broken", "inputs": ["a", "b"]}) == (200, {"outputs": ["ab"]})
+    found = service.predict({"signature_name": "joined", "inputs": ["a", "b"]})
+    assert found == (200, {"outputs": {"text": "ab", "count": 2}})
     status, answer = service.predict({"signature_name": "broken", "instances": ["a", "b"]})
     assert (status, answer["error"]) == (400, 'the output "one" has no rows; give inputs instead of instances')
 

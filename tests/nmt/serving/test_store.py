@@ -185,6 +185,40 @@ def test_a_version_that_could_not_be_loaded_is_tried_again(toy, newer, tmp_path,
     assert (served(store), bool(store.broken)) == ({"toy": expected}, expected == 1)
 
 
+def test_files_that_arrive_late_or_change_are_loaded(toy, newer, tmp_path):
+    version = tmp_path / "models" / "toy" / "1"
+    shutil.copytree(toy, version)
+    store = Store(tmp_path / "models")
+    store.open()
+    first = store.find("toy", 1).model
+    assert first.card is None
+    (version / "assets.extra").mkdir()
+    (version / "assets.extra" / "model.json").write_text('{"loss": NaN}')
+    store.refresh()
+    assert store.find("toy", 1).model is first  # it may still be changing
+    store.refresh()
+    assert store.find("toy", 1).model.card == {"loss": None}
+    (version / "saved_model.pb").write_bytes(b"garbage")
+    for _ in range(3):
+        store.refresh()
+    assert store.find("toy", 1).model.card == {"loss": None}
+    assert set(store.broken) == {("toy", 1)}
+
+
+def test_going_back_to_an_older_version(toy, newer, tmp_path):
+    for version, source in (("1", toy), ("2", newer)):
+        shutil.copytree(source, tmp_path / "models" / "toy" / version)
+    store = Store(tmp_path / "models")
+    store.open()
+    assert served(store) == {"toy": 2}
+    shutil.rmtree(tmp_path / "models" / "toy" / "2")
+    store.refresh()
+    assert served(store) == {"toy": 1}
+    shutil.rmtree(tmp_path / "models" / "toy" / "1")
+    store.refresh()
+    assert served(store) == {}
+
+
 def graphs():
     return weakref.WeakSet(x for x in gc.get_objects() if issubclass(type(x), tf.Graph))
 

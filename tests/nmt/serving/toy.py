@@ -71,6 +71,10 @@ class Toy(tf.Module):
         return {"logs": tf.math.log(numbers)}
 
     @tf.function(input_signature=TEXTS)
+    def joined(self, sources):
+        return {"text": tf.strings.reduce_join(sources), "count": tf.size(sources)}
+
+    @tf.function(input_signature=TEXTS)
     def broken(self, sources):
         return {"one": tf.strings.reduce_join(sources, keepdims=True)}
 
@@ -78,7 +82,7 @@ class Toy(tf.Module):
 def write_toy(path, mark="!"):
     """Exports the toy; returns its path."""
     toy = Toy(mark)
-    names = ("n_best", "attention", "pair", "add", "reverse", "slow", "log", "broken")
+    names = ("n_best", "attention", "pair", "add", "reverse", "slow", "log", "joined", "broken")
     signatures = {"serving_default": toy.serve} | {name: getattr(toy, name) for name in names}
     tf.saved_model.save(toy, str(path), signatures=signatures)
     return path

@@ -1,0 +1,48 @@
+"""Responses that clients have not read yet."""
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from nmt.serving.service.limits import Refused
+from nmt.serving.service.outbox import PIECE, Outbox
+
+
+def send(response, stop_after=None):
+    """Sends a response; returns its messages. The connection breaks after `stop_after` of them."""
+    messages = []
+
+    async def take(message):
+        if len(messages) == stop_after:
+            raise OSError
+        messages.append(message)
+
+    asyncio.run(response({}, None, take))
+    return messages
+
+
+def test_a_response_is_sent_in_pieces():
+    content = bytes(range(256)) * (PIECE // 100)
+    start, *parts = send(Outbox(0).response(content))
+    assert dict(start["headers"])[b"content-length"] == str(len(content)).encode()
+    assert b"".join(part["body"] for part in parts) == content
+    assert all(len(part["body"]) <= PIECE for part in parts)
+    assert [part.get("more_body", False) for part in parts] == [True] * (len(parts) - 1) + [False]
+
+
+@pytest.mark.parametrize("stop_after", [None, 1])
+def test_responses_count_until_they_are_sent_or_the_client_has_left(stop_after):
+    outbox = Outbox(10)
+    first, second = outbox.response(b"123456"), outbox.response(b"1234")
+    with pytest.raises(Refused, match="read slowly") as refused:
+        outbox.response(b"1")
+    assert refused.value.status == 503
+    for response in (first, second):
+        try:
+            send(response, stop_after)
+        except OSError:
+            assert stop_after
+    assert outbox.size == 0
+    assert outbox.response(b"a response alone may be larger").status_code == 200
