@@ -26,14 +26,21 @@ def overview(results: Path) -> str:
     parts = ["# The claims of the papers, and what we found", _ABOUT]
     for path in sorted(results.glob("*/report.json")):
         title = (path.parent / "report.md").read_text("utf-8").partition("\n")[0].removeprefix("# ")
-        claims = [Claim(**claim) for claim in json.loads(path.read_text("utf-8"))["claims"]]
-        parts += [f"## [{title}]({path.parent.name}/report.md)", markdown_table(CLAIM_COLUMNS, claims, ":---")]
+        report = json.loads(path.read_text("utf-8"))
+        claims = [Claim(**claim) for claim in report["claims"]]
+        parts += [f"## [{title}]({path.parent.name}/report.md)", *report.get("about", [])]
+        parts.append(markdown_table(CLAIM_COLUMNS, claims, ":---"))
         if (remarks := path.with_name("remarks.md")).exists():
             parts.append(remarks.read_text("utf-8").strip())
     return "\n\n".join(parts) + "\n"
 
 
-if __name__ == "__main__":
+def write_overview() -> None:
+    """Writes the page."""
     with atomic_write(RESULTS / "README.md") as file:
         file.write(overview(RESULTS))
     print(f"wrote {RESULTS / 'README.md'}")
+
+
+if __name__ == "__main__":
+    write_overview()

@@ -24,6 +24,14 @@ EXPERIMENT = Experiment(
     metric_label="validation loss in nats",
     learning=LEARNING,
     share_over="the positions of a channel",
+    published_times={
+        "none": 21 / 39,
+        "batchnorm": 38 / 39,
+        "weightnorm": 23 / 39,
+        "layernorm": 1.0,
+        "rmsnorm": 31 / 39,
+        "prmsnorm": 30 / 39,
+    },
 )
 _PROBED = 200  # validation images whose activations are measured
 

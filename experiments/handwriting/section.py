@@ -13,8 +13,8 @@ _TEXT = (
     "Two LSTMs of 64 units, with the norm inside, read the points of a pen and predict the next as 20 mixed normal "
     "distributions. The paper has three LSTMs of 400 units, which also read the text to write, lines of up to 500 "
     "points and batches of 8. The loss is in nats a point. Offsets are divided by their standard deviation, which "
-    "shifts the loss by a constant. Its mean over the whole training tells how fast it falls. Values are means over "
-    "the seeds, with the standard deviation (sd)."
+    "shifts the loss by a constant, so margins are in nats and not in percent. Its mean over the whole training "
+    "tells how fast it falls. Values are means over the seeds, with the standard deviation (sd)."
 )
 _PAPER = "Ba et al., section 6.5"
 _COLUMNS = (
@@ -35,6 +35,7 @@ _COMPARISONS = (
         digits=3,
         expectations=[
             Expectation("layernorm", "none", "lower", "LayerNorm learns faster than no norm", f"{_PAPER}: a curve"),
+            Expectation("rmsnorm", "none", "lower", "RMSNorm learns faster than no norm", "not in the papers"),
             Expectation("rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", "not in the papers"),
         ],
     ),

@@ -80,8 +80,10 @@ _COMPARISONS = (
         unit=" points",
         expectations=[
             Expectation("layernorm", "none", "lower", "LayerNorm ends with a lower error than no norm", _B),
+            Expectation("rmsnorm", "none", "lower", "RMSNorm ends with a lower error than no norm", _Z),
             *_against_batch("ends with a lower error than"),
             Expectation("rmsnorm", "layernorm", "equal", "RMSNorm ends with the error of LayerNorm", _Z),
+            Expectation("prmsnorm", "rmsnorm", "equal", "pRMSNorm ends with the error of RMSNorm", _Z),
             Expectation(
                 "layernorm",
                 "layernorm-gain-0.1",

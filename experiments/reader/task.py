@@ -29,6 +29,14 @@ EXPERIMENT = Experiment(
     metric_label="validation loss in nats",
     learning=LEARNING,
     more_sections=baseline_sections,
+    published_times={
+        "none": 315 / 392,
+        "batchnorm-everywhere": 348 / 392,
+        "batchnorm": 345 / 392,
+        "layernorm": 1.0,
+        "rmsnorm": 333 / 392,
+        "prmsnorm": 330 / 392,
+    },
     rounds=15,
 )
 _PROBED = 16  # validation questions whose activations are measured

@@ -28,7 +28,7 @@ KINDS = {
     "batchnorm": Style("#E69F00", "P", (0, (3, 1, 1, 1))),
     "weightnorm": Style("#56B4E9", "X", (0, (1, 1))),
 }
-OTHERS = (Style("#000000", "<", "--"), Style("#F0C000", ">", "-."), Style("#66418A", "*", ":"))
+OTHERS = (Style("#000000", "<", "--"), Style("#882255", ">", "-."), Style("#66418A", "*", ":"))
 
 
 def styles(kinds: Mapping[str, str | None]) -> dict[str, Style]:

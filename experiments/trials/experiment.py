@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class Experiment:
         learning: The first section of the report.
         share_over: What the means in the section on the share of the mean run over, in words.
         more_sections: Returns sections that only this task has.
+        published_times: The published time of an update over LayerNorm's, by the name of the row.
         about: Paragraphs at the beginning of the report, in Markdown.
         seeds: The reported seeds.
         rounds: Rounds of the timing.
@@ -53,6 +54,7 @@ class Experiment:
     learning: Learning
     share_over: str = "the units"
     more_sections: Callable[[Logs], Sequence[Section]] = lambda logs: ()
+    published_times: Mapping[str, float] = field(default_factory=dict)
     about: Sequence[str] = ()
     seeds: Sequence[int] = SEEDS
     rounds: int = ROUNDS
@@ -64,7 +66,7 @@ class Experiment:
             step_sizes(logs, self.metric, self.metric_label),
             share_section(logs, self.share_over),
             *self.more_sections(logs),
-            speed_section(times, rows_in(logs), settings_of(logs)),
+            speed_section(times, rows_in(logs), settings_of(logs), self.published_times),
         ]
         return [section for section in found if section]
 
@@ -112,18 +114,41 @@ def conduct(experiment: Experiment, load: Callable[[], Networks], so_far: bool, 
         UserError: The data is not there, or nothing is done yet.
     """
     book = Book(experiment.name, root)
-    grid = grid_trials(experiment.rows, experiment.settings, experiment.step_size)
     if not so_far:
         networks = load()
         with exclusive(book.work):
-            _make(book, experiment, grid, networks)
-    logs = book.read_all(grid)
+            _make(book, experiment, networks)
+    report(experiment, book)
+    print(f"wrote {book.report / 'report.html'}")
+
+
+def report(experiment: Experiment, book: Book, remarks: Sequence[str] = ()) -> None:
+    """Writes the report on the trials that are done.
+
+    Args:
+        experiment: The task.
+        book: Its logs, and where the report goes.
+        remarks: Paragraphs that explain the results, in Markdown.
+
+    Raises:
+        UserError: Nothing is done yet.
+    """
+    logs = book.read_all(grid_trials(experiment.rows, experiment.settings, experiment.step_size))
     logs |= book.read_all(seed_trials(best_step_sizes(logs, experiment.metric), experiment.seeds))
     if not logs:
         raise UserError(f"no training of the task {experiment.name} is done yet")
     made = experiment.sections(logs, book.read_file("times"))
-    write_report(book.report, experiment.title, experiment.about, {"task": experiment.name}, made)
-    print(f"wrote {book.report / 'report.html'}")
+    about = [*experiment.about, _trainings(experiment.settings)]
+    facts = {"task": experiment.name, "about": about}
+    write_report(book.report, experiment.title, [*remarks, *about], facts, made)
+
+
+def _trainings(settings: Sequence[Setting]) -> str:
+    """Returns how long a training is, in words."""
+    found = [
+        f"{each.updates:,} updates ({each.label}; {each.updates * each.batch_size:,} examples)" for each in settings
+    ]
+    return f"A training has {' or '.join(found)}."
 
 
 def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
@@ -148,10 +173,11 @@ def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
     return {**log, "gains": gain_rms(model), "mean_share": shares, **networks.results(model, trial)}
 
 
-def _make(book: Book, experiment: Experiment, grid: list[Trial], networks: Networks) -> None:
+def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     def make(trial: Trial, folder: Path) -> dict[str, Any]:
         return train(trial, networks, folder)
 
+    grid = grid_trials(experiment.rows, experiment.settings, experiment.step_size)
     step_sizes = best_step_sizes(book.make_all(grid, make), experiment.metric)
     book.make_all(seed_trials(step_sizes, experiment.seeds), make)
     if not book.read_file("times"):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from ..reporting.intervals import Interval, signed, spread, t_interval
+from ..reporting.intervals import holm, signed, spread, t_interval, t_test
 from ..reporting.section import Claim, Section
 from ..reporting.styles import band
 from .sections import Logs, logs_by_row, settings_of, trial_styles
@@ -62,7 +62,8 @@ class Comparison(NamedTuple):
     Args:
         label: The value in words.
         value: Reads it from a log.
-        margin: Two kinds count as equal if the 90% interval of their difference lies between -margin and margin.
+        margin: Two kinds count as equal if the 90% interval of their difference lies between -margin and margin. It is
+            set before the trainings.
         unit: Unit of margin and differences. With `%`, differences are relative.
         expectations: The pairs of rows that are compared.
         digits: Decimals of the differences.
@@ -82,6 +83,14 @@ class Comparison(NamedTuple):
 
     def _difference(self, a: float, b: float) -> float:
         return 100 * (a / b - 1) if self.unit == "%" else a - b
+
+
+_SIGNIFICANT = 0.05  # p-value after Holm's correction
+_JUDGING = (
+    "The claims are judged by differences that are paired over the seeds. Two kinds are equal if the 90% interval of "
+    "their difference lies within a margin that was set before the trainings. Otherwise a difference is shown if its "
+    "p-value (Student's t), corrected by Holm's method for all claims of this section, is at most 0.05."
+)
 
 
 class Learning(NamedTuple):
@@ -117,7 +126,7 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
     return Section(
         name="learning",
         title=learning.title,
-        text=[learning.text],
+        text=[learning.text, _JUDGING],
         columns=["", "seeds", "step size", *(column.label for column in learning.columns)]
         + (["published"] if learning.published else []),
         rows=cells,
@@ -129,12 +138,7 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
             for setting, rows in done.items()
         },
         plot=lambda figure: _plot(figure, done, learning.curves),
-        claims=[
-            claim
-            for comparison in learning.comparisons
-            for setting, rows in done.items()
-            for claim in _claims(setting, rows, comparison)
-        ],
+        claims=_claims(learning.comparisons, done),
     )
 
 
@@ -187,38 +191,62 @@ def _data(learning: Learning, log: Log) -> dict[str, float]:
     return {column.label: column.value(log) for column in learning.columns}
 
 
-def _claims(setting: Setting, rows: Done, comparison: Comparison) -> list[Claim]:
-    """Judges what the papers say of a setting."""
-    logs = {row.name: found for row, found in rows.items()}
+class _Judged(NamedTuple):
+    """An expectation with the differences that judge it."""
+
+    expected: Expectation
+    comparison: Comparison
+    setting: Setting
+    differences: Sequence[float]
+
+    @property
+    def diverged(self) -> bool:
+        return not all(map(math.isfinite, self.differences))
+
+
+def _claims(comparisons: Sequence[Comparison], done: Mapping[Setting, Done]) -> list[Claim]:
+    """Judges what the papers say of the settings that are done."""
     found = []
-    for expected in comparison.expectations:
-        if expected.setting in ("", setting.name) and {expected.one, expected.other} <= logs.keys():
-            differences = comparison.differences(logs[expected.one], logs[expected.other])
-            ours, verdict = "fewer than two seeds", "not judged yet"
-            if not all(map(math.isfinite, differences)):
-                ours, verdict = f"a training diverged, {setting.label}", "not shown"
-            elif len(differences) > 1:
-                interval = signed(t_interval(differences), comparison.digits)
-                ours = f"{interval}{comparison.unit} in {comparison.label}, {setting.label}"
-                verdict = _verdict(expected.outcome, differences, comparison.margin)
-            found.append(Claim(expected.claim, expected.paper, ours, verdict))
-    return found
+    for comparison in comparisons:
+        for setting, rows in done.items():
+            logs = {row.name: each for row, each in rows.items()}
+            for expected in comparison.expectations:
+                if expected.setting in ("", setting.name) and {expected.one, expected.other} <= logs.keys():
+                    differences = comparison.differences(logs[expected.one], logs[expected.other])
+                    found.append(_Judged(expected, comparison, setting, differences))
+    tested = [each for each in found if len(each.differences) > 1 and not each.diverged]
+    p_values = dict(zip(map(id, tested), holm([t_test(each.differences) for each in tested]), strict=True))
+    return [_claim(each, p_values.get(id(each))) for each in found]
 
 
-def _verdict(outcome: str, differences: Sequence[float], margin: float) -> str:
+def _claim(judged: _Judged, p_value: float | None) -> Claim:
+    """Returns a claim with its verdict; `p_value` is `None` if there is nothing to be tested."""
+    expected, comparison, label = judged.expected, judged.comparison, judged.setting.label
+    ours, verdict = "fewer than two seeds", "not judged yet"
+    if judged.diverged:
+        ours, verdict = f"a training diverged, {label}", "not shown"
+    elif p_value is not None:
+        interval = signed(t_interval(judged.differences), comparison.digits)
+        ours = f"{interval}{comparison.unit} in {comparison.label}, {label}"
+        verdict = _verdict(judged, p_value)
+    return Claim(expected.claim, expected.paper, ours, verdict)
+
+
+def _verdict(judged: _Judged, p_value: float) -> str:
     """Returns whether paired differences bear an expected outcome out."""
+    outcome, comparison = judged.expected.outcome, judged.comparison
+    middle = t_interval(judged.differences).middle
+    direction = ("lower" if middle < 0 else "higher") if p_value <= _SIGNIFICANT else ""
     if outcome == "equal":
-        if t_interval(differences, 0.9).within(margin):
-            return "borne out"
-        direction = _direction(t_interval(differences))
-        return f"not borne out: {direction}" if direction else "not shown: the 90% interval is wider than the margin"
-    direction = _direction(t_interval(differences))
-    return "borne out" if direction == outcome else f"the opposite: {direction}" if direction else "not shown"
-
-
-def _direction(found: Interval) -> str:
-    """Returns `lower` or `higher`, or an empty string if the interval has both signs."""
-    return "lower" if found.high < 0 else "higher" if found.low > 0 else ""
+        narrow = t_interval(judged.differences, 0.9)
+        _, _, brackets = signed(narrow, comparison.digits).partition(" ")
+        margin = f"±{comparison.margin:g}{comparison.unit}"
+        if narrow.within(comparison.margin):
+            return f"borne out: 90% interval {brackets} within {margin}"
+        return f"not borne out: {direction}" if direction else f"not shown: 90% interval {brackets} beyond {margin}"
+    if not direction:
+        return "not shown" + (" after Holm's correction" if t_interval(judged.differences).excludes(0) else "")
+    return "borne out" if direction == outcome else f"the opposite: {direction}"
 
 
 def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve]) -> None:

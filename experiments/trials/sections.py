@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..reporting.intervals import Interval, median_interval
-from ..reporting.section import Section
+from ..reporting.section import Claim, Section
 from ..reporting.step_sizes import step_size_section
 from ..reporting.styles import Style, styles
+from .clock import AGAIN
 from .trial import GRID_SEED, Setting, Trial, TrialRow, lowest
 
 Logs = Mapping[Trial, Mapping[str, Any]]
+_CHEAPER = ("rmsnorm", "prmsnorm")  # than LayerNorm, as the paper says
 
 
 def trial_styles(rows: Sequence[TrialRow]) -> dict[TrialRow, Style]:
@@ -103,12 +106,14 @@ def _share(found: Sequence[Mapping[str, Any]], when: str, layer: str) -> str:
 
 def _plot_shares(figure: Figure, shares: Mapping[tuple[Setting, TrialRow], Any], layers: Sequence[str]) -> None:
     settings = list(dict.fromkeys(setting for setting, _ in shares))
-    figure.set(size_inches=(4.75 * len(settings), 4.2), layout_engine="constrained")
+    count = max(sum(each == setting for each, _ in shares) for setting in settings)
+    width = max(9.5, 0.16 * count * len(layers) * len(settings))
+    figure.set(size_inches=(width, 4.6), layout_engine="constrained")
     all_axes = figure.subplots(1, len(settings), squeeze=False, sharey=True)[0]
     for axes, setting in zip(all_axes, settings, strict=True):
         rows = [row for each, row in shares if each == setting]
         for number, (row, style) in enumerate(trial_styles(rows).items()):
-            shift = 0.12 * (number - (len(rows) - 1) / 2)
+            shift = 0.8 / len(rows) * (number - (len(rows) - 1) / 2)
             for at, layer in enumerate(layers):
                 values = [each["last"][layer] for each in shares[setting, row]]
                 label = {"label": row.label} if not at else {}
@@ -119,7 +124,10 @@ def _plot_shares(figure: Figure, shares: Mapping[tuple[Setting, TrialRow], Any],
 
 
 def speed_section(
-    times: Mapping[str, Any] | None, rows: Sequence[TrialRow], settings: Sequence[Setting]
+    times: Mapping[str, Any] | None,
+    rows: Sequence[TrialRow],
+    settings: Sequence[Setting],
+    published: Mapping[str, float] = MappingProxyType({}),
 ) -> Section | None:
     """Returns the section of the seconds of an update, or `None` without any.
 
@@ -127,6 +135,7 @@ def speed_section(
         times: The result of `clock.time_updates`.
         rows: The rows; all are compared with `layernorm`.
         settings: The settings.
+        published: The published time of an update over LayerNorm's, by the name of the row.
     """
     if not times:
         return None
@@ -145,11 +154,26 @@ def speed_section(
             f"interval, on {times['cores']} processor cores, commit {times['commit']}; compiled by XLA, and as plain "
             "operations of a graph. `layernorm, again` is a second model with LayerNorm: its distance from 1 is noise."
         ],
-        columns=["", *panels],
-        rows=[[labels.get(name, name), *(_ratio(found[name]) for found in panels.values())] for name in names],
+        columns=["", *panels, *(["published"] if published else [])],
+        rows=[
+            [labels.get(name, name), *(_ratio(found[name]) for found in panels.values())]
+            + ([f"{published[name]:.2f}" if name in published else ""] if published else [])
+            for name in names
+        ],
         data=times,
         plot=lambda figure: _plot_speed(figure, panels, [labels.get(name, name) for name in names]),
+        claims=[_faster(name, labels[name], panels, published[name]) for name in _CHEAPER if name in published],
     )
+
+
+def _faster(name: str, label: str, panels: Mapping[str, Mapping[str, Interval]], published: float) -> Claim:
+    """Judges whether an update takes less time than with LayerNorm; less than one of the noise is not counted."""
+    found = {panel: ratios[name] for panel, ratios in panels.items()}
+    shown = [panel for panel, ratio in found.items() if ratio.high < min(1, panels[panel][AGAIN].low)]
+    verdict = "borne out" if len(shown) == len(found) else f"only {' and '.join(shown)}" if shown else "not shown"
+    ours = "; ".join(f"{_ratio(ratio)} {panel}" for panel, ratio in found.items())
+    paper = f"Zhang & Sennrich: {published:.2f} of LayerNorm's time"
+    return Claim(f"An update with {label} takes less time than with LayerNorm", paper, ours, verdict)
 
 
 def _ratios(seconds: Mapping[str, Sequence[float]]) -> dict[str, Interval]:

@@ -24,13 +24,12 @@ def test_the_page_has_the_claims_of_every_report(tmp_path):
 
 def test_the_table_of_the_readme_has_claims_of_the_kept_reports():
     readme, page = (path.read_text("utf-8") for path in (RESULTS.parents[1] / "README.md", RESULTS / "README.md"))
-    rows = re.findall(r"^\| \[.+\]\(experiments/results/(\w+)/report.md\) \| (.+) \| (.+) \| (.+) \|$", readme, re.M)
+    rows = re.findall(r"^\| \[.+\]\(experiments/results/(\w+)/report.md\) \| (.+) \|$", readme, re.M)
     assert len({task for task, *_ in rows}) >= 6
-    for task, claim, ours, verdict in rows:
+    for task, row in rows:
         _, _, section = page.partition(f"]({task}/report.md)")
         section, _, _ = section.partition("\n## ")
-        found = [line.strip("| ").split(" | ") for line in section.splitlines()]
-        assert [claim, ours, verdict] in [[row[0], *row[2:]] for row in found if len(row) == 4]
+        assert f"| {row} |" in section.splitlines()
 
 
 def test_the_kept_page_is_that_of_the_kept_reports():

@@ -68,9 +68,9 @@ def test_a_row_of_the_table_has_seeds_step_size_values_and_what_was_published():
 @pytest.mark.parametrize(
     ("outcome", "layernorm", "verdict"),
     [
-        ("equal", [1.0, 2.0, 4.0], "borne out"),
+        ("equal", [1.0, 2.0, 4.0], "borne out: 90% interval [+0.0, +0.0] within ±1%"),
         ("equal", [2.0, 4.0, 8.0], "not borne out: lower"),
-        ("equal", [0.5, 2.0, 8.0], "not shown: the 90% interval is wider than the margin"),
+        ("equal", [0.5, 2.0, 8.0], "not shown: 90% interval [-112.1, +145.4] beyond ±1%"),
         ("lower", [2.0, 4.0, 8.0], "borne out"),
         ("higher", [2.0, 4.0, 8.0], "the opposite: lower"),
         ("higher", [0.5, 1.0, 2.0], "borne out"),
@@ -81,6 +81,23 @@ def test_a_row_of_the_table_has_seeds_step_size_values_and_what_was_published():
 def test_a_claim_is_judged_over_paired_seeds(outcome, layernorm, verdict):
     (claim,) = made(outcome, rmsnorm=[1.0, 2.0, 4.0], layernorm=layernorm).claims
     assert claim.verdict == verdict
+
+
+def test_claims_are_corrected_for_their_number():
+    """The p-value of these differences is 0.0145: significant alone, and not if it is one of five."""
+    differences = [0.9, 1.4, 1.2, 0.5]
+    rows = {row.name: row for row in ROWS}
+    logs = {Trial(rows["layernorm"], SETTING, seed, 0.001): log(1.0) for seed in range(1, 5)}
+    logs |= {Trial(rows["rmsnorm"], SETTING, seed, 0.001): log(1.0 + d) for seed, d in enumerate(differences, 1)}
+
+    def verdicts(count):
+        expected = [Expectation("rmsnorm", "layernorm", "higher", f"claim {i}", "paper") for i in range(count)]
+        comparison = Comparison("mean loss", mean_loss, 1.0, " nats", expected)
+        section = learning_section(logs, Learning("Title", "Text.", [], CURVES, [comparison]))
+        return [claim.verdict for claim in section.claims]
+
+    assert verdicts(1) == ["borne out"]
+    assert verdicts(5) == ["not shown after Holm's correction"] * 5
 
 
 def test_differences_are_relative_in_percent_and_absolute_in_other_units():
