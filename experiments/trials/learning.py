@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from ..reporting.intervals import holm, signed, spread, t_interval, t_test
 from ..reporting.section import Claim, Section
@@ -251,15 +252,31 @@ def _verdict(judged: _Judged, p_value: float) -> str:
 
 def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve]) -> None:
     figure.set(size_inches=(4.75 * max(2, len(done)), 3.8 * len(curves)), layout_engine="constrained")
-    all_axes = figure.subplots(len(curves), len(done), squeeze=False)
+    all_axes = figure.subplots(len(curves), len(done), squeeze=False, sharex="col")
     for column, (setting, rows) in zip(all_axes.T, done.items(), strict=True):
         for axes, curve in zip(column, curves, strict=True):
             for row, style in trial_styles(list(rows)).items():
                 _draw(axes, curve, row, list(rows[row].values()), style)
             axes.set(yscale=curve.scale, ylabel=curve.label)
+            axes.set_ylim(_range_after_the_beginning(axes))
+            if curve.scale == "log":
+                low, high = axes.get_ylim()
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 5 * low else range(1, 10)))
+                axes.yaxis.set_major_formatter("{x:g}")
+                axes.yaxis.set_minor_formatter("{x:g}" if high < 2 * low else "")
         column[0].set_title(setting.label)
         column[-1].set_xlabel("updates")
     figure.legend(*all_axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+
+
+def _range_after_the_beginning(axes) -> tuple[float, float]:
+    """Returns the range of the drawn lines without the first tenth of the updates, where they fall most."""
+    begin = max(line.get_xdata()[-1] for line in axes.lines) / 10
+    values = [y for line in axes.lines for x, y in zip(*line.get_data(), strict=True) if x > begin and math.isfinite(y)]
+    if not values:
+        return axes.get_ylim()
+    room = 0.05 * (max(values) - min(values)) or 0.05
+    return min(values) - (0 if axes.get_yscale() == "log" else room), max(values) + room
 
 
 def _draw(axes, curve: Curve, row: TrialRow, logs: Sequence[Log], style) -> None:
