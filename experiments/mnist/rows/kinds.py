@@ -5,24 +5,11 @@ Epsilon is the same for all. Every kind has an offset, as the layers without a n
 
 import keras
 
-from rmsnorm_tf import RMSNormalization
-
+from ...trials.norm_rows import norm_rows
 from ...trials.trial import TrialRow
 from ..batch_normalization import UnbiasedBatchNormalization
 
 EPSILON = 1e-6
-
-
-def _layer(name: str) -> keras.layers.Layer:
-    return keras.layers.LayerNormalization(epsilon=EPSILON, name=name)
-
-
-def _rms(name: str) -> keras.layers.Layer:
-    return RMSNormalization(epsilon=EPSILON, center=True, name=name)
-
-
-def _partial_rms(name: str) -> keras.layers.Layer:
-    return RMSNormalization(partial=0.0625, epsilon=EPSILON, center=True, name=name)
 
 
 def _batch(name: str) -> keras.layers.Layer:
@@ -30,9 +17,6 @@ def _batch(name: str) -> keras.layers.Layer:
 
 
 ROWS = [
-    TrialRow("none", "no norm", None, paper=True),
-    TrialRow("layernorm", "LayerNorm", _layer, paper=True),
-    TrialRow("rmsnorm", "RMSNorm", _rms, paper=True),
-    TrialRow("prmsnorm", "pRMSNorm, p = 6.25%", _partial_rms, paper=True),
+    *norm_rows(EPSILON),
     TrialRow("batchnorm", "BatchNorm, logits too", _batch, paper=True, options={"normalize_logits": True}),
 ]

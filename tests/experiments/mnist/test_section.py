@@ -49,4 +49,5 @@ def test_claims_compare_the_mean_training_loss():
     claims = {claim.claim: claim for claim in made(rmsnorm=[1.0, 2.0], none=[2.0, 4.0], layernorm=[1.0, 2.0]).claims}
     faster = claims["RMSNorm learns faster than no norm"]
     assert faster.ours == "-50.0 [-50.0, -50.0]% in mean training loss, batches of 4"
-    assert faster.verdict == claims["RMSNorm learns as fast as LayerNorm"].verdict == "borne out"
+    assert faster.verdict == "borne out"
+    assert claims["RMSNorm learns as fast as LayerNorm"].verdict.startswith("borne out")
