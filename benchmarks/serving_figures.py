@@ -56,7 +56,7 @@ def loops(name, found):
         "|---|---|---|---|---|---|",
     ]
     rows = {
-        f"{callers} callers, requests of {sentences}": values
+        f"{callers} caller{'s' * (callers != '1')}, requests of {sentences}": values
         for sentences, each in found["callers"].items()
         for callers, values in each.items()
     }
