@@ -86,8 +86,9 @@ def draw(figure, found):
             ends = [each["p99"] / 1000 for each in rows.values()]
             bottom.plot(callers, ends, label=f"{name}, p99", **{**line, "linestyle": ":"})
             fixed = values["open"][sentences]
-            top.axhline(fixed["rate"], color=color, linewidth=0.5, label=f"{name}, open loop")
-            bottom.axhline(fixed["p50"] / 1000, color=color, linewidth=0.5, label=f"{name}, open loop, p50")
+            thin = {"color": color, "linewidth": 0.7, "linestyle": dashes}
+            top.axhline(fixed["rate"], label=f"{name}, open loop", **thin)
+            bottom.axhline(fixed["p50"] / 1000, label=f"{name}, open loop, p50", **thin)
         top.set_title(f"requests of {sentences} sentence{'s' if sentences != '1' else ''}")
         top.set_ylim(bottom=0)
         bottom.set(xlabel="callers", yscale="log")
@@ -100,8 +101,8 @@ def draw(figure, found):
             axes.grid(alpha=0.3)
     all_axes[0, 0].set_ylabel("sentences/s")
     all_axes[1, 0].set_ylabel("seconds a request")
-    all_axes[0, 0].legend(fontsize=7)
-    all_axes[1, 0].legend(fontsize=7)
+    handles, labels = (sum(each, []) for each in zip(*(axes.get_legend_handles_labels() for axes in all_axes[:, 0])))
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
 
 
 def main():
@@ -117,7 +118,7 @@ def main():
         return
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 6), layout="constrained")
+    figure = Figure(figsize=(8, 7), layout="constrained")
     draw(figure, found)
     for path in (options.to, options.to.with_suffix(".svg")):
         figure.savefig(path, dpi=150)
