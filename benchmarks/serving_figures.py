@@ -101,7 +101,8 @@ def draw(figure, found):
             axes.grid(alpha=0.3)
     all_axes[0, 0].set_ylabel("sentences/s")
     all_axes[1, 0].set_ylabel("seconds a request")
-    handles, labels = (sum(each, []) for each in zip(*(axes.get_legend_handles_labels() for axes in all_axes[:, 0])))
+    legends = [axes.get_legend_handles_labels() for axes in all_axes[:, 0]]
+    handles, labels = ([item for legend in legends for item in legend[part]] for part in (0, 1))
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
 
 
