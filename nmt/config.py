@@ -193,7 +193,7 @@ class Config:
         False, "use deterministic operations: the same seed gives the same run on a GPU too, but slower"
     )
     reload: str | None = option(None, "start with the weights of the best model in this directory", metavar="DIR")
-    reload_training_progress: bool = option(False, "with --reload: start with the last weights, optimizer and updates")
+    reload_training_progress: bool = option(False, "with --reload: take over optimizer and updates too")
     seed: int = option(
         1234, "seed of initialisation, order and dropout", "from 0 to 2147483647", lambda value: 0 <= value < 2**31
     )

@@ -24,6 +24,9 @@ if "NMT_TEXT_CACHE" not in os.environ:
     os.environ["NMT_TEXT_CACHE"] = tempfile.mkdtemp(prefix="texts-")
     atexit.register(shutil.rmtree, os.environ["NMT_TEXT_CACHE"], ignore_errors=True)
 
+# Tests need no GPU, and a training would start a process for each.
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
 # A background job ignores Ctrl-C, and the commands that tests interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -25,6 +25,7 @@ EXPERIMENT = Experiment(
     metric="nll",
     metric_label="validation loss in nats",
     learning=LEARNING,
+    share_over="the units of a hidden layer",
 )
 
 

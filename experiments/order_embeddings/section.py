@@ -59,8 +59,12 @@ _COMPARISONS = (
                 "layernorm", "none", "higher", "LayerNorm finds more captions than no norm", f"{_B}: 48.5, 46.6"
             ),
             Expectation("rmsnorm", "none", "higher", "RMSNorm finds more captions than no norm", f"{_Z}: 48.7, 45.8"),
-            Expectation("rmsnorm", "layernorm", "equal", "RMSNorm finds as many as LayerNorm", f"{_Z}: 48.7, 47.9"),
-            Expectation("prmsnorm", "layernorm", "equal", "pRMSNorm finds as many as LayerNorm", f"{_Z}: 46.8, 47.9"),
+            Expectation(
+                "rmsnorm", "layernorm", "equal", "RMSNorm finds as many captions as LayerNorm", f"{_Z}: 48.7, 47.9"
+            ),
+            Expectation(
+                "prmsnorm", "layernorm", "equal", "pRMSNorm finds as many captions as LayerNorm", f"{_Z}: 46.8, 47.9"
+            ),
         ],
     ),
 )

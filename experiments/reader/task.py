@@ -29,6 +29,7 @@ EXPERIMENT = Experiment(
     metric_label="validation loss in nats",
     learning=LEARNING,
     more_sections=baseline_sections,
+    share_over="the units, in the LSTMs that read forward",
     published_times={
         "none": 315 / 392,
         "batchnorm-everywhere": 348 / 392,

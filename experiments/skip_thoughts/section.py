@@ -75,11 +75,13 @@ _COMPARISONS = (
                 "layernorm",
                 "none",
                 "higher",
-                "LayerNorm gives better vectors",
+                "LayerNorm gives better vectors than no norm",
                 f"{_PAPER}: all seven values of Table 3",
             ),
-            Expectation("rmsnorm", "none", "higher", "RMSNorm gives better vectors", "not in the papers"),
-            Expectation("rmsnorm", "layernorm", "equal", "RMSNorm's vectors are as good", "not in the papers"),
+            Expectation("rmsnorm", "none", "higher", "RMSNorm gives better vectors than no norm", "not in the papers"),
+            Expectation(
+                "rmsnorm", "layernorm", "equal", "RMSNorm's vectors are as good as LayerNorm's", "not in the papers"
+            ),
         ],
     ),
 )

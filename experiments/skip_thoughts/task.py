@@ -30,6 +30,7 @@ EXPERIMENT = Experiment(
     metric="nats",
     metric_label="validation loss in nats a word",
     learning=LEARNING,
+    share_over="the units, in the GRU that reads",
     more_sections=transfer_sections,
 )
 _PROBED = 64  # validation sentences whose activations are measured

@@ -88,9 +88,9 @@ class Comparison(NamedTuple):
 
 _SIGNIFICANT = 0.05  # p-value after Holm's correction
 _JUDGING = (
-    "The claims are judged by differences that are paired over the seeds. Two kinds are equal if the 90% interval of "
-    "their difference lies within a margin that was set before the trainings. Otherwise a difference is shown if its "
-    "p-value (Student's t), corrected by Holm's method for all claims of this section, is at most 0.05."
+    "The claims on learning are judged by differences that are paired over the seeds. Two kinds are equal if the 90% "
+    "interval of their difference lies within a margin that was set before the trainings. Otherwise a difference is "
+    "shown if its p-value (Student's t), corrected by Holm's method for all claims on learning, is at most 0.05."
 )
 
 
@@ -244,7 +244,7 @@ def _verdict(judged: _Judged, p_value: float) -> str:
         margin = f"±{comparison.margin:g}{comparison.unit}"
         if narrow.within(comparison.margin):
             return f"borne out: 90% interval {brackets} within {margin}"
-        return f"not borne out: {direction}" if direction else f"not shown: 90% interval {brackets} beyond {margin}"
+        return f"not borne out: {direction}" if direction else f"not shown: 90% interval {brackets} not within {margin}"
     if not direction:
         return "not shown" + (" after Holm's correction" if t_interval(judged.differences).excludes(0) else "")
     return "borne out" if direction == outcome else f"the opposite: {direction}"

@@ -88,7 +88,7 @@ def share_section(logs: Logs, over: str = "the units") -> Section | None:
         name="mean_share",
         title="The share of the mean",
         text=[
-            f"E[mean(a)²] / E[mean(a²)] of the input a of each norm, with the means over {over}: the part of the "
+            f"E[mean(a)²] / E[mean(a²)] of inputs a of the norms, with the means over {over}: the part of the "
             "mean square that LayerNorm's centring removes. It is measured on validation data before and after "
             "training. The table has the mean over the seeds and, in brackets, their range."
         ],
@@ -152,7 +152,8 @@ def speed_section(
         text=[
             "The median ratio of an update's time to LayerNorm's over interleaved rounds, with its 95% bootstrap "
             f"interval, on {times['cores']} processor cores, commit {times['commit']}; compiled by XLA, and as plain "
-            "operations of a graph. `layernorm, again` is a second model with LayerNorm: its distance from 1 is noise."
+            "operations of a graph. `layernorm, again` is a second model with LayerNorm: its distance from 1 is noise. "
+            "An update counts as faster if its interval is below 1 and below that of `layernorm, again`."
         ],
         columns=["", *panels, *(["published"] if published else [])],
         rows=[

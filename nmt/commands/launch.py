@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive_int,
         required=True,
         metavar="N",
-        help="each with a GPU, or without GPUs with its share of the cores (above 0; required)",
+        help="each gets one GPU or, if there are none, a share of the cores (above 0; required)",
     )
     parser.add_argument("command", choices=["train"], help="the command to run in each process (required)")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="options", help="its options")

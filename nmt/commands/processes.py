@@ -28,22 +28,24 @@ def visible_gpus() -> list[str]:
 
 
 def train_in_processes(options: Sequence[str], count: int) -> None:
-    """Runs `train` in several processes that train one model, and ends with the status of one that failed.
+    """Runs `train` in several processes that train one model. Exits with the status of the first one that failed.
 
     Each process has one GPU of its own, or, if there are none, its share of the cores.
 
     Args:
         options: The command line of `train`, without the name of the command.
-        count: Number of processes, at most that of the GPUs if there are any.
+        count: Number of processes; if there are GPUs, at most their number.
     """
     gpus = visible_gpus()
     addresses = [f"localhost:{port}" for port in free_ports(count)]
     command = [sys.executable, "-m", "nmt", "train", *options]
     processes: list[subprocess.Popen] = []
+    received: list[int] = []
 
     def forward(number: int, frame: FrameType | None) -> None:
+        received.append(signal.SIGTERM if number == signal.SIGHUP else number)
         for process in processes:
-            process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
+            process.send_signal(received[-1])
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -56,6 +58,8 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
             )
             if not gpus:
                 _give_cores(processes[rank].pid, rank, count)
+            for number in received:  # before this process was in the list
+                processes[rank].send_signal(number)
         statuses = _wait(processes)
     finally:
         for process in processes:

@@ -106,7 +106,7 @@ class Replicas:
 
 
 def connect() -> Replicas:
-    """Connects the processes that the environment variable TF_CONFIG names. Call it before any other use of TensorFlow.
+    """Connects the processes that the environment variable TF_CONFIG names. Call it before TensorFlow uses a device.
 
     Raises:
         UserError: TF_CONFIG is damaged, this process has several devices, or another process cannot be reached.
@@ -120,7 +120,8 @@ def connect() -> Replicas:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     if strategy.num_replicas_in_sync != len(workers):
         raise UserError(
-            f"{len(workers)} processes have {strategy.num_replicas_in_sync} devices; start one process for each device"
+            f"{len(workers)} processes have {strategy.num_replicas_in_sync} devices; start one process for each device "
+            "and name its GPU in CUDA_VISIBLE_DEVICES"
         )
     return Replicas(strategy, rank)
 

@@ -129,7 +129,7 @@ class Service:
         if what and what != "/metadata":
             raise Refused(400, "this service has only the method :predict")
         if request.method not in ("GET", "HEAD"):
-            raise Refused(405, "this path needs GET", {"Allow": "GET"})
+            raise Refused(405, "this path needs GET", {"Allow": "GET, HEAD"})
         served = self._store.find(name, version)
         number = str(served.version)
         if what:
@@ -137,8 +137,9 @@ class Service:
             return JSONResponse(
                 {"model_spec": spec, "metadata": {"signature_def": {"signature_def": served.model.metadata}}}
             )
-        states = [_status(number, "AVAILABLE", "OK", "")]
-        states += [_status(str(v), "END", "UNKNOWN", why) for (n, v), why in self._store.broken.items() if n == name]
+        broken = {str(v): why for (n, v), why in self._store.broken.items() if n == name}
+        states = [_status(number, "AVAILABLE", "OK", broken.pop(number, ""))]  # else its changed files are refused
+        states += [_status(v, "END", "UNKNOWN", why) for v, why in broken.items()]
         return JSONResponse({"model_version_status": states})
 
     async def _predict(self, request: Request, name: str, version: int | None) -> Response:

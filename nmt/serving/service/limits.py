@@ -14,7 +14,7 @@ class Limits:
     rows: int = 512  # in a request
     body: int = 1 << 20  # bytes in a request
     headers_timeout: float = 10.0  # seconds to send the line and headers of a request
-    deadline: float = 30.0  # seconds from the headers to the response; also for a client to read each MiB of it
+    deadline: float = 30.0  # seconds from the headers to the response, and to read each MiB of the response
     unread: int = 256 << 20  # bytes of responses that clients have not read yet
     connections: int = 1000
 

@@ -12,7 +12,7 @@ class Outbox:
     """Counts the bytes of the responses that are being sent, and refuses more than a limit.
 
     Args:
-        most: Bytes; a single response may have more.
+        most: Bytes. A single response may have more, and one that fits into a connection is never refused.
     """
 
     def __init__(self, most: int):
@@ -24,7 +24,7 @@ class Outbox:
         Raises:
             Refused: Too many responses wait for clients that read slowly.
         """
-        if self.size and self.size + len(content) > self._most:
+        if self.size and self.size + len(content) > self._most and len(content) > PIECE:
             text = "too many responses wait for clients that read slowly; try again later"
             raise Refused(503, text, {"Retry-After": "1"})
         self.size += len(content)

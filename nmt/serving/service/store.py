@@ -77,6 +77,8 @@ class Store:
             for version in sorted(versions, reverse=True):
                 path = versions[version]
                 is_served = version == current and found.files.get(path, files) == files
+                if is_served and self._refused.pop(path, None):  # its files were others for a while
+                    self.broken = {key: why for key, why in self.broken.items() if key != (name, version)}
                 if is_served or (self._worth_trying(path, before) and self._try(name, version, path)):
                     break
                 if version == current:  # it changes; what is in memory goes on

@@ -97,7 +97,7 @@ def test_the_output_follows_the_equations():
 @pytest.mark.parametrize("row", ROWS)
 def test_padding_of_questions_does_not_enter(row):
     model, (passages, questions) = small(row), texts(2)
-    model([passages, questions])  # the norms of the first call are compiled otherwise, and round otherwise
+    model([passages, questions])  # the first call compiles the norms, and rounds differently
     before = np.asarray(model([passages, questions]))
     table = model.get_layer("words").embeddings.numpy()
     table[PADDING] += 5

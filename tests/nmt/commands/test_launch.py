@@ -72,12 +72,21 @@ def test_train_starts_a_process_for_each_gpu(start, training, tmp_path):
     script.write_text('#!/bin/sh\necho "$@" > given-$CUDA_VISIBLE_DEVICES\n')
     script.chmod(0o755)
     words = ["train", "-m", "model", *launched(training)]
-    assert status_of(start(tmp_path, words, first=f"{GPUS}; sys.executable = {str(script)!r}")) == 0
+    first = f"{GPUS}; sys.executable = {str(script)!r}; os.environ.pop('CUDA_VISIBLE_DEVICES')"
+    assert status_of(start(tmp_path, words, first=first)) == 0
     for gpu in "01":
         assert (tmp_path / f"given-{gpu}").read_text().split() == ["-m", "nmt", *map(str, words)]
     assert (tmp_path / "errors").read_text() == (
         "training on 2 GPUs, with a process for each; CUDA_VISIBLE_DEVICES can name fewer\n"
     )
+
+
+def test_train_returns_the_status_of_a_process_that_failed(start, training, tmp_path):
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\n[ $CUDA_VISIBLE_DEVICES = 5 ] && exit 7\nexit 0\n")
+    script.chmod(0o755)
+    first = f"{GPUS}; sys.executable = {str(script)!r}; os.environ['CUDA_VISIBLE_DEVICES'] = '3,5'"
+    assert status_of(start(tmp_path, ["train", "-m", "model", *launched(training)], first=first)) == 7
 
 
 def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):
@@ -87,7 +96,7 @@ def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):
     started = []
     for rank in range(2):
         cluster = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
-        first = f"{GPUS}; os.environ['TF_CONFIG'] = {json.dumps(cluster)!r}"
+        first = f"{GPUS}; os.environ |= {{'CUDA_VISIBLE_DEVICES': '0,1', 'TF_CONFIG': {json.dumps(cluster)!r}}}"
         files = (os.devnull, f"output-{rank}", f"errors-{rank}")
         started.append(start(tmp_path, [*training, "-m", "model"], files, first))
     assert [status_of(process) for process in started] == [2, 2]

@@ -198,11 +198,16 @@ def test_files_that_arrive_late_or_change_are_loaded(toy, newer, tmp_path):
     assert store.find("toy", 1).model is first  # it may still be changing
     store.refresh()
     assert store.find("toy", 1).model.card == {"loss": None}
+    good = (version / "saved_model.pb").read_bytes(), (version / "saved_model.pb").stat()
     (version / "saved_model.pb").write_bytes(b"garbage")
     for _ in range(3):
         store.refresh()
     assert store.find("toy", 1).model.card == {"loss": None}
     assert set(store.broken) == {("toy", 1)}
+    (version / "saved_model.pb").write_bytes(good[0])
+    os.utime(version / "saved_model.pb", ns=(good[1].st_atime_ns, good[1].st_mtime_ns))
+    store.refresh()
+    assert not store.broken
 
 
 def test_going_back_to_an_older_version(toy, newer, tmp_path):
