@@ -62,8 +62,18 @@ class Replicas:
         return flag if self.count == 1 else float(self.sum(tf.constant(float(flag)))) > 0
 
     def barrier(self) -> None:
-        """Waits until all processes are here, so that none ends before the chief has written."""
+        """Waits until all processes are here."""
         self.any(False)
+
+    def leave(self) -> None:
+        """Waits until all processes are here, so that none ends before the chief has written, and then may end.
+
+        A process that ends while another still waits would be taken for a failure there. So all wait twice: who passes
+        the first time knows that all is done, and who fails the second time, that another process has ended already.
+        """
+        self.barrier()
+        with contextlib.suppress(UserError):
+            self.barrier()
 
     def broadcast(self, variables: Sequence[keras.Variable]) -> None:
         """Copies the chief's variables to all other processes."""

@@ -131,11 +131,11 @@ class Trainer:
             except Interrupted:
                 log.flush()
                 self._save_last()
-                self._replicas.barrier()
+                self._replicas.leave()
                 raise
             finally:
                 del batches  # stops the threads that read text, which must not outlive the interpreter
-        self._replicas.barrier()
+        self._replicas.leave()
         return self.progress
 
     def _ranked(self) -> Progress:
