@@ -1,5 +1,6 @@
 """Makes one run and writes its log: options, validations, and BLEU of the test sets."""
 
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -70,12 +71,8 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         if not _is_whole(run, corpus, place):
             raise
     log = _describe(run, corpus, place)
-    for test, part in corpus.tests.items() if run.seed != GRID_SEED else ():
-        source, reference = corpus.files(part, place.work)
-        translations = place.translations(run, test)
-        call(run.row.program, "translate", "-m", str(model), "-i", source, "-o", str(translations), "-n")
-        found = bleu(read_lines(translations), read_lines(reference))
-        log["tests"][test] = {"bleu": found.score, "signature": found.signature}
+    if run.seed != GRID_SEED:
+        log["tests"] = _tested(run, corpus, place, call)
     if run.row.section == "main" and run.row.program == "nmt" and run.seed != GRID_SEED:
         log["mean_share"] = _measured("mean_shares", run, corpus, place, call)
         if run.row.model_type == "rnn" and run.seed == 1:
@@ -83,6 +80,24 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
     with atomic_write(place.log(run)) as file:
         json.dump(log, file, indent=2)
         file.write("\n")
+
+
+def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:
+    """Translates all test sets with one start of the program, and returns the BLEU of each."""
+    files = {test: corpus.files(part, place.work) for test, part in corpus.tests.items()}
+    sources, output = place.run(run) / "sources", place.run(run) / "translations"
+    with atomic_write(sources) as file:
+        file.writelines(f"{line}\n" for source, _ in files.values() for line in read_lines(source))
+    call(run.row.program, "translate", "-m", str(place.model(run)), "-i", str(sources), "-o", str(output), "-n")
+    lines, found = iter(read_lines(output)), {}
+    for test, (_, reference) in files.items():
+        references = read_lines(reference)
+        translations = list(itertools.islice(lines, len(references)))
+        with atomic_write(place.translations(run, test)) as file:
+            file.writelines(f"{line}\n" for line in translations)
+        score = bleu(translations, references)
+        found[test] = {"bleu": score.score, "signature": score.signature}
+    return found
 
 
 def _is_whole(run: Run, corpus: Corpus, place: Place) -> bool:

@@ -37,9 +37,9 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
 
 
 def _before_and_after(model: Path, text: ParallelText) -> dict[str, dict[str, float]]:
-    trained = load_system(model)
-    keras.utils.set_random_seed(trained.config.seed)
-    untrained = build_system(trained.config, trained.config.dictionaries)
+    config = load_system(model).config
+    keras.utils.set_random_seed(config.seed)  # TensorFlow then drops the tokenizers of systems that exist already
+    untrained, trained = build_system(config, config.dictionaries), load_system(model)
     return {"first": measure_shares(untrained, text), "last": measure_shares(trained, text)}
 
 
