@@ -4,11 +4,13 @@ The logs are in experiments/results/TASK/logs; copy those of new trainings there
 explains the results. The page over all reports is written too.
 """
 
+import argparse
 import importlib
 import shutil
-import sys
 import tempfile
 from pathlib import Path
+
+from nmt.errors import UserError
 
 from .overview import RESULTS, write_overview
 from .trials.book import Book
@@ -21,6 +23,9 @@ def keep(task: str, results: Path = RESULTS) -> None:
     Args:
         task: Name of a task, one of those with an `EXPERIMENT`.
         results: Holds a folder for each kept report.
+
+    Raises:
+        UserError: There are no logs, or one has other options than the task.
     """
     folder = results / task
     remarks = folder / "remarks.md"
@@ -37,7 +42,17 @@ def keep(task: str, results: Path = RESULTS) -> None:
                 shutil.copy(path, folder)
 
 
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        keep(name)
+def main() -> None:
+    tasks = sorted(path.name for path in RESULTS.iterdir() if (RESULTS.parent / path.name / "section.py").exists())
+    parser = argparse.ArgumentParser(prog="python -m experiments.keep", description=__doc__.split("` ")[1])
+    parser.add_argument("tasks", nargs="+", metavar="TASK", choices=tasks, help=f"one of {', '.join(tasks)}")
+    try:
+        for task in parser.parse_args().tasks:
+            keep(task)
+    except UserError as error:
+        parser.exit(2, f"experiments.keep: {error}\n")
     write_overview()
+
+
+if __name__ == "__main__":
+    main()

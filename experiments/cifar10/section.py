@@ -19,6 +19,7 @@ _PUBLISHED = {
     "rmsnorm": "8.83 %",
     "prmsnorm": "10.37 %",
 }
+PUBLISHED_TIMES = {"none": 21, "batchnorm": 38, "weightnorm": 23, "layernorm": 39, "rmsnorm": 31, "prmsnorm": 30}  # s
 _PAPER = "Zhang & Sennrich, section 6.4"
 _BA = "Ba et al., section 6.7"
 

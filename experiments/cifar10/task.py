@@ -11,7 +11,7 @@ from . import rows
 from .data import Cifar10, read_cifar10
 from .model import SUMS, WIDTHS, build_model
 from .rows.kinds import SPACE
-from .section import LEARNING
+from .section import LEARNING, PUBLISHED_TIMES
 
 DATA = ""  # keras.datasets downloads it
 EXPERIMENT = Experiment(
@@ -24,14 +24,7 @@ EXPERIMENT = Experiment(
     metric_label="validation loss in nats",
     learning=LEARNING,
     share_over="the positions of a channel, in the rows with other axes too",
-    published_times={
-        "none": 21 / 39,
-        "batchnorm": 38 / 39,
-        "weightnorm": 23 / 39,
-        "layernorm": 1.0,
-        "rmsnorm": 31 / 39,
-        "prmsnorm": 30 / 39,
-    },
+    published_times=PUBLISHED_TIMES,
 )
 _PROBED = 200  # validation images whose activations are measured
 

@@ -15,7 +15,7 @@ from . import rows
 from .data import PADDING, Corpus, most_frequent_wrong, read_corpus
 from .lstm import lstm_inputs
 from .model import READERS, Sizes, build_model
-from .section import LEARNING, STAND_IN, baseline_sections
+from .section import LEARNING, PUBLISHED_TIMES, STAND_IN, baseline_sections
 
 DATA = ""
 EXPERIMENT = Experiment(
@@ -30,14 +30,7 @@ EXPERIMENT = Experiment(
     learning=LEARNING,
     more_sections=baseline_sections,
     share_over="the units, in the LSTMs that read forward",
-    published_times={
-        "none": 315 / 392,
-        "batchnorm-everywhere": 348 / 392,
-        "batchnorm": 345 / 392,
-        "layernorm": 1.0,
-        "rmsnorm": 333 / 392,
-        "prmsnorm": 330 / 392,
-    },
+    published_times=PUBLISHED_TIMES,
     rounds=15,
 )
 _PROBED = 16  # validation questions whose activations are measured

@@ -38,7 +38,7 @@ class Experiment:
         learning: The first section of the report.
         share_over: What the means in the section on the share of the mean run over, in words.
         more_sections: Returns sections that only this task has.
-        published_times: The published time of an update over LayerNorm's, by the name of the row.
+        published_times: The published times of the rows by their names, in any unit.
         about: Paragraphs at the beginning of the report, in Markdown.
         seeds: The reported seeds.
         rounds: Rounds of the timing.

@@ -204,6 +204,10 @@ class _Judged(NamedTuple):
     def diverged(self) -> bool:
         return not all(map(math.isfinite, self.differences))
 
+    @property
+    def testable(self) -> bool:
+        return len(self.differences) > 1 and not self.diverged
+
 
 def _claims(comparisons: Sequence[Comparison], done: Mapping[Setting, Done]) -> list[Claim]:
     """Judges what the papers say of the settings that are done."""
@@ -215,9 +219,8 @@ def _claims(comparisons: Sequence[Comparison], done: Mapping[Setting, Done]) -> 
                 if expected.setting in ("", setting.name) and {expected.one, expected.other} <= logs.keys():
                     differences = comparison.differences(logs[expected.one], logs[expected.other])
                     found.append(_Judged(expected, comparison, setting, differences))
-    tested = [each for each in found if len(each.differences) > 1 and not each.diverged]
-    p_values = dict(zip(map(id, tested), holm([t_test(each.differences) for each in tested]), strict=True))
-    return [_claim(each, p_values.get(id(each))) for each in found]
+    p_values = iter(holm([t_test(each.differences) for each in found if each.testable]))
+    return [_claim(each, next(p_values) if each.testable else None) for each in found]
 
 
 def _claim(judged: _Judged, p_value: float | None) -> Claim:

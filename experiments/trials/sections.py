@@ -135,7 +135,7 @@ def speed_section(
         times: The result of `clock.time_updates`.
         rows: The rows; all are compared with `layernorm`.
         settings: The settings.
-        published: The published time of an update over LayerNorm's, by the name of the row.
+        published: The published times of the rows by their names, in any unit.
     """
     if not times:
         return None
@@ -146,6 +146,7 @@ def speed_section(
         for mode in times["seconds"].get(setting.name, {})
     }
     names = list(next(iter(panels.values())))
+    published = {name: taken / published["layernorm"] for name, taken in published.items()}
     return Section(
         name="speed",
         title="Seconds of an update over LayerNorm's",

@@ -17,6 +17,7 @@ import tensorflow as tf
 _ROOT = Path(__file__).parents[2]  # on PYTHONPATH, so that a child finds the package from any directory
 _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+_FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SECONDS = 120  # for the others to end after one of them has failed
 
 
@@ -40,26 +41,22 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
     addresses = [f"localhost:{port}" for port in free_ports(count)]
     command = [sys.executable, "-m", "nmt", "train", *options]
     processes: list[subprocess.Popen] = []
-    received: list[int] = []
 
     def forward(number: int, frame: FrameType | None) -> None:
-        received.append(signal.SIGTERM if number == signal.SIGHUP else number)
         for process in processes:
-            process.send_signal(received[-1])
+            process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until all have started
+    for number in _FORWARDED:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, forward)
     try:
         for rank in range(count):
             environment = _environment(addresses, rank, gpus)
-            processes.append(
-                subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=_end_with_parent)
-            )
+            processes.append(subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=_begin))
             if not gpus:
                 _give_cores(processes[rank].pid, rank, count)
-            for number in received:  # before this process was in the list
-                processes[rank].send_signal(number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
         statuses = _wait(processes)
     finally:
         for process in processes:
@@ -101,8 +98,9 @@ def _give_cores(process: int, rank: int, count: int) -> None:
             os.sched_setaffinity(process, cores[rank * len(cores) // count : (rank + 1) * len(cores) // count])
 
 
-def _end_with_parent() -> None:
-    """Asks Linux to send SIGTERM to this process when its parent is killed, so that no process trains on alone."""
+def _begin() -> None:
+    """Prepares a new process: it gets signals, and on Linux SIGTERM when its parent is killed, so none trains alone."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
     if _prctl:
         _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
 

@@ -66,10 +66,10 @@ class Replicas:
         self.any(False)
 
     def leave(self) -> None:
-        """Waits until all processes are here, so that none ends before the chief has written, and then may end.
+        """Waits until all processes are here. Afterwards this process may end, and the others do not fail.
 
-        A process that ends while another still waits would be taken for a failure there. So all wait twice: who passes
-        the first time knows that all is done, and who fails the second time, that another process has ended already.
+        A process can pass a barrier and end before another one has seen that all are there, and the connection breaks.
+        So there are two barriers: after the first, all is written, so a break in the second does not matter.
         """
         self.barrier()
         with contextlib.suppress(UserError):

@@ -76,12 +76,11 @@ class Store:
             current, files = (self.served[name].version, self.served[name].files) if name in self.served else (None, ())
             for version in sorted(versions, reverse=True):
                 path = versions[version]
-                is_served = version == current and found.files.get(path, files) == files
-                if is_served and self._refused.pop(path, None):  # its files were others for a while
-                    self.broken = {key: why for key, why in self.broken.items() if key != (name, version)}
-                if is_served or (self._worth_trying(path, before) and self._try(name, version, path)):
+                if version == current and found.files.get(path, files) == files:
+                    self._accept(name, version, path)
                     break
-                if version == current:  # it changes; what is in memory goes on
+                is_loaded = self._worth_trying(path, before) and self._try(name, version, path)
+                if is_loaded or version == current:  # while its files change, what is in memory goes on
                     break
 
     def find(self, name: str, version: int | None) -> Served:
@@ -133,9 +132,14 @@ class Store:
                 _log.error("%s version %d is refused: %s", name, version, error)
             self.broken = {**self.broken, (name, version): str(error)}  # other threads read the old one
             return False
-        self._refused.pop(path, None)
+        self._accept(name, version, path)
         self._replace(name, Served(version, model, self._found.files[path]))
         return True
+
+    def _accept(self, name: str, version: int, path: Path) -> None:
+        """Forgets why a version was refused."""
+        self._refused.pop(path, None)
+        self.broken = {key: why for key, why in self.broken.items() if key != (name, version)}
 
     def _replace(self, name: str, served: Served | None) -> None:
         """Serves another version. Requests in progress keep the old one in memory until they are done."""
@@ -143,7 +147,6 @@ class Store:
         kept = {key: value for key, value in self.served.items() if key != name}
         self.served = {**kept, name: served} if served else kept
         if served:
-            self.broken = {key: why for key, why in self.broken.items() if key != (name, served.version)}
             _log.info("%s: version %d is served%s", name, served.version, f", not {old.version}" if old else "")
         if old:
             self._dropped += [weakref.ref(signature) for signature in old.model.signatures.values()]

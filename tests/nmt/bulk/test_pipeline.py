@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import time
-import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -261,35 +260,6 @@ def test_two_workers_translate_as_the_signature_does(bulk, tmp_path):
         assert (tmp_path / "out" / name).read_bytes() == b"".join(text + b"\n" for text in expected)
     found = report(tmp_path / "out")
     assert 0 < found["model_seconds"] < 2 * (found["ended"] - found["began"])
-
-
-@pytest.mark.slow
-def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path):
-    """A store without folders, which replaces no object. Every bundle runs twice."""
-
-    def quoted(key):
-        return tmp_path / urllib.parse.quote(key, safe="")
-
-    for path in toy.rglob("*"):
-        if path.is_file():
-            quoted(f"bucket/export/{path.relative_to(toy)}").write_bytes(path.read_bytes())
-    quoted("bucket/in/a.en").write_text("a\npoison\n" * 20)
-    quoted("bucket/in/b.gz").write_bytes(gzip.compress(b"b\n" * 30))
-    words = ["--export", "store://bucket/export", "--input", "store://bucket/in/*", "--output", "store://bucket/out"]
-    words += ["--piece_lines", 7, "--direct_runner_bundle_repeat", 1]
-    status, said, errors = bulk(*words, program=(Path(__file__).with_name("object_store.py"),))
-    assert status == 0, errors
-    assert said.startswith("2 shards written with 70 lines; 50 lines translated in ")
-    assert quoted("bucket/out/a.en").read_text() == "A\n\n" * 20
-    assert gzip.decompress(quoted("bucket/out/b.gz").read_bytes()) == b"B\n" * 30
-    keys = {urllib.parse.unquote(path.name) for path in tmp_path.iterdir()}
-    assert {key.removeprefix("bucket/out/") for key in keys if "/out/" in key} == {
-        "a.en",
-        "b.gz",
-        *("_bulk/job.json", "_bulk/report.json", "_bulk/failed/a.en.jsonl"),
-        *(key.removeprefix("bucket/out/") for key in keys if "/_bulk/texts/" in key),
-    }
-    assert len([key for key in keys if "/_bulk/texts/" in key]) == 2
 
 
 @pytest.mark.slow

@@ -51,29 +51,34 @@ GPUS = (
 )
 
 
-def test_launch_gives_each_process_a_gpu_of_its_own(start, training, tmp_path):
-    """A script in place of Python writes what it is given."""
-    script = tmp_path / "python"
-    script.write_text('#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES $TF_CONFIG" > given-$CUDA_VISIBLE_DEVICES\n')
-    script.chmod(0o755)
-    first = f"{GPUS}; sys.executable = {str(script)!r}; os.environ['CUDA_VISIBLE_DEVICES'] = '3,5'"
+@pytest.fixture
+def start_for_gpus(start, tmp_path):
+    """Starts a command that sees two GPUs, of those named, and a shell script in place of Python."""
+
+    def begin(words, script, named=None):
+        python = tmp_path / "python"
+        python.write_text(f"#!/bin/sh\n{script}\n")
+        python.chmod(0o755)
+        variable = f"['CUDA_VISIBLE_DEVICES'] = {named!r}" if named else ".pop('CUDA_VISIBLE_DEVICES')"
+        return start(tmp_path, words, first=f"{GPUS}; sys.executable = {str(python)!r}; os.environ{variable}")
+
+    return begin
+
+
+def test_launch_gives_each_process_a_gpu_of_its_own(start_for_gpus, training, tmp_path):
+    script = 'echo "$CUDA_VISIBLE_DEVICES $TF_CONFIG" > given-$CUDA_VISIBLE_DEVICES'
     words = ["launch", "--processes", 2, "train", "-m", "model", *launched(training)]
-    assert status_of(start(tmp_path, words, first=first)) == 0
+    assert status_of(start_for_gpus(words, script, "3,5")) == 0
     for rank, gpu in enumerate("35"):
         own, config = (tmp_path / f"given-{gpu}").read_text().split(" ", 1)
         assert (own, json.loads(config)["task"]["index"]) == (gpu, rank)
-    assert status_of(start(tmp_path, [*words[:2], 3, *words[3:]], first=first)) == 2
+    assert status_of(start_for_gpus([*words[:2], 3, *words[3:]], script, "3,5")) == 2
     assert (tmp_path / "errors").read_text() == "nmt: --processes 3 needs 3 GPUs; there are 2\n"
 
 
-def test_train_starts_a_process_for_each_gpu(start, training, tmp_path):
-    """A script in place of Python writes what it is given."""
-    script = tmp_path / "python"
-    script.write_text('#!/bin/sh\necho "$@" > given-$CUDA_VISIBLE_DEVICES\n')
-    script.chmod(0o755)
+def test_train_starts_a_process_for_each_gpu(start_for_gpus, training, tmp_path):
     words = ["train", "-m", "model", *launched(training)]
-    first = f"{GPUS}; sys.executable = {str(script)!r}; os.environ.pop('CUDA_VISIBLE_DEVICES')"
-    assert status_of(start(tmp_path, words, first=first)) == 0
+    assert status_of(start_for_gpus(words, 'echo "$@" > given-$CUDA_VISIBLE_DEVICES')) == 0
     for gpu in "01":
         assert (tmp_path / f"given-{gpu}").read_text().split() == ["-m", "nmt", *map(str, words)]
     assert (tmp_path / "errors").read_text() == (
@@ -81,12 +86,18 @@ def test_train_starts_a_process_for_each_gpu(start, training, tmp_path):
     )
 
 
-def test_train_returns_the_status_of_a_process_that_failed(start, training, tmp_path):
-    script = tmp_path / "python"
-    script.write_text("#!/bin/sh\n[ $CUDA_VISIBLE_DEVICES = 5 ] && exit 7\nexit 0\n")
-    script.chmod(0o755)
-    first = f"{GPUS}; sys.executable = {str(script)!r}; os.environ['CUDA_VISIBLE_DEVICES'] = '3,5'"
-    assert status_of(start(tmp_path, ["train", "-m", "model", *launched(training)], first=first)) == 7
+def test_train_returns_the_status_of_a_process_that_failed(start_for_gpus, training):
+    script = "[ $CUDA_VISIBLE_DEVICES = 5 ] && exit 7; exit 0"
+    assert status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")) == 7
+
+
+def test_a_signal_reaches_every_process_of_train(start_for_gpus, training, tmp_path):
+    script = "trap 'touch ended-$$; exit' TERM\ntouch begun-$$\nfor i in $(seq 300); do sleep 0.1; done"
+    process = start_for_gpus(["train", "-m", "model", *launched(training)], script)
+    appear(tmp_path, "begun-*")
+    process.terminate()
+    appear(tmp_path, "ended-*")
+    assert status_of(process) == 0
 
 
 def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):

@@ -81,6 +81,12 @@ def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service
         assert answer["outputs"]["translations"][0] in (f"CALLER {caller}!", f"CALLER {caller}?")
     assert service.post("/v1/models/toy/versions/3:predict", {"inputs": ["a"]})[0] == 404
 
+    # A served version whose new files are broken goes on, and says so.
+    (models / "toy" / "5" / "saved_model.pb").write_bytes(b"garbage")
+    until(lambda: service.get("/v1/models/toy")[1]["model_version_status"][0]["status"]["error_message"])
+    assert version_of(service) == {"5": "AVAILABLE"}
+    assert service.predict({"inputs": ["a"]})[0] == 200
+
     # A second model, then none.
     shutil.copytree(toy, models / "other" / "1")
     until(lambda: service.get("/v1/models/other")[0] == 200)

@@ -1,5 +1,6 @@
 """Trainings by several processes on this machine: they make the weights of one process, and end together."""
 
+import contextlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from nmt.commands.processes import free_ports
+from nmt.errors import UserError
 from nmt.storage.checkpoints import LAST
 from nmt.training.replicas import Replicas, connect
 
@@ -225,3 +227,17 @@ def test_a_lost_machine_ends_the_others_with_one_line(begin, training, tmp_path,
         processes[lost].kill()
     said = (tmp_path / f"errors-{1 - lost}").read_text().splitlines()[-1]
     assert said.startswith("nmt: another process of this training has ended or cannot be reached; ")
+
+
+@pytest.mark.parametrize("passed", [0, 1])
+def test_a_broken_connection_matters_only_before_all_is_written(passed):
+    class Breaking(Replicas):
+        left = passed
+
+        def barrier(self):
+            if not self.left:
+                raise UserError("another process has ended")
+            self.left -= 1
+
+    with contextlib.nullcontext() if passed else pytest.raises(UserError):
+        Breaking().leave()
