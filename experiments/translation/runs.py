@@ -102,7 +102,12 @@ def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -
 
 def _is_whole(run: Run, corpus: Corpus, place: Place) -> bool:
     """Returns whether a training made all its updates. It fails at its end if it diverged, which is a result too."""
-    return updates_of(run, place) >= corpus.options["finish_after"]
+    return updates_of(run, place) >= last_update(run, corpus)
+
+
+def last_update(run: Run, corpus: Corpus) -> int:
+    """Returns the number of updates of a run that is done, unless it stopped early."""
+    return {**corpus.options, **run.row.options}["finish_after"]
 
 
 def updates_of(run: Run, place: Place) -> int:

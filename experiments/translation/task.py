@@ -19,7 +19,6 @@ from .measure.untrained import measure_initial_scale, read_initial_scale
 from .place import ROOT, Place
 from .plan import read_rows, seed_runs
 from .results import Result, read_results
-from .row import Row
 from .sections import (
     activations,
     centre,
@@ -55,18 +54,9 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
     """
     corpus = read_corpus(data)
     place = Place(corpus.name, root)
-    rows = corpus.adapt(read_rows())
-    failed = {} if so_far else _make(rows, corpus, place)
-    grid = read_results(grid_runs(rows, corpus.step_sizes), corpus, place)
-    runs = list(seed_runs(choose(rows, grid, corpus.step_sizes), corpus.seeds))
-    results = read_results(runs, corpus, place)
+    failed = {} if so_far else _make(corpus, place)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
-    if results:
-        wanted = sum(min(row.seeds, corpus.seeds) for row in rows)
-        about, facts = _describe(corpus, results, wanted, list(failed))
-        sections = _sections(results, grid, corpus, place)
-        title = f"RMSNorm in translation: {corpus.title}"
-        write_report(place.report, title, about, facts, sections, untested(corpus.model_type))
+    if report(corpus, place, list(failed)):
         print(f"wrote {place.report / 'report.html'}")
     else:
         wrong.insert(0, f"no training on {corpus.name} is done yet")
@@ -74,8 +64,33 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
         raise UserError("; ".join(wrong))
 
 
-def _make(rows: Sequence[Row], corpus: Corpus, place: Place) -> dict[str, str]:
+def report(corpus: Corpus, place: Place, failed: Sequence[str] = ()) -> bool:
+    """Writes the report on the trainings that are done; returns whether there are some.
+
+    Args:
+        corpus: The corpus.
+        place: Its folders.
+        failed: Names of trainings that failed, which are not reported.
+
+    Raises:
+        UserError: A log is of a training with other options.
+    """
+    rows = corpus.adapt(read_rows())
+    grid = read_results(grid_runs(rows, corpus.step_sizes), corpus, place)
+    runs = list(seed_runs(choose(rows, grid, corpus.step_sizes), corpus.seeds))
+    results = read_results(runs, corpus, place)
+    if results:
+        wanted = sum(min(row.seeds, corpus.seeds) for row in rows)
+        about, facts = _describe(corpus, results, wanted, failed)
+        sections = _sections(results, grid, corpus, place)
+        title = f"RMSNorm in translation: {corpus.title}"
+        write_report(place.report, title, about, facts, sections, untested(corpus.model_type))
+    return bool(results)
+
+
+def _make(corpus: Corpus, place: Place) -> dict[str, str]:
     """Trains and measures what is not done yet; returns the reason of each failure, by name."""
+    rows = corpus.adapt(read_rows())
     with exclusive(place.work):
         make_baseline(place)
         prepare(corpus, place)

@@ -9,7 +9,7 @@ from nmt.errors import UserError
 from .corpus import Corpus
 from .place import Place
 from .row import Run
-from .runs import is_done, make, updates_of
+from .runs import is_done, last_update, make, updates_of
 
 
 def train_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
@@ -22,9 +22,9 @@ def train_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, st
         UserError: The log of a run has other options.
     """
     failed: dict[str, str] = {}
-    each = corpus.options["finish_after"]
-    made = {run: each if is_done(run, corpus, place) else updates_of(run, place) for run in runs}
-    with tqdm(total=len(runs) * each, initial=sum(made.values()), unit=" updates", smoothing=0) as bar:
+    last = {run: last_update(run, corpus) for run in runs}
+    made = {run: last[run] if is_done(run, corpus, place) else updates_of(run, place) for run in runs}
+    with tqdm(total=sum(last.values()), initial=sum(made.values()), unit=" updates", smoothing=0) as bar:
 
         def show(run: Run, updates: int) -> None:
             bar.update(updates - made[run])
@@ -35,7 +35,7 @@ def train_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, st
                 bar.set_description(f"training {number} of {len(runs)}, {run.name}")
                 try:
                     make(run, corpus, place, lambda run=run: show(run, updates_of(run, place)))
-                    show(run, each)  # it may have stopped early
+                    show(run, last[run])  # it may have stopped early
                 except UserError as error:
                     failed[run.name] = str(error)
     return failed

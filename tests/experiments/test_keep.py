@@ -10,22 +10,31 @@ pytest.importorskip("scipy")
 
 from experiments.keep import keep
 from experiments.overview import RESULTS
+from nmt.errors import UserError
 
-TASKS = sorted(path.name for path in RESULTS.iterdir() if (RESULTS.parent / path.name / "task.py").exists())
+KEPT = sorted(path.parent.name for path in RESULTS.glob("*/report.md"))
 
 
 def test_there_are_some():
-    assert TASKS
+    assert KEPT
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_a_kept_report_follows_from_its_logs(task, tmp_path):
-    shutil.copytree(RESULTS / task / "logs", tmp_path / task / "logs")
-    shutil.copy(RESULTS / task / "remarks.md", tmp_path / task)
-    keep(task, tmp_path)
-    names = {path.name for path in (RESULTS / task).iterdir()}
-    assert {path.name for path in (tmp_path / task).iterdir()} == names
-    for name in names & {"report.md", "report.json"}:
-        found, kept = ((folder / task / name).read_text("utf-8") for folder in (tmp_path, RESULTS))
+@pytest.mark.parametrize("name", KEPT)
+def test_a_kept_report_follows_from_its_logs(name, tmp_path):
+    shutil.copytree(RESULTS / name / "logs", tmp_path / name / "logs")
+    if (remarks := RESULTS / name / "remarks.md").exists():
+        shutil.copy(remarks, tmp_path / name)
+    keep(name, tmp_path)
+    files = {path.name for path in (RESULTS / name).iterdir()}
+    assert {path.name for path in (tmp_path / name).iterdir()} == files
+    for file in files & {"report.md", "report.json"}:
+        found, kept = ((folder / name / file).read_text("utf-8") for folder in (tmp_path, RESULTS))
         assert found == kept
-    assert json.loads((tmp_path / task / "report.json").read_text())["claims"]
+    assert json.loads((tmp_path / name / "report.json").read_text())["claims"]
+
+
+def test_a_folder_without_logs_of_a_corpus_is_refused(tmp_path):
+    (tmp_path / "demo" / "logs").mkdir(parents=True)
+    with pytest.raises(UserError, match="no log of a training that demo declares"):
+        keep("demo", tmp_path)
+    assert not (tmp_path / "demo" / "report.md").exists()

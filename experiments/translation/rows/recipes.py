@@ -1,8 +1,8 @@
-"""Large steps with a large epsilon of Adam, which let a model without a norm learn, for three kinds."""
+"""Large steps, a large epsilon of Adam and more updates, which let a model without a norm learn, for three kinds."""
 
 from ..row import Row
 
-_OPTIONS = {"learning_rate": 0.01, "adam_epsilon": 0.001}
+_OPTIONS = {"learning_rate": 0.01, "adam_epsilon": 0.001, "finish_after": 1800, "valid_freq": 300}
 _KINDS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
 
 ROWS = [

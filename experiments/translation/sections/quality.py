@@ -31,13 +31,14 @@ def section(results: Sequence[Result]) -> Section | None:
     scores = {row: _scores(done) for row, done in rows.items()}
     cells = [_cells(row, done, scores[row]) for row, done in rows.items()]
     log = next(iter(rows.values()))[0].log
+    beam = log["options"].get("beam_size", 5)
     signature = next(iter(log["tests"].values()))["signature"]
     return Section(
         name=table.lower().replace(" ", ""),
         title=f"Translation quality ({table})",
         text=[
-            f"BLEU: sacreBLEU `{signature}`, cased and detokenised, beam size 5. With several seeds, it is their mean "
-            f"with the standard deviation (sd). {_tested(rows)}",
+            f"BLEU: sacreBLEU `{signature}`, cased and detokenised, beam size {beam}. With several seeds, it is their "
+            f"mean with the standard deviation (sd). {_tested(rows)}",
             *_on_options(rows),
         ],
         columns=list(cells[0]),

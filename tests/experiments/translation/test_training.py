@@ -3,7 +3,7 @@ import json
 import pytest
 
 from experiments.translation import training
-from experiments.translation.row import Run
+from experiments.translation.row import Row, Run
 from experiments.translation.training import train_all
 from nmt.errors import UserError
 from tests.experiments.translation.conftest import ROWS, write
@@ -51,6 +51,13 @@ def test_unfinished_runs_are_made_and_all_updates_are_counted(corpus, place, mad
     assert list(made) == [BEGUN, NEW]
     (bar,) = bars
     assert (bar.initial, bar.total, bar.n) == (EACH + EACH // 2, 3 * EACH, 3 * EACH)
+
+
+def test_a_row_may_have_its_own_number_of_updates(corpus, place, made, bars):
+    longer = Run(Row("longer", "longer", kind="none", options={"finish_after": 3 * EACH}), 1)
+    assert train_all([NEW, longer], corpus, place) == {}
+    (bar,) = bars
+    assert (bar.total, bar.n) == (4 * EACH, 4 * EACH)
 
 
 def test_updates_are_shown_as_they_are_made(corpus, place, made, bars, monkeypatch):

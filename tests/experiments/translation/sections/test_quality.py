@@ -35,6 +35,12 @@ def test_every_row_has_its_step_size_and_epsilon(results):
     assert (found["Baseline"], found["RMSNorm"]) == ("0.5, 0.25", "default, default")
 
 
+def test_the_beam_size_of_the_trainings_is_named(results):
+    assert "beam size 5." in section(results).text[0]  # that of `nmt` by default
+    results[0].log["options"]["beam_size"] = 1
+    assert "beam size 1." in section(results).text[0]
+
+
 @pytest.mark.parametrize(("bleu", "verdict"), [((0.5, 0.9), "borne out"), ((0.5, 1.5), "not borne out")])
 def test_a_transformer_without_a_norm_fails_below_one_bleu(bleu, verdict):
     row = Row("post-none", "no norm, post", kind="none", model_type="transformer")
