@@ -2,6 +2,7 @@
 
     python benchmarks/convert.py                          # takes some minutes
     python benchmarks/convert.py --models gru --modes graph
+    python benchmarks/convert.py --json CONVERT.json      # for tables.py
 
 The models run inference on a fixed batch of [batch, time] tokens. In each mode, the original and the folded model run
 in turn for many rounds, so that other load on the machine affects both equally.
@@ -19,6 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
+from figures_log import write_log
 from interleaved import seconds_of
 
 from rmsnorm_tf import RMSNormGRU, fold_layer_norm
@@ -63,25 +65,32 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--time", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
 
     print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
     print(f"{'':24}{'LayerNorm':>12}{'folded':>12}{'speed-up':>12}{'difference':>12}")
     tokens = tf.constant(np.random.default_rng(0).integers(0, WORDS, (options.batch, options.time)))
+    figures = {}
     for name in options.models:
         model = MODELS[name](options.units, options.depth)
         folded, report = fold_layer_norm(model)
         assert all(entry.converted for entry in report)
         expected, actual = model(tokens).numpy(), folded(tokens).numpy()
         difference = np.max(np.abs(actual - expected)) / np.max(np.abs(expected))
+        figures[name] = {"difference": float(difference), "seconds": {}}
         for mode in options.modes:
             compiled = {"before": tf.function(model, jit_compile=mode == "xla")}
             compiled["after"] = tf.function(folded, jit_compile=mode == "xla")
             calls = {key: lambda call=call: call(tokens).numpy() for key, call in compiled.items()}
-            before, after = seconds_of(calls, options.rounds).values()
+            figures[name]["seconds"][mode] = seconds_of(calls, options.rounds)
+            before, after = figures[name]["seconds"][mode].values()
             speed_up = statistics.median(b / a for b, a in zip(before, after, strict=True))
             medians = "".join(f"{statistics.median(s) * 1e3:12.1f}" for s in (before, after))
             print(f"{name + ', ' + mode:24}{medians}{speed_up:12.3f}{difference:12.1e}", flush=True)
+    if options.json:
+        given = {name: getattr(options, name) for name in ("units", "depth", "batch", "time", "rounds")}
+        write_log(options.json, "convert", given, figures)
 
 
 if __name__ == "__main__":

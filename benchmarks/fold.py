@@ -2,6 +2,7 @@
 
     python benchmarks/fold.py                             # takes some minutes
     python benchmarks/fold.py --models GPT-2 Llama
+    python benchmarks/fold.py --json FOLD.json            # for tables.py
 
 Models have random weights. The original and the converted model run in turn for many rounds, in graph mode: inference
 for LayerNorm models, a training step (SGD) for RMSNorm models.
@@ -21,6 +22,7 @@ import hub_models
 import keras
 import numpy as np
 import tensorflow as tf
+from figures_log import write_log
 from interleaved import seconds_of
 
 from rmsnorm_tf import fold_layer_norm, replace_rms_norm
@@ -72,10 +74,12 @@ def main():
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--length", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
 
     print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
     print(f"{'':10}{'converted':>10}{'left':>6}{'before':>10}{'after':>10}{'ratio':>8}{'difference':>12}  why left")
+    figures = {}
     for name in options.models:
         keras.utils.clear_session()
         model = hub_models.draw(MODELS[name](options.width, options.depth, options.length))
@@ -90,13 +94,25 @@ def main():
         error = difference(model, converted, inputs)
         left = [entry for entry in report if not entry.converted]
         calls = {"before": make(model, inputs), "after": make(converted, inputs)}
-        before, after = seconds_of(calls, options.rounds).values()
+        seconds = seconds_of(calls, options.rounds)
+        before, after = seconds.values()
         ratio = statistics.median(a / b for b, a in zip(before, after, strict=True))
         medians = "".join(f"{statistics.median(s) * 1e3:10.1f}" for s in (before, after))
-        why = "; ".join(f"{count} x {reason}" for reason, count in Counter(map(kind_of, left)).items())
+        reasons = Counter(map(kind_of, left))
+        why = "; ".join(f"{count} x {reason}" for reason, count in reasons.items())
+        figures[name] = {
+            "converts": "replace_rms_norm" if name in hub_models.RMS_NORM else "fold_layer_norm",
+            "converted": len(report) - len(left),
+            "left": reasons,
+            "difference": float(error),
+            "seconds": seconds,
+        }
         print(
             f"{name:10}{len(report) - len(left):10}{len(left):6}{medians}{ratio:8.3f}{error:12.1e}  {why}", flush=True
         )
+    if options.json:
+        given = {name: getattr(options, name) for name in ("width", "depth", "batch", "length", "rounds")}
+        write_log(options.json, "fold", given, figures)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python benchmarks/layer.py                      # everything; takes some minutes
     python benchmarks/layer.py --shapes 4096x1024 --modes eager xla --dtypes float32
     python benchmarks/layer.py --operations sum gate groups
-    python benchmarks/layer.py --png docs/layer.png # needs matplotlib
+    python benchmarks/layer.py --json LAYER.json    # for layer_figures.py
 
 For each operation, shape, dtype, mode and pass, all implementations run in turn for many rounds, so that other load on
 the machine affects all of them equally.
@@ -26,13 +26,13 @@ import os
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
 import tensorflow as tf
+from figures_log import write_log
 
 from rmsnorm_tf import AddRMSNormalization, RMSNormalization
 
@@ -43,15 +43,6 @@ PASSES = ["forward", "forward+backward"]
 OPERATIONS = ["norm", "sum", "gate", "groups"]
 OURS, KERAS = "rmsnorm_tf", "keras RMSNormalization"
 GROUPS = 8
-# A colour that everybody can tell from the others (Okabe and Ito), a marker and dashes for each implementation.
-STYLES = (
-    ("#D55E00", "o", "-"),
-    ("#0072B2", "s", "--"),
-    ("#009E73", "^", "-."),
-    ("#CC79A7", "D", ":"),
-    ("#000000", "v", "--"),
-    ("#56B4E9", "P", "-."),
-)
 # How many arrays like x move, at the least, in the forward and in the backward pass.
 MOVED = {"norm": (2, 3), "groups": (2, 3), "sum": (4, 4), "gate": (3, 5)}
 
@@ -190,8 +181,8 @@ def arrays(shape):
     return [rng.standard_normal(shape, np.float32) for _ in range(2)]
 
 
-def medians(calls, rounds, seconds_per_turn=0.03):
-    """Runs all calls in turn and returns the median seconds of each. Short calls are repeated within a turn."""
+def turns_of(calls, rounds, seconds_per_turn=0.03):
+    """Runs all calls in turn and returns the seconds of each in every round. Short calls are repeated within a turn."""
     repeats = {}
     for name, call in calls.items():
         for _ in range(4):
@@ -204,48 +195,27 @@ def medians(calls, rounds, seconds_per_turn=0.03):
         for _ in range(repeats[name]):
             call()
         turns[name].append((time.perf_counter() - start) / repeats[name])
-    return {name: statistics.median(t) for name, t in turns.items()}
+    return turns
 
 
 def measure(operation, shape, dtype, mode, passes, rounds):
-    """Returns a row for each implementation: name, milliseconds, ratio to Keras, ratio to the memory bound."""
+    """Returns the seconds of every round by implementation, and those of the memory bound."""
     cell = (operation, shape, dtype, mode, passes)
     calls = {**tensorflow_calls(*cell), **torch_calls(*cell), **flax_calls(*cell), "copy": copy_call(shape, dtype)}
-    seconds = medians(calls, rounds)
+    seconds = turns_of(calls, rounds)
     forward, backward = MOVED[operation]
-    bound = (
-        seconds.pop("copy") / 2 * (forward if passes == "forward" else forward + backward)
-    )  # a copy moves two arrays
-    return [(name, s * 1e3, s / seconds[KERAS], s / bound) for name, s in seconds.items()]
+    arrays_moved = forward if passes == "forward" else forward + backward
+    bound = [each / 2 * arrays_moved for each in seconds.pop("copy")]  # a copy moves two arrays
+    return seconds, bound
 
 
-def plot(table, path):
-    """Draws the ratio to the memory bound for the first measured dtype, one panel for each mode and pass."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator
-
-    dtype = next(iter(table))[1]
-    shapes, modes, passes = (list(dict.fromkeys(cell[i] for cell in table)) for i in (0, 2, 3))
-    names = list(dict.fromkeys(name for rows in table.values() for name, *_ in rows))
-    figure = Figure(figsize=(3.2 * len(modes), 2.8 * len(passes) + 0.8), layout="constrained")
-    panels = figure.subplots(len(passes), len(modes), squeeze=False, sharex=True, sharey="row")
-    for (i, passed), (j, mode) in itertools.product(enumerate(passes), enumerate(modes)):
-        panel = panels[i, j]
-        for name, (color, marker, dashes) in zip(names, STYLES, strict=False):
-            heights = [{r[0]: r[3] for r in table[shape, dtype, mode, passed]}.get(name, np.nan) for shape in shapes]
-            panel.plot(heights, color=color, marker=marker, linestyle=dashes, linewidth=1, label=name)
-        panel.set(title=f"{mode}, {passed}", xticks=range(len(shapes)), yscale="log")
-        panel.set_xticklabels(["x".join(map(str, shape)) for shape in shapes], fontsize=8, rotation=20)
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panel.yaxis.set_major_formatter("{x:g}")
-        panel.yaxis.set_minor_formatter("")
-        panel.grid(alpha=0.3)
-    for panel in panels[:, 0]:
-        panel.set_ylabel("time / memory bound")
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
-    figure.suptitle(f"Normalization of [rows, units], {dtype}, CPU; lower is better", fontsize=11)
-    for file in (path, path.with_suffix(".svg")):
-        figure.savefig(file, dpi=150)
+def show(cell, seconds, bound):
+    """Prints a row for each implementation."""
+    print(*cell)
+    medians = {name: statistics.median(rounds) for name, rounds in seconds.items()}
+    for name, taken in medians.items():
+        ratios = f"{taken / medians[KERAS]:10.2f}{taken / statistics.median(bound):10.1f}"
+        print(f"    {name:36}{taken * 1e3:10.3f}{ratios}", flush=True)
 
 
 def main():
@@ -258,25 +228,21 @@ def main():
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--passes", nargs="+", default=PASSES, choices=PASSES)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--png", type=Path, help="write a plot of the table to this file, and as SVG beside it")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
-    if options.png and importlib.util.find_spec("matplotlib") is None:
-        parser.error("--png needs matplotlib: pip install matplotlib")
 
     print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
     print(f"{'':40}{'ms':>10}{'/ Keras':>10}{'/ memory':>10}")
-    shapes = [tuple(map(int, shape.split("x"))) for shape in options.shapes]
-    table = {}
+    shapes = [list(map(int, shape.split("x"))) for shape in options.shapes]
+    figures = []
     settings = (options.operations, options.dtypes, shapes, options.modes, options.passes)
     for operation, dtype, shape, mode, passes in itertools.product(*settings):
-        rows = measure(operation, shape, dtype, mode, passes, options.rounds)
-        if operation == options.operations[0]:
-            table[shape, dtype, mode, passes] = rows
-        print(f"{operation} {list(shape)} {dtype} {mode} {passes}")
-        for name, milliseconds, to_keras, to_bound in rows:
-            print(f"    {name:36}{milliseconds:10.3f}{to_keras:10.2f}{to_bound:10.1f}", flush=True)
-    if options.png:
-        plot(table, options.png)
+        seconds, bound = measure(operation, tuple(shape), dtype, mode, passes, options.rounds)
+        show((operation, shape, dtype, mode, passes), seconds, bound)
+        cell = {"operation": operation, "shape": shape, "dtype": dtype, "mode": mode, "passes": passes}
+        figures.append({**cell, "seconds": seconds, "bound": bound})
+    if options.json:
+        write_log(options.json, "layer", {"rounds": options.rounds}, figures)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python benchmarks/recurrent.py                          # takes some minutes
     python benchmarks/recurrent.py --units 256 --modes xla
+    python benchmarks/recurrent.py --json RECURRENT.json    # for tables.py
 
 In each mode, all layers run in turn for many rounds, so that other load on the machine affects all of them equally.
 
@@ -19,6 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
+from figures_log import write_log
 from interleaved import seconds_of
 
 from rmsnorm_tf import RMSNormGRU
@@ -69,15 +71,17 @@ def main():
     parser.add_argument("--time", type=int, default=50)
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
 
     print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
     print(f"{'':30}{'ms':>10}{'/ Keras':>10}{'over none':>12}{'/ layer':>10}")
     shape = (options.batch, options.time, options.inputs)
     x = tf.constant(np.random.default_rng(0).standard_normal(shape, np.float32))
+    figures = {}
     for mode in options.modes:
         calls = {name: training_step(layer, x, mode == "xla") for name, layer in layers(options.units).items()}
-        seconds = seconds_of(calls, options.rounds)
+        figures[mode] = seconds = seconds_of(calls, options.rounds)
         over_none = {name: median_of(operator.sub, seconds[name], seconds["none"]) for name in seconds}
         print(f"{list(shape)} to {options.units} units, {mode}")
         for name, measured in seconds.items():
@@ -86,6 +90,9 @@ def main():
             if name not in ("keras GRU", "none"):
                 line += f"{over_none[name] * 1e3:12.1f}{over_none[name] / over_none['layer']:10.2f}"
             print(line, flush=True)
+    if options.json:
+        given = {name: value for name, value in vars(options).items() if name not in ("json", "modes")}
+        write_log(options.json, "recurrent", given, figures)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ Columns:
 
 --json writes the same figures:
 
+    machine     processor, cores, and instructions for matrix products
     versions    of tensorflow, keras and numpy
+    date        of the run
     cores       of the machine
     threads     TF_NUM_INTRAOP_THREADS, or the number of cores
     gflops      GFLOP/s of the one large product
@@ -59,9 +61,9 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import keras
 import numpy as np
 import tensorflow as tf
+from figures_log import surroundings
 from interleaved import orders
 from nematus_process import nematus_worker
 from updates import ROOT, made_up_work, matmul_flops, new_update, patched_baseline, real_work, threads, width
@@ -166,7 +168,8 @@ def compare(options, work, folder):
             entry["mib"], entry["mib_start"] = (workers[kind](asked) / 1024 for asked in ("memory", "libraries"))
         updates[dtype][name] = entry
     return {
-        "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
+        "benchmark": "training",
+        **surroundings(),
         "cores": os.cpu_count(),
         "threads": threads(),
         "gflops": rate / 1e9,

@@ -17,7 +17,6 @@ Columns:
 """
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -31,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import keras
 import numpy as np
 import tensorflow as tf
+from figures_log import write_log
 from interleaved import seconds_of
 from training import model_options
 from updates import Work, made_up_work, patched_baseline, threads
@@ -132,8 +132,6 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, patched_baseline(folder))
-        from nmt.storage.files import atomic_write
-
         print("".join(f"{head:>{w}}" for head, w in zip(_HEADS, _WIDTHS, strict=True)))
         measured: dict[str, dict[int, Any]] = {}
         for model_type in options.model_types:
@@ -142,11 +140,8 @@ def main() -> None:
                 measured.setdefault(model_type, {})[width] = found
                 show(model_type, width, found)
         if options.json:
-            versions = {module.__name__: module.__version__ for module in (tf, keras, np)}
-            batch = {"sentences": SENTENCES, "vocabulary": VOCABULARY}
-            with atomic_write(Path(options.json)) as file:
-                json.dump({"versions": versions, "threads": threads(), **batch, "models": measured}, file, indent=1)
-                file.write("\n")
+            given = {"rounds": options.rounds, "sentences": SENTENCES, "vocabulary": VOCABULARY, "threads": threads()}
+            write_log(options.json, "widths", given, measured)
 
 
 if __name__ == "__main__":

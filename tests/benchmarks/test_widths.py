@@ -37,7 +37,7 @@ def test_the_command_writes_what_it_prints(tmp_path):
     found = tmp_path / "found.json"
     given = ["--model_types", "rnn", "--widths", "8", "--rounds", "2", "--json", found]
     ended = subprocess.run([sys.executable, FOLDER / "widths.py", *given], capture_output=True, text=True, check=True)
-    modes = json.loads(found.read_text())["models"]["rnn"]["8"]["seconds"]
+    modes = json.loads(found.read_text())["figures"]["rnn"]["8"]["seconds"]
     kinds = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
     assert {mode: list(each) for mode, each in modes.items()} == {"XLA": kinds, "plain": kinds}
     assert all(len(rounds) == 2 for each in modes.values() for rounds in each.values())

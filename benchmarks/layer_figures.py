@@ -1,0 +1,124 @@
+"""Prints tables of the figures that `benchmarks/layer.py --json` wrote, and draws them.
+
+    python benchmarks/layer_figures.py benchmarks/results/layer.json --png docs/layer.png     # needs matplotlib
+    python benchmarks/layer_figures.py benchmarks/results/layer_operations.json
+
+A cell of the first tables has the time over that of `keras.layers.RMSNormalization`, alone or with separate operations;
+after the slash, that of `keras.layers.LayerNormalization` or, for the other operations, the time over that of our layer
+and separate operations. The last table has the time over the memory bound.
+"""
+
+import argparse
+import itertools
+import json
+from pathlib import Path
+from statistics import median
+
+OURS, KERAS, LAYERNORM = "rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"
+NAMES = {"forward+backward": "both", "xla": "XLA"}
+# A colour that everybody can tell from the others (Okabe and Ito), a marker and dashes for each implementation.
+STYLES = (
+    ("#D55E00", "o", "-"),
+    ("#0072B2", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+    ("#000000", "v", "--"),
+    ("#56B4E9", "P", "-."),
+)
+
+
+def by(figures, *names):
+    """Returns the cells by these properties, in their order."""
+    found = {}
+    for cell in figures:
+        found.setdefault(tuple(str(cell[name]) for name in names), []).append(cell)
+    return found
+
+
+def head(cells, corner):
+    """Returns the first two lines of a table with a column for each mode and pass."""
+    columns = [
+        f"{NAMES.get(each['mode'], each['mode'])}, {NAMES.get(each['passes'], each['passes'])}" for each in cells
+    ]
+    return [f"| {corner} | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+
+
+def ratios(cell):
+    """Returns the two ratios of a cell."""
+    taken = {name: median(rounds) for name, rounds in cell["seconds"].items()}
+    if cell["operation"] == "norm":
+        return f"{taken[OURS] / taken[KERAS]:.2f} / {taken[LAYERNORM] / taken[KERAS]:.2f}"
+    return f"{taken[OURS] / taken[KERAS]:.2f} / {taken[OURS] / taken[f'{OURS}, apart']:.2f}"
+
+
+def over_bound(cell):
+    """Returns the time of our layer over the memory bound."""
+    return f"{median(cell['seconds'][OURS]) / median(cell['bound']):.1f}"
+
+
+def tables(figures):
+    """Returns the lines of each Markdown table: one for each operation and dtype, then that of the memory bound."""
+    found = []
+    for (operation, dtype), cells in by(figures, "operation", "dtype").items():
+        rows = by(cells, "shape")
+        lines = [f"| {shape} | {' | '.join(map(ratios, row))} |" for (shape,), row in rows.items()]
+        corner = dtype if operation == "norm" else f"{operation}, {dtype}"
+        found.append(head(next(iter(rows.values())), corner) + lines)
+    norms = by([cell for cell in figures if cell["operation"] == "norm"], "shape", "dtype")
+    if norms:
+        lines = [f"| {shape}, {dtype} | {' | '.join(map(over_bound, row))} |" for (shape, dtype), row in norms.items()]
+        found.append(head(next(iter(norms.values())), "time over the memory bound") + lines)
+    return found
+
+
+def draw(figure, figures):
+    """Draws the time over the memory bound for the first dtype, one panel for each mode and pass."""
+    from matplotlib.ticker import LogLocator
+
+    cells = [cell for cell in figures if cell["dtype"] == figures[0]["dtype"] and cell["operation"] == "norm"]
+    modes, passes, shapes = (
+        list(dict.fromkeys(str(cell[name]) for cell in cells)) for name in ("mode", "passes", "shape")
+    )
+    names = list(dict.fromkeys(name for cell in cells for name in cell["seconds"]))
+    panels = figure.subplots(len(passes), len(modes), squeeze=False, sharex=True, sharey="row")
+    for (i, passed), (j, mode) in itertools.product(enumerate(passes), enumerate(modes)):
+        panel, (row,) = (
+            panels[i, j],
+            by([c for c in cells if (c["mode"], c["passes"]) == (mode, passed)], "mode").values(),
+        )
+        for name, (color, marker, dashes) in zip(names, STYLES, strict=False):
+            heights = [median(c["seconds"][name]) / median(c["bound"]) if name in c["seconds"] else None for c in row]
+            heights = [float("nan") if height is None else height for height in heights]
+            panel.plot(heights, color=color, marker=marker, linestyle=dashes, linewidth=1, label=name)
+        panel.set(
+            title=f"{NAMES.get(mode, mode)}, {NAMES.get(passed, passed)}", xticks=range(len(shapes)), yscale="log"
+        )
+        panel.set_xticklabels(shapes, fontsize=8, rotation=20)
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter("")
+        panel.grid(alpha=0.3)
+    for panel in panels[:, 0]:
+        panel.set_ylabel("time / memory bound")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+    figure.suptitle(f"Normalization of [rows, units], {cells[0]['dtype']}, CPU; lower is better", fontsize=11)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file", type=Path, metavar="FILE", help="figures")
+    parser.add_argument("--png", type=Path, help="draw the norm to this file, and as SVG beside it")
+    options = parser.parse_args()
+    figures = json.loads(options.file.read_text())["figures"]
+    print("\n\n".join("\n".join(lines) for lines in tables(figures)))
+    if options.png:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 6.4), layout="constrained")
+        draw(figure, figures)
+        for path in (options.png, options.png.with_suffix(".svg")):
+            figure.savefig(path, dpi=150)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Prints the Markdown tables of the logs that benchmarks wrote with --json.
+
+    python benchmarks/tables.py benchmarks/results/recurrent.json benchmarks/results/fold.json
+
+The pages in docs/ have these tables. layer_figures.py and serving_figures.py print those of the layer and the service.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from statistics import median
+
+KINDS = {"layer": '`"layer"`', "rms": '`"rms"`', "partial rms": '`"rms"`, partial', "none": "`normalization=None`"}
+
+
+def ratio(above, below):
+    """Returns the median over the rounds of the ratio of two times."""
+    return median(a / b for a, b in zip(above, below, strict=True))
+
+
+def added(above, below):
+    """Returns the median over the rounds of the difference of two times."""
+    return median(a - b for a, b in zip(above, below, strict=True))
+
+
+def markdown(heads, rows):
+    """Returns the lines of a table."""
+    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
+
+
+def recurrent(found):
+    """Returns the times over that of Keras's GRU and, of norms, the added time over that which LayerNorm adds."""
+    modes = found["figures"]
+
+    def cell(seconds, kind):
+        over = f"{ratio(seconds[kind], seconds['keras GRU']):.2f}"
+        if kind == "none":
+            return over
+        adds, layer_adds = (added(seconds[name], seconds["none"]) for name in (kind, "layer"))
+        return f"{over} / {adds / layer_adds:.2f}"
+
+    heads = ["", *({"graph": "tf.function", "xla": "XLA"}[mode] for mode in modes)]
+    rows = [
+        [KINDS[kind], *(cell(modes[mode], kind) for mode in modes)] for kind in ("none", "layer", "rms", "partial rms")
+    ]
+    return [markdown(heads, rows)]
+
+
+def convert(found):
+    """Returns the time of the given model over that of the folded one."""
+    labels = {"gru": "bidirectional GRUs with LayerNorm inside", "transformer": "pre-LN Transformer encoder, 8 heads"}
+    rows = [
+        [labels[name], *(f"{ratio(mode['before'], mode['after']):.2f}" for mode in each["seconds"].values())]
+        for name, each in found["figures"].items()
+    ]
+    return [markdown(["", "tf.function", "XLA"], rows)]
+
+
+def fold(found):
+    """Returns a table of the models that `fold_layer_norm` folds, and one of those that get our layer."""
+    tables = []
+    for function, title in (
+        ("fold_layer_norm", "inference, `fold_layer_norm`"),
+        ("replace_rms_norm", "training step, `replace_rms_norm`"),
+    ):
+        rows = [
+            [
+                name,
+                str(each["converted"]),
+                str(sum(each["left"].values())),
+                *(f"{1e3 * median(each['seconds'][when]):.1f}" for when in ("before", "after")),
+                f"{ratio(each['seconds']['after'], each['seconds']['before']):.2f}",
+                f"{each['difference']:.1e}",
+            ]
+            for name, each in found["figures"].items()
+            if each["converts"] == function
+        ]
+        tables.append(
+            markdown([title, "converted", "left", "ms before", "ms after", "after over before", "difference"], rows)
+        )
+    return tables
+
+
+def training(found):
+    """Returns the seconds of an update by dtype and kind."""
+
+    def spread(quartiles):
+        return "" if quartiles is None else f" ± {(quartiles[1] - quartiles[0]) / 2:.3f}"
+
+    def cells(dtype, kind, each):
+        over = "" if each["ratio"] is None else f"{each['ratio']:.3f}{spread(each['ratio_quartiles'])}"
+        nematus = "" if each["ratio_nematus"] is None else f"{each['ratio_nematus']:.2f}"
+        memory = "" if each["mib"] is None else f"{each['mib']:,.0f} ({each['mib_start']:,.0f})"
+        return [f"{kind}, {dtype}", f"{each['seconds']:.3f}", over, nematus, f"{each['share']:.2f}", memory]
+
+    heads = ["", "seconds", "over none", "over Nematus", "share of the product's rate", "MiB (after imports)"]
+    names = {"mixed_bfloat16": "bfloat16"}
+    rows = [
+        cells(names.get(dtype, dtype), kind, each)
+        for dtype, kinds in found["updates"].items()
+        for kind, each in kinds.items()
+    ]
+    used = [at for at in range(len(heads)) if not at or any(row[at] for row in rows)]
+    return [markdown([heads[at] for at in used], [[row[at] for at in used] for row in rows])]
+
+
+def widths(found):
+    """Returns the times by width over that of LayerNorm, for each model and mode."""
+    tables = []
+    for model, by_width in found["figures"].items():
+        for mode in next(iter(by_width.values()))["seconds"]:
+            kinds = [kind for kind in next(iter(by_width.values()))["seconds"][mode] if kind != "layernorm"]
+            rows = []
+            for width, each in by_width.items():
+                seconds = each["seconds"][mode]
+                share = added(seconds["layernorm"], seconds["none"]) / median(seconds["layernorm"])
+                rest = [f"{ratio(seconds[kind], seconds['layernorm']):.3f}" for kind in kinds]
+                rows.append(
+                    [
+                        width,
+                        f"{1e3 * median(seconds['layernorm']):.0f}",
+                        *rest,
+                        f"{share:.1%}",
+                        f"{each['bytes'] / 2**20:.0f}",
+                    ]
+                )
+            heads = [f"{model}, {mode}: width", "layernorm, ms", *kinds, "share of LayerNorm", "MiB"]
+            tables.append(markdown(heads, rows))
+    return tables
+
+
+TABLES = {function.__name__: function for function in (recurrent, convert, fold, training, widths)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a log")
+    for path in parser.parse_args().files:
+        found = json.loads(path.read_text())
+        for lines in TABLES[found["benchmark"]](found):
+            print("\n".join(lines), end="\n\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The tables that are made of the logs of benchmarks."""
+
+from benchmarks import layer_figures, tables
+
+HALF = {"before": [0.002, 0.004, 0.008], "after": [0.001, 0.002, 0.008]}  # ratios 1/2, 1/2 and 1
+
+
+def test_recurrent_layers_are_compared_with_keras_and_with_layernorm():
+    """RMSNorm adds 1 s and LayerNorm 4 s to a GRU that takes half of Keras's time."""
+    seconds = {"keras GRU": [4.0, 8.0], "none": [2.0, 4.0], "layer": [6.0, 8.0], "rms": [3.0, 5.0]}
+    ((_, _, none, layer, rms, partial),) = tables.recurrent(
+        {"figures": {"graph": {**seconds, "partial rms": seconds["none"]}}}
+    )
+    assert none == "| `normalization=None` | 0.50 |"
+    assert layer == '| `"layer"` | 1.25 / 1.00 |'
+    assert rms == '| `"rms"` | 0.69 / 0.25 |'
+    assert partial == '| `"rms"`, partial | 0.50 / 0.00 |'
+
+
+def test_folded_models_are_faster_by_the_median_of_the_rounds():
+    found = {"figures": {"gru": {"difference": 0.0, "seconds": {"graph": HALF, "xla": HALF}}}}
+    assert tables.convert(found)[0][2] == "| bidirectional GRUs with LayerNorm inside | 2.00 | 2.00 |"
+
+
+def test_folded_and_replaced_models_have_a_table_each():
+    one = {"converts": "fold_layer_norm", "converted": 7, "left": {"post-LN": 2, "shared": 1}}
+    two = {"converts": "replace_rms_norm", "converted": 9, "left": {}}
+    rest = {"difference": 1.5e-6, "seconds": HALF}
+    folded, replaced = tables.fold({"figures": {"A": {**one, **rest}, "B": {**two, **rest}}})
+    assert folded[2:] == ["| A | 7 | 3 | 4.0 | 2.0 | 0.50 | 1.5e-06 |"]
+    assert replaced[2:] == ["| B | 9 | 0 | 4.0 | 2.0 | 0.50 | 1.5e-06 |"]
+
+
+def test_columns_without_figures_are_left_out_of_the_table_of_updates():
+    entry = {"seconds": 0.5, "ratio": 1.25, "ratio_quartiles": [1.0, 1.5], "share": 0.75}
+    entry |= dict.fromkeys(["ratio_nematus", "mib", "mib_start"])
+    (lines,) = tables.training({"updates": {"mixed_bfloat16": {"rmsnorm": entry}}})
+    assert lines[0] == "|  | seconds | over none | share of the product's rate |"
+    assert lines[2:] == ["| rmsnorm, bfloat16 | 0.500 | 1.250 ± 0.250 | 0.75 |"]
+    (lines,) = tables.training({"updates": {"float32": {"none": {**entry, "mib": 2000.0, "mib_start": 500.0}}}})
+    assert lines[2:] == ["| none, float32 | 0.500 | 1.250 ± 0.250 | 0.75 | 2,000 (500) |"]
+
+
+def test_widths_are_rows_with_the_times_over_those_of_layernorm():
+    seconds = {"none": [1.0, 3.0], "layernorm": [2.0, 4.0], "layernorm, again": [2.0, 4.0], "rmsnorm": [1.0, 2.0]}
+    ((head, _, row),) = tables.widths({"figures": {"rnn": {"128": {"bytes": 3 * 2**20, "seconds": {"XLA": seconds}}}}})
+    assert head.startswith("| rnn, XLA: width | layernorm, ms | none | layernorm, again | rmsnorm |")
+    assert row == "| 128 | 3000 | 0.625 | 1.000 | 0.500 | 33.3% | 3 |"
+
+
+def cell(operation, other, mode="xla", dtype="float32"):
+    seconds = {layer_figures.OURS: [0.5, 1.0, 3.0], layer_figures.KERAS: [2.0] * 3, other: [4.0] * 3}
+    place = {"operation": operation, "shape": [8, 16], "dtype": dtype, "mode": mode, "passes": "forward"}
+    return {**place, "seconds": seconds, "bound": [0.25, 0.5, 0.75]}
+
+
+def test_the_layer_is_compared_with_keras_and_with_the_memory_bound():
+    norm, bound = layer_figures.tables([cell("norm", layer_figures.LAYERNORM, mode) for mode in ("eager", "xla")])
+    assert norm == [
+        "| float32 | eager, forward | XLA, forward |",
+        "|---|---|---|",
+        "| [8, 16] | 0.50 / 2.00 | 0.50 / 2.00 |",
+    ]
+    assert bound[2:] == ["| [8, 16], float32 | 2.0 | 2.0 |"]
+
+
+def test_other_operations_are_compared_with_separate_ones():
+    (gate,) = layer_figures.tables([cell("gate", f"{layer_figures.OURS}, apart")])
+    assert gate == ["| gate, float32 | XLA, forward |", "|---|---|", "| [8, 16] | 0.50 / 0.25 |"]
