@@ -1,6 +1,7 @@
 """Measures what a large training text costs and prints a table.
 
     python benchmarks/corpora.py --pairs 10000 10000000     # needs 2 GB in --to for ten million pairs
+    python benchmarks/corpora.py --json CORPORA.json        # for tables.py
 
 For each number of pairs it makes a text of short lines with made-up words, and a vocabulary of a sample. Then it runs
 `nmt prepare` twice, with an empty cache and with the cache that the first run has left, and `nmt train` with a small
@@ -19,8 +20,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+from figures_log import write_log
 
 ROOT = Path(__file__).parents[1]
+STEPS = ("vocab", "prepare, first", "prepare, second", "train")
+HEADS = ["pairs", "text, MiB", "cache, MiB", *(f"{step}: {unit}" for step in STEPS for unit in ("s", "MiB")), "words/s"]
 BLOCK = 100_000  # lines that are made at a time
 SYLLABLES = ["ka", "to", "ri", "men", "sol", "ba", "che", "du", "lin", "qua", "ves", "por", "tin", "gra", "mo", "ze"]
 TRAIN = "--model_type rnn --embedding_size 64 --state_size 128 --layer_normalization_type layernorm --batch_size 80"
@@ -65,8 +69,8 @@ def run(command: str, directory: Path) -> tuple[float, float, str]:
     return time.monotonic() - begun, usage.ru_maxrss / 1024, said
 
 
-def measure(pairs: int, updates: int, directory: Path) -> list[str]:
-    """Returns the row of a text of this many pairs."""
+def measure(pairs: int, updates: int, directory: Path) -> dict[str, float]:
+    """Returns the figures of a text of this many pairs by the heads of their columns."""
     for seed, name in enumerate(("train.en", "train.de", "dev.en", "dev.de")):
         write_text(directory / name, pairs if name.startswith("train") else 100, seed % 2)
     size = sum((directory / f"train.{side}").stat().st_size for side in ("en", "de")) / 2**20
@@ -80,24 +84,27 @@ def measure(pairs: int, updates: int, directory: Path) -> list[str]:
     cache = sum(path.stat().st_size for path in (directory / "cache").rglob("*")) / 2**20
     columns = [pairs, size, cache]
     columns += [value for seconds, memory, _ in (vocabulary, first, second, training) for value in (seconds, memory)]
-    return [*(f"{value:,.0f}" for value in columns), f"{int(speed):,}"]
+    return dict(zip(HEADS, [*columns, int(speed)], strict=True))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, nargs="+", default=[10_000, 10_000_000])
     parser.add_argument("--updates", type=int, default=300, help="of each training (default: 300)")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     parser.add_argument("--to", type=Path, help="texts are here until they are measured (default: temporary)")
     arguments = parser.parse_args()
-    steps = ("vocab", "prepare, first", "prepare, second", "train")
-    head = ["pairs", "text, MiB", "cache, MiB", *(f"{step}: {unit}" for step in steps for unit in ("s", "MiB"))]
-    print(f"| {' | '.join([*head, 'words/s'])} |\n|{'---|' * (len(head) + 1)}", flush=True)
+    print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}", flush=True)
+    figures = []
     for pairs in arguments.pairs:
         directory = Path(tempfile.mkdtemp(prefix="corpora-", dir=arguments.to))
         try:
-            print(f"| {' | '.join(measure(pairs, arguments.updates, directory))} |", flush=True)
+            figures.append(measure(pairs, arguments.updates, directory))
+            print(f"| {' | '.join(f'{value:,.0f}' for value in figures[-1].values())} |", flush=True)
         finally:
             shutil.rmtree(directory)
+    if arguments.json:
+        write_log(arguments.json, "corpora", {"updates": arguments.updates}, figures)
 
 
 if __name__ == "__main__":

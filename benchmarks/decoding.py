@@ -2,7 +2,7 @@
 
     python benchmarks/decoding.py --model DIR --input TEXT
     NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python python benchmarks/decoding.py \\
-        --model DIR --input TEXT --checkpoint MODEL
+        --model DIR --input TEXT --checkpoint MODEL --json DECODING.json    # for tables.py
 
 DIR is the directory of a model of any type. For a comparison with real Nematus, v0.3 to master, MODEL is the checkpoint
 from which `python -m nmt import-nematus MODEL --to DIR` made it.
@@ -56,7 +56,7 @@ def run(command, source, target, folder):
 
 
 def throughput(options, folder):
-    """Prints the sentences per second of each implementation."""
+    """Prints and returns the sentences per second of each implementation in each round."""
     text = Path(options.input).read_text(encoding="utf-8")
     one, whole = Path(folder, "one"), Path(folder, "whole")
     one.write_text(text.partition("\n")[0] + "\n", encoding="utf-8")
@@ -71,10 +71,11 @@ def throughput(options, folder):
     for name, found in speeds.items():
         ratio = statistics.median(a / b for a, b in zip(found, list(speeds.values())[-1], strict=True))
         print(f"{name:14}{statistics.median(found):8.1f} sentences/s   {ratio:.2f} of {list(speeds)[-1]}")
+    return speeds
 
 
 def latency(options, system):
-    """Prints the time to translate a single sentence."""
+    """Prints the time to translate a single sentence, and returns those of all."""
     translator = system.translator(BEAM, 1.0)
     lines = Path(options.input).read_bytes().splitlines()[: options.lines]
     translator.best(lines[:1])
@@ -87,10 +88,11 @@ def latency(options, system):
     print(
         f"one sentence: median {seconds[len(seconds) // 2]:.3f} s, 95% within {seconds[len(seconds) * 95 // 100]:.3f} s"
     )
+    return seconds
 
 
 def caches(options, system):
-    """Prints the memory of the state and of the memory of a batch, which the contract of models defines."""
+    """Prints and returns the MiB of the memory and of the state of a batch, which the contract of models defines."""
     import tensorflow as tf
 
     from nmt.text.batches import LONGEST, pad
@@ -106,6 +108,7 @@ def caches(options, system):
     ]
     print(f"caches of {len(lines)} sentences of {source.shape[1]} tokens: {sizes[0]:.1f} MiB of the source, ", end="")
     print(f"{sizes[1]:.1f} MiB of {BEAM} translations each")
+    return dict(zip(("memory", "state"), sizes, strict=True))
 
 
 def main():
@@ -117,18 +120,26 @@ def main():
     parser.add_argument("--checkpoint", help="the Nematus checkpoint that --model was imported from")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lines", type=int, default=100, help="number of sentences to measure the latency with")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     if not Path(options.input).is_file():
         parser.error(f"--input {options.input} does not exist; give a text file")
     if options.checkpoint and not {"NEMATUS", "NEMATUS_PYTHON"} <= set(os.environ):
         parser.error("--checkpoint needs NEMATUS (a checkout) and NEMATUS_PYTHON (its interpreter) in the environment")
     with tempfile.TemporaryDirectory() as folder:
-        throughput(options, folder)
+        speeds = throughput(options, folder)
     from nmt.system import load_system
 
     system = load_system(Path(options.model))
-    latency(options, system)
-    caches(options, system)
+    figures = {"speeds": speeds, "latency": latency(options, system), "caches": caches(options, system)}
+    if options.json:
+        from figures_log import write_log
+
+        model = {
+            name: getattr(system.config, name) for name in ("model_type", "state_size", "layer_normalization_type")
+        }
+        sentences = Path(options.input).read_bytes().count(b"\n")
+        write_log(options.json, "decoding", {**model, "sentences": sentences, "rounds": options.rounds}, figures)
 
 
 if __name__ == "__main__":

@@ -129,7 +129,26 @@ def widths(found):
     return tables
 
 
-TABLES = {function.__name__: function for function in (recurrent, convert, fold, training, widths)}
+def decoding(found):
+    """Returns the speeds of the commands, and the seconds of single sentences."""
+    speeds, seconds = found["figures"]["speeds"], sorted(found["figures"]["latency"])
+    *_, last = speeds.values()
+    names = {"ours": "`python -m nmt translate`", "Nematus": "Nematus, `translate.py`"}
+    rows = [[names[name], f"{median(each):.0f}", f"{ratio(each, last):.2f}"] for name, each in speeds.items()]
+    single = [f"{seconds[len(seconds) // 2]:.3f}", f"{seconds[len(seconds) * 95 // 100]:.3f}"]
+    return [
+        markdown(["", "sentences/s", "ratio"], rows),
+        markdown(["one sentence at a time", "median, s", "95%, s"], [["the translator", *single]]),
+    ]
+
+
+def corpora(found):
+    """Returns the seconds and memory by the size of the text."""
+    rows = [[f"{value:,.0f}" for value in each.values()] for each in found["figures"]]
+    return [markdown(list(found["figures"][0]), rows)]
+
+
+TABLES = {each.__name__: each for each in (recurrent, convert, fold, training, widths, decoding, corpora)}
 
 
 def main():

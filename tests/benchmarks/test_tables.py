@@ -67,3 +67,15 @@ def test_the_layer_is_compared_with_keras_and_with_the_memory_bound():
 def test_other_operations_are_compared_with_separate_ones():
     (gate,) = layer_figures.tables([cell("gate", f"{layer_figures.OURS}, apart")])
     assert gate == ["| gate, float32 | XLA, forward |", "|---|---|", "| [8, 16] | 0.50 / 0.25 |"]
+
+
+def test_the_speed_of_translation_is_compared_with_that_of_nematus():
+    figures = {"speeds": {"ours": [8.0, 12.0, 10.0], "Nematus": [4.0, 3.0, 2.0]}, "latency": [0.25, 0.5, 0.125]}
+    speeds, single = tables.decoding({"figures": figures})
+    assert speeds[2:] == ["| `python -m nmt translate` | 10 | 4.00 |", "| Nematus, `translate.py` | 3 | 1.00 |"]
+    assert single[2:] == ["| the translator | 0.250 | 0.500 |"]
+
+
+def test_texts_have_a_row_each():
+    (lines,) = tables.corpora({"figures": [{"pairs": 1000, "vocab: s": 2.4}]})
+    assert lines == ["| pairs | vocab: s |", "| --- | --- |", "| 1,000 | 2 |"]
