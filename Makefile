@@ -90,7 +90,9 @@ $(DEMO)/served.txt: $(DEMO)/saved_model/saved_model.pb examples/serve.py example
 
 bench: .venv/installed
 	$(INSTALL) '.[bench]'
-	$(BIN)/python benchmarks/layer.py --png build/layer.png
+	mkdir -p build
+	$(BIN)/python benchmarks/layer.py --json build/layer.json
+	$(BIN)/python benchmarks/layer_figures.py build/layer.json --png build/layer.png
 	$(BIN)/python benchmarks/recurrent.py
 	$(BIN)/python benchmarks/convert.py
 

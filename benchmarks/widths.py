@@ -17,10 +17,12 @@ Columns:
 """
 
 import argparse
+import multiprocessing
 import os
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -90,14 +92,30 @@ def normalized_entries(work: Work) -> int:
     return sum(int(tf.size(x)) for _, inputs in norms.values() for x in inputs)
 
 
-def measure(model_type: str, width: int, rounds: int) -> dict[str, Any]:
-    """Returns the seconds of every round by mode and kind, and the bytes that the norms must move."""
+def measure(model_type: str, width: int, rounds: int, baseline: str) -> dict[str, Any]:
+    """Returns the seconds of every round by mode and kind, and the bytes that the norms must move.
+
+    Each mode has a process of its own, because TensorFlow keeps what it compiles.
+    """
+    place = (baseline, model_type, width)
+    seconds = {mode: _in_a_process(_seconds, *place, compiled, rounds) for mode, compiled in MODES.items()}
+    return {"bytes": _PASSES * 4 * _in_a_process(_entries, *place), "seconds": seconds}
+
+
+def _in_a_process(function: Callable, *given: Any) -> Any:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *given).result()
+
+
+def _seconds(baseline: str, model_type: str, width: int, compiled: bool, rounds: int) -> dict[str, list[float]]:
+    sys.path.insert(0, baseline)
     work = made_up(model_type, width)
-    found = {}
-    for mode, compiled in MODES.items():
-        found[mode] = seconds_of({name: new_step(work, kind, compiled) for name, kind in KINDS.items()}, rounds)
-        keras.backend.clear_session()
-    return {"bytes": _PASSES * 4 * normalized_entries(work), "seconds": found}
+    return seconds_of({name: new_step(work, kind, compiled) for name, kind in KINDS.items()}, rounds)
+
+
+def _entries(baseline: str, model_type: str, width: int) -> int:
+    sys.path.insert(0, baseline)
+    return normalized_entries(made_up(model_type, width))
 
 
 def cells(seconds: dict[str, list[float]], name: str, moved: int) -> list[str]:
@@ -131,17 +149,17 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        sys.path.insert(0, patched_baseline(folder))
+        baseline = patched_baseline(folder)
         print("".join(f"{head:>{w}}" for head, w in zip(_HEADS, _WIDTHS, strict=True)))
         measured: dict[str, dict[int, Any]] = {}
+        given = {"sentences": SENTENCES, "vocabulary": VOCABULARY, "threads": threads()}
         for model_type in options.model_types:
             for width in options.widths:
-                found = measure(model_type, width, options.rounds)
+                found = measure(model_type, width, options.rounds, baseline)
                 measured.setdefault(model_type, {})[width] = found
                 show(model_type, width, found)
-        if options.json:
-            given = {"rounds": options.rounds, "sentences": SENTENCES, "vocabulary": VOCABULARY, "threads": threads()}
-            write_log(options.json, "widths", given, measured)
+                if options.json:  # after each width, so that nothing is lost
+                    write_log(options.json, "widths", {**given, "rounds": options.rounds}, measured)
 
 
 if __name__ == "__main__":
