@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def write_log(path: str | os.PathLike, benchmark: str, options: Mapping[str, Any], figures: Any) -> None:
-    """Writes a log, which replaces the file when it is complete.
+    """Writes a log to a file, whose folder is made if it is missing.
 
     Args:
         path: The file.
@@ -45,10 +46,12 @@ def write_log(path: str | os.PathLike, benchmark: str, options: Mapping[str, Any
         figures: What it found.
     """
     found = {"benchmark": benchmark, **surroundings(), "options": dict(options), "figures": figures}
-    path = Path(path)
-    temporary = path.with_name(f"{path.name}.part")
-    temporary.write_text(_readable(found) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    sys.path.append(str(Path(__file__).parents[1]))
+    from nmt.storage.files import atomic_write  # not before a benchmark has imported its patched copy
+
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(_readable(found) + "\n")
 
 
 def _readable(found: Any) -> str:

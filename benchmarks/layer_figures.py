@@ -9,8 +9,10 @@ and separate operations. The last table has the time over the memory bound.
 """
 
 import argparse
+import importlib.util
 import itertools
 import json
+import math
 from pathlib import Path
 from statistics import median
 
@@ -82,13 +84,9 @@ def draw(figure, figures):
     names = list(dict.fromkeys(name for cell in cells for name in cell["seconds"]))
     panels = figure.subplots(len(passes), len(modes), squeeze=False, sharex=True, sharey="row")
     for (i, passed), (j, mode) in itertools.product(enumerate(passes), enumerate(modes)):
-        panel, (row,) = (
-            panels[i, j],
-            by([c for c in cells if (c["mode"], c["passes"]) == (mode, passed)], "mode").values(),
-        )
+        panel, row = panels[i, j], [c for c in cells if (c["mode"], c["passes"]) == (mode, passed)]
         for name, (color, marker, dashes) in zip(names, STYLES, strict=False):
-            heights = [median(c["seconds"][name]) / median(c["bound"]) if name in c["seconds"] else None for c in row]
-            heights = [float("nan") if height is None else height for height in heights]
+            heights = [median(c["seconds"].get(name, [math.nan])) / median(c["bound"]) for c in row]
             panel.plot(heights, color=color, marker=marker, linestyle=dashes, linewidth=1, label=name)
         panel.set(
             title=f"{NAMES.get(mode, mode)}, {NAMES.get(passed, passed)}", xticks=range(len(shapes)), yscale="log"
@@ -109,6 +107,8 @@ def main():
     parser.add_argument("file", type=Path, metavar="FILE", help="figures")
     parser.add_argument("--png", type=Path, help="draw the norm to this file, and as SVG beside it")
     options = parser.parse_args()
+    if options.png and importlib.util.find_spec("matplotlib") is None:
+        parser.error("--png needs matplotlib: pip install matplotlib")
     figures = json.loads(options.file.read_text())["figures"]
     print("\n\n".join("\n".join(lines) for lines in tables(figures)))
     if options.png:

@@ -1,5 +1,6 @@
 import json
 import sys
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -11,6 +12,8 @@ from nmt.config import make_config
 from nmt.storage.checkpoints import BEST, save_checkpoint
 from nmt.system import build_system, save_system
 from nmt.text.parallel_text import ParallelText
+
+PIECES = Path(__file__).parents[3] / "data" / "golden" / "models" / "layernorm" / "source.model"
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +69,9 @@ def test_equal_columns_make_the_mean_everything(folder):
     assert shares["encoder.forward.proposal_x_norm"] < 0.99
 
 
-def test_the_command_measures_before_and_after_the_training(folder, tmp_path, monkeypatch):
-    system = make_system(folder)
+@pytest.mark.parametrize("vocabulary", ["words.json", PIECES])
+def test_the_command_measures_before_and_after_the_training(folder, tmp_path, monkeypatch, vocabulary):
+    system = make_system(folder, dictionaries=[str(folder / vocabulary)] * 2)
     system.model.encoder.forward_stack[0].input_to_gates.assign(np.ones((4, 8)))  # as trained
     model = tmp_path / "model"
     model.mkdir()
