@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,24 +63,27 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         execute(place, "-m", *arguments, output=place.run(run) / "output.txt", watch=watch)
 
     training = ["--model", str(model), "--config", str(config)]
+    shares = run.row.section == "main" and run.row.program == "nmt" and run.seed != GRID_SEED
+    keep = ["--keep", str(last_update(run, corpus))] if shares else []  # the models of all validations
     if run.row.centre and not (model / "last.npz").exists():
         moved = ["--centre", str(run.row.centre), "--moved", run.row.moved]
         call("experiments.translation.inside.recentre", *training, *moved)
     try:
-        call(run.row.program, "train", *training)
+        call(run.row.program, "train", *training, *keep)
     except UserError:
         if not _is_whole(run, corpus, place):
             raise
     log = _describe(run, corpus, place)
     if run.seed != GRID_SEED:
         log["tests"] = _tested(run, corpus, place, call)
-    if run.row.section == "main" and run.row.program == "nmt" and run.seed != GRID_SEED:
+    if shares:
         log["mean_share"] = _measured("mean_shares", run, corpus, place, call)
         if run.row.model_type == "rnn" and run.seed == 1:
             log["activations"] = _measured("decoder_states", run, corpus, place, call)
     with atomic_write(place.log(run)) as file:
         json.dump(log, file, indent=2)
         file.write("\n")
+    shutil.rmtree(model / "kept", ignore_errors=True)  # many, and measured
 
 
 def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:

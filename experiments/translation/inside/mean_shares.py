@@ -2,7 +2,8 @@
 
     python -m experiments.translation.inside.mean_shares --model DIR --source FILE --target FILE --to FILE.json
 
-The share is E[mean(a)^2] / E[mean(a^2)] over the units of an input a: what LayerNorm's centring removes.
+The share is E[mean(a)^2] / E[mean(a^2)] over the units of an input a: what LayerNorm's centring removes. It is measured
+in the untrained model and in every model that `train --keep` kept.
 """
 
 from pathlib import Path
@@ -11,6 +12,7 @@ import keras
 import numpy as np
 
 from experiments.trials.probes import share_of_mean
+from nmt.storage.checkpoints import kept_checkpoints, load_checkpoint
 from nmt.system import System, build_system, load_system
 from nmt.text.datasets import ValidationData
 from nmt.text.parallel_text import ParallelText
@@ -36,15 +38,20 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     return {path: share_of_mean(np.concatenate(found)) for path, found in rows.items()}
 
 
-def _before_and_after(model: Path, text: ParallelText) -> dict[str, dict[str, float]]:
+def _by_update(model: Path, text: ParallelText) -> dict[int, dict[str, float]]:
+    """Returns the shares after each number of updates."""
     config = load_system(model).config
     keras.utils.set_random_seed(config.seed)  # TensorFlow then drops the tokenizers of systems that exist already
-    untrained, trained = build_system(config, config.dictionaries), load_system(model)
-    return {"first": measure_shares(untrained, text), "last": measure_shares(trained, text)}
+    found = {0: measure_shares(build_system(config, config.dictionaries), text)}
+    for path in kept_checkpoints(model):
+        system = load_system(model)
+        load_checkpoint(path, system.model.variables, system.made_with)
+        found[int(path.stem)] = measure_shares(system, text)
+    return found
 
 
 def main() -> None:
-    measure_model(__doc__.splitlines()[0], _before_and_after)
+    measure_model(__doc__.splitlines()[0], _by_update)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
-"""The share of the mean in the input of every norm, before and after the training."""
+"""The share of the mean in the input of every norm, before and during the training."""
 
 from collections.abc import Mapping, Sequence
 from statistics import mean
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...reporting.section import Section
+from ...reporting.styles import Style
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
 
 Shares = Mapping[str, Sequence[float]]  # of each seed, by the path of the norm
+ByUpdate = Mapping[int, Shares]
 
 
 def section(results: Sequence[Result]) -> Section | None:
@@ -18,47 +21,67 @@ def section(results: Sequence[Result]) -> Section | None:
     rows = by_row(result for result in results if "mean_share" in result.log)
     if not rows:
         return None
-    found = {row: {when: _shares(done, when) for when in ("first", "last")} for row, done in rows.items()}
+    found = {row: _by_update(done) for row, done in rows.items()}
+    updates = sorted({update for each in found.values() for update in each})
     return Section(
         name="mean_share",
         title="The share of the mean",
         text=[
             "E[mean(a)²] / E[mean(a²)] of the input a of each norm, over its units: the part of the mean square that "
-            "LayerNorm's centring removes, measured on sentences of the dev set, with the reference's words. The table "
-            "has the mean over the norms and, in brackets, the norms with the least and the largest share. The picture "
-            "has every norm after the training; a line joins the seeds."
+            "LayerNorm's centring removes, measured on sentences of the dev set, with the reference's words, after N "
+            "updates. The table has the mean over the norms and the seeds and, in brackets, the norms with the least "
+            "and the largest share after the last update. The picture has this mean by update and every norm after the "
+            "last; a line joins the seeds, a shade covers them."
         ],
-        columns=["", "seeds", "before the training", "after the training"],
-        rows=[
-            [row.label, str(len(rows[row])), *(_cell(shares) for shares in each.values())]
-            for row, each in found.items()
-        ],
+        columns=["", "seeds", *(f"N = {update:,}" for update in updates), "norms, last"],
+        rows=[[row.label, str(len(rows[row])), *_cells(each, updates)] for row, each in found.items()],
         data={row.name: each for row, each in found.items()},
-        plot=lambda figure: _plot(figure, {row: each["last"] for row, each in found.items()}),
+        plot=lambda figure: _plot(figure, found),
     )
 
 
-def _shares(done: Sequence[Result], when: str) -> dict[str, list[float]]:
-    paths = done[0].log["mean_share"][when]
-    return {path: [result.log["mean_share"][when][path] for result in done] for path in paths}
+def _by_update(done: Sequence[Result]) -> ByUpdate:
+    """Returns the shares after each number of updates that all seeds have."""
+    logs = [result.log["mean_share"] for result in done]
+    return {
+        int(update): {path: [log[update][path] for log in logs] for path in paths}
+        for update, paths in logs[0].items()
+        if all(update in log for log in logs)
+    }
 
 
-def _cell(shares: Shares) -> str:
-    means = [mean(seeds) for seeds in shares.values()]
-    return f"{mean(means):.1%} [{min(means):.1%}, {max(means):.1%}]"
+def _cells(shares: ByUpdate, updates: Sequence[int]) -> list[str]:
+    means = [f"{mean(_over_norms(shares[update])):.1%}" if update in shares else "" for update in updates]
+    last = [mean(seeds) for seeds in shares[max(shares)].values()]
+    return [*means, f"[{min(last):.1%}, {max(last):.1%}]"]
 
 
-def _plot(figure: Figure, rows: Mapping[Row, Shares]) -> None:
-    paths = list(dict.fromkeys(path for shares in rows.values() for path in shares))
-    figure.set(size_inches=(9.5, 1.8 + 0.3 * len(paths)), layout_engine="constrained")
-    axes = figure.subplots()
+def _over_norms(shares: Shares) -> list[float]:
+    """Returns the mean over the norms of each seed."""
+    return [mean(seed) for seed in zip(*shares.values(), strict=True)]
+
+
+def _plot(figure: Figure, rows: Mapping[Row, ByUpdate]) -> None:
+    last = {row: shares[max(shares)] for row, shares in rows.items()}
+    paths = list(dict.fromkeys(path for shares in last.values() for path in shares))
+    figure.set(size_inches=(12, 1.8 + 0.3 * len(paths)), layout_engine="constrained")
+    curves, norms = figure.subplots(1, 2, width_ratios=[2, 3])
     for number, (row, style) in enumerate(styles_of(rows).items()):
-        shift = 0.7 * ((number + 0.5) / len(rows) - 0.5)
-        at = [paths.index(path) + shift for path in rows[row]]
-        means = [mean(seeds) for seeds in rows[row].values()]
-        axes.plot(means, at, style.marker, color=style.color, markersize=4, label=row.label)
-        axes.hlines(at, list(map(min, rows[row].values())), list(map(max, rows[row].values())), color=style.color)
-    axes.set(xscale="log", xlabel="share of the mean, after the training", ylim=(len(paths) - 0.5, -0.5))
-    axes.set_yticks(range(len(paths)), paths, fontsize=8)
-    axes.grid(axis="y", color="#E4E4E4")
-    figure.legend(loc="outside lower center", ncols=4, frameon=False)
+        by_seed = [_over_norms(shares) for shares in rows[row].values()]
+        curves.plot(list(rows[row]), list(map(mean, by_seed)), f"{style.marker}-", color=style.color, label=row.label)
+        curves.fill_between(
+            list(rows[row]), list(map(min, by_seed)), list(map(max, by_seed)), color=style.color, alpha=0.2
+        )
+        _draw_norms(norms, last[row], paths, 0.7 * ((number + 0.5) / len(rows) - 0.5), style)
+    curves.set(xlabel="updates", ylabel="share of the mean, over all norms", ylim=(0, None))
+    norms.set(xscale="log", xlabel="share of the mean, after the last update", ylim=(len(paths) - 0.5, -0.5))
+    norms.set_yticks(range(len(paths)), paths, fontsize=8)
+    norms.grid(axis="y", color="#E4E4E4")
+    figure.legend(*curves.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+
+
+def _draw_norms(axes: Axes, shares: Shares, paths: Sequence[str], shift: float, style: Style) -> None:
+    """Draws the mean of the seeds of each norm, and a line from the least to the largest."""
+    at = [paths.index(path) + shift for path in shares]
+    axes.plot([mean(seeds) for seeds in shares.values()], at, style.marker, color=style.color, markersize=4)
+    axes.hlines(at, list(map(min, shares.values())), list(map(max, shares.values())), color=style.color)

@@ -114,7 +114,7 @@ def ran(monkeypatch, times):
             second = {"mean": [0.5, 0.5], "std": [1.0, 1.5]}
             write(given["--to"], json.dumps({"positions": ["1", "all"], "tokens": [1, 8], **second, "second": second}))
         elif "experiments.translation.inside.mean_shares" in arguments:
-            write(given["--to"], json.dumps({"first": {"encoder.norm": 0.25}, "last": {"encoder.norm": 0.5}}))
+            write(given["--to"], json.dumps({"0": {"encoder.norm": 0.25}, "20": {"encoder.norm": 0.5}}))
         elif "experiments.translation.inside.untrained_norms" in arguments:
             write(given["--to"], json.dumps(INITIAL_SCALE))
         elif "--json" in arguments:

@@ -35,7 +35,15 @@ def test_a_run_is_trained_and_tested_and_leaves_a_log(corpus, place, commands):
     assert log["tests"]["news"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a")
     assert (log["commit"], log["centre"]) == ("0123456789ab", 0)
     assert log["activations"]["tokens"] == [1, 8]
-    assert log["mean_share"]["last"] == {"encoder.norm": 0.5}
+    assert log["mean_share"]["20"] == {"encoder.norm": 0.5}
+
+
+def test_the_models_of_all_validations_are_kept_until_they_are_measured(corpus, place, commands):
+    kept = place.model(RUN) / "kept"
+    kept.mkdir(parents=True)
+    make(RUN, corpus, place, lambda: None)
+    assert "--keep" in commands[0]
+    assert not kept.exists()
 
 
 def test_a_log_contains_no_folders(corpus, place, commands, tmp_path):

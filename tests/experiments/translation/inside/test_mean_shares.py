@@ -9,7 +9,7 @@ import pytest
 from experiments.translation.inside.mean_shares import main, measure_shares
 from experiments.translation.inside.norm_inputs import record_inputs
 from nmt.config import make_config
-from nmt.storage.checkpoints import BEST, save_checkpoint
+from nmt.storage.checkpoints import BEST, KEPT, save_checkpoint
 from nmt.system import build_system, save_system
 from nmt.text.parallel_text import ParallelText
 
@@ -70,17 +70,21 @@ def test_equal_columns_make_the_mean_everything(folder):
 
 
 @pytest.mark.parametrize("vocabulary", ["words.json", PIECES])
-def test_the_command_measures_before_and_after_the_training(folder, tmp_path, monkeypatch, vocabulary):
+def test_the_command_measures_before_the_training_and_at_every_kept_model(folder, tmp_path, monkeypatch, vocabulary):
     system = make_system(folder, dictionaries=[str(folder / vocabulary)] * 2)
-    system.model.encoder.forward_stack[0].input_to_gates.assign(np.ones((4, 8)))  # as trained
     model = tmp_path / "model"
-    model.mkdir()
+    (model / KEPT).mkdir(parents=True)
     save_system(system, model)
-    save_checkpoint(model / BEST, system.model.variables, {}, system.made_with)
+    gates = system.model.encoder.forward_stack[0].input_to_gates
+    for path, kernel in ((f"{KEPT}/5.npz", np.ones((4, 8))), (f"{KEPT}/10.npz", np.eye(4, 8)), (BEST, np.eye(4, 8))):
+        gates.assign(kernel)  # as trained
+        save_checkpoint(model / path, system.model.variables, {}, system.made_with)
     to = tmp_path / "found.json"
     given = ["--model", model, "--source", folder / "dev.en", "--target", folder / "dev.de", "--to", to]
     monkeypatch.setattr(sys, "argv", ["mean_shares", *map(str, given)])
     main()
     found = {when: shares["encoder.forward.gates_x_norm"] for when, shares in json.loads(to.read_text()).items()}
-    assert found["first"] < 0.99
-    assert found["last"] == pytest.approx(1)
+    assert list(found) == ["0", "5", "10"]
+    assert found["0"] < 0.99
+    assert found["5"] == pytest.approx(1)
+    assert found["10"] < 0.99

@@ -8,27 +8,40 @@ from experiments.translation.sections.mean_share import section
 from tests.experiments.translation.conftest import ROWS, make_result
 
 
-def shares(first, last):
-    return {"first": dict(zip("ab", first, strict=True)), "last": dict(zip("ab", last, strict=True))}
+def shares(*by_update):
+    """Returns the shares of the norms a and b after 0 updates, 20, and so on."""
+    return {str(20 * number): dict(zip("ab", pair, strict=True)) for number, pair in enumerate(by_update)}
 
 
 @pytest.fixture
 def measured():
     return [
-        make_result(ROWS["rmsnorm"], 1, mean_share=shares([0.01, 0.03], [0.1, 0.5])),
-        make_result(ROWS["rmsnorm"], 2, mean_share=shares([0.01, 0.03], [0.3, 0.5])),
+        make_result(ROWS["rmsnorm"], 1, mean_share=shares([0.01, 0.03], [0.05, 0.07], [0.1, 0.5])),
+        make_result(ROWS["rmsnorm"], 2, mean_share=shares([0.01, 0.03], [0.07, 0.09], [0.3, 0.5])),
     ]
 
 
-def test_the_table_has_the_mean_over_norms_and_its_range(measured):
-    assert section(measured).rows == [["RMSNorm", "2", "2.0% [1.0%, 3.0%]", "35.0% [20.0%, 50.0%]"]]
+def test_the_table_has_the_mean_over_norms_by_update_and_their_last_range(measured):
+    found = section(measured)
+    assert found.columns[2:] == ["N = 0", "N = 20", "N = 40", "norms, last"]
+    assert found.rows == [["RMSNorm", "2", "2.0%", "7.0%", "35.0%", "[20.0%, 50.0%]"]]
 
 
-def test_every_norm_is_drawn_after_the_training(measured):
+def test_an_update_that_a_seed_lacks_is_left_out(measured):
+    short = make_result(ROWS["rmsnorm"], 3, mean_share=shares([0.01, 0.03], [0.1, 0.2]))
+    other = make_result(ROWS["layernorm"], 1, mean_share=shares([0.01, 0.03], [0.1, 0.2], [0.2, 0.4]))
+    cells = {row[0]: row[2:] for row in section([*measured, short, other]).rows}
+    assert cells["RMSNorm"][2] == ""
+    assert cells["LayerNorm"][2] == "30.0%"
+
+
+def test_the_picture_has_the_mean_by_update_and_every_norm_after_the_last(measured):
     figure = Figure()
     section(measured).plot(figure)
-    (line,) = figure.axes[0].lines
-    assert list(line.get_xdata()) == pytest.approx([0.2, 0.5])
+    curves, norms = figure.axes
+    assert list(curves.lines[0].get_xdata()) == [0, 20, 40]
+    assert list(curves.lines[0].get_ydata()) == pytest.approx([0.02, 0.07, 0.35])
+    assert list(norms.lines[0].get_xdata()) == pytest.approx([0.2, 0.5])
 
 
 def test_without_measurements_there_is_no_section(results):
