@@ -74,7 +74,17 @@ class Run(NamedTuple):
     step_size: float | None = None
 
     @property
+    def of_grid(self) -> bool:
+        """Whether it only serves to choose a step size."""
+        return self.seed == GRID_SEED
+
+    @property
+    def tested(self) -> bool:
+        """Whether it translates the test sets. Figure 4 is about the dev set."""
+        return not self.of_grid and self.row.section != "centre"
+
+    @property
     def name(self) -> str:
         """Name of its folder and its log."""
-        last = f"step-{self.step_size:g}" if self.seed == GRID_SEED else self.seed
+        last = f"step-{self.step_size:g}" if self.of_grid else self.seed
         return f"{self.row.name}-{last}"

@@ -12,7 +12,6 @@ from nmt.decoding.metrics import bleu, read_lines
 from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 
-from ..trials.trial import GRID_SEED
 from .baseline import commit_of, execute
 from .corpus import Corpus
 from .place import Place
@@ -30,7 +29,7 @@ def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
     log, options = read_log(run, place), _portable(options_of(run, corpus, place))
     was = {**log["options"], "centre": log["centre"], "tests": sorted(log["tests"])}
     was["moved"] = log.get("moved", "all")  # earlier logs do not have it
-    tests = [] if run.seed == GRID_SEED else sorted(corpus.tests)
+    tests = sorted(corpus.tests) if run.tested else []
     wanted = {**options, "centre": run.row.centre, "moved": run.row.moved, "tests": tests}
     place.require_same(place.log(run), was, wanted)
     return True
@@ -63,7 +62,7 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         execute(place, "-m", *arguments, output=place.run(run) / "output.txt", watch=watch)
 
     training = ["--model", str(model), "--config", str(config)]
-    shares = run.row.section == "main" and run.row.program == "nmt" and run.seed != GRID_SEED
+    shares = run.row.section == "main" and run.row.program == "nmt" and not run.of_grid
     keep = ["--keep", str(last_update(run, corpus))] if shares else []  # the models of all validations
     if run.row.centre and not (model / "last.npz").exists():
         moved = ["--centre", str(run.row.centre), "--moved", run.row.moved]
@@ -74,7 +73,7 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         if not _is_whole(run, corpus, place):
             raise
     log = _describe(run, corpus, place)
-    if run.seed != GRID_SEED:
+    if run.tested:
         log["tests"] = _tested(run, corpus, place, call)
     if shares:
         log["mean_share"] = _measured("mean_shares", run, corpus, place, call)

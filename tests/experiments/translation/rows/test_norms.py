@@ -20,7 +20,7 @@ def built(name):
     return layer
 
 
-@pytest.mark.parametrize("epsilon", [1e-8, 1e-6, 1e-3])
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-3])
 def test_the_epsilon_is_that_of_the_row(epsilon):
     small = 0.01 * X
     np.testing.assert_allclose(built(f"rmsnorm-epsilon-{epsilon:g}")(small), rms_norm(small, epsilon), rtol=1e-5)
