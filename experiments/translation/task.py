@@ -81,7 +81,7 @@ def report(corpus: Corpus, place: Place, failed: Sequence[str] = ()) -> bool:
     results = read_results(runs, corpus, place)
     if results:
         wanted = sum(min(row.seeds, corpus.seeds) for row in rows)
-        about, facts = _describe(corpus, results, wanted, failed)
+        about, facts = _describe(corpus, results, grid, wanted, failed)
         sections = _sections(results, grid, corpus, place)
         title = f"RMSNorm in translation: {corpus.title}"
         write_report(place.report, title, about, facts, sections, untested(corpus.model_type))
@@ -116,10 +116,10 @@ def _make(corpus: Corpus, place: Place) -> dict[str, str]:
 
 
 def _describe(
-    corpus: Corpus, results: Sequence[Result], count: int, failed: Sequence[str]
+    corpus: Corpus, results: Sequence[Result], grid: Sequence[Result], count: int, failed: Sequence[str]
 ) -> tuple[list[str], dict[str, Any]]:
     """Returns the beginning of the report, in words and as JSON."""
-    logs, options = [result.log for result in results], corpus.options
+    logs, options = [result.log for result in [*results, *grid]], corpus.options
     commits, cores = (sorted({log[name] for log in logs}) for name in ("commit", "cores"))
     versions = {name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]}
     libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
@@ -127,13 +127,17 @@ def _describe(
         f"{_MODELS[corpus.model_type]}, embedding {options['embedding_size']}, state {options['state_size']}, "
         f"vocabularies of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, "
         f"{options['finish_after']:,} updates of Adam with {_step_size(corpus)}. {len(results)} of {count} trainings "
-        f"are done, on {' and '.join(map(str, cores))} processor cores, with commit {', '.join(commits)} and "
-        f"{libraries}.",
+        f"are done{_besides(len(grid))}, on {' and '.join(map(str, cores))} processor cores, "
+        f"with commit {', '.join(commits)} and {libraries}.",
         *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
         *corpus.remarks,
     ]
     facts = {"corpus": corpus.name, "options": options, "rows": corpus.rows}
     return about, {**facts, "failed": failed, "commits": commits, "versions": versions, "cores": cores}
+
+
+def _besides(count: int) -> str:
+    return f", besides {count} that choose step sizes" if count else ""
 
 
 def _step_size(corpus: Corpus) -> str:

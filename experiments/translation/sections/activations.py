@@ -34,7 +34,8 @@ def section(measured: dict[Row, Figures]) -> Section | None:
         "the attention and has its biases inside N.",
         "Mean and standard deviation are over the units at each position, averaged over the "
         f"{any_row['tokens'][-1]:,} target positions of the {any_row['tokens'][0]:,} sentences of the dev set. The end "
-        "of a sentence is a position, padding is not. The decoder gets the reference's words. One seed.",
+        "of a sentence is a position, padding is not. The decoder gets the reference's words. "
+        "The model is the tested checkpoint. One seed.",
         f"Over the positions shown the standard deviation is {_ranges(ours)}."
         + (f" In the paper it is {_ranges(papers)}." if published else ""),
         *(

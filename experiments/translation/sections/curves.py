@@ -71,7 +71,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
     if times:
         text[0] += (
             " Time is the number of updates times the seconds per update of Table 2, without validations; the clocks "
-            "of the trainings are not used."
+            "of the trainings are not used. Rows without measured seconds have no curve by time."
         )
     if losses:
         text.append(_on_loss(losses))
@@ -174,7 +174,7 @@ def _plot(figure: Figure, curves: dict[Row, Curve], losses: dict[Row, Curve], ti
     draw(all_axes["updates"], curves, styles)
     all_axes["updates"].set(xlabel="updates", ylabel="dev BLEU", title="BLEU by updates")
     if timed:
-        found = {row: each for row, each in curves.items() if row.normalization in timed}
+        found = {row: each for row, each in curves.items() if row.normalization in timed and row.program == "nmt"}
         draw(all_axes["time"], found, styles, lambda row: timed[row.normalization]["seconds"] / 60)
         all_axes["time"].set(xlabel="minutes of updates", ylabel="dev BLEU", title="BLEU by time")
     if losses:

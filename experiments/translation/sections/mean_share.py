@@ -31,7 +31,7 @@ def section(results: Sequence[Result]) -> Section | None:
             "LayerNorm's centring removes, measured on sentences of the dev set, with the reference's words, after N "
             "updates. The table has the mean over the norms and the seeds and, in brackets, the norms with the least "
             "and the largest share after the last update. The picture has this mean by update and every norm after the "
-            "last; a line joins the seeds, a shade covers them."
+            "last; a line joins the seeds, a shade covers them. Seeds that were not measured are left out."
         ],
         columns=["", "seeds", *(f"N = {update:,}" for update in updates), "norms, last"],
         rows=[[row.label, str(len(rows[row])), *_cells(each, updates)] for row, each in found.items()],
