@@ -1,4 +1,4 @@
-"""Limits an axis to the values near a centre, and writes the values beyond as text."""
+"""Limits an axis to the values near a centre, and writes the range of rows with values beyond as text."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,16 +14,17 @@ def show_near(axes: Axes, rows: Mapping[int, Sequence[float]], centre: float, di
         axes: Has a row at each y position of `rows`.
         rows: The x values of each row by its y position.
         centre: The centre.
-        distance: Values farther from the centre are written as text at the edge of their row.
+        distance: A row with values farther from the centre has its whole range as text at that edge.
     """
     near = [centre, *(each for row in rows.values() for each in row if abs(each - centre) <= distance)]
     axes.set_xlim(min(near) - _EDGE, max(near) + _EDGE)
-    look = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # hides what lies below
+    look = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9, "bbox": box}
     for at, row in rows.items():
-        if below := [each for each in row if each < centre - distance]:
-            axes.text(0.02, at, f"◄ {_range(below)}", ha="left", **look)
-        if above := [each for each in row if each > centre + distance]:
-            axes.text(0.98, at, f"{_range(above)} ►", ha="right", **look)
+        if min(row) < centre - distance:
+            axes.text(0.02, at, f"◄ {_range(row)}", ha="left", **look)
+        if max(row) > centre + distance:
+            axes.text(0.98, at, f"{_range(row)} ►", ha="right", **look)
 
 
 def _range(values: Sequence[float]) -> str:

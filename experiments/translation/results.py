@@ -26,7 +26,7 @@ class Result(NamedTuple):
     @property
     def step_size_chosen(self) -> bool:
         """Whether a grid has chosen its step size."""
-        return self.log.get("step_size_chosen", False)  # earlier logs do not have it
+        return self.log["step_size_chosen"]
 
     @property
     def dev(self) -> float:

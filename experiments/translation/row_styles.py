@@ -13,11 +13,13 @@ PUBLISHED = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "blac
 def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:
     """Returns the style of each row.
 
-    The paper's rows have the style of their kind, other rows of a known kind its colour, and further rows neither.
+    The paper's rows have the style of their kind, other rows of a known kind its colour, and rows that build a norm or
+    have a program of their own neither.
     """
     others = itertools.cycle(OTHERS)
     return {row: KINDS[row.kind] if row.name in (*RESULTS, FAILS) else _added(row, next(others)) for row in rows}
 
 
 def _added(row: Row, style: Style) -> Style:
-    return style._replace(color=KINDS[row.kind].color) if row.kind in KINDS else style
+    usual = row.kind in KINDS and row.program == "nmt"
+    return style._replace(color=KINDS[row.kind].color) if usual else style

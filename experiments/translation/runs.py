@@ -27,8 +27,7 @@ def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
     if not place.log(run).exists():
         return False
     log, options = read_log(run, place), _portable(options_of(run, corpus, place))
-    was = {**log["options"], "centre": log["centre"], "tests": sorted(log["tests"])}
-    was["moved"] = log.get("moved", "all")  # earlier logs do not have it
+    was = {**log["options"], "centre": log["centre"], "moved": log["moved"], "tests": sorted(log["tests"])}
     tests = sorted(corpus.tests) if run.tested else []
     wanted = {**options, "centre": run.row.centre, "moved": run.row.moved, "tests": tests}
     place.require_same(place.log(run), was, wanted)
@@ -82,7 +81,7 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
     with atomic_write(place.log(run)) as file:
         json.dump(log, file, indent=2)
         file.write("\n")
-    shutil.rmtree(model / "kept", ignore_errors=True)  # many, and measured
+    shutil.rmtree(model / "kept", ignore_errors=True)  # they are large, and measured now
 
 
 def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:

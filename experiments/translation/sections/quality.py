@@ -117,7 +117,7 @@ def _plot(figure: Figure, rows: dict[Row, Scores]) -> None:
     names = list(next(iter(rows.values())))[:2]
     for axes, name in zip(figure.subplots(1, 2, sharey=True), names, strict=True):
         _draw(axes, {row: found[name] for row, found in rows.items()})
-        axes.set(xlabel=f"BLEU on {name}, each seed; the bar is the mean", ylim=(len(rows) - 0.5, -0.5))
+        axes.set(xlabel=f"BLEU on {name}: seeds and mean", ylim=(len(rows) - 0.5, -0.5))
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
 
 

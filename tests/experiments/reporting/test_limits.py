@@ -8,7 +8,14 @@ from experiments.reporting.limits import show_near
 
 
 @pytest.mark.parametrize(
-    ("far", "text"), [([3.0, 2.0], "◄ 2.0 to 3.0"), ([2.0], "◄ 2.0"), ([99.0], "99.0 ►"), ([19.5], None)]
+    ("far", "text"),
+    [
+        ([3.0, 2.0], "◄ 2.0 to 3.0"),
+        ([2.0], "◄ 2.0"),
+        ([99.0], "99.0 ►"),
+        ([19.5, 99.0], "19.5 to 99.0 ►"),
+        ([19.5], None),
+    ],
 )
 def test_values_far_from_the_centre_are_text(far, text):
     axes = Figure().subplots()

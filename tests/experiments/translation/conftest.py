@@ -22,7 +22,14 @@ def make_result(row, seed=1, bleu=(10.0, 20.0, 15.0), **log):
     options = {"state_size": 32, "embedding_size": 16}
     validations = [{"update": 100 * number, "bleu": value} for number, value in enumerate(bleu, 1)]
     tests = {name: {"bleu": max(bleu) - below, "signature": "nrefs:1"} for below, name in enumerate(TESTS, 1)}
-    whole = {"options": options, "validations": validations, "tests": tests, "skipped": 0, **log}
+    whole = {
+        "options": options,
+        "validations": validations,
+        "tests": tests,
+        "skipped": 0,
+        "step_size_chosen": False,
+        **log,
+    }
     return Result(row, seed, whole, {name: ["one two three"] for name in TESTS})
 
 
@@ -105,6 +112,8 @@ def ran(monkeypatch, times):
         elif "vocab" in arguments:
             write(f"{given['--to']}/target.model", "")
         elif "train" in arguments:
+            if "--keep" in given:
+                write(f"{given['--model']}/kept/{given['--keep']}.npz", "")
             progress = {"validations": [{"update": 20, "bleu": 1.5}, {"update": 40, "bleu": 0.5}], "skipped": 0}
             write(f"{given['--model']}/progress.json", json.dumps({"update": 40, **progress}))
             write(f"{given['--model']}/versions.json", '{"tensorflow": "2"}')
@@ -114,6 +123,7 @@ def ran(monkeypatch, times):
             second = {"mean": [0.5, 0.5], "std": [1.0, 1.5]}
             write(given["--to"], json.dumps({"positions": ["1", "all"], "tokens": [1, 8], **second, "second": second}))
         elif "experiments.translation.inside.mean_shares" in arguments:
+            assert Path(given["--model"], "kept").exists()
             write(given["--to"], json.dumps({"0": {"encoder.norm": 0.25}, "20": {"encoder.norm": 0.5}}))
         elif "experiments.translation.inside.untrained_norms" in arguments:
             write(given["--to"], json.dumps(INITIAL_SCALE))

@@ -9,6 +9,11 @@ def test_rows_of_the_paper_have_the_styles_of_their_kinds():
     assert list(styles_of(PAPER).values()) == [KINDS["none"], KINDS["layernorm"]]
 
 
+def test_a_row_with_a_program_of_its_own_has_another_colour_than_its_kind():
+    other = Row("weightnorm", "", kind="none", program="another")
+    assert styles_of([*PAPER, other])[other].color not in {style.color for style in KINDS.values()}
+
+
 def test_an_added_row_has_the_colour_of_its_kind_alone():
     added = [Row("one", "", kind="layernorm"), Row("two", "", build=len)]
     found = styles_of([added[0], *PAPER, added[1]])

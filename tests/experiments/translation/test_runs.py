@@ -7,6 +7,7 @@ from experiments.translation import runs
 from experiments.translation.corpus import prepare
 from experiments.translation.row import Row, Run
 from experiments.translation.runs import is_done, make, read_log
+from experiments.trials.trial import GRID_SEED
 from nmt.errors import UserError
 
 RUN = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 1)
@@ -40,12 +41,16 @@ def test_a_run_is_trained_and_tested_and_leaves_a_log(corpus, place, commands):
 
 
 def test_the_models_of_all_validations_are_kept_until_they_are_measured(corpus, place, commands):
-    kept = place.model(RUN) / "kept"
-    kept.mkdir(parents=True)
     make(RUN, corpus, place, lambda: None)
     given = dict(itertools.pairwise(commands[0]))
     assert given["--keep"] == "40"  # no more validations than updates
-    assert not kept.exists()
+    assert not (place.model(RUN) / "kept").exists()
+
+
+def test_a_run_of_the_grid_keeps_only_its_best_model(corpus, place, commands):
+    make(Run(RUN.row, GRID_SEED, 0.5), corpus, place, lambda: None)
+    assert names(commands) == ["nmt train"]
+    assert "--keep" not in commands[0]
 
 
 def test_a_log_contains_no_folders(corpus, place, commands, tmp_path):

@@ -4,6 +4,7 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
+from experiments.translation.row import Row
 from experiments.translation.sections.curves import curve, section
 from tests.experiments.translation.conftest import ROWS, make_result
 
@@ -18,6 +19,14 @@ def test_time_is_updates_times_measured_seconds(results, times):
     lines = {line.get_label(): line.get_xdata() for line in figure.axes[1].lines}
     assert list(lines["LayerNorm"]) == pytest.approx([100 / 60, 200 / 60, 300 / 60])
     assert "Mine" not in lines
+
+
+def test_a_row_of_another_program_has_no_curve_by_time(times):
+    weight = Row("weightnorm", "WeightNorm", kind="none", program="another")
+    figure = Figure()
+    section([make_result(ROWS["none"]), make_result(weight)], times).plot(figure)
+    by_updates, by_time = ({line.get_label() for line in axes.lines} for axes in figure.axes)
+    assert by_updates - by_time == {"WeightNorm"}
 
 
 def test_an_added_kind_has_its_own_time_and_colour(results, times):
