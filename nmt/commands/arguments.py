@@ -3,10 +3,15 @@
 import argparse
 import math
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypeVar
+
+from tqdm import tqdm
 
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
+
+T = TypeVar("T")
 
 BEAM_SIZE = 5
 ALPHA = 0.0  # no normalization by length
@@ -113,6 +118,18 @@ def non_negative_float(text: str) -> float:
     if not 0 <= number < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
     return number
+
+
+def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
+    """Draws a progress bar, unless the output is a terminal, where it would stand between the lines.
+
+    Args:
+        results: What to yield.
+        output: Where the caller writes the results.
+        **given: Arguments of `tqdm`.
+    """
+    hidden = {"disable": True} if output.isatty() else {}  # False would overrule TQDM_DISABLE
+    return tqdm(results, **given, **hidden)
 
 
 def say(text: str) -> None:

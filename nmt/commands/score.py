@@ -3,15 +3,13 @@
 import argparse
 from pathlib import Path
 
-from tqdm import tqdm
-
 from ..decoding.scoring import Scorer
 from ..storage.streams import open_output
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.by_length import chunked, map_by_length, pair_length
 from ..text.parallel_text import ParallelText
-from .arguments import add_alpha, add_batch_size, add_models, say
+from .arguments import add_alpha, add_batch_size, add_models, say, with_bar
 from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
 
 
@@ -34,7 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     chunks = warn_of_invalid_utf8(chunked(text, BATCHES_PER_CHUNK * arguments.batch_size), b"\n".join)
     results = map_by_length(scorer.costs, chunks, arguments.batch_size, pair_length)
     with open_output(arguments.output) as output:
-        for cost in tqdm(results, total=len(text), unit=" pairs", disable=output.isatty()):
+        for cost in with_bar(results, output, total=len(text), unit=" pairs"):
             output.write(f"{cost:.6f}\n")
     if count := scorer.too_long:
         pairs = "1 pair has" if count == 1 else f"{count} pairs have"

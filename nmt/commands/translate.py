@@ -5,8 +5,6 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from tqdm import tqdm
-
 from ..decoding.alignment import Aligner, Alignment
 from ..decoding.sampling import Sampling
 from ..decoding.translator import Translator
@@ -16,7 +14,7 @@ from ..system import System, load_ensemble
 from ..text.batches import LONGEST
 from ..text.by_length import map_by_length
 from ..text.lines import read_chunks
-from .arguments import add_batch_size, add_models, add_search, positive_float, positive_int, say, seed
+from .arguments import add_batch_size, add_models, add_search, positive_float, positive_int, say, seed, with_bar
 from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
 
 
@@ -78,7 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
         # Samples of a line depend on the lines beside it, so a pause must not split them.
         chunks = read_chunks(text.fileno(), BATCHES_PER_CHUNK * arguments.batch_size, pauses=not sampling)
         results = map_by_length(function, warn_of_invalid_utf8(chunks), arguments.batch_size)
-        for number, found in enumerate(tqdm(results, unit=" lines", disable=output.isatty())):
+        for number, found in enumerate(with_bar(results, output, unit=" lines")):
             if arguments.n_best:
                 output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in found)
             elif aligned:
