@@ -95,6 +95,10 @@ class TrainingData:
         self.pairs_per_epoch = sum(sizes.values())
         self.batches_per_epoch = sum(-(-size // self._rows[width]) for width, size in sizes.items())
 
+    def shapes(self, parts: int = 1) -> list[tuple[int, int]]:
+        """Returns the rows and width of the batches of an epoch, or of one of equal parts of each."""
+        return [(-(-self._rows[width] // parts), width) for width, _, size in self.sizes if size]
+
     def batches(self, first: int = 0, share: tuple[int, int] = (0, 1)) -> tf.data.Dataset:
         """Returns batches `first`, `first + 1`, ... without end.
 

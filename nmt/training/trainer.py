@@ -108,12 +108,15 @@ class Trainer:
                 f"this training begins after update {self._begin} and would end at {last}; give a larger "
                 "--finish_after or --max_epochs"
             )
-        self._widths = sum(size > 0 for _, _, size in data.sizes)
+        shapes = data.shapes(self._replicas.count)
+        self._widths = len(shapes)
         batches = iter(data.batches(self.progress.update, (self._replicas.rank, self._replicas.count)))
         if self.progress.validated:
             self._keep(self.progress)  # a killed process may have saved only `LAST`
         with self._new_log() as log, deferred_signals() as poll, self._progress_bar(last) as bar:
             try:
+                if self.progress.update < last:
+                    self._trace(shapes, bar)
                 while self._ranked().bad_validations < self._config.patience:
                     self._poll(poll)
                     if self._validation_is_due(last):
@@ -190,6 +193,14 @@ class Trainer:
         _say(f"update {number} is skipped: {seen}")
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
             raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {seen}")
+
+    def _trace(self, shapes: list[tuple[int, int]], bar: tqdm) -> None:
+        """Traces the update for all widths of a batch. The order of the widths in the text then changes no program."""
+        bar.set_postfix_str(f"tracing updates of {len(shapes)} widths", refresh=True)
+        begun = time.monotonic()
+        self._update.trace(shapes)
+        if not bar.disable:  # the estimate of the time left leaves it out
+            bar.start_t += time.monotonic() - begun
 
     def _timed_update(self, batch: Batch, number: int, bar: tqdm) -> tuple[float, float, float]:
         """Makes an update. The first for each width of a batch compiles and is left out of the measured speed."""

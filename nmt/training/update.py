@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import keras
@@ -122,6 +122,19 @@ class Update:
     def learning_rate(self) -> float:
         """The learning rate of the last update that was not skipped."""
         return float(self._rate(max(int(self._optimizer.iterations.numpy()) - 1, 0)))
+
+    def trace(self, shapes: Iterable[tuple[int, int]]) -> None:
+        """Traces the update for these shapes of a batch, in this order; without it, at the first batch of each shape.
+
+        XLA's cache looks up a program by a name that numbers the traces, so only traces in the same order find it.
+
+        Args:
+            shapes: Rows and width; with several processes, of the share of this one.
+        """
+        for rows, width in shapes:
+            shape = [-(-rows // self._config.gradient_aggregation_steps), width]
+            ids, mask = tf.TensorSpec(shape, tf.int32), tf.TensorSpec(shape, tf.float32)
+            self._compiled(Batch(ids, mask, ids, mask), tf.TensorSpec([2], tf.int32))
 
     def is_compiled(self, batch: Batch) -> bool:
         """Returns whether a batch of this shape was seen before. The first of each shape is slow."""

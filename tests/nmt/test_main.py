@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -145,6 +146,27 @@ def test_compiled_programs_are_kept_where_xla_can_write(run, monkeypatch, tmp_pa
     run("--help")
     directories = list(tmp_path.glob("compiled/*"))
     assert os.environ.get("TF_XLA_FLAGS") == (f"--tf_xla_persistent_cache_directory={directories[0]}" if kept else None)
+
+
+@pytest.mark.slow
+def test_another_seed_finds_the_compiled_programs(write_lines, dictionary, tmp_path):
+    """Although its first batch has another width: the programs do not depend on the order of the widths."""
+    text = write_lines("text", [*["a b c"] * 32, *["a b c d a b c d a"] * 32])
+    files = [
+        word for side in ("source", "target") for word in (f"--{side}_dataset", text, f"--valid_{side}_dataset", text)
+    ]
+    sizes = ["--embedding_size", 4, "--state_size", 4, "--batch_size", 16, "--maxlen", 10, "--finish_after", 4]
+    train = [*("-m", "nmt", "train"), *files, "--dictionaries", dictionary, dictionary, *sizes]
+    environment = {**os.environ, "NMT_XLA_CACHE": str(tmp_path / "compiled"), "NMT_TEXT_CACHE": "off"}
+    environment.pop("TF_XLA_FLAGS")
+    widths, programs = [], []
+    for seed in (1, 3):
+        words = map(str, [*train, "--model", tmp_path / f"model{seed}", "--seed", seed])
+        done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=True)
+        widths.append(re.findall(r"batches of (\d+) tokens", done.stderr))
+        programs.append(sorted((tmp_path / "compiled").rglob("*.pb")))
+    assert widths[0] == widths[1][::-1] != widths[1]
+    assert programs[0] == programs[1] != []
 
 
 def test_no_progress_bar_between_the_lines_of_a_terminal(train, run, write_lines, monkeypatch):
