@@ -56,14 +56,18 @@ def t_test(values: Sequence[float]) -> float:
     return float(stats.ttest_1samp(values, 0).pvalue)
 
 
-def seeds_needed(values: Sequence[float], margin: float, level: float = 0.9) -> int:
-    """Returns how many values with this standard deviation give a t interval of mean 0 that lies within the margin.
+def seeds_needed(values: Sequence[float], margin: float, level: float = 0.9) -> int | None:
+    """Returns how many values with this mean and standard deviation give a t interval that lies within the margin.
 
-    >>> seeds_needed([1.0, 2.0, 3.0], 0.5)
+    Returns `None` if the mean does not lie within the margin.
+
+    >>> seeds_needed([-1.0, 0.0, 1.0], 0.5)
     13
     """
-    count = 2
-    while t_quantile(level, count) * stdev(values) > margin * count**0.5:
+    room, count = margin - abs(mean(values)), 2
+    if room <= 0:
+        return None
+    while t_quantile(level, count) * stdev(values) > room * count**0.5:
         count += 1
     return count
 

@@ -1,13 +1,21 @@
 """Limits an axis to the values near a centre, and writes the range of rows with values beyond as text."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from matplotlib.axes import Axes
 
 _EDGE = 0.5  # free space at both ends
 
 
-def show_near(axes: Axes, rows: Mapping[int, Sequence[float]], centre: float, distance: float) -> None:
+def show_near(
+    axes: Axes,
+    rows: Mapping[int, Sequence[float]],
+    centre: float,
+    distance: float,
+    told: Mapping[int, str] = MappingProxyType({}),
+    others: Sequence[float] = (),
+) -> None:
     """Limits the x axis to the centre and the values within a distance of it.
 
     Args:
@@ -15,16 +23,20 @@ def show_near(axes: Axes, rows: Mapping[int, Sequence[float]], centre: float, di
         rows: The x values of each row by its y position.
         centre: The centre.
         distance: A row with values farther from the centre has its whole range as text at that edge.
+        told: Another text for some rows.
+        others: Other values to show if they are near.
     """
-    near = [centre, *(each for row in rows.values() for each in row if abs(each - centre) <= distance)]
+    values = [*others, *(each for row in rows.values() for each in row)]
+    near = [centre, *(each for each in values if abs(each - centre) <= distance)]
     axes.set_xlim(min(near) - _EDGE, max(near) + _EDGE)
     box = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # hides what lies below
     look = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9, "bbox": box}
     for at, row in rows.items():
+        text = told.get(at) or _range(row)
         if min(row) < centre - distance:
-            axes.text(0.02, at, f"◄ {_range(row)}", ha="left", **look)
+            axes.text(0.02, at, f"◄ {text}", ha="left", **look)
         if max(row) > centre + distance:
-            axes.text(0.98, at, f"{_range(row)} ►", ha="right", **look)
+            axes.text(0.98, at, f"{text} ►", ha="right", **look)
 
 
 def _range(values: Sequence[float]) -> str:

@@ -46,7 +46,6 @@ def write_report(
     about: Sequence[str],
     facts: dict[str, Any],
     sections: Sequence[Section],
-    untested: Sequence[Claim] = (),
 ) -> None:
     """Writes a report, which replaces the folder when it is complete. It begins with the claims of all sections.
 
@@ -56,7 +55,6 @@ def write_report(
         about: Paragraphs between the claims and the first section, in Markdown.
         facts: Values of the JSON file besides the sections.
         sections: The sections, in order.
-        untested: Claims that no section judges.
     """
     temporary = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -64,7 +62,7 @@ def write_report(
     for section in sections:
         if section.plot:
             write_picture(section, temporary)
-    claims = [*(claim for section in sections for claim in section.claims), *untested]
+    claims = [claim for section in sections for claim in section.claims]
     text = "\n\n".join([f"# {title}", *_claims(claims), *about, *map(_markdown, sections)]) + "\n"
     facts = {**facts, "claims": [claim._asdict() for claim in claims]}
     found = {**facts, "sections": {section.name: _data(section) for section in sections}}
@@ -102,7 +100,7 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
     """Returns the paragraph and the table that begin a report with claims."""
     if not claims:
         return []
-    about = "The claims of the paper, and what this report shows of them. Brackets hold 95% intervals."
+    about = "The claims of the paper, and what this report shows of them. In this table, brackets hold 95% intervals."
     return [about, markdown_table(CLAIM_COLUMNS, claims, ":---")]
 
 

@@ -33,7 +33,6 @@ from .sections import (
     step_sizes,
     variants,
 )
-from .sections.verdicts import untested
 from .step_sizes import choose, grid_runs
 from .training import train_all
 
@@ -84,7 +83,7 @@ def report(corpus: Corpus, place: Place, failed: Sequence[str] = ()) -> bool:
         about, facts = _describe(corpus, results, grid, wanted, failed)
         sections = _sections(results, grid, corpus, place)
         title = f"RMSNorm in translation: {corpus.title}"
-        write_report(place.report, title, about, facts, sections, untested(corpus.model_type))
+        write_report(place.report, title, about, facts, sections)
     return bool(results)
 
 
@@ -126,7 +125,7 @@ def _describe(
     about = [
         f"{_MODELS[corpus.model_type]}, embedding {options['embedding_size']}, state {options['state_size']}, "
         f"vocabularies of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, "
-        f"{options['finish_after']:,} updates of Adam with {_step_size(corpus)}. {len(results)} of {count} trainings "
+        f"{_updates(results)} updates of Adam with {_step_size(corpus)}. {len(results)} of {count} trainings "
         f"are done{_besides(len(grid))}, on {' and '.join(map(str, cores))} processor cores, "
         f"with commit {', '.join(commits)} and {libraries}.",
         *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
@@ -134,6 +133,11 @@ def _describe(
     ]
     facts = {"corpus": corpus.name, "options": options, "rows": corpus.rows}
     return about, {**facts, "failed": failed, "commits": commits, "versions": versions, "cores": cores}
+
+
+def _updates(results: Sequence[Result]) -> str:
+    found = sorted({each.log["options"]["finish_after"] for each in results})
+    return " or ".join(f"{each:,}" for each in found)
 
 
 def _besides(count: int) -> str:
@@ -157,7 +161,7 @@ def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus,
         partial.section(results),
         centre.section(results),
         variants.section(results),
-        activations.section({each.row: each.log["activations"] for each in results if "activations" in each.log}),
+        activations.section(results),
         mean_share.section(results),
         invariance.section(measure_invariance()),
         initial_scale.section(read_initial_scale(place)),

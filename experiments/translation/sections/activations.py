@@ -1,5 +1,6 @@
 """Mean and standard deviation of the decoder's recurrent activations by position, beside the paper's Table 5."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -8,19 +9,22 @@ from matplotlib.figure import Figure
 from ...reporting.section import Claim, Section
 from ...reporting.styles import Style
 from ..published import ACTIVATIONS, LABELS
+from ..results import Result
 from ..row import Row
 from ..row_styles import styles_of
-from .verdicts import RECIPES, not_shown
+from .verdicts import RECIPES, not_shown, on_failure
 
 _SHRUNK = 2  # the deviation counts as shrunk if the Baseline's is more than this many times larger
 
 Figures = dict[str, Any]  # as `inside.decoder_states` writes them
 
 
-def section(measured: dict[Row, Figures]) -> Section | None:
-    """Returns the section of the measured activations of each row, or `None` without any."""
-    if not measured:
+def section(results: Sequence[Result]) -> Section | None:
+    """Returns the section of the results that have measured activations, or `None` without any."""
+    done = {each.row: each for each in results if "activations" in each.log}
+    if not done:
         return None
+    measured, claims = {row: each.log["activations"] for row, each in done.items()}, _claims(done)
     published = {row: ACTIVATIONS[row.name] for row in measured if row.name in ACTIVATIONS}
     panels = {"ours, first GRU": measured} | ({"published": published} if published else {})
     ours = {row.label: figures for row, figures in measured.items()}
@@ -40,8 +44,8 @@ def section(measured: dict[Row, Figures]) -> Section | None:
         + (f" In the paper it is {_ranges(papers)}." if published else ""),
         *(
             f"The paper's claim is that the norms shrink the deviation: {claim.paper}. Here it goes {claim.ours}: "
-            f"{claim.verdict}."
-            for claim in _claims(measured)
+            f"{claim.verdict}. A deviation counts as shrunk if the Baseline's is more than {_SHRUNK} times as large."
+            for claim in claims
         ),
     ]
     return Section(
@@ -52,7 +56,7 @@ def section(measured: dict[Row, Figures]) -> Section | None:
         rows=[cells for row, figures in measured.items() for cells in _rows(row, figures)],
         data={row.name: figures for row, figures in measured.items()},
         plot=lambda figure: _plot(figure, panels),
-        claims=_claims(measured),
+        claims=claims,
     )
 
 
@@ -60,21 +64,23 @@ def _position(name: str) -> str:
     return "all positions" if name == "all" else f"position {name}"
 
 
-def _claims(measured: dict[Row, Figures]) -> list[Claim]:
+def _claims(done: dict[Row, Result]) -> list[Claim]:
     """Judges the paper's claim that norms shrink the deviation, by the first position."""
-    ours = {row.name: figures["std"][0] for row, figures in measured.items()}
-    if not ACTIVATIONS.keys() <= ours.keys():
+    found = {row.name: each for row, each in done.items()}
+    if not ACTIVATIONS.keys() <= found.keys():
         return []
+    ours = {name: each.log["activations"]["std"][0] for name, each in found.items()}
     paper = {name: figures["std"][0] for name, figures in ACTIVATIONS.items()}
     shrunk = ours["baseline"] > _SHRUNK * max(ours["layernorm"], ours["rmsnorm"])
-    own = {row.name: row.options for row in measured}
+    own = {row.name: row.options for row in done}
     recipes = "" if own["baseline"] == own["layernorm"] == own["rmsnorm"] else RECIPES
+    failed = on_failure([found["baseline"]])
     return [
         Claim(
             "Table 5: the norms shrink the deviation of the decoder's activations",
             f"{_from_to(paper)} at position 1",
             f"{_from_to(ours)}, 1 seed",
-            (f"the same direction, {not_shown(1)}" if shrunk else "not borne out by 1 seed") + recipes,
+            (f"the same direction, {not_shown(1)}" if shrunk else "not borne out by 1 seed") + failed + recipes,
         )
     ]
 

@@ -14,7 +14,7 @@ from ..published import LABELS, LOSS, MINUTES
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
-from .verdicts import not_shown, on_recipes, seeds
+from .verdicts import not_shown, on_failure, on_recipes, seeds
 
 Curve = dict[int, list[float]]  # the value of each seed, by update
 
@@ -112,7 +112,7 @@ def _claims(rows: dict[Row, list[Result]]) -> list[Claim]:
             "Figure 1: LayerNorm's training loss is below the Baseline's after the same number of updates",
             f"{ours - theirs:+.2f} after {update:,}",
             f"{told} after {last:,}, {seeds(len(gains))}",
-            _verdict(gains) + on_recipes(*pairs[0]),
+            _verdict(gains) + on_failure([theirs for _, theirs in pairs]) + on_recipes(*pairs[0]),
         )
     ]
 

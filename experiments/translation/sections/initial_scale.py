@@ -29,7 +29,9 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
             "invariant to a re-scaling of the weights only if the mean square is much larger. Measured in RNNs with "
             f"initial weights and random words, commit {measured['commit']}: the mean square of the input of every "
             "norm, and how much its output changes at most, relative to the largest output, if the weights in front of "
-            "it are doubled. Sizes are those of embedding and state; the last is the paper's.",
+            "it are doubled. Sizes are those of embedding and state; the last is the paper's. As in Nematus, a square "
+            "matrix is orthogonal at the start, and any other has a standard deviation of 0.01. If embedding and state "
+            "have the same size, more matrices are square.",
             " ".join(_summary(size, norms["rmsnorm"], epsilon) for size, norms in sizes.items()),
             "This holds before training. How the mean squares grow during training was not measured.",
         ],
@@ -56,13 +58,13 @@ def _summary(size: str, norms: Norms, epsilon: float) -> str:
 
 
 def _claim(sizes: Mapping[str, Norms], epsilon: float) -> Claim:
-    changed = {size: [each["change"] > NEGLIGIBLE for each in norms.values()] for size, norms in sizes.items()}
-    told = ", ".join(f"{sum(each)} of {len(each)} norms at {size}" for size, each in changed.items())
+    largest = {size: max(each["change"] for each in norms.values()) for size, norms in sizes.items()}
+    told = " and ".join(f"{change:.0%} at {size}" for size, change in largest.items())
     return Claim(
         "Table 1: RMSNorm is invariant to re-scaled weights, in a model before training",
         "yes",
-        f"changes by more than {NEGLIGIBLE:.0%} if the weights are doubled, epsilon {epsilon:.0e}: {told}",
-        "not borne out" if any(map(any, changed.values())) else "borne out",
+        f"doubled weights change its output by up to {told}, epsilon {epsilon:.0e}",
+        "not borne out" if max(largest.values()) > NEGLIGIBLE else "borne out",
     )
 
 

@@ -25,13 +25,15 @@ def section(results: Sequence[Result]) -> Section | None:
     updates = sorted({update for each in found.values() for update in each})
     return Section(
         name="mean_share",
-        title="The share of the mean",
+        title="How much of a norm's input is its mean",
         text=[
             "E[mean(a)²] / E[mean(a²)] of the input a of each norm, over its units: the part of the mean square that "
             "LayerNorm's centring removes, measured on sentences of the dev set, with the reference's words, after N "
-            "updates. The table has the mean over the norms and the seeds and, in brackets, the norms with the least "
-            "and the largest share after the last update. The picture has this mean by update and every norm after the "
-            "last; a line joins the seeds, a shade covers them. Seeds that were not measured are left out."
+            "updates. A row without a norm is measured where its norms would be. The table has the mean over the norms "
+            "and the seeds; its last column the range of the norms after the last update. The picture has this mean by "
+            "update and every norm after the last; lines and shades span the seeds. Seeds that were not measured are "
+            "left out.",
+            *_on_last(found),
         ],
         columns=["", "seeds", *(f"N = {update:,}" for update in updates), "norms, last"],
         rows=[[row.label, str(len(rows[row])), *_cells(each, updates)] for row, each in found.items()],
@@ -53,7 +55,17 @@ def _by_update(done: Sequence[Result]) -> ByUpdate:
 def _cells(shares: ByUpdate, updates: Sequence[int]) -> list[str]:
     means = [f"{mean(_over_norms(shares[update])):.1%}" if update in shares else "" for update in updates]
     last = [mean(seeds) for seeds in shares[max(shares)].values()]
-    return [*means, f"[{min(last):.1%}, {max(last):.1%}]"]
+    return [*means, f"{min(last):.1%} to {max(last):.1%}"]
+
+
+def _on_last(rows: Mapping[Row, ByUpdate]) -> list[str]:
+    """Says what centring removes, or would remove, at the end, for LayerNorm and RMSNorm."""
+    shares = {row: each[max(each)] for row, each in rows.items() if row.kind in ("layernorm", "rmsnorm")}
+    return [
+        f"After the last update, the mean has {mean(_over_norms(found)):.1%} of the mean square before {row.label}, "
+        f"and {max(map(mean, found.values())):.1%} in the norm with the largest share."
+        for row, found in shares.items()
+    ]
 
 
 def _over_norms(shares: Shares) -> list[float]:

@@ -4,14 +4,16 @@ import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from statistics import mean
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...reporting.intervals import spread, t_interval
 from ...reporting.section import Claim, Section
 from ...reporting.styles import KINDS
-from ..results import Result
+from ..results import Result, by_row
+from .paired import MARGIN, RULE, differences, first_test, narrow, shown, told
 from .verdicts import not_shown
 
 # Rows of Table 2 that are points of the sweep too.
@@ -19,23 +21,18 @@ _OF_TABLE2 = {"prmsnorm": 0.0625, "rmsnorm": 1.0}
 _CLAIMED = 0.0625  # the p of the paper's pRMSNorm
 _GAP = 5.0  # the axis is broken where neighbouring values differ by more BLEU than this
 
+Points = dict[float, list[Result]]  # the results at each p
+
 
 def section(results: Sequence[Result]) -> Section | None:
-    """Returns the section of the sweep with the first seed, or `None` if no point of it is done."""
-    first = [result for result in results if result.seed == 1]
-    if not any(result.row.partial for result in first):
+    """Returns the section of the sweep, or `None` if no point of it is done."""
+    if not any(result.row.partial for result in results):
         return None
-    options, tests = first[0].log["options"], list(first[0].log["tests"])
+    options, tests = results[0].log["options"], list(results[0].log["tests"])
     sizes = sorted({options["embedding_size"], options["state_size"], 2 * options["state_size"]})
-    points = [
-        {"row": each.row.name, "p": p, "dev": each.dev}
-        | {test: each.test(test) for test in tests}
-        | {"seeds": [other.test(tests[0]) for other in results if other.row == each.row]}
-        for each in first
-        if (p := each.row.partial or _OF_TABLE2.get(each.row.name))
-    ]
-    points.sort(key=lambda point: point["p"])
-    bleu = [point[tests[0]] for point in points]
+    by_p = {row.partial or _OF_TABLE2.get(row.name): done for row, done in by_row(results).items()}
+    points = {p: by_p[p] for p in sorted(p for p in by_p if p)}
+    gains = {p: _gains(done, points.get(1.0, []), tests[0]) for p, done in points.items() if p < 1}
     return Section(
         name="partial",
         title="The part of the entries that gives the statistic (Figure 3)",
@@ -44,38 +41,61 @@ def section(results: Sequence[Result]) -> Section | None:
             f"{', '.join(map(str, sizes))} entries; the table has k for each. Two p with the same k are the same norm. "
             f"Up to p = 1/{sizes[-1]} every norm has k = 1: it divides by the size of one entry, and where that is "
             "near 0, the others become large.",
-            f"The table has seed 1. Over these p the BLEU on {tests[0]} lies between {min(bleu):.1f} and "
-            f"{max(bleu):.1f}.{_on_chance(points)} The paper shows Figure 3 as a plot; its values were not read off.",
+            f"BLEU is the mean of the seeds with the standard deviation (sd). The difference to RMSNorm on {tests[0]} "
+            f"is paired by seed, with its 95% interval. Two p count as equal if {RULE}. The paper shows Figure 3 as a "
+            "plot; its values were not read off.",
         ],
-        columns=["p", *(f"k of {size}" for size in sizes), "dev BLEU", *(f"{test} BLEU" for test in tests)],
+        columns=[
+            *("p", *(f"k of {size}" for size in sizes), "seeds", "dev BLEU", *(f"{test} BLEU" for test in tests)),
+            *("minus RMSNorm", "90% interval", "shown"),
+        ],
         rows=[
             [
-                f"{point['p']:.2%}",
-                *(str(_prefix(size, point["p"])) for size in sizes),
-                *(f"{point[name]:.1f}" for name in ("dev", *tests)),
+                *(f"{p:.2%}", *(str(_prefix(size, p)) for size in sizes), str(len(done))),
+                spread([each.dev for each in done]),
+                *(spread(_scores(done, test)) for test in tests),
+                *((told(gains[p]), narrow(gains[p]), shown(gains[p])) if p < 1 else ("", "", "")),
             ]
-            for point in points
+            for p, done in points.items()
         ],
-        data=points,
-        plot=lambda figure: _plot(figure, points, tests[0], sizes),
-        claims=_claims(points, tests[0]),
+        data=[
+            {"row": done[0].row.name, "p": p, **{test: _scores(done, test) for test in tests}}
+            for p, done in points.items()
+        ],
+        plot=lambda figure: _plot(figure, points, sizes),
+        claims=_claims(gains),
     )
 
 
-def _claims(points: Sequence[dict[str, Any]], test: str) -> list[Claim]:
-    """Judges the paper's claim on small p, if two points with p of at least `_CLAIMED` are done."""
-    shown = [point for point in points if point["p"] >= _CLAIMED]
-    if len(shown) < 2:
+def _gains(done: Sequence[Result], whole: Sequence[Result], test: str) -> list[float]:
+    return differences(done, whole, lambda result: result.test(test))
+
+
+def _scores(done: Sequence[Result], test: str) -> list[float]:
+    return [each.test(test) for each in done]
+
+
+def _claims(gains: dict[float, list[float]]) -> list[Claim]:
+    """Judges the paper's claim by the points with p of at least `_CLAIMED` that share a seed with RMSNorm."""
+    judged = {p: found for p, found in gains.items() if p >= _CLAIMED and found}
+    if not judged:
         return []
-    told = ", ".join(f"{point[test]:.1f} at {point['p']:.4g}" for point in shown)
     return [
         Claim(
             f"Figure 3: a statistic from {_CLAIMED:.2%} of the entries or more loses no quality",
             "a plot; values not read off",
-            f"BLEU by p: {told}; seed 1",
-            not_shown(1),
+            f"BLEU minus RMSNorm's: {'; '.join(f'{told(found)} at {p:.4g}' for p, found in judged.items())}",
+            _verdict(list(judged.values())),
         )
     ]
+
+
+def _verdict(judged: Sequence[Sequence[float]]) -> str:
+    if any(len(gains) > 1 and t_interval(gains).high < 0 for gains in judged):
+        return "not borne out"
+    if all(len(gains) > 1 and t_interval(gains, 0.9).low >= -MARGIN for gains in judged):
+        return "borne out"
+    return not_shown(min(map(len, judged)))
 
 
 def _prefix(size: int, p: float) -> int:
@@ -83,24 +103,17 @@ def _prefix(size: int, p: float) -> int:
     return math.ceil(size * Fraction(str(p)))
 
 
-def _on_chance(points: Sequence[dict[str, Any]]) -> str:
-    """Describes the range of the seeds at each p that has several, to compare with the differences between p."""
-    return "".join(
-        f" The {len(seeds)} seeds of p = {point['p']:.4g} alone lie between {min(seeds):.1f} and {max(seeds):.1f}."
-        for point in points
-        if len(seeds := point["seeds"]) > 1
-    )
-
-
-def _plot(figure: Figure, points: list[dict[str, Any]], test: str, sizes: list[int]) -> None:
-    values = sorted(seed for point in points for seed in point["seeds"])
+def _plot(figure: Figure, points: Points, sizes: list[int]) -> None:
+    test = first_test(next(iter(points.values())))
+    scores = {p: _scores(done, test) for p, done in points.items()}
+    values = sorted(seed for seeds in scores.values() for seed in seeds)
     broken = max(itertools.pairwise(values), key=lambda pair: pair[1] - pair[0], default=(0, 0))
     split = broken[1] - broken[0] > _GAP
     figure.set(size_inches=(9, 5), layout_engine="constrained")
     heights = [4, 1][: 1 + split]
     all_axes = figure.subplots(1 + split, 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     for axes in all_axes:
-        _draw(axes, points, test, sizes)
+        _draw(axes, scores, sizes)
     if split:
         all_axes[0].set_ylim(broken[1] - 0.5, values[-1] + 0.5)
         all_axes[1].set_ylim(values[0] - 1, broken[0] + 1)
@@ -111,15 +124,13 @@ def _plot(figure: Figure, points: list[dict[str, Any]], test: str, sizes: list[i
     figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
 
 
-def _draw(axes: Axes, points: list[dict[str, Any]], test: str, sizes: list[int]) -> None:
-    """Draws the first seed as a line, and the others as points."""
-    x, style = [point["p"] for point in points], KINDS["prmsnorm"]
-    axes.plot(x, [point[test] for point in points], label="seed 1", **style.line())
-    others = [(point["p"], seed) for point in points for seed in point["seeds"][1:]]
-    if others:
-        axes.plot(*zip(*others, strict=True), "_", color="black", markersize=12, label="other seeds")
+def _draw(axes: Axes, scores: dict[float, list[float]], sizes: list[int]) -> None:
+    """Draws the mean of the seeds as a line, and every seed as a mark."""
+    axes.plot(list(scores), list(map(mean, scores.values())), label="mean", **KINDS["prmsnorm"].line())
+    seeds = [(p, seed) for p, found in scores.items() for seed in found]
+    axes.plot(*zip(*seeds, strict=True), "_", color="black", markersize=12, label="each seed")
     axes.set_xscale("log")
-    axes.set_xticks(x, [_tick(p, sizes) for p in x], fontsize=8)
+    axes.set_xticks(list(scores), [_tick(p, sizes) for p in scores], fontsize=8)
     axes.minorticks_off()
 
 

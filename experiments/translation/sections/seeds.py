@@ -1,7 +1,7 @@
 """Differences between kinds of normalization, paired by seed: the paper's claims on quality."""
 
 from collections.abc import Sequence
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -14,19 +14,24 @@ from ..published import RESULTS, TABLES
 from ..results import Result
 from ..row_styles import PUBLISHED, styles_of
 from .differences import differences
-from .verdicts import not_shown, on_recipes, seeds
+from .paired import MARGIN, RULE, equal, first_test, narrow, told
+from .verdicts import not_shown, on_failure, on_recipes, seeds
 
-MARGIN = 0.5  # BLEU; two kinds count as equal if the 90% interval of their difference lies within
 LEVEL = 0.05
 _WIDTH = 8  # BLEU that the picture shows on either side of 0
 
 
 class Hypothesis(NamedTuple):
-    """A claim of the paper about two rows of Table 2 or 4, by their names."""
+    """A claim about two rows, by their names. The paper's are about rows of Table 2 or 4."""
 
     one: str
     other: str
     equal: bool  # as good as the other, otherwise better
+
+    @property
+    def published(self) -> bool:
+        """Whether the paper has both rows."""
+        return {self.one, self.other} <= RESULTS.keys()
 
 
 HYPOTHESES = (
@@ -37,6 +42,7 @@ HYPOTHESES = (
     Hypothesis("layernorm-recipe", "none-recipe", equal=False),
     Hypothesis("rmsnorm-recipe", "none-recipe", equal=False),
     Hypothesis("rmsnorm", "l2norm", equal=False),
+    Hypothesis("rmsnorm", "l2norm-scaled", equal=True),
     Hypothesis("post-rmsnorm", "post-layernorm", equal=True),
     Hypothesis("post-prmsnorm", "post-layernorm", equal=True),
     Hypothesis("pre-rmsnorm", "pre-layernorm", equal=True),
@@ -62,10 +68,9 @@ class Paired(NamedTuple):
         """The mean difference with its 95% interval."""
         return t_interval(self.gains) if len(self.gains) > 1 else None
 
-    @property
-    def equal(self) -> bool:
-        """Whether the 90% interval lies within the margin."""
-        return len(self.gains) > 1 and t_interval(self.gains, 0.9).within(MARGIN)
+    def gains_on(self, test: str) -> list[float]:
+        """Returns the differences on another test set."""
+        return [one.test(test) - other.test(test) for one, other in self.pairs]
 
     @property
     def recipes(self) -> str:
@@ -78,7 +83,7 @@ def section(results: Sequence[Result]) -> Section | None:
     found = compare(results)
     if not found:
         return None
-    test = next(iter(results[0].log["tests"]))
+    test, *others = results[0].log["tests"]
     tested = sum(each.p is not None for each in found)
     return Section(
         name="seeds",
@@ -86,13 +91,16 @@ def section(results: Sequence[Result]) -> Section | None:
         text=[
             f"The BLEU of one kind less that of another on {test}, for the models of the same seed: the mean of the "
             f"seeds, its 95% interval and p by Student's t, with p adjusted for the {tested} comparisons by Holm's "
-            f"method. Two kinds count as different if the adjusted p is at most {LEVEL}, and as equal if the 90% "
-            f"interval lies between -{MARGIN} and +{MARGIN} BLEU. One seed shows neither.",
+            f"method. Two kinds count as equal if {RULE}; otherwise as different if the adjusted p is at most {LEVEL}. "
+            f"One seed shows neither. Only {test} is judged.",
             *_on_power(found),
             *_on_recipes(found),
         ],
-        columns=["", "seeds", "each seed", "mean [95% interval]", "90% interval", "p", "Holm's p", "shown"],
-        rows=[_cells(each) for each in found],
+        columns=[
+            *("", "seeds", "each seed", "mean [95% interval]", "90% interval", "p", "Holm's p", "shown"),
+            *(f"{other}: mean [95% interval]" for other in others),
+        ],
+        rows=[[*_cells(each), *(told(each.gains_on(other)) for other in others)] for each in found],
         data=[_data(each) for each in found],
         plot=lambda figure: _plot(figure, found, test),
         claims=[_claim(each) for each in found],
@@ -116,12 +124,11 @@ def compare(results: Sequence[Result]) -> list[Paired]:
 
 
 def _score(result: Result) -> float:
-    """Returns the BLEU on the first test set."""
-    return result.test(next(iter(result.log["tests"])))
+    return result.test(first_test([result]))
 
 
 def _shown(paired: Paired) -> str:
-    if paired.equal:
+    if equal(paired.gains):
         return "equal"
     if paired.p is not None and paired.p <= LEVEL:
         return "better" if mean(paired.gains) > 0 else "worse"
@@ -129,18 +136,19 @@ def _shown(paired: Paired) -> str:
 
 
 def _claim(paired: Paired) -> Claim:
-    labels, table = paired.labels, TABLES[paired.pairs[0][0].row.model_type]
+    labels = paired.labels
+    table = f"{TABLES[paired.pairs[0][0].row.model_type]}: " if paired.hypothesis.published else ""
     ours = signed(paired.interval) if paired.interval else f"{paired.gains[0]:+.1f}"
     return Claim(
-        f"{table}: {labels[0]} translates {'as well as' if paired.hypothesis.equal else 'better than'} {labels[1]}",
+        f"{table}{labels[0]} translates {'as well as' if paired.hypothesis.equal else 'better than'} {labels[1]}",
         _paper(paired.hypothesis),
         f"{ours} BLEU, {seeds(len(paired.gains))}",
-        _verdict(paired) + on_recipes(*paired.pairs[0]),
+        _verdict(paired) + on_failure([other for _, other in paired.pairs]) + on_recipes(*paired.pairs[0]),
     )
 
 
 def _paper(hypothesis: Hypothesis) -> str:
-    if not {hypothesis.one, hypothesis.other} <= RESULTS.keys():
+    if not hypothesis.published:
         return "not in the paper"
     one, other = (RESULTS[name].bleu for name in hypothesis[:2])
     return f"BLEU {one[0]} and {one[1]} against {other[0]} and {other[1]} (2014, 2017)"
@@ -157,10 +165,15 @@ def _on_power(found: Sequence[Paired]) -> list[str]:
     """Says how many seeds it would take to show equality where it was not shown."""
     open_ones = [each for each in found if each.hypothesis.equal and each.interval and _shown(each) == "neither"]
     return [
-        f"{each.labels[0]} minus {each.labels[1]} has a standard deviation of {stdev(each.gains):.1f} BLEU over the "
-        f"seeds. If that is right and the mean is 0, equality takes at least {seeds_needed(each.gains, MARGIN)} seeds."
+        f"{' minus '.join(each.labels)}: if mean and standard deviation of more seeds are those of these "
+        f"{len(each.gains)}, {_power(each.gains)}."
         for each in open_ones
     ]
+
+
+def _power(gains: Sequence[float]) -> str:
+    count = seeds_needed(gains, MARGIN)
+    return f"equality takes {count} seeds" if count else "no number of seeds shows equality"
 
 
 def _on_recipes(found: Sequence[Paired]) -> list[str]:
@@ -176,9 +189,8 @@ def _cells(paired: Paired) -> list[str]:
     cells = [" minus ".join(paired.labels), str(len(paired.gains)), ", ".join(f"{gain:+.2f}" for gain in paired.gains)]
     if paired.interval is None:
         return [*cells, "", "", "", "", _shown(paired)]
-    _, low, high = t_interval(paired.gains, 0.9)
-    p = [f"{each:.3f}" for each in (t_test(paired.gains), paired.p)]
-    return [*cells, signed(paired.interval, 2), f"[{low:+.2f}, {high:+.2f}]", *p, _shown(paired)]
+    p = [f"{each:.3f}" if each >= 0.001 else "< 0.001" for each in (t_test(paired.gains), paired.p)]
+    return [*cells, signed(paired.interval, 2), narrow(paired.gains), *p, _shown(paired)]
 
 
 def _data(paired: Paired) -> dict[str, Any]:
@@ -202,7 +214,9 @@ def _plot(figure: Figure, found: Sequence[Paired], test: str) -> None:
         _draw(axes, at, each, styles[each.pairs[0][0].row])
     axes.set_yticks(range(len(found)), [" minus\n".join(each.labels) for each in found])
     axes.set_ylim(len(found) - 0.5, -0.5)
-    show_near(axes, {at: _drawn(each) for at, each in enumerate(found)}, 0, _WIDTH)
+    ours = {at: [*each.gains, *(each.interval or [])] for at, each in enumerate(found)}
+    texts = {at: told(each.gains) for at, each in enumerate(found)}
+    show_near(axes, ours, 0, _WIDTH, texts, [value for each in found for value in _published(each)])
     axes.set_xlabel(f"difference in BLEU on {test}")
     axes.plot([], [], "|", color="black", markersize=9, label="each seed")
     axes.errorbar([], [], xerr=[], fmt="o", color="black", capsize=4, label="mean with 95% interval")
@@ -222,11 +236,7 @@ def _draw(axes: Axes, at: int, paired: Paired, style: Any) -> None:
 
 def _published(paired: Paired) -> list[float]:
     """Returns the published differences on the two test sets."""
-    if not {paired.hypothesis.one, paired.hypothesis.other} <= RESULTS.keys():
+    if not paired.hypothesis.published:
         return []
     one, other = (RESULTS[name].bleu for name in paired.hypothesis[:2])
     return [a - b for a, b in zip(one, other, strict=True)]
-
-
-def _drawn(paired: Paired) -> list[float]:
-    return [*paired.gains, *(paired.interval or []), *_published(paired)]

@@ -1,5 +1,6 @@
 """Paired bootstrap tests: whether two trained models differ by more than the choice of the test sentences."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ...reporting.intervals import holm
@@ -19,11 +20,8 @@ def section(measured: Sequence[Comparison], results: Sequence[Result]) -> Sectio
     done = {(each.row.name, each.seed): each for each in results}
     pairs = [(done[each.first, each.seed], done[each.second, each.seed]) for each in measured]
     adjusted = holm([each.p for each in measured])
-    found = [
-        f"{_name(pair)} (seed {each.seed}, {each.test}, {_gain(each):+.1f})"
-        for each, pair, p in zip(measured, pairs, adjusted, strict=True)
-        if p <= LEVEL
-    ]
+    differs = Counter(_name(pair) for pair, p in zip(pairs, adjusted, strict=True) if p <= LEVEL)
+    counts = [f"{differs[name]} of {total} of {name}" for name, total in Counter(map(_name, pairs)).items()]
     return Section(
         name="significance",
         title="Paired bootstrap tests",
@@ -33,8 +31,7 @@ def section(measured: Sequence[Comparison], results: Sequence[Result]) -> Sectio
             f"least as large if the two models did not differ, and Holm's p is adjusted for the {len(measured)} "
             "comparisons. A small p shows that two trained models differ, not that two kinds of normalization do: that "
             "takes several seeds, as in the section before.",
-            f"Holm's p is at most {LEVEL} in {len(found)} of {len(measured)} comparisons"
-            + (f": {'; '.join(found)}." if found else "."),
+            f"Holm's p is at most {LEVEL} in {differs.total()} of {len(measured)} comparisons: {'; '.join(counts)}.",
             *_untested(measured, done),
         ],
         columns=["", "test set", "seed", "BLEU of the other", "BLEU", "difference", "p", "Holm's p"],
@@ -58,7 +55,7 @@ def _untested(measured: Sequence[Comparison], done: dict[tuple[str, int], Result
     tested = {(each.first, each.second) for each in measured}
     missing = [pair for pair in PAIRS if pair not in tested and set(pair) <= labels.keys()]
     named = "; ".join(f"{labels[second]} against {labels[first]}" for first, second in missing)
-    return [f"Not tested so, because the translations were not kept: {named}."] if missing else []
+    return [f"Not tested this way, because the translations were not kept: {named}."] if missing else []
 
 
 def _cells(each: Comparison, pair: Pair, adjusted: float) -> list[str]:

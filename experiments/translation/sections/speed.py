@@ -52,15 +52,16 @@ def _first_of_kinds(results: Iterable[Result]) -> dict[Row, Result]:
 
 def _on_method(times: Mapping[str, Any], options: Mapping[str, Any], trained: Collection[str]) -> str:
     other = "" if times["commit"] in trained else ", which is not that of the trainings,"
+    rounds = len(times["updates"]["float32"]["layernorm"]["rounds"])
     return (
         f"Seconds per 1,000 updates come from `benchmarks/training.py` of commit {times['commit']}{other} on "
-        f"{_threads(times['threads'])}. XLA compiles the update. All kinds have the same "
-        f"options and take turns on the same {len(times['widths'])} batches of this training text. The table has the "
-        f"median over the {len(times['updates']['float32']['layernorm']['rounds'])} rounds and, in brackets, the "
-        "quartiles. The saving against LayerNorm is the median of the rounds' ratios with its 95% bootstrap interval. "
-        "The interval holds the noise between the rounds of this run alone: no kind was timed twice, and another run "
-        "may differ by more. The paper's seconds are the mean and standard deviation of three runs on one TITAN X, "
-        f"with embedding 512 and state 1024; ours are {options['embedding_size']} and {options['state_size']}."
+        f"{_threads(times['threads'])}. XLA compiles the update. All kinds have the same options and take turns on the "
+        f"same {len(times['widths'])} batches of this training text. The table has the median over the {rounds} rounds "
+        "and, in parentheses, the range from the first quartile to the third. The saving against LayerNorm is the "
+        "median of the rounds' ratios with its 95% bootstrap interval. The interval holds the noise between the rounds "
+        "of this run alone: no kind was timed twice, and another run may differ by more. The paper's seconds are the "
+        "mean and standard deviation of three runs on one TITAN X, with embedding 512 and state 1024; ours are "
+        f"{options['embedding_size']} and {options['state_size']}."
     )
 
 
@@ -119,7 +120,9 @@ def _claim(row: Row, updates: Updates) -> Claim:
 def _verdict(found: Interval, published: float) -> str:
     if found.low <= 0:
         return "not borne out: within the noise" if found.high >= 0 else "not borne out: it takes more"
-    return "borne out" if found.high >= published else "a smaller saving, in one run"
+    if found.high < published:
+        return "a smaller saving, in one run"
+    return "borne out" if found.low <= published else "borne out: a larger saving"
 
 
 def _label(row: Row) -> str:
@@ -132,7 +135,7 @@ def _cells(row: Row, updates: Updates) -> list[str]:
     low, high = updates[kind]["seconds_quartiles"]
     return [
         _label(row),
-        f"{1e3 * updates[kind]['seconds']:.0f} [{1e3 * low:.0f}, {1e3 * high:.0f}]",
+        f"{1e3 * updates[kind]['seconds']:.0f} ({1e3 * low:.0f} to {1e3 * high:.0f})",
         "" if kind in ("none", "layernorm") else _percent(_saving(updates, kind)),
         f"{paper.seconds} (sd {paper.deviation:.3g})" if paper else "",
         f"{paper.saving:.1%}" if paper and paper.saving else "",

@@ -1,26 +1,13 @@
-"""Verdicts on the paper's claims: words that they share, and the claims that are not tested."""
+"""Verdicts on the paper's claims: the words that they share."""
 
 from collections.abc import Sequence
+from statistics import mean
 
-from ...reporting.section import Claim
 from ..results import Result
 from .differences import differences
 
 RECIPES = "; the recipes differ too"
-_OF_TRANSFORMERS = (
-    Claim(
-        "Table 4: a Transformer translates as well with RMSNorm as with LayerNorm, and an update takes less time",
-        "BLEU 26.8 and 27.7 against 26.6 and 27.7 (2014, 2017), 6.9% less time",
-        "no training",
-        "not tested",
-    ),
-    Claim("Table 4: a Transformer without a norm fails to train", "it fails", "no training", "not tested"),
-)
-
-
-def untested(model_type: str) -> Sequence[Claim]:
-    """Returns the claims on translation that trainings of an architecture do not test."""
-    return () if model_type == "transformer" else _OF_TRANSFORMERS
+_LEARNED = 5.0  # mean dev BLEU from which a row counts as one that learns to translate
 
 
 def seeds(count: int) -> str:
@@ -40,3 +27,9 @@ def not_shown(count: int) -> str:
 def on_recipes(one: Result, other: Result) -> str:
     """Returns what to add to a verdict if two trainings differ in more than the norm."""
     return RECIPES if differences(one, other) else ""
+
+
+def on_failure(results: Sequence[Result]) -> str:
+    """Returns what to add to a verdict if it compares with a row that does not learn to translate."""
+    failed = mean(result.dev for result in results) < _LEARNED
+    return f", but {results[0].row.label} does not learn to translate" if failed else ""

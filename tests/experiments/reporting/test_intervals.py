@@ -41,12 +41,12 @@ def test_the_t_test_of_equal_values():
 
 
 def test_as_many_seeds_as_needed_give_an_interval_within_the_margin():
-    """Values of mean 0 with the same standard deviation: the interval fits with that many, and not with one less."""
-    count = seeds_needed([1.0, 2.0, 3.0], 0.7)
+    """Values with the same mean and standard deviation: it fits with that many, and not with one less."""
+    count = seeds_needed([-0.8, 0.2, 1.2], 0.7)
 
     def values(number):
         spread = np.linspace(-1, 1, number)
-        return list(spread / spread.std(ddof=1))
+        return list(0.2 + spread / spread.std(ddof=1))
 
     assert t_interval(values(count), 0.9).within(0.7)
     assert not t_interval(values(count - 1), 0.9).within(0.7)

@@ -98,16 +98,16 @@ def test_json_has_null_for_what_it_lacks(tmp_path):
 
 
 def test_a_report_begins_with_the_claims_of_its_sections(tmp_path):
-    judged = replace(section("one"), claims=[Claim("It is *better*", "by 2", "by 1", "borne out")])
-    write_report(tmp_path / "report", "Title", ["About."], {}, [judged], [Claim("It is faster", "", "", "not tested")])
+    claims = [Claim("It is *better*", "by 2", "by 1", "borne out"), Claim("It is faster", "", "", "not shown")]
+    write_report(tmp_path / "report", "Title", ["About."], {}, [replace(section("one"), claims=claims)])
     text = (tmp_path / "report" / "report.md").read_text()
     assert text.startswith(
-        "# Title\n\nThe claims of the paper, and what this report shows of them. Brackets hold 95% intervals.\n\n"
+        "# Title\n\nThe claims of the paper, and what this report shows of them. In this table, brackets hold 95% intervals.\n\n"
         "| claim | paper | ours | verdict |\n| --- | :--- | :--- | :--- |\n"
-        "| It is *better* | by 2 | by 1 | borne out |\n| It is faster |  |  | not tested |\n\nAbout.\n\n## The one\n"
+        "| It is *better* | by 2 | by 1 | borne out |\n| It is faster |  |  | not shown |\n\nAbout.\n\n## The one\n"
     )
     found = json.loads((tmp_path / "report" / "report.json").read_text())
-    assert [claim["verdict"] for claim in found["claims"]] == ["borne out", "not tested"]
+    assert [claim["verdict"] for claim in found["claims"]] == ["borne out", "not shown"]
 
 
 def test_a_section_without_a_plot_has_no_picture(tmp_path):

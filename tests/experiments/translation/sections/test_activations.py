@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from experiments.translation.published import ACTIVATIONS
 from experiments.translation.sections.activations import section
+from tests.experiments.translation.conftest import ROWS, make_result
 
 
 def figures(shift):
@@ -17,9 +18,11 @@ def figures(shift):
 
 
 @pytest.fixture
-def measured(results):
-    shifts = {"baseline": 0.0, "prmsnorm": -1.0, "mine": 1.0}
-    return {each.row: figures(shifts[each.row.name]) for each in results if each.seed == 1 and each.row.name in shifts}
+def measured():
+    return [
+        make_result(ROWS[kind], activations=figures(shift))
+        for kind, shift in (("none", 0.0), ("prmsnorm", -1.0), ("mine", 1.0))
+    ]
 
 
 def test_a_row_has_both_grus_and_its_published_values(measured):
@@ -60,7 +63,7 @@ def test_the_plot_has_our_values_and_the_published_ones(measured):
 
 
 def test_without_rows_of_the_paper_only_our_values_are_plotted(measured):
-    made = section({row: figures for row, figures in measured.items() if row.name == "mine"})
+    made = section(measured[2:])
     assert made.text[2].endswith("1.25 to 2.50 for Mine.")
     figure = Figure()
     made.plot(figure)
@@ -68,24 +71,30 @@ def test_without_rows_of_the_paper_only_our_values_are_plotted(measured):
 
 
 @pytest.mark.parametrize(
-    ("baseline", "verdict"), [(1.5, "not borne out by 1 seed"), (7.0, "the same direction, not shown by 1 seed")]
+    ("baseline", "bleu", "verdict"),
+    [
+        (1.5, 20.0, "not borne out by 1 seed"),
+        (7.0, 20.0, "the same direction, not shown by 1 seed"),
+        (7.0, 1.0, "the same direction, not shown by 1 seed, but Baseline does not learn to translate"),
+    ],
 )
-def test_the_papers_claim_is_judged_by_the_first_position(results, baseline, verdict):
-    rows = {each.row.name: each.row for each in results}
-    measured = {rows[name]: figures(0.0) for name in ("baseline", "layernorm", "rmsnorm")}
-    measured[rows["baseline"]]["std"] = [baseline, *measured[rows["baseline"]]["std"][1:]]
-    (claim,) = section(measured).claims
+def test_the_papers_claim_is_judged_by_the_first_position(baseline, bleu, verdict):
+    results = [
+        make_result(ROWS[kind], bleu=[bleu], activations=figures(0.0)) for kind in ("none", "layernorm", "rmsnorm")
+    ]
+    results[0].log["activations"]["std"][0] = baseline
+    (claim,) = section(results).claims
     assert claim.paper == "from 7.35 to 1.19 (LayerNorm) and 1.27 (RMSNorm) at position 1"
     assert claim.ours == f"from {baseline:.2f} to 1.25 (LayerNorm) and 1.25 (RMSNorm), 1 seed"
     assert claim.verdict == verdict
 
 
 def test_without_results_there_is_no_section():
-    assert section({}) is None
+    assert section([make_result(ROWS["none"])]) is None
 
 
 def test_a_row_with_its_own_recipe_has_the_papers_name_beside_published_values(measured):
-    own = {replace(row, label=f"{row.label} (own recipe)"): figures for row, figures in measured.items()}
+    own = [each._replace(row=replace(each.row, label=f"{each.row.label} (own recipe)")) for each in measured]
     made = section(own)
     assert [row[0] for row in made.rows[:3]] == [
         "Baseline (own recipe), first GRU",

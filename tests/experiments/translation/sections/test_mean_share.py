@@ -24,7 +24,14 @@ def measured():
 def test_the_table_has_the_mean_over_norms_by_update_and_their_last_range(measured):
     found = section(measured)
     assert found.columns[2:] == ["N = 0", "N = 20", "N = 40", "norms, last"]
-    assert found.rows == [["RMSNorm", "2", "2.0%", "7.0%", "35.0%", "[20.0%, 50.0%]"]]
+    assert found.rows == [["RMSNorm", "2", "2.0%", "7.0%", "35.0%", "20.0% to 50.0%"]]
+
+
+def test_the_text_says_what_centring_would_remove_at_the_end(measured):
+    assert section(measured).text[1] == (
+        "After the last update, the mean has 35.0% of the mean square before RMSNorm, and 50.0% in the norm with the "
+        "largest share."
+    )
 
 
 def test_an_update_that_a_seed_lacks_is_left_out(measured):

@@ -31,7 +31,7 @@ def test_kinds_are_compared_over_the_seeds_they_share(layernorm, cells, verdict)
     made = section(trained(rmsnorm=[19.0, 19.0, 5.0], layernorm=layernorm))
     (row,) = made.rows
     assert row[:2] == ["RMSNorm minus LayerNorm", "2"]
-    assert row[3:] == cells
+    assert row[3:8] == cells
     (claim,) = made.claims
     assert claim.verdict == verdict
     assert claim.paper == "BLEU 22.4 and 23.7 against 22.6 and 23.6 (2014, 2017)"
@@ -41,13 +41,13 @@ def test_kinds_that_the_paper_does_not_compare_have_no_published_values():
     rows = [Row(f"pre-{kind}", kind, kind=kind, model_type="transformer") for kind in ("layernorm", "rmsnorm")]
     made = section([make_result(row, seed, bleu=[20]) for row in rows for seed in (1, 2)])
     (claim,) = made.claims
-    assert (claim.claim, claim.paper) == ("Table 4: rmsnorm translates as well as layernorm", "not in the paper")
+    assert (claim.claim, claim.paper) == ("rmsnorm translates as well as layernorm", "not in the paper")
     made.plot(Figure())
 
 
 def test_one_seed_shows_neither():
     made = section(trained(rmsnorm=[19.0], layernorm=[18.0]))
-    assert made.rows == [["RMSNorm minus LayerNorm", "1", "+1.00", "", "", "", "", "neither"]]
+    assert made.rows == [["RMSNorm minus LayerNorm", "1", "+1.00", "", "", "", "", "neither", "+1.0 (1 seed)"]]
     assert made.claims[0][2:] == ("+1.0 BLEU, 1 seed", "not shown by 1 seed")
 
 
@@ -61,10 +61,39 @@ def test_p_is_adjusted_for_the_pairs_that_are_tested():
     assert "the 3 comparisons" in made.text[0]
 
 
-def test_the_text_says_how_many_seeds_equality_takes():
-    made = section(trained(rmsnorm=[19.0, 20.0, 21.0], layernorm=[20.0, 20.0, 20.0]))
-    assert "a standard deviation of 1.0 BLEU over the seeds" in made.text[1]
-    assert "equality takes at least 13 seeds" in made.text[1]
+@pytest.mark.parametrize(
+    ("rmsnorm", "told"),
+    [
+        ([19.0, 20.0, 21.0], "equality takes 13 seeds"),  # 1.782 / sqrt(13) is below 0.5, 1.796 / sqrt(12) is not
+        ([19.75, 20.25, 20.75], "equality takes 13 seeds"),  # half as far apart, half as far from the margin
+        ([19.5, 20.5, 21.5], "no number of seeds shows equality"),
+    ],
+)
+def test_the_text_says_how_many_seeds_equality_takes(rmsnorm, told):
+    made = section(trained(rmsnorm=rmsnorm, layernorm=[20.0, 20.0, 20.0]))
+    assert made.text[1] == (
+        f"RMSNorm minus LayerNorm: if mean and standard deviation of more seeds are those of these 3, {told}."
+    )
+
+
+def test_other_test_sets_have_their_intervals():
+    results = trained(rmsnorm=[20.0, 20.0], layernorm=[19.0, 19.0])
+    results[0].log["tests"]["web"]["bleu"] += 2
+    made = section(results)
+    assert made.columns[-1] == "web: mean [95% interval]"
+    assert made.rows[0][-1] == "+2.0 [-10.7, +14.7]"  # 12.706 sqrt(2) / sqrt(2) either way
+
+
+def test_a_row_that_does_not_learn_is_named():
+    made = section(trained(rmsnorm=[19.0, 19.5], none=[1.0, 1.25]))
+    assert made.claims[0].verdict == "borne out, but Baseline does not learn to translate"
+
+
+def test_differences_beyond_the_picture_are_text():
+    figure = Figure()
+    section(trained(rmsnorm=[30.0, 31.0], none=[1.0, 1.0])).plot(figure)
+    (text,) = figure.axes[0].texts
+    assert text.get_text() == "+29.5 [+23.1, +35.9] ►"  # 12.706 sqrt(0.5) / sqrt(2) either way
 
 
 def test_recipes_that_differ_are_named():
