@@ -199,8 +199,7 @@ class Trainer:
         bar.set_postfix_str(f"tracing updates of {len(shapes)} widths", refresh=True)
         begun = time.monotonic()
         self._update.trace(shapes)
-        if not bar.disable:  # the estimate of the time left leaves it out
-            bar.start_t += time.monotonic() - begun
+        _leave_out(bar, time.monotonic() - begun)
 
     def _timed_update(self, batch: Batch, number: int, bar: tqdm) -> tuple[float, float, float]:
         """Makes an update. The first for each width of a batch compiles and is left out of the measured speed."""
@@ -216,10 +215,8 @@ class Trainer:
         if not compiles:
             self._words += words
             self._seconds_of_updates += seconds
-        elif not bar.disable:  # the estimate of the time left counts neither its time nor its update
-            bar.start_t += seconds
-            bar.last_print_t += seconds
-            bar.initial += 1
+        else:
+            _leave_out(bar, seconds, updates=1)
         return cost, words, norm
 
     def _validate(self, validate, epoch: float, poll: Callable[[], None]) -> Validation:
@@ -310,3 +307,11 @@ def _interruption(poll: Callable[[], None]) -> Interrupted | None:
 
 def _say(text: str) -> None:
     tqdm.write(text, file=sys.stderr)
+
+
+def _leave_out(bar: tqdm, seconds: float, updates: int = 0) -> None:
+    """Makes the estimate of the time left count neither these seconds nor these updates."""
+    if not bar.disable:
+        bar.start_t += seconds
+        bar.last_print_t += seconds  # a bar that was printed before it started is not closed with a new line
+        bar.initial += updates

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "experiments" / "results" / "multi30k"
 TEST = "test_2016_flickr"
-SEEDS = {"layernorm": 5, "rmsnorm": 5, "prmsnorm": 3, "l2norm": 3, "baseline": 5}
+SEEDS = {"layernorm": 5, "rmsnorm": 5, "prmsnorm": 3, "l2norm": 3, "l2norm-scaled": 3, "baseline": 5}
 STUDENT = {3: 4.302653, 5: 2.776445}  # the 97.5% quantile of Student's t for the mean of this many values
 README = " ".join((ROOT / "README.md").read_text("utf-8").split())
 
@@ -49,6 +49,7 @@ def savings(kind):
         ("RMSNorm", "rmsnorm"),
         ("pRMSNorm", "prmsnorm"),
         ("L2-Norm", "l2norm"),
+        ("L2-Norm, gains from sqrt(n)", "l2norm-scaled"),
         ("none", "baseline"),
     ],
 )
