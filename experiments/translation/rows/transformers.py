@@ -1,4 +1,7 @@
-"""The paper's Table 4, translation with a Transformer: each kind after the residual sums, and two kinds before them."""
+"""The paper's Table 4, translation with a Transformer: each kind after the residual sums, and two kinds before them.
+
+A row without a norm takes steps smaller than those of a grid: only large ones might make it diverge.
+"""
 
 from ..row import Row
 
@@ -16,4 +19,16 @@ def _row(position: str, kind: str) -> Row:
     )
 
 
-ROWS = [*(_row("post", kind) for kind in _KINDS), *(_row("pre", kind) for kind in ("layernorm", "rmsnorm"))]
+_SMALL_STEPS = Row(
+    "post-none-small-steps",
+    "no norm, post, small steps",
+    kind="none",
+    options={"transformer_norm_position": "post", "learning_rate": 0.0001},
+    model_type="transformer",
+)
+
+ROWS = [
+    *(_row("post", kind) for kind in _KINDS),
+    *(_row("pre", kind) for kind in ("layernorm", "rmsnorm")),
+    _SMALL_STEPS,
+]
