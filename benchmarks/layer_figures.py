@@ -18,11 +18,11 @@ from statistics import median
 
 OURS, KERAS, LAYERNORM = "rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"
 NAMES = {"forward+backward": "both", "xla": "XLA"}
-# A colour that everybody can tell from the others (Okabe and Ito), a marker and dashes for each implementation.
+# A colour (Okabe and Ito), a marker and dashes for each implementation. Ours and LayerNorm have those of the reports.
 STYLES = (
     ("#D55E00", "o", "-"),
-    ("#0072B2", "s", "--"),
     ("#009E73", "^", "-."),
+    ("#0072B2", "s", "--"),
     ("#CC79A7", "D", ":"),
     ("#000000", "v", "--"),
     ("#56B4E9", "P", "-."),

@@ -1,7 +1,9 @@
 """The kept reports are what their logs and remarks give."""
 
 import json
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,12 @@ def test_there_are_some():
     assert KEPT
 
 
+def words(picture: Path) -> list[str]:
+    """Returns the words of an SVG file, without its tick labels' numbers."""
+    found = re.findall(r"<text[^>]*>([^<]+)</text>", picture.read_text("utf-8"))
+    return [text for text in found if re.search("[a-z]", text)]
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_a_kept_report_follows_from_its_logs(name, tmp_path):
     shutil.copytree(RESULTS / name / "logs", tmp_path / name / "logs")
@@ -30,6 +38,8 @@ def test_a_kept_report_follows_from_its_logs(name, tmp_path):
     for file in files & {"report.md", "report.json"}:
         found, kept = ((folder / name / file).read_text("utf-8") for folder in (tmp_path, RESULTS))
         assert found == kept
+    for file in (file for file in files if file.endswith(".svg")):
+        assert words(tmp_path / name / file) == words(RESULTS / name / file)
     assert json.loads((tmp_path / name / "report.json").read_text())["claims"]
 
 

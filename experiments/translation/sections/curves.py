@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ...reporting.intervals import signed, t_interval
 from ...reporting.section import Claim, Section
 from ...reporting.styles import KINDS, Style, band
-from ..published import LABELS, LOSS, MINUTES
+from ..published import LABELS, LOSS, MINUTES, TABLES
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
@@ -19,6 +19,7 @@ from .verdicts import not_shown, on_failure, on_recipes, seeds
 Curve = dict[int, list[float]]  # the value of each seed, by update
 
 _MOST_COLUMNS = 10
+_DIVERGED = 10  # the axis of the losses is logarithmic if the largest is this many times the smallest
 
 
 def curve(done: Sequence[Result], name: str = "bleu") -> Curve:
@@ -51,7 +52,7 @@ def draw(
 
 
 def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section | None:
-    """Returns the section of the learning curves of Table 2's rows, or `None` without any.
+    """Returns the section of the learning curves of the main rows, or `None` without any.
 
     Args:
         results: The results so far.
@@ -64,14 +65,15 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
     losses = {row: found for row, done in rows.items() if (found := _losses(done))}
     updates = _spaced(sorted({update for found in curves.values() for update in found}))
     means = {row: {update: mean(each) for update, each in found.items()} for row, found in curves.items()}
+    model_type = next(iter(rows)).model_type
     text = [
-        "BLEU on the dev set by update, the mean over the seeds; the picture shades the range of the seeds. Table 2 "
-        "has the best validation of each seed."
+        "BLEU on the dev set by update, the mean over the seeds; the picture shades the range of the seeds. "
+        f"{TABLES[model_type]} has the best validation of each seed."
     ]
     if times:
         text[0] += (
-            " Time is the number of updates times the seconds per update of Table 2, without validations; the clocks "
-            "of the trainings are not used. Rows without measured seconds have no curve by time."
+            f" Time is the number of updates times the seconds per update of {TABLES[model_type]}, without validations; "
+            "the clocks of the trainings are not used. Rows without measured seconds have no curve by time."
         )
     if losses:
         text.append(_on_loss(losses))
@@ -80,7 +82,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
     timed = times["updates"]["float32"] if times else {}
     return Section(
         name="curves",
-        title="Learning curves (Figures 1 and 2)" if next(iter(rows)).model_type == "rnn" else "Learning curves",
+        title="Learning curves (Figures 1 and 2)" if model_type == "rnn" else "Learning curves",
         text=text,
         columns=["dev BLEU after N updates", *(f"N = {update:,}" for update in updates)],
         rows=[
@@ -179,7 +181,11 @@ def _plot(figure: Figure, curves: dict[Row, Curve], losses: dict[Row, Curve], ti
         all_axes["time"].set(xlabel="minutes of updates", ylabel="dev BLEU", title="BLEU by time")
     if losses:
         draw(all_axes["loss"], losses, styles)
-        all_axes["loss"].set(xlabel="updates", ylabel="training loss", title="training loss (Figure 1), ours")
+        title = "training loss (Figure 1), ours" if "published" in all_axes else "training loss"
+        all_axes["loss"].set(xlabel="updates", ylabel="training loss", title=title)
+        values = [value for found in losses.values() for each in found.values() for value in each]
+        if max(values) > _DIVERGED * min(values):
+            all_axes["loss"].set_yscale("log")
     if "published" in all_axes:
         for kind, name in (("none", "baseline"), ("layernorm", "layernorm")):
             all_axes["published"].plot(list(LOSS[name]), list(LOSS[name].values()), **KINDS[kind].line())

@@ -127,4 +127,10 @@ def _draw(axes: Axes, rows: dict[Row, list[float]]) -> None:
         axes.plot(rows[row], [at] * len(rows[row]), style.marker, color=style.color, alpha=0.7)
         axes.plot([mean(rows[row])] * 2, [at - 0.25, at + 0.25], color=style.color)
     best = max(value for found in rows.values() for value in found)
-    show_near(axes, dict(enumerate(rows.values())), best, _WIDTH)
+    show_near(axes, dict(enumerate(rows.values())), best, _distance(list(rows.values()), best))
+
+
+def _distance(rows: Sequence[Sequence[float]], best: float) -> float:
+    """Returns the distance from the best score to the farthest that is drawn, so that most rows are on the axis."""
+    reach = sorted(best - min(found) for found in rows)
+    return max(_WIDTH, reach[2 * (len(rows) - 1) // 3])

@@ -111,3 +111,14 @@ def test_the_range_of_the_seeds_is_shaded(results):
 
 def test_without_rows_of_table_2_there_is_no_section(results, times):
     assert section([each for each in results if each.row.section != "main"], times) is None
+
+
+@pytest.mark.parametrize("worst, scale", [(8.0, "linear"), (80.0, "log")])
+def test_losses_that_diverge_make_the_axis_logarithmic(worst, scale):
+    results = [make_result(row) for row in (ROWS["none"], ROWS["layernorm"])]
+    for result, loss in zip(results, (worst, 4.0), strict=True):
+        for each in result.log["validations"]:
+            each["train_loss"] = loss
+    figure = Figure()
+    section(results, None).plot(figure)
+    assert figure.axes[1].get_yscale() == scale

@@ -90,3 +90,10 @@ def test_the_plot_writes_scores_far_below_as_text(results):
     figure = Figure()
     section([results[1], added]).plot(figure)
     assert [[text.get_text() for text in axes.texts] for axes in figure.axes] == [["◄ 3.0"], ["◄ 2.0"]]
+
+
+def test_two_of_three_rows_are_on_the_axis():
+    bleu = {"a": 20.0, "b": 19.0, "c": 10.0, "d": 0.0}
+    figure = Figure()
+    section([make_result(Row(name, name, build=len), bleu=[value]) for name, value in bleu.items()]).plot(figure)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["◄ 0.0"]
