@@ -2,11 +2,12 @@
 
     python benchmarks/widths.py
     python benchmarks/widths.py --model_types transformer --widths 128 512
+    python benchmarks/widths.py --model_types transformer --widths 2048 --layers 1
     python benchmarks/widths.py --widths 512 --json TIMES.json
 
 Nematus, with which the paper measured, runs plain operations. An update is the gradient of a batch of random sentences,
-clipping, and Adam's step. All kinds take turns in each round. LayerNorm runs twice: its second ratio is the noise. A
-Transformer is as in benchmarks/training.py.
+clipping, and Adam's step. All kinds take turns in each round, so all their models are in memory. LayerNorm runs twice:
+its second ratio is the noise. A Transformer is as in benchmarks/training.py, apart from --layers.
 
 Columns:
     ms          median over the rounds
@@ -23,6 +24,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +48,13 @@ SENTENCES, VOCABULARY = 16, 4000
 _PASSES = 5  # forward reads x and writes y; backward reads x and dy and writes dx
 
 
-def made_up(model_type: str, width: int) -> Work:
+def made_up(model_type: str, width: int, layers: int) -> Work:
     """Returns one batch, and how to build a model of this width."""
     sizes = argparse.Namespace(model_type=model_type, embedding_size=width, state_size=width)
-    return made_up_work(1, SENTENCES, VOCABULARY, **model_options(sizes))
+    given = model_options(sizes)
+    if model_type == "transformer":
+        given |= {"transformer_enc_depth": layers, "transformer_dec_depth": layers}
+    return made_up_work(1, SENTENCES, VOCABULARY, **given)
 
 
 def build(work: Work, kind: str) -> tuple[keras.Model, Any]:
@@ -92,30 +97,37 @@ def normalized_entries(work: Work) -> int:
     return sum(int(tf.size(x)) for _, inputs in norms.values() for x in inputs)
 
 
-def measure(model_type: str, width: int, rounds: int, baseline: str) -> dict[str, Any]:
+def measure(model_type: str, width: int, layers: int, rounds: int, baseline: str) -> dict[str, Any]:
     """Returns the seconds of every round by mode and kind, and the bytes that the norms must move.
 
     Each mode has a process of its own, because TensorFlow keeps what it compiles.
     """
-    place = (baseline, model_type, width)
+    place = (baseline, model_type, width, layers)
     seconds = {mode: _in_a_process(_seconds, *place, compiled, rounds) for mode, compiled in MODES.items()}
     return {"bytes": _PASSES * 4 * _in_a_process(_entries, *place), "seconds": seconds}
 
 
 def _in_a_process(function: Callable, *given: Any) -> Any:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *given).result()
+        try:
+            return pool.submit(function, *given).result()
+        except BrokenProcessPool:
+            sys.exit(
+                "The system ended a process, probably for lack of memory. Give smaller --widths, or fewer --layers."
+            )
 
 
-def _seconds(baseline: str, model_type: str, width: int, compiled: bool, rounds: int) -> dict[str, list[float]]:
+def _seconds(
+    baseline: str, model_type: str, width: int, layers: int, compiled: bool, rounds: int
+) -> dict[str, list[float]]:
     sys.path.insert(0, baseline)
-    work = made_up(model_type, width)
+    work = made_up(model_type, width, layers)
     return seconds_of({name: new_step(work, kind, compiled) for name, kind in KINDS.items()}, rounds)
 
 
-def _entries(baseline: str, model_type: str, width: int) -> int:
+def _entries(baseline: str, model_type: str, width: int, layers: int) -> int:
     sys.path.insert(0, baseline)
-    return normalized_entries(made_up(model_type, width))
+    return normalized_entries(made_up(model_type, width, layers))
 
 
 def cells(seconds: dict[str, list[float]], name: str, moved: int) -> list[str]:
@@ -145,6 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model_types", nargs="+", default=["rnn", "transformer"], choices=["rnn", "transformer"])
     parser.add_argument("--widths", nargs="+", type=int, default=[128, 256, 512, 1024, 2048])
+    parser.add_argument("--layers", type=int, default=3, help="of each side of a Transformer")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
@@ -152,10 +165,10 @@ def main() -> None:
         baseline = patched_baseline(folder)
         print("".join(f"{head:>{w}}" for head, w in zip(_HEADS, _WIDTHS, strict=True)))
         measured: dict[str, dict[int, Any]] = {}
-        given = {"sentences": SENTENCES, "vocabulary": VOCABULARY, "threads": threads()}
+        given = {"sentences": SENTENCES, "vocabulary": VOCABULARY, "threads": threads(), "layers": options.layers}
         for model_type in options.model_types:
             for width in options.widths:
-                found = measure(model_type, width, options.rounds, baseline)
+                found = measure(model_type, width, options.layers, options.rounds, baseline)
                 measured.setdefault(model_type, {})[width] = found
                 show(model_type, width, found)
                 if options.json:  # after each width, so that nothing is lost

@@ -20,9 +20,9 @@ def widths(monkeypatch):
 
 def test_entries_of_every_norm_are_counted(widths):
     """A layer of the encoder has 2 norms, one of the decoder 3, and each stack one at its end."""
-    work = widths.made_up("transformer", 8)
+    work = widths.made_up("transformer", 8, layers=2)
     time = width(work.batches[0])
-    assert widths.normalized_entries(work) == widths.SENTENCES * time * 8 * (3 * 2 + 1 + 3 * 3 + 1)
+    assert widths.normalized_entries(work) == widths.SENTENCES * time * 8 * (2 * 2 + 1 + 2 * 3 + 1)
 
 
 def test_the_time_beyond_no_norm_is_the_norms(widths):

@@ -72,8 +72,9 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
     ]
     if times:
         text[0] += (
-            f" Time is the number of updates times the seconds per update of {TABLES[model_type]}, without validations; "
-            "the clocks of the trainings are not used. Rows without measured seconds have no curve by time."
+            f" Time is the number of updates times the seconds per update of {TABLES[model_type]}, without "
+            "validations; the clocks of the trainings are not used. Rows without measured seconds have no curve by "
+            "time."
         )
     if losses:
         text.append(_on_loss(losses))
