@@ -1,6 +1,7 @@
 """The paper's Table 4, translation with a Transformer: each kind after the residual sums, and two kinds before them.
 
-A row without a norm takes steps smaller than those of a grid: only large ones might make it diverge.
+A row without a norm takes steps smaller than those of a grid: only large ones might make it diverge. Two rows have more
+updates, because models with norms after the residual sums learn slowly.
 """
 
 from ..row import Row
@@ -27,8 +28,21 @@ _SMALL_STEPS = Row(
     model_type="transformer",
 )
 
+
+def _longer(kind: str) -> Row:
+    return Row(
+        f"post-{kind}-longer",
+        f"{_KINDS[kind]}, post, longer",
+        kind=kind,
+        seeds=3,
+        options={"transformer_norm_position": "post", "learning_rate": 0.003, "finish_after": 1800, "valid_freq": 300},
+        model_type="transformer",
+    )
+
+
 ROWS = [
     *(_row("post", kind) for kind in _KINDS),
     *(_row("pre", kind) for kind in ("layernorm", "rmsnorm")),
     _SMALL_STEPS,
+    *(_longer(kind) for kind in ("layernorm", "rmsnorm")),
 ]

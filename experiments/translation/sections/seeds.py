@@ -45,6 +45,7 @@ HYPOTHESES = (
     Hypothesis("rmsnorm", "l2norm-scaled", equal=True),
     Hypothesis("post-rmsnorm", "post-layernorm", equal=True),
     Hypothesis("post-prmsnorm", "post-layernorm", equal=True),
+    Hypothesis("post-rmsnorm-longer", "post-layernorm-longer", equal=True),
     Hypothesis("pre-rmsnorm", "pre-layernorm", equal=True),
 )
 
