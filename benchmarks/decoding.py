@@ -133,13 +133,10 @@ def main():
     system = load_system(Path(options.model))
     figures = {"speeds": speeds, "latency": latency(options, system), "caches": caches(options, system)}
     if options.json:
-        from figures_log import write_log
+        from figures_log import model_options, write_log
 
-        model = {
-            name: getattr(system.config, name) for name in ("model_type", "state_size", "layer_normalization_type")
-        }
-        sentences = Path(options.input).read_bytes().count(b"\n")
-        write_log(options.json, "decoding", {**model, "sentences": sentences, "rounds": options.rounds}, figures)
+        given = {"sentences": Path(options.input).read_bytes().count(b"\n"), "rounds": options.rounds}
+        write_log(options.json, "decoding", {**model_options(system.config), **given}, figures)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,11 @@ def surroundings() -> dict[str, Any]:
     return {"machine": machine(), "versions": versions, "date": datetime.date.today().isoformat()}
 
 
+def model_options(config: Any) -> dict[str, Any]:
+    """Returns the options of a model that a table names."""
+    return {name: getattr(config, name) for name in ("model_type", "state_size", "layer_normalization_type")}
+
+
 def write_log(path: str | os.PathLike, benchmark: str, options: Mapping[str, Any], figures: Any) -> None:
     """Writes a log to a file, whose folder is made if it is missing.
 

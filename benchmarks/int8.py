@@ -2,6 +2,7 @@
 
     python -m nmt export -m model --to model.ct2 --format ctranslate2
     python benchmarks/int8.py model model.ct2 test.en test.de
+    python benchmarks/int8.py model model.ct2 test.en test.de --json INT8.json
 
 All translate the same lines in turn, with beam 5 and costs divided by lengths, on all cores. Each row has BLEU, the
 share of lines with the translation of `nmt translate`, sentences/s, and the ratio of its time to that of
@@ -16,9 +17,10 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import ctranslate2
-import numpy as np
 import sacrebleu
 import sentencepiece
+import tables
+from figures_log import model_options, write_log
 from interleaved import seconds_of
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -30,9 +32,9 @@ BATCH = 80
 TYPES = ("float32", "int8")
 
 
-def ours(model):
+def ours(system):
     """Returns the function from lines to their translations."""
-    translate = load_system(model).translator(5, 1.0).best
+    translate = system.translator(5, 1.0).best
     return lambda lines: list(map_by_length(translate, [lines], BATCH))
 
 
@@ -58,22 +60,29 @@ def main():
     parser.add_argument("source", type=Path, metavar="SOURCE", help="text to translate")
     parser.add_argument("references", type=Path, metavar="REFERENCES", help="its references")
     parser.add_argument("--rounds", type=int, default=5, help="default: 5")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     lines, references = (path.read_text("utf-8").splitlines() for path in (options.source, options.references))
-    systems = {"nmt translate": ours(options.model)}
+    system = load_system(options.model)
+    systems = {"nmt translate": ours(system)}
     systems |= {f"CTranslate2, {kind}": theirs(options.model, options.converted, kind) for kind in TYPES}
     texts = {name: translate(lines) for name, translate in systems.items()}
     calls = {name: lambda translate=translate: translate(lines) for name, translate in systems.items()}
     seconds = seconds_of(calls, options.rounds)
-    first = next(iter(systems))
-    columns = ["", "BLEU", "equal translations", "sentences/s", "time over that of `nmt translate`", "quartiles"]
-    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
-    for name, found in texts.items():
-        bleu = sacrebleu.corpus_bleu(found, [references]).score
-        equal = np.mean([a == b for a, b in zip(found, texts[first], strict=True)])
-        low, middle, high = np.percentile(np.divide(seconds[name], seconds[first]), [25, 50, 75])
-        rate = len(lines) / np.median(seconds[name])
-        print(f"| {name} | {bleu:.2f} | {equal:.1%} | {rate:.0f} | {middle:.2f} | {low:.2f} to {high:.2f} |")
+    figures = {
+        name: {
+            "bleu": sacrebleu.corpus_bleu(found, [references]).score,
+            "equal": sum(a == b for a, b in zip(found, texts["nmt translate"], strict=True)) / len(lines),
+            "seconds": seconds[name],
+        }
+        for name, found in texts.items()
+    }
+    given = {"sentences": len(lines), "rounds": options.rounds, "ctranslate2": ctranslate2.__version__}
+    given |= model_options(system.config)
+    for table in tables.int8({"options": given, "figures": figures}):
+        print("\n".join(table))
+    if options.json:
+        write_log(options.json, "int8", given, figures)
 
 
 if __name__ == "__main__":

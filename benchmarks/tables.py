@@ -8,7 +8,7 @@ The pages in docs/ have these tables. layer_figures.py and serving_figures.py pr
 import argparse
 import json
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 KINDS = {"layer": '`"layer"`', "rms": '`"rms"`', "partial rms": '`"rms"`, partial', "none": "`normalization=None`"}
 
@@ -137,9 +137,28 @@ def decoding(found):
     rows = [[names[name], f"{median(each):.0f}", f"{ratio(each, last):.2f}"] for name, each in speeds.items()]
     single = [f"{seconds[len(seconds) // 2]:.3f}", f"{seconds[len(seconds) * 95 // 100]:.3f}"]
     return [
-        markdown(["", "sentences/s", "ratio"], rows),
-        markdown(["one sentence at a time", "median, s", "95%, s"], [["the translator", *single]]),
+        markdown([_model(found), "sentences/s", "ratio"], rows),
+        markdown([f"{_model(found)}: one sentence at a time", "median, s", "95%, s"], [["the translator", *single]]),
     ]
+
+
+def int8(found):
+    """Returns BLEU, equal translations and speed of `nmt translate` and of CTranslate2."""
+    first = found["figures"]["nmt translate"]["seconds"]
+    rows = []
+    for name, each in found["figures"].items():
+        low, _, high = quantiles([a / b for a, b in zip(each["seconds"], first, strict=True)], method="inclusive")
+        speed = f"{found['options']['sentences'] / median(each['seconds']):.0f}"
+        over = f"{ratio(each['seconds'], first):.2f} ({low:.2f} to {high:.2f})"
+        rows.append([name, f"{each['bleu']:.2f}", f"{each['equal']:.1%}", speed, over])
+    heads = ["BLEU", "equal translations", "sentences/s", "time over that of `nmt translate` (quartiles)"]
+    return [markdown([_model(found), *heads], rows)]
+
+
+def _model(found):
+    """Describes the model of a log in a few words."""
+    options, names = found["options"], {"rnn": "RNN", "transformer": "Transformer"}
+    return f"{names[options['model_type']]} of {options['state_size']}, {options['layer_normalization_type']}"
 
 
 def corpora(found):
@@ -148,7 +167,7 @@ def corpora(found):
     return [markdown(list(found["figures"][0]), rows)]
 
 
-TABLES = {each.__name__: each for each in (recurrent, convert, fold, training, widths, decoding, corpora)}
+TABLES = {each.__name__: each for each in (recurrent, convert, fold, training, widths, decoding, int8, corpora)}
 
 
 def main():

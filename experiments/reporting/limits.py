@@ -6,6 +6,7 @@ from types import MappingProxyType
 from matplotlib.axes import Axes
 
 _EDGE = 0.5  # free space at both ends
+_BELOW = 0.37  # of a row: the text of a row with values on the axis is below them
 
 
 def show_near(
@@ -29,14 +30,14 @@ def show_near(
     values = [*others, *(each for row in rows.values() for each in row)]
     near = [centre, *(each for each in values if abs(each - centre) <= distance)]
     axes.set_xlim(min(near) - _EDGE, max(near) + _EDGE)
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # hides what lies below
-    look = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9, "bbox": box}
+    look = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
     for at, row in rows.items():
         text = told.get(at) or _range(row)
+        y = at + _BELOW if any(abs(each - centre) <= distance for each in row) else at
         if min(row) < centre - distance:
-            axes.text(0.02, at, f"◄ {text}", ha="left", **look)
+            axes.text(0.02, y, f"◄ {text}", ha="left", **look)
         if max(row) > centre + distance:
-            axes.text(0.98, at, f"{text} ►", ha="right", **look)
+            axes.text(0.98, y, f"{text} ►", ha="right", **look)
 
 
 def _range(values: Sequence[float]) -> str:

@@ -18,6 +18,7 @@ from .paired import MARGIN, RULE, equal, first_test, narrow, told
 from .verdicts import not_shown, on_failure, on_recipes, seeds
 
 LEVEL = 0.05
+_MANY = 100  # seeds, more than anybody trains
 _WIDTH = 8  # BLEU that the picture shows on either side of 0
 
 
@@ -174,7 +175,11 @@ def _on_power(found: Sequence[Paired]) -> list[str]:
 
 def _power(gains: Sequence[float]) -> str:
     count = seeds_needed(gains, MARGIN)
-    return f"equality takes {count} seeds" if count else "no number of seeds shows equality"
+    if count is None:
+        return "no number of seeds shows equality, because the mean is not within the margin"
+    if count > _MANY:
+        return f"equality takes more than {_MANY} seeds, because the mean is near the margin"
+    return f"equality takes {count} seeds"
 
 
 def _on_recipes(found: Sequence[Paired]) -> list[str]:

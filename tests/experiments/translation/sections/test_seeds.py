@@ -66,7 +66,8 @@ def test_p_is_adjusted_for_the_pairs_that_are_tested():
     [
         ([19.0, 20.0, 21.0], "equality takes 13 seeds"),  # 1.782 / sqrt(13) is below 0.5, 1.796 / sqrt(12) is not
         ([19.75, 20.25, 20.75], "equality takes 13 seeds"),  # half as far apart, half as far from the margin
-        ([19.5, 20.5, 21.5], "no number of seeds shows equality"),
+        ([19.5, 20.5, 21.5], "no number of seeds shows equality, because the mean is not within the margin"),
+        ([19.4, 20.4, 21.4], "equality takes more than 100 seeds, because the mean is near the margin"),
     ],
 )
 def test_the_text_says_how_many_seeds_equality_takes(rmsnorm, told):
