@@ -133,10 +133,10 @@ def main():
     system = load_system(Path(options.model))
     figures = {"speeds": speeds, "latency": latency(options, system), "caches": caches(options, system)}
     if options.json:
-        from figures_log import model_options, write_log
+        from figures_log import model_facts, write_log
 
         given = {"sentences": Path(options.input).read_bytes().count(b"\n"), "rounds": options.rounds}
-        write_log(options.json, "decoding", {**model_options(system.config), **given}, figures)
+        write_log(options.json, "decoding", {**model_facts(system.config), **given}, figures)
 
 
 if __name__ == "__main__":

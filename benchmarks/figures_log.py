@@ -36,7 +36,7 @@ def surroundings() -> dict[str, Any]:
     return {"machine": machine(), "versions": versions, "date": datetime.date.today().isoformat()}
 
 
-def model_options(config: Any) -> dict[str, Any]:
+def model_facts(config: Any) -> dict[str, Any]:
     """Returns the options of a model that a table names."""
     return {name: getattr(config, name) for name in ("model_type", "state_size", "layer_normalization_type")}
 

@@ -20,7 +20,7 @@ import ctranslate2
 import sacrebleu
 import sentencepiece
 import tables
-from figures_log import model_options, write_log
+from figures_log import model_facts, write_log
 from interleaved import seconds_of
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -78,7 +78,7 @@ def main():
         for name, found in texts.items()
     }
     given = {"sentences": len(lines), "rounds": options.rounds, "ctranslate2": ctranslate2.__version__}
-    given |= model_options(system.config)
+    given |= model_facts(system.config)
     for table in tables.int8({"options": given, "figures": figures}):
         print("\n".join(table))
     if options.json:

@@ -13,8 +13,11 @@ import importlib.util
 import itertools
 import json
 import math
+import sys
 from pathlib import Path
-from statistics import median
+
+sys.path.append(str(Path(__file__).parents[1]))
+from benchmarks.tables import ratio
 
 OURS, KERAS, LAYERNORM = "rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"
 NAMES = {"forward+backward": "both", "xla": "XLA"}
@@ -47,15 +50,14 @@ def head(cells, corner):
 
 def ratios(cell):
     """Returns the two ratios of a cell."""
-    taken = {name: median(rounds) for name, rounds in cell["seconds"].items()}
-    if cell["operation"] == "norm":
-        return f"{taken[OURS] / taken[KERAS]:.2f} / {taken[LAYERNORM] / taken[KERAS]:.2f}"
-    return f"{taken[OURS] / taken[KERAS]:.2f} / {taken[OURS] / taken[f'{OURS}, apart']:.2f}"
+    taken = cell["seconds"]
+    above, below = (LAYERNORM, KERAS) if cell["operation"] == "norm" else (OURS, f"{OURS}, apart")
+    return f"{ratio(taken[OURS], taken[KERAS]):.2f} / {ratio(taken[above], taken[below]):.2f}"
 
 
 def over_bound(cell):
     """Returns the time of our layer over the memory bound."""
-    return f"{median(cell['seconds'][OURS]) / median(cell['bound']):.1f}"
+    return f"{ratio(cell['seconds'][OURS], cell['bound']):.1f}"
 
 
 def tables(figures):
@@ -86,7 +88,7 @@ def draw(figure, figures):
     for (i, passed), (j, mode) in itertools.product(enumerate(passes), enumerate(modes)):
         panel, row = panels[i, j], [c for c in cells if (c["mode"], c["passes"]) == (mode, passed)]
         for name, (color, marker, dashes) in zip(names, STYLES, strict=False):
-            heights = [median(c["seconds"].get(name, [math.nan])) / median(c["bound"]) for c in row]
+            heights = [ratio(c["seconds"][name], c["bound"]) if name in c["seconds"] else math.nan for c in row]
             panel.plot(heights, color=color, marker=marker, linestyle=dashes, linewidth=1, label=name)
         panel.set(
             title=f"{NAMES.get(mode, mode)}, {NAMES.get(passed, passed)}", xticks=range(len(shapes)), yscale="log"

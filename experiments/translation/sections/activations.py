@@ -122,7 +122,7 @@ def _plot(figure: Figure, panels: dict[str, dict[Row, Figures]]) -> None:
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("target position")
     all_axes[0].set_ylabel("mean; the bar is one standard deviation each way")
-    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
 
 def _draw(axes: Axes, figures: Figures, shift: float, style: Style, label: str) -> None:
