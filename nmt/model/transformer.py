@@ -4,6 +4,7 @@ With the norm before each sublayer, it equals the Transformer of Nematus.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import keras
@@ -198,10 +199,10 @@ def _embedding(words: int, units: int) -> Embedding:
     return Embedding(words, units, "embedding", keras.initializers.RandomNormal(stddev=units**-0.5))
 
 
-def _final_norm(sizes: Sizes) -> keras.layers.Layer:
+def _final_norm(sizes: Sizes) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns the norm of a stack's output: none for `post`, where the last layer has normalized it already."""
     if sizes.norm_position == "post":
-        return keras.layers.Identity(name="final_norm")
+        return tf.identity  # no layer: without a norm, a layer that does nothing stands where a norm would be
     return build_normalization(sizes.normalization, sizes.units, "final_norm")
 
 

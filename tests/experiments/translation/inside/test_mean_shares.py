@@ -45,17 +45,21 @@ def test_inputs_are_those_of_the_norm(folder):
     np.testing.assert_allclose(inputs, x @ kernel, rtol=1e-5)
 
 
+TRANSFORMER = {"model_type": "transformer", "transformer_num_heads": 2, "transformer_enc_depth": 1}
+TRANSFORMER |= {"transformer_dec_depth": 1, "transformer_ffn_hidden_size": 8}
+
+
+@pytest.mark.parametrize("kind", ["layernorm", "none"])
 @pytest.mark.parametrize(
-    ("options", "count"),
-    [
-        ({}, 22),
-        ({"model_type": "transformer", "transformer_num_heads": 2, "transformer_enc_depth": 1,
-          "transformer_dec_depth": 1, "transformer_ffn_hidden_size": 8}, 7),
-    ],
-)  # fmt: skip
-def test_every_norm_has_a_share(folder, options, count):
-    """A pre-norm Transformer has 2 norms in a layer of the encoder, 3 in one of the decoder, and 2 at the ends."""
-    shares = measure_shares(make_system(folder, **options), ParallelText(folder / "dev.en", folder / "dev.de"))
+    ("options", "count"), [({}, 22), (TRANSFORMER, 7), ({**TRANSFORMER, "transformer_norm_position": "post"}, 5)]
+)
+def test_every_norm_has_a_share(folder, options, count, kind):
+    """A Transformer has 2 norms in a layer of the encoder and 3 in one of the decoder; a pre-norm one, 2 at the ends.
+
+    Without a norm, there is a share where each norm would be.
+    """
+    system = make_system(folder, **options, layer_normalization_type=kind)
+    shares = measure_shares(system, ParallelText(folder / "dev.en", folder / "dev.de"))
     assert len(shares) == count
     assert all(0 <= share <= 1 for share in shares.values())
 
