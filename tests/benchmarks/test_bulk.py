@@ -42,7 +42,9 @@ def test_the_table_has_the_form_of_that_in_the_docs():
 
 @pytest.mark.skipif(not KEPT.exists(), reason="no figures are kept")
 def test_the_table_of_the_docs_is_that_of_the_kept_figures():
-    assert "\n".join(table(json.loads(KEPT.read_text())["processes"])) in PAGE
+    found = json.loads(KEPT.read_text())
+    assert "\n".join(table(found["processes"])) in PAGE
+    assert f"Two processes reach {found['speedup']:.2f} times the lines/s of one." in PAGE
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -30,12 +31,30 @@ def test_measures_the_reduction_of_two_processes(tmp_path):
     assert len(two["rounds"]["seconds"]) == 2
 
 
-def test_the_table_of_the_docs_is_that_of_the_kept_figures():
-    found = json.loads((ROOT / "benchmarks" / "results" / "replicas.json").read_text())["models"]
+@pytest.fixture
+def kept():
+    """The kept figures, by model and number of processes."""
+    return json.loads((ROOT / "benchmarks" / "results" / "replicas.json").read_text())["models"]
+
+
+def test_the_docs_have_the_range_of_the_speed_ups(kept):
+    def ratios(model, *waits):
+        one, two = (kept[model][number]["rounds"] for number in "12")
+        times = zip(one["seconds"], two["seconds"], *(two[name] for name in waits), strict=True)
+        return [alone / (both - sum(waited)) for alone, both, *waited in times]
+
+    page = " ".join((ROOT / "docs" / "scaling.md").read_text().split())
+    ranges = [f"from {min(found):.2f} to {max(found):.2f}" for found in (ratios("rnn"), ratios("transformer"))]
+    assert "{} (RNN) and {} (Transformer)".format(*ranges) in page
+    (without,) = {f"{median(ratios(model, 'wait', 'reduction')):.1f}" for model in kept}
+    assert f"Without the reduction and the wait for the other process, it would be {without} for both." in page
+
+
+def test_the_table_of_the_docs_is_that_of_the_kept_figures(kept):
     rows = [
         f"| {model} | {number} | {each['seconds']:.2f} | {each['speedup']:.2f} | {each['share']:.0%} "
         f"| {each['dense'] / 1e6:.1f} | {each['rows'] / 1e6:.1f} |"
-        for model, numbers in found.items()
+        for model, numbers in kept.items()
         for number, each in numbers.items()
     ]
     assert "\n".join(rows) in (ROOT / "docs" / "scaling.md").read_text()
