@@ -56,20 +56,24 @@ def t_test(values: Sequence[float]) -> float:
     return float(stats.ttest_1samp(values, 0).pvalue)
 
 
-def seeds_needed(values: Sequence[float], margin: float, level: float = 0.9) -> int | None:
-    """Returns how many values with this mean and standard deviation give a t interval that lies within the margin.
+def equality_power(values: Sequence[float], count: int, margin: float) -> float:
+    """Returns how likely it is that the 90% t interval of some values lies between -margin and margin.
 
-    Returns `None` if the mean does not lie within the margin.
+    Args:
+        values: Two or more values. New ones are drawn from a normal distribution with their mean and deviation.
+        count: The number of new values, at least two.
+        margin: The margin.
 
-    >>> seeds_needed([-1.0, 0.0, 1.0], 0.5)
-    13
+    >>> round(equality_power([-1.0, 0.0, 1.0], 13, 0.5), 2), round(equality_power([-1.0, 0.0, 1.0], 36, 0.5), 2)
+    (0.13, 0.81)
     """
-    room, count = margin - abs(mean(values)), 2
-    if room <= 0:
-        return None
-    while t_quantile(level, count) * stdev(values) > room * count**0.5:
-        count += 1
-    return count
+    error = stdev(values) / count**0.5
+    if error == 0:
+        return float(abs(mean(values)) <= margin)
+    found = stats.chi2.ppf((np.arange(1000) + 0.5) / 1000, count - 1)  # equally likely deviations of the new values
+    room = margin - t_quantile(0.9, count) * error * np.sqrt(found / (count - 1))
+    inside = stats.norm.cdf((room - mean(values)) / error) - stats.norm.cdf((-room - mean(values)) / error)
+    return float(np.mean(np.maximum(inside, 0)))
 
 
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:

@@ -8,18 +8,23 @@ from .published import FAILS, RESULTS
 from .row import Row
 
 PUBLISHED = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "linestyle": "none"}
+_MARKERS = "<>*phd8H1234+x"  # none of those of the kinds
+_DASHES = [(0, each) for each in ((6, 1), (2, 2), (7, 2, 2, 2), (1, 3), (9, 4), (4, 1, 1, 1, 1, 1, 1, 1), (3, 4))]
 
 
 def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:
-    """Returns the style of each row.
+    """Returns the style of each row; no two have the same marker.
 
     The paper's rows have the style of their kind, other rows of a known kind its colour, and rows that build a norm or
     have a program of their own neither.
     """
-    others = itertools.cycle(OTHERS)
-    return {row: KINDS[row.kind] if row.name in (*RESULTS, FAILS) else _added(row, next(others)) for row in rows}
-
-
-def _added(row: Row, style: Style) -> Style:
-    usual = row.kind in KINDS and row.program == "nmt"
-    return style._replace(color=KINDS[row.kind].color) if usual else style
+    colors = itertools.cycle(style.color for style in OTHERS)
+    markers, dashes = itertools.cycle(_MARKERS), itertools.cycle(_DASHES)
+    found = {}
+    for row in rows:
+        kind = KINDS.get(row.name) or KINDS.get(row.kind if row.program == "nmt" else "")
+        if row.name in (*RESULTS, FAILS, *KINDS):
+            found[row] = kind
+        else:
+            found[row] = Style(kind.color if kind else next(colors), next(markers), next(dashes))
+    return found

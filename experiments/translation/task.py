@@ -123,7 +123,7 @@ def _describe(
     versions = {name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]}
     libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
     about = [
-        f"{_MODELS[corpus.model_type]}, embedding {options['embedding_size']}, state {options['state_size']}, "
+        f"{_MODELS[corpus.model_type]}, {_sizes(options)}, "
         f"vocabularies of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, "
         f"{_updates(results)} updates of Adam with {_step_size(corpus)}. {len(results)} of {count} trainings "
         f"are done{_besides(len(grid))}, on {' and '.join(map(str, cores))} processor cores, "
@@ -131,8 +131,17 @@ def _describe(
         *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
         *corpus.remarks,
     ]
-    facts = {"corpus": corpus.name, "options": options, "rows": corpus.rows}
+    facts = {"corpus": corpus.name, "about": list(corpus.remarks), "options": options, "rows": corpus.rows}
     return about, {**facts, "failed": failed, "commits": commits, "versions": versions, "cores": cores}
+
+
+def _sizes(options: Mapping[str, Any]) -> str:
+    """Returns the sizes of the model in words."""
+    found = f"embedding {options['embedding_size']}, state {options['state_size']}"
+    if options.get("model_type") != "transformer":
+        return found
+    layers, heads, inner = (options[f"transformer_{name}"] for name in ("enc_depth", "num_heads", "ffn_hidden_size"))
+    return f"{found}, {layers} + {options['transformer_dec_depth']} layers, {heads} heads, feed-forwards of {inner}"
 
 
 def _updates(results: Sequence[Result]) -> str:
@@ -163,7 +172,7 @@ def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus,
         variants.section(results),
         activations.section(results),
         mean_share.section(results),
-        invariance.section(measure_invariance()),
+        invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
         initial_scale.section(read_initial_scale(place)),
     ]
     return [section for section in found if section]

@@ -11,11 +11,13 @@ from ..place import Place
 from .kept import keep_output, read_kept
 
 TIMES = "times.json"
-_BENCHMARK = ("benchmarks/training.py", "--batches", "10", "--rounds", "12")
+_BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
 
 
 def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> None:
     """Times the updates of all kinds in turn, unless that is done. Nothing else should run at that time.
+
+    LayerNorm is timed twice, to show the noise.
 
     Args:
         kinds: Kinds of normalization. If one of them is new, all are timed again.
@@ -31,7 +33,7 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
     options = place.work / "options.json"
     with atomic_write(options) as file:
         json.dump(corpus.training(place.work), file, indent=2)
-    given = ["--baseline", str(place.baseline), "--kinds", *kinds, "--config", str(options), "--json"]
+    given = ["--baseline", str(place.baseline), "--kinds", *kinds, "layernorm", "--config", str(options), "--json"]
     keep_output(place, TIMES, *_BENCHMARK, *given)
 
 

@@ -3,13 +3,13 @@
 from ..row import Row
 
 _KINDS = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
-_MOVED = {"all": "", "embeddings": ", embeddings alone", "matrices": ", other matrices alone"}
+_MOVED = {"all": "", "embeddings": " of embeddings", "matrices": " of other matrices"}
 PAPERS = 0.2  # the centre of the paper
 
 
 def _row(kind: str, centre: float, moved: str) -> Row:
     suffix = ("" if centre == PAPERS else f"-{centre:g}") + ("" if moved == "all" else f"-{moved}")
-    label = f"{_KINDS[kind]}, centre {centre:g}{_MOVED[moved]}"
+    label = f"{_KINDS[kind]} (centre {centre:g}{_MOVED[moved]})"
     return Row(f"{kind}-centre{suffix}", label, kind=kind, seeds=3, centre=centre, moved=moved, step_size_of=kind)
 
 

@@ -36,5 +36,5 @@ class ScaledL2Normalization(keras.layers.Layer):
 
 
 ROWS = [
-    Row("l2norm-scaled", "L2-Norm, gains from sqrt(n)", build=lambda name: ScaledL2Normalization(name=name), seeds=3)
+    Row("l2norm-scaled", "L2-Norm (gains from sqrt(n))", build=lambda name: ScaledL2Normalization(name=name), seeds=3)
 ]

@@ -32,13 +32,15 @@ def _rmsnorm(epsilon: float):
 _KINDS = {"layernorm": ("LayerNorm", _layernorm), "rmsnorm": ("RMSNorm", _rmsnorm)}
 
 ROWS = [
-    Row(f"{kind}-epsilon-{epsilon:g}", f"{label}, epsilon {epsilon:g}", build=norm(epsilon), seeds=3, step_size_of=kind)
+    Row(
+        f"{kind}-epsilon-{epsilon:g}", f"{label} (epsilon {epsilon:g})", build=norm(epsilon), seeds=3, step_size_of=kind
+    )
     for epsilon in EPSILONS
     for kind, (label, norm) in _KINDS.items()
 ] + [
     Row(
         "rmsnorm-rounded",
-        "RMSNorm, statistic in bfloat16",
+        "RMSNorm (statistic in bfloat16)",
         build=lambda name: RoundedRMSNormalization(epsilon=1e-5, name=name),
         seeds=3,
         step_size_of="rmsnorm",

@@ -12,7 +12,7 @@ _KINDS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "pr
 def _row(position: str, kind: str) -> Row:
     return Row(
         f"{position}-{kind}",
-        f"{_KINDS[kind]}, {position}",
+        f"{_KINDS[kind]} ({position})",
         kind=kind,
         seeds=3,
         options={"transformer_norm_position": position},
@@ -22,7 +22,7 @@ def _row(position: str, kind: str) -> Row:
 
 _SMALL_STEPS = Row(
     "post-none-small-steps",
-    "no norm, post, small steps",
+    "no norm (post, small steps)",
     kind="none",
     options={"transformer_norm_position": "post", "learning_rate": 0.0001},
     model_type="transformer",
@@ -32,7 +32,7 @@ _SMALL_STEPS = Row(
 def _longer(kind: str) -> Row:
     return Row(
         f"post-{kind}-longer",
-        f"{_KINDS[kind]}, post, longer",
+        f"{_KINDS[kind]} (post, 1,800 updates)",
         kind=kind,
         seeds=3,
         options={"transformer_norm_position": "post", "learning_rate": 0.003, "finish_after": 1800, "valid_freq": 300},

@@ -7,14 +7,16 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...reporting.intervals import signed, t_interval
 from ...reporting.section import Claim, Section
 from ...reporting.styles import KINDS, Style, band
-from ..published import LABELS, LOSS, MINUTES, TABLES
+from ..published import LABELS, TABLES
+from ..published_curves import LOSS, MINUTES
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
-from .verdicts import not_shown, on_failure, on_recipes, seeds
+from .hypotheses import Paired, compare
+from .paired import told
+from .verdicts import on_recipes, seeds
 
 Curve = dict[int, list[float]]  # the value of each seed, by update
 
@@ -95,39 +97,27 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
             for row, found in curves.items()
         },
         plot=lambda figure: _plot(figure, curves, losses, timed),
-        claims=_claims(rows),
+        claims=_claims(results),
     )
 
 
-def _claims(rows: dict[Row, list[Result]]) -> list[Claim]:
-    """Judges Figure 1: LayerNorm's training loss is below the Baseline's after the same number of updates."""
-    found = {row.name: {each.seed: each for each in done} for row, done in rows.items()}
-    shared = sorted(found.get("layernorm", {}).keys() & found.get("baseline", {}).keys())
-    pairs = [(found["layernorm"][seed], found["baseline"][seed]) for seed in shared]
-    if not pairs or any(_last_loss(each) is None for pair in pairs for each in pair):
-        return []
-    gains = [_last_loss(ours) - _last_loss(theirs) for ours, theirs in pairs]
+def _claims(results: Sequence[Result]) -> list[Claim]:
+    """Judges Figure 1 by models that learn to translate: LayerNorm's training loss is below that without a norm."""
     (update, ours), (_, theirs) = (list(LOSS[name].items())[-1] for name in ("layernorm", "baseline"))
-    told = signed(t_interval(gains), 2) if len(gains) > 1 else f"{gains[0]:+.2f}"
-    last = pairs[0][0].log["validations"][-1]["update"]
     return [
         Claim(
-            "Figure 1: LayerNorm's training loss is below the Baseline's after the same number of updates",
+            f"Figure 1: the training loss of {' is below that of '.join(each.labels)} after the same number of updates",
             f"{ours - theirs:+.2f} after {update:,}",
-            f"{told} after {last:,}, {seeds(len(gains))}",
-            _verdict(gains) + on_failure([theirs for _, theirs in pairs]) + on_recipes(*pairs[0]),
+            f"{told([-gain for gain in each.gains], 2)} after {_last_update(each):,}, {seeds(len(each.gains))}",
+            each.verdict + on_recipes(*each.pairs[0]),
         )
+        for each in compare(results)
+        if each.hypothesis.measure == "loss"
     ]
 
 
-def _last_loss(result: Result) -> float | None:
-    return result.log["validations"][-1].get("train_loss")
-
-
-def _verdict(gains: Sequence[float]) -> str:
-    if len(gains) < 2 or not t_interval(gains).excludes(0):
-        return not_shown(len(gains))
-    return "borne out" if mean(gains) < 0 else "not borne out"
+def _last_update(paired: Paired) -> int:
+    return paired.pairs[0][0].log["validations"][-1]["update"]
 
 
 def _losses(done: Sequence[Result]) -> Curve:
@@ -151,8 +141,8 @@ def _on_loss(losses: dict[Row, Curve]) -> str:
     if not shown:
         return "The paper's Figure 1 has no curves of these rows."
     return (
-        f"Training loss by update: {ours}. In the paper's Figure 1, on other text, it is {paper}, and 10,000 updates "
-        f"take {minutes} (read from the authors' vector drawing)."
+        f"Training loss by update: {ours}. In the paper's Figure 1, on other text, it is {paper}, and 9,900 updates "
+        f"take {minutes} (read from the authors' vector drawing). There is no such drawing of Figure 2."
     )
 
 
@@ -189,7 +179,7 @@ def _plot(figure: Figure, curves: dict[Row, Curve], losses: dict[Row, Curve], ti
             all_axes["loss"].set_yscale("log")
     if "published" in all_axes:
         for kind, name in (("none", "baseline"), ("layernorm", "layernorm")):
-            all_axes["published"].plot(list(LOSS[name]), list(LOSS[name].values()), **KINDS[kind].line())
+            all_axes["published"].plot(*zip(*LOSS[name].items(), strict=True), **KINDS[kind].line() | {"marker": ""})
         all_axes["published"].set(xlabel="updates", ylabel="training loss", title="training loss, published (WMT14)")
     handles = all_axes["updates"].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=4, frameon=False)

@@ -62,8 +62,8 @@ def _on_last(rows: Mapping[Row, ByUpdate]) -> list[str]:
     """Says what centring removes, or would remove, at the end, for LayerNorm and RMSNorm."""
     shares = {row: each[max(each)] for row, each in rows.items() if row.kind in ("layernorm", "rmsnorm")}
     return [
-        f"After the last update, the mean has {mean(_over_norms(found)):.1%} of the mean square before {row.label}, "
-        f"and {max(map(mean, found.values())):.1%} in the norm with the largest share."
+        f"{row.label}: after the last update, the mean makes up {mean(_over_norms(found)):.1%} of the mean square, on "
+        f"average over the norms, and {max(map(mean, found.values())):.1%} in the norm where it is largest."
         for row, found in shares.items()
     ]
 

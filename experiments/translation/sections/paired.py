@@ -10,7 +10,7 @@ MARGIN = 0.5  # BLEU; two rows count as equal if the 90% interval of their diffe
 RULE = f"the 90% interval of their difference lies between -{MARGIN} and +{MARGIN} BLEU"
 
 
-def differences(
+def gains_of(
     one: Sequence[Result], other: Sequence[Result], score: Callable[[Result], float] = lambda result: result.dev
 ) -> list[float]:
     """Returns the score of one row less that of another, for the seeds that both have. The default is dev BLEU."""
@@ -41,6 +41,14 @@ def narrow(gains: Sequence[float]) -> str:
 def equal(gains: Sequence[float]) -> bool:
     """Returns whether the differences show that two rows are equal within the margin."""
     return len(gains) > 1 and t_interval(gains, 0.9).within(MARGIN)
+
+
+def unequal(gains: Sequence[float]) -> bool:
+    """Returns whether the differences show that two rows differ by more than the margin."""
+    if len(gains) < 2:
+        return False
+    _, low, high = t_interval(gains, 0.9)
+    return low > MARGIN or high < -MARGIN
 
 
 def differs(gains: Sequence[float]) -> Interval | None:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ...reporting.intervals import spread
 from ...reporting.limits import show_near
 from ...reporting.section import Claim, Section
-from ..published import FAILS, RESULTS, TABLES
+from ..published import FAILS, RESULTS, TABLES, THEANO
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
@@ -73,7 +73,9 @@ def _tested(rows: dict[Row, list[Result]]) -> str:
     """Says which checkpoint is tested, and names the runs whose best validation is not the last."""
     results = [each for done in rows.values() for each in done]
     early = [each for each in results if each.best["update"] < max(v["update"] for v in each.log["validations"])]
-    told = "The checkpoint of the best validation is tested. The best validation is the last one"
+    told = (
+        "The checkpoint of the best validation is tested, the first of equal ones. The best validation is the last one"
+    )
     if not early:
         return f"{told} in every run."
     named = (f"{each.row.label}, seed {each.seed} (update {each.best['update']:,}{_loss(each)})" for each in early)
@@ -91,14 +93,21 @@ def _loss(result: Result) -> str:
 def _on_options(rows: dict[Row, list[Result]]) -> list[str]:
     """Names the options in which rows differ from LayerNorm, or from the first row if LayerNorm is missing."""
     usual = next((row for row in rows if row.name == "layernorm"), next(iter(rows)))
-    told = {row.label: differences(done[0], rows[usual][0]) for row, done in rows.items()}
-    own = "; ".join(f"{label} has {options}" for label, options in told.items() if options)
+    labels: dict[str, list[str]] = {}  # by their options
+    for row, done in rows.items():
+        labels.setdefault(differences(done[0], rows[usual][0]), []).append(row.label)
+    own = "; ".join(f"{_with(names)} {options}" for options, names in labels.items() if options)
     return [f"All rows have the options of {usual.label}, apart from the norm. Exceptions: {own}."] if own else []
+
+
+def _with(labels: Sequence[str]) -> str:
+    """Returns the beginning of a sentence on what these rows have."""
+    return f"{labels[0]} has" if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]} have"
 
 
 def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
     """Returns the cells of a row by the heads of their columns."""
-    paper, options = RESULTS.get(row.name), done[0].log["options"]
+    options = done[0].log["options"]
     return {
         "": row.label,
         "seeds": str(len(done)),
@@ -107,8 +116,14 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
         ),
         **{f"{name} BLEU, tested checkpoint": spread(values) for name, values in found.items()},
         "dev BLEU, last checkpoint": spread([each.log["validations"][-1]["bleu"] for each in done]),
-        "paper: BLEU 2014, 2017": ", ".join(map(str, paper.bleu)) if paper else "",
+        "paper: BLEU 2014, 2017": _published(row),
     }
+
+
+def _published(row: Row) -> str:
+    if row.name in THEANO:
+        return f"{', '.join(map(str, THEANO[row.name]))} (Theano)"
+    return ", ".join(map(str, RESULTS[row.name].bleu)) if row.name in RESULTS else ""
 
 
 def _plot(figure: Figure, rows: dict[Row, Scores]) -> None:

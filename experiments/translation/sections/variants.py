@@ -9,7 +9,7 @@ from ...reporting.section import Section
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
-from .paired import MARGIN, RULE, differences, first_test, narrow, shown, told
+from .paired import MARGIN, RULE, first_test, gains_of, narrow, shown, told
 
 Rows = dict[Row, list[Result]]
 
@@ -23,7 +23,7 @@ def section(results: Sequence[Result]) -> Section | None:
         return None
     test = first_test(results)
     gains = {
-        row: differences(done, usual.get(row.step_size_of, []), lambda result: result.test(test))
+        row: gains_of(done, usual.get(row.step_size_of, []), lambda result: result.test(test))
         for row, done in variants.items()
     }
     return Section(

@@ -5,9 +5,9 @@ pytest.importorskip("scipy")
 
 from experiments.reporting.intervals import (
     Interval,
+    equality_power,
     holm,
     median_interval,
-    seeds_needed,
     signed,
     spread,
     t_interval,
@@ -40,16 +40,16 @@ def test_the_t_test_of_equal_values():
     assert t_test([0.0, 0.0]) == 1
 
 
-def test_as_many_seeds_as_needed_give_an_interval_within_the_margin():
-    """Values with the same mean and standard deviation: it fits with that many, and not with one less."""
-    count = seeds_needed([-0.8, 0.2, 1.2], 0.7)
+@pytest.mark.parametrize(("values", "count"), [([-0.8, 0.2, 1.2], 12), ([-1.0, 0.0, 1.0], 30), ([0.3, 0.4, 0.5], 3)])
+def test_the_power_is_that_of_simulated_seeds(values, count):
+    draws = np.random.default_rng(0).normal(np.mean(values), np.std(values, ddof=1), (4000, count))
+    found = np.mean([t_interval(list(draw), 0.9).within(0.7) for draw in draws])
+    assert equality_power(values, count, 0.7) == pytest.approx(found, abs=0.025)
 
-    def values(number):
-        spread = np.linspace(-1, 1, number)
-        return list(0.2 + spread / spread.std(ddof=1))
 
-    assert t_interval(values(count), 0.9).within(0.7)
-    assert not t_interval(values(count - 1), 0.9).within(0.7)
+def test_the_power_of_equal_values_is_certain():
+    assert equality_power([0.5, 0.5], 2, 0.5) == 1
+    assert equality_power([0.6, 0.6], 2, 0.5) == 0
 
 
 def test_the_median_interval_has_about_its_nominal_coverage():

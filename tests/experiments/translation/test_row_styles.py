@@ -1,4 +1,8 @@
+import pytest
+
 from experiments.reporting.styles import KINDS
+from experiments.translation.corpus import read_corpus
+from experiments.translation.plan import read_rows
 from experiments.translation.row import Row
 from experiments.translation.row_styles import styles_of
 
@@ -10,7 +14,7 @@ def test_rows_of_the_paper_have_the_styles_of_their_kinds():
 
 
 def test_a_row_with_a_program_of_its_own_has_another_colour_than_its_kind():
-    other = Row("weightnorm", "", kind="none", program="another")
+    other = Row("mine", "", kind="none", program="another")
     assert styles_of([*PAPER, other])[other].color not in {style.color for style in KINDS.values()}
 
 
@@ -19,5 +23,12 @@ def test_an_added_row_has_the_colour_of_its_kind_alone():
     found = styles_of([added[0], *PAPER, added[1]])
     assert found[added[0]].color == KINDS["layernorm"].color
     assert found[added[1]].color not in {style.color for style in KINDS.values()}
-    assert len(set(found.values())) == len(found)
-    assert len({style.marker for style in found.values()}) == len(found)
+
+
+@pytest.mark.parametrize("corpus", ["multi30k", "multi30k_transformer"])
+@pytest.mark.parametrize("section", ["main", "variants"])
+def test_rows_that_a_picture_shows_together_have_their_own_markers(corpus, section):
+    rows = [row for row in read_corpus(corpus).adapt(read_rows()) if row.section == section]
+    found = styles_of(rows)
+    assert len({style.marker for style in found.values()}) == len(rows)
+    assert len({(style.color, style.dashes) for style in found.values()}) == len(rows)

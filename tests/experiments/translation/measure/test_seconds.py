@@ -17,10 +17,13 @@ def test_seconds_are_kept_with_their_commit(corpus, place, ran, times):
     assert json.loads((place.work / "options.json").read_text()) == corpus.training(place.work)
 
 
-def test_all_kinds_of_the_copy_are_timed_in_turn(corpus, place, ran):
+def test_all_kinds_of_the_copy_are_timed_in_turn_and_layernorm_again(corpus, place, ran):
     measure_seconds(["none", "mine"], corpus, place)
     command = " ".join(ran[0])
-    assert f"--baseline {place.baseline} --kinds none mine --config {place.work / 'options.json'} --json" in command
+    assert (
+        f"--baseline {place.baseline} --kinds none mine layernorm --config {place.work / 'options.json'} --json"
+        in command
+    )
 
 
 def test_a_new_kind_causes_all_kinds_to_be_timed_again(corpus, place, ran, times):

@@ -7,6 +7,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from experiments.translation.published import ACTIVATIONS
+from experiments.translation.row import Row
 from experiments.translation.sections.activations import section
 from tests.experiments.translation.conftest import ROWS, make_result
 
@@ -54,11 +55,10 @@ def test_the_plot_has_our_values_and_the_published_ones(measured):
     figure = Figure()
     section(measured).plot(figure)
     ours, published = figure.axes
-    assert [len(axes.containers) for axes in (ours, published)] == [3, 1]
-    line = published.containers[0].lines[0]
-    assert tuple(line.get_ydata()) == ACTIVATIONS["baseline"]["mean"]
-    colours = [container.lines[0].get_color() for container in ours.containers]
-    assert colours[0] == line.get_color()
+    assert [len(axes.lines) for axes in (ours, published)] == [3, 1]
+    assert tuple(published.lines[0].get_ydata()) == ACTIVATIONS["baseline"]["std"]
+    colours = [line.get_color() for line in ours.lines]
+    assert colours[0] == published.lines[0].get_color()
     assert len(set(colours)) == 3
 
 
@@ -71,22 +71,34 @@ def test_without_rows_of_the_paper_only_our_values_are_plotted(measured):
 
 
 @pytest.mark.parametrize(
-    ("baseline", "bleu", "verdict"),
+    ("first", "last", "verdict"),
     [
-        (1.5, 20.0, "not borne out by 1 seed"),
-        (7.0, 20.0, "the same direction, not shown by 1 seed"),
-        (7.0, 1.0, "the same direction, not shown by 1 seed, but Baseline does not learn to translate"),
+        (7.0, 9.5, "the same direction, not shown by 1 seed"),
+        (1.0, 9.5, "not borne out by 1 seed"),
+        (7.0, 8.5, "not borne out by 1 seed"),
     ],
 )
-def test_the_papers_claim_is_judged_by_the_first_position(baseline, bleu, verdict):
-    results = [
-        make_result(ROWS[kind], bleu=[bleu], activations=figures(0.0)) for kind in ("none", "layernorm", "rmsnorm")
-    ]
-    results[0].log["activations"]["std"][0] = baseline
+def test_the_papers_claim_is_judged_by_models_that_learn(first, last, verdict):
+    rows = [Row(f"{kind}-recipe", kind, kind=kind) for kind in ("none", "layernorm", "rmsnorm")]
+    results = [make_result(row, activations=figures(0.0)) for row in rows]
+    found = results[0].log["activations"]["std"]
+    found[0], found[-1] = first, last
     (claim,) = section(results).claims
-    assert claim.paper == "from 7.35 to 1.19 (LayerNorm) and 1.27 (RMSNorm) at position 1"
-    assert claim.ours == f"from {baseline:.2f} to 1.25 (LayerNorm) and 1.25 (RMSNorm), 1 seed"
+    assert claim.paper == (
+        "from 7.35 to 1.19 (LayerNorm) and 1.27 (RMSNorm) at position 1, from 3.04 to 1.51 (LayerNorm) and 1.50 "
+        "(RMSNorm) over all positions"
+    )
+    assert claim.ours == (
+        f"from {first:.2f} to 1.25 (LayerNorm) and 1.25 (RMSNorm) at position 1, from {last:.2f} to 9.00 (LayerNorm) "
+        "and 9.00 (RMSNorm) over all positions, 1 seed"
+    )
     assert claim.verdict == verdict
+
+
+def test_the_text_says_after_which_update_a_model_was_measured(measured):
+    late = make_result(ROWS["rmsnorm"], bleu=[1.0, 2.0, 3.0], activations=figures(0.0))
+    told = section([*measured, late]).text[1]
+    assert "of update 200 for Baseline, pRMSNorm, Mine; update 300 for RMSNorm. One seed." in told
 
 
 def test_without_results_there_is_no_section():

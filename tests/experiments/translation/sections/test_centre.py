@@ -14,7 +14,9 @@ LAYERNORM, RMSNORM = (
 
 
 def moved(kind, part="all", centre=0.2):
-    return Row(f"{kind}-{part}-{centre}", f"{kind}, {part} {centre}", kind=kind, centre=centre, moved=part)
+    """Returns a row with the name that it has in `rows/centres.py`."""
+    name = f"{kind}-centre" + ("" if centre == 0.2 else f"-{centre:g}") + ("" if part == "all" else f"-{part}")
+    return Row(name, f"{kind}, {part} {centre}", kind=kind, centre=centre, moved=part)
 
 
 def seeds(row, *bleu):
@@ -25,8 +27,8 @@ def seeds(row, *bleu):
 def test_rows_are_shown_with_those_of_their_kinds(results):
     made = section(results)
     assert made.rows == [
-        ["RMSNorm", "0", "none", "1", "20.0", "15.0", "0", ""],
-        ["RMSNorm, elsewhere", "0.25", "all", "1", "20.0", "15.0", "0", ""],
+        ["RMSNorm", "0", "none", "1", "20.0", "15.0", "0", "", ""],
+        ["RMSNorm, elsewhere", "0.25", "all", "1", "20.0", "15.0", "0", "+0.0 (1 seed)", ""],
     ]
 
 
@@ -46,18 +48,18 @@ def test_an_added_row_of_the_same_kind_is_not_the_papers(results):
     ("layernorm", "verdict"),
     [
         ([10, 11, 10], "borne out"),
-        ([30, 31, 30], "not borne out: the order is reversed"),
+        ([30, 31, 30], "not borne out: worse"),
         ([19, 22, 20], "not shown by 3 seeds"),
-        ([10], "the same order, not shown by 1 seed"),
-        ([30], "the order is reversed, not shown by 1 seed"),
+        ([10], "not shown by 1 seed"),
     ],
 )
 def test_the_order_of_the_norms_is_compared_with_the_papers(layernorm, verdict):
     made = section([*seeds(moved("rmsnorm"), 20, 21, 21), *seeds(moved("layernorm"), *layernorm)])
     (claim,) = made.claims
-    assert claim.paper == "best BLEU 16.8 against 3.8"
+    assert claim.paper == "best BLEU 16.0 against 3.8"
     assert claim.verdict == verdict
-    assert "the best BLEU is 3.8 with LayerNorm and 16.8 with RMSNorm" in made.text[-1]
+    assert "30 validations of its Figure 4" in made.text[-1]
+    assert "the best BLEU is 3.8 with LayerNorm and 16.0 with RMSNorm" in made.text[-1]
 
 
 def test_the_differences_are_told_for_every_part_and_centre():
@@ -77,10 +79,11 @@ def test_the_differences_are_told_for_every_part_and_centre():
     ("kind", "bleu", "verdict"),
     [
         ("layernorm", (20.1, 21, 22), "borne out"),
-        ("layernorm", (10, 11, 12.1), "not borne out"),
+        ("layernorm", (10, 11, 12.1), "not borne out: worse"),
         ("layernorm", (10, 21, 25), "not shown by 3 seeds"),
-        ("rmsnorm", (20.1, 21, 22), "not borne out: it trains as ever"),
+        ("rmsnorm", (20.1, 21, 22), "not borne out: equal"),
         ("rmsnorm", (10, 11, 12.1), "borne out"),
+        ("rmsnorm", (30, 31, 32.1), "not borne out: worse"),
     ],
 )
 def test_matrices_before_a_norm_are_what_layernorm_is_invariant_to(kind, bleu, verdict):
@@ -88,6 +91,14 @@ def test_matrices_before_a_norm_are_what_layernorm_is_invariant_to(kind, bleu, v
     made = section([*seeds(ordinary, 20, 21, 22), *seeds(moved(kind, "matrices"), *bleu)])
     (claim,) = made.claims
     assert claim.verdict == verdict
+    assert claim.ours.startswith(f"{sum(bleu) / 3 - 21:+.1f} [")  # of the row that is moved, also where it is worse
+
+
+def test_the_text_says_how_little_the_losses_of_layernorm_change():
+    results = [*seeds(LAYERNORM, 20, 21), *seeds(moved("layernorm", "matrices"), 19, 20)]
+    for result, loss in zip(results, (5.0, 6.0, 5.002, 5.996), strict=True):
+        result.log["validations"][0]["train_loss"] = loss
+    assert any("of the same seed differs by at most 0.004." in text for text in section(results).text)
 
 
 def test_every_seed_is_drawn_by_centre():

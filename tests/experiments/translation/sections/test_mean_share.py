@@ -29,8 +29,8 @@ def test_the_table_has_the_mean_over_norms_by_update_and_their_last_range(measur
 
 def test_the_text_says_what_centring_would_remove_at_the_end(measured):
     assert section(measured).text[1] == (
-        "After the last update, the mean has 35.0% of the mean square before RMSNorm, and 50.0% in the norm with the "
-        "largest share."
+        "RMSNorm: after the last update, the mean makes up 35.0% of the mean square, on average over the norms, and "
+        "50.0% in the norm where it is largest."
     )
 
 

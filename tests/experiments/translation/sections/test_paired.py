@@ -9,9 +9,9 @@ def test_seeds_of_both_rows_are_paired(results):
     one, other = results[:1], results[1:2]
     other[0].log["tests"] = {}
     assert one[0].seed == other[0].seed
-    assert paired.differences(one, other) == [one[0].dev - other[0].dev]
-    assert paired.differences(one, other, lambda result: 3.0) == [0.0]
-    assert paired.differences(one, []) == []
+    assert paired.gains_of(one, other) == [one[0].dev - other[0].dev]
+    assert paired.gains_of(one, other, lambda result: 3.0) == [0.0]
+    assert paired.gains_of(one, []) == []
 
 
 @pytest.mark.parametrize(

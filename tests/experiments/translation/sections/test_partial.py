@@ -58,6 +58,8 @@ def test_the_plot_has_every_seed_and_their_mean(results):
     [
         ((20.1, 21.0, 21.9), "no difference", "borne out"),
         ((18.1, 19.0, 19.9), "worse", "not borne out"),
+        ((19.6, 20.6, 21.59), "no difference", "borne out"),  # 0.4 below, with an interval that excludes 0
+        ((19.4, 20.4, 21.39), "worse", "not borne out"),
         ((22.1, 23.0, 23.9), "better", "borne out"),
         ((18.0, 21.0, 25.0), "not shown by 3 seeds", "not shown by 3 seeds"),
         ((20.0,), "not shown by 1 seed", "not shown by 1 seed"),
