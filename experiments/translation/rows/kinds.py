@@ -4,8 +4,8 @@ from ..row import Row
 
 ROWS = [
     Row("baseline", "Baseline", kind="none", seeds=5),
-    Row("layernorm", "LayerNorm", kind="layernorm", seeds=11),
-    Row("l2norm", "L2-Norm", kind="l2norm", seeds=3),
-    Row("rmsnorm", "RMSNorm", kind="rmsnorm", seeds=11),
+    Row("layernorm", "LayerNorm", kind="layernorm", seeds=5),
+    Row("l2norm", "L2-Norm", kind="l2norm", seeds=5),
+    Row("rmsnorm", "RMSNorm", kind="rmsnorm", seeds=5),
     Row("prmsnorm", "pRMSNorm", kind="prmsnorm", seeds=3),
 ]

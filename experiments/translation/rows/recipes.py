@@ -6,6 +6,6 @@ _OPTIONS = {"learning_rate": 0.01, "adam_epsilon": 0.001, "finish_after": 1800, 
 _KINDS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
 
 ROWS = [
-    Row(f"{kind}-recipe", f"{label} (Adam epsilon 0.001)", kind=kind, seeds=3, options=_OPTIONS)
+    Row(f"{kind}-recipe", f"{label} (Adam epsilon 0.001)", kind=kind, seeds=5, options=_OPTIONS)
     for kind, label in _KINDS.items()
 ]

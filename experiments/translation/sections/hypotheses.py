@@ -56,10 +56,10 @@ class Paired(NamedTuple):
     @property
     def shown(self) -> str:
         """What the seeds show: `equal`, `better`, `worse`, or `neither`."""
-        if equal(self.gains):
-            return "equal"
         different = unequal(self.gains) if self.hypothesis.equal else self.p is not None and self.p <= LEVEL
-        return "neither" if not different else "better" if mean(self.gains) > 0 else "worse"
+        if different:
+            return "better" if mean(self.gains) > 0 else "worse"
+        return "equal" if self.hypothesis.measure != "loss" and equal(self.gains) else "neither"
 
     @property
     def verdict(self) -> str:
