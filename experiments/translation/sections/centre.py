@@ -173,6 +173,7 @@ def _plot(figure: Figure, usual: Rows, moved: Rows) -> None:
     for kind, found in CENTRED.items():
         published.plot(found, **KINDS[kind]._replace(dashes="--").line())
     published.set(xlabel="validations, 30,000 updates each", ylabel="BLEU", title="published, centre 0.2 (WMT14)")
+    panels[0].plot([], [], "_", color="black", label="each seed")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
 

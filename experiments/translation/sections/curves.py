@@ -182,4 +182,4 @@ def _plot(figure: Figure, curves: dict[Row, Curve], losses: dict[Row, Curve], ti
             all_axes["published"].plot(*zip(*LOSS[name].items(), strict=True), **KINDS[kind].line() | {"marker": ""})
         all_axes["published"].set(xlabel="updates", ylabel="training loss", title="training loss, published (WMT14)")
     handles = all_axes["updates"].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(*handles, loc="outside lower center", ncols=3, frameon=False)

@@ -89,7 +89,7 @@ def _plot(figure: Figure, rows: Mapping[Row, ByUpdate]) -> None:
     norms.set(xscale="log", xlabel="share of the mean, after the last update", ylim=(len(paths) - 0.5, -0.5))
     norms.set_yticks(range(len(paths)), paths, fontsize=8)
     norms.grid(axis="y", color="#E4E4E4")
-    figure.legend(*curves.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(*curves.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 
 
 def _draw_norms(axes: Axes, shares: Shares, paths: Sequence[str], shift: float, style: Style) -> None:

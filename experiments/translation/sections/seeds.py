@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...reporting.intervals import equality_power, signed, t_test
@@ -13,6 +12,7 @@ from ..published import RESULTS, TABLES
 from ..results import Result
 from ..row_styles import PUBLISHED, styles_of
 from .differences import differences
+from .forest import ABOVE, draw_forest
 from .hypotheses import LEVEL, Hypothesis, Paired, compare, is_tested
 from .paired import MARGIN, RULE, narrow, told
 from .verdicts import on_failure, on_recipes, seeds
@@ -123,31 +123,16 @@ def _data(paired: Paired) -> dict[str, Any]:
 def _plot(figure: Figure, found: Sequence[Paired], test: str) -> None:
     figure.set(size_inches=(9.5, 1.9 + 0.55 * len(found)), layout_engine="constrained")
     axes = figure.subplots()
-    axes.axvspan(-MARGIN, MARGIN, color="#E4E4E4", zorder=0, label=f"within {MARGIN} BLEU")
-    axes.axvline(0, color="black", linewidth=0.6)
     styles = styles_of(dict.fromkeys(each.pairs[0][0].row for each in found))
-    for at, each in enumerate(found):
-        _draw(axes, at, each, styles[each.pairs[0][0].row])
-    axes.set_yticks(range(len(found)), [" minus\n".join(each.labels) for each in found])
-    axes.set_ylim(len(found) - 0.5, -0.5)
+    rows = {" minus\n".join(each.labels): (each.gains, styles[each.pairs[0][0].row]) for each in found}
+    draw_forest(axes, rows, test)
+    for at, published in enumerate(map(_published, found)):
+        axes.plot(published, [at + ABOVE] * len(published), **PUBLISHED)
     ours = {at: [*each.gains, *(each.interval or [])] for at, each in enumerate(found)}
     texts = {at: told(each.gains) for at, each in enumerate(found)}
     show_near(axes, ours, 0, _WIDTH, texts, [value for each in found for value in _published(each)])
-    axes.set_xlabel(f"difference in BLEU on {test}")
-    axes.plot([], [], "|", color="black", markersize=9, label="each seed")
-    axes.errorbar([], [], xerr=[], fmt="o", color="black", capsize=4, label="mean with 95% interval")
     axes.plot([], [], label="published, two test sets", **PUBLISHED)
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
-
-
-def _draw(axes: Axes, at: int, paired: Paired, style: Any) -> None:
-    axes.plot(paired.gains, [at - 0.22] * len(paired.gains), "|", color=style.color, markersize=9)
-    if paired.interval:
-        middle, low, high = paired.interval
-        errors = [[middle - low], [high - middle]]
-        axes.errorbar(middle, at, xerr=errors, fmt=style.marker, color=style.color, capsize=4)
-    published = _published(paired)
-    axes.plot(published, [at + 0.22] * len(published), **PUBLISHED)
 
 
 def _published(paired: Paired) -> list[float]:

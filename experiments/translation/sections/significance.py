@@ -7,8 +7,7 @@ from ...reporting.intervals import holm
 from ...reporting.section import Section
 from ..measure.bootstrap import PAIRS, SAMPLES, Comparison
 from ..results import Result
-
-LEVEL = 0.05
+from .hypotheses import LEVEL
 
 Pair = tuple[Result, Result]
 

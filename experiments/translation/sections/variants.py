@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from ...reporting.intervals import spread, t_interval
+from ...reporting.intervals import spread
 from ...reporting.section import Section
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
-from .paired import MARGIN, RULE, first_test, gains_of, narrow, shown, told
+from .forest import draw_forest
+from .paired import RULE, first_test, gains_of, narrow, shown, told
 
 Rows = dict[Row, list[Result]]
 
@@ -48,17 +49,5 @@ def _cells(row: Row, done: Sequence[Result], gains: Sequence[float], test: str) 
 
 def _plot(figure: Figure, gains: dict[Row, list[float]], test: str) -> None:
     figure.set(size_inches=(9, 1.8 + 0.4 * len(gains)), layout_engine="constrained")
-    axes = figure.subplots()
-    axes.axvspan(-MARGIN, MARGIN, color="#E4E4E4", zorder=0, label=f"within {MARGIN} BLEU")
-    axes.axvline(0, color="black", linewidth=0.6)
-    for at, (row, style) in enumerate(styles_of(gains).items()):
-        axes.plot(gains[row], [at - 0.22] * len(gains[row]), "|", color=style.color, markersize=9)
-        if len(gains[row]) > 1:
-            middle, low, high = t_interval(gains[row])
-            errors = [[middle - low], [high - middle]]
-            axes.errorbar(middle, at, xerr=errors, fmt=style.marker, color=style.color, capsize=4)
-    axes.plot([], [], "|", color="black", markersize=9, label="each seed")
-    axes.errorbar([], [], xerr=[], fmt="o", color="black", capsize=4, label="mean with 95% interval")
-    axes.set(xlabel=f"difference in BLEU on {test}", ylim=(len(gains) - 0.5, -0.5))
-    axes.set_yticks(range(len(gains)), [row.label for row in gains])
+    draw_forest(figure.subplots(), {row.label: (gains[row], style) for row, style in styles_of(gains).items()}, test)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
