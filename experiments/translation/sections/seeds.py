@@ -35,9 +35,8 @@ def section(results: Sequence[Result]) -> Section | None:
         text=[
             f"The BLEU of one kind less that of another on {test}, for the models of the same seed: the mean of the "
             f"seeds, its 95% interval and p by Student's t. Only {test} is judged. Two kinds count as equal if {RULE}. "
-            "A claim that they are equal is refuted if it lies wholly beyond. A claim that one is better is shown if p "
-            f"is at most {LEVEL} after Holm's correction for the {sum(map(is_tested, judged))} claims of this sort in "
-            "the report, those of other sections too. One seed shows neither.",
+            f"A claim that they are equal is refuted if it lies wholly beyond. {_on_correction(judged)}One seed shows "
+            "neither.",
             *_on_power(found),
             *_on_recipes(found),
         ],
@@ -50,6 +49,15 @@ def section(results: Sequence[Result]) -> Section | None:
         plot=lambda figure: _plot(figure, found, test),
         claims=[_claim(each) for each in found],
     )
+
+
+def _on_correction(judged: Sequence[Paired]) -> str:
+    count = sum(map(is_tested, judged))
+    told = (
+        f"A claim that one is better is shown if p is at most {LEVEL} after Holm's correction for the {count} claims of "
+        "this sort in the report, those of other sections too. "
+    )
+    return told if count else ""
 
 
 def _claim(paired: Paired) -> Claim:
