@@ -54,8 +54,8 @@ def section(results: Sequence[Result]) -> Section | None:
 def _on_correction(judged: Sequence[Paired]) -> str:
     count = sum(map(is_tested, judged))
     told = (
-        f"A claim that one is better is shown if p is at most {LEVEL} after Holm's correction for the {count} claims of "
-        "this sort in the report, those of other sections too. "
+        f"A claim that one is better is shown if p is at most {LEVEL} after Holm's correction for the {count} claims "
+        "of this sort in the report, those of other sections too. "
     )
     return told if count else ""
 
