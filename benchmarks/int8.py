@@ -62,6 +62,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="default: 5")
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
+    for path in (options.model, options.converted, options.source, options.references):
+        if not path.exists():
+            parser.error(f"{path} does not exist; give a model directory, its export, a text and its references")
     lines, references = (path.read_text("utf-8").splitlines() for path in (options.source, options.references))
     system = load_system(options.model)
     systems = {"nmt translate": ours(system)}

@@ -174,7 +174,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a log")
     for path in parser.parse_args().files:
+        if not path.is_file():
+            parser.error(f"{path} does not exist; give a log that a benchmark wrote with --json")
         found = json.loads(path.read_text())
+        if found.get("benchmark") not in TABLES:
+            parser.error(f"{path} is not a log of {', '.join(TABLES)}")
         for lines in TABLES[found["benchmark"]](found):
             print("\n".join(lines), end="\n\n")
 
