@@ -62,6 +62,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="default: 5")
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
+    if options.rounds < 2:
+        parser.error(f"--rounds {options.rounds} gives no quartiles; give 2 or more")
     for path in (options.model, options.converted, options.source, options.references):
         if not path.exists():
             parser.error(f"{path} does not exist; give a model directory, its export, a text and its references")
@@ -82,10 +84,10 @@ def main():
     }
     given = {"sentences": len(lines), "rounds": options.rounds, "ctranslate2": ctranslate2.__version__}
     given |= model_facts(system.config)
-    for table in tables.int8({"options": given, "figures": figures}):
-        print("\n".join(table))
     if options.json:
         write_log(options.json, "int8", given, figures)
+    for table in tables.int8({"options": given, "figures": figures}):
+        print("\n".join(table))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,10 @@ def keep(name: str, results: Path = RESULTS) -> None:
     folder = results / name
     with tempfile.TemporaryDirectory() as temporary:
         make = _translation if (CORPORA / f"{name}.json").exists() else _task
-        for path in make(name, folder, Path(temporary)).iterdir():
+        made = make(name, folder, Path(temporary))
+        for picture in [*folder.glob("*.png"), *folder.glob("*.svg")]:
+            picture.unlink()
+        for path in made.iterdir():
             if path.suffix != ".html":
                 shutil.copy(path, folder)
     print(f"wrote {folder / 'report.md'}")

@@ -25,8 +25,8 @@ LOSS: dict[str, dict[int, float]] = {
 }
 MINUTES = {"baseline": 111.8, "layernorm": 157.0}  # for 9,900 updates
 
-# Figure 4: validation BLEU every 30,000 updates with initial weights centred at 0.2, by kind, up to the end of the
-# axis. RMSNorm's curve goes on beyond it.
+# Figure 4: validation BLEU every 30,000 updates with initial weights centred at 0.2, by kind: the first 30 points of
+# each curve. LayerNorm's has no more, and RMSNorm's goes on beyond the axis.
 _CENTRED = {
     "layernorm": """
         1.37 1.18 1.49 2.00 1.31 1.68 1.47 1.87 2.19 1.77 2.57 1.89 2.20 1.93 2.29 2.00 2.83 2.05 2.24 2.32 2.48

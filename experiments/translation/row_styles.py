@@ -13,10 +13,10 @@ _DASHES = [(0, each) for each in ((6, 1), (2, 2), (7, 2, 2, 2), (1, 3), (9, 4), 
 
 
 def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:
-    """Returns the style of each row; no two have the same marker.
+    """Returns the style of each row, with a marker of its own.
 
-    The paper's rows have the style of their kind, other rows of a known kind its colour, and rows that build a norm or
-    have a program of their own neither.
+    The paper's rows have the style of their kind, and other rows of a known kind its colour. Other rows that build a
+    norm or have a program of their own have neither.
     """
     colors = itertools.cycle(style.color for style in OTHERS)
     markers, dashes = itertools.cycle(_MARKERS), itertools.cycle(_DASHES)

@@ -202,7 +202,7 @@ def _embedding(words: int, units: int) -> Embedding:
 def _final_norm(sizes: Sizes) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns the norm of a stack's output: none for `post`, where the last layer has normalized it already."""
     if sizes.norm_position == "post":
-        return tf.identity  # no layer: without a norm, a layer that does nothing stands where a norm would be
+        return tf.identity  # not an Identity layer: the kind `none` puts one where a norm would be
     return build_normalization(sizes.normalization, sizes.units, "final_norm")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...reporting.intervals import Interval, holm, t_interval, t_test
 from ..published import RESULTS
 from ..results import Result
-from .paired import equal, first_test, unequal
+from .paired import MARGIN, equal, first_test, narrow
 from .verdicts import not_shown
 
 LEVEL = 0.05
@@ -19,13 +19,13 @@ class Hypothesis(NamedTuple):
     Args:
         one: The name of a row.
         other: The name of another.
-        equal: The claim is that they are equal within the margin. Otherwise it is that `one` is better.
+        outcome: How the first row compares with the second: `equal`, within the margin; `better`; or `different`.
         measure: `test` (BLEU on the first test set), `dev` (best BLEU on the dev set), or `loss` (last training loss).
     """
 
     one: str
     other: str
-    equal: bool = False
+    outcome: str
     measure: str = "test"
 
     @property
@@ -40,7 +40,7 @@ class Paired(NamedTuple):
     hypothesis: Hypothesis
     pairs: Sequence[tuple[Result, Result]]
     gains: Sequence[float]  # how much better the first row is, by seed
-    p: float | None = None  # Holm's, of a claim that one row is better, for two seeds or more
+    p: float | None = None  # Holm's, for two seeds or more
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -54,59 +54,77 @@ class Paired(NamedTuple):
         return t_interval(self.gains) if len(self.gains) > 1 else None
 
     @property
+    def equal(self) -> bool:
+        """Whether the rows are equal within the margin, which is one of BLEU."""
+        return self.hypothesis.measure != "loss" and equal(self.gains)
+
+    @property
+    def direction(self) -> str:
+        """`better` or `worse` if Holm's p shows a difference, otherwise an empty string."""
+        if self.p is None or self.p > LEVEL:
+            return ""
+        return "better" if mean(self.gains) > 0 else "worse"
+
+    @property
     def shown(self) -> str:
         """What the seeds show: `equal`, `better`, `worse`, or `neither`."""
-        different = unequal(self.gains) if self.hypothesis.equal else self.p is not None and self.p <= LEVEL
-        if different:
-            return "better" if mean(self.gains) > 0 else "worse"
-        return "equal" if self.hypothesis.measure != "loss" and equal(self.gains) else "neither"
+        return "equal" if self.equal else self.direction or "neither"
 
     @property
     def verdict(self) -> str:
         """The verdict on the claim."""
-        if self.shown == "neither":
-            return not_shown(len(self.gains))
-        if self.shown == ("equal" if self.hypothesis.equal else "better"):
-            return "borne out"
-        return f"not borne out: {self.shown}"
+        outcome, direction = self.hypothesis.outcome, self.direction
+        if outcome == "equal":
+            if self.equal:
+                return f"borne out: {_narrow(self.gains)} within ±{MARGIN} BLEU"
+            if direction:
+                return f"not borne out: {direction}"
+            return f"not shown: {_narrow(self.gains)} not within ±{MARGIN} BLEU" if self.interval else not_shown(1)
+        if direction:
+            return "borne out" if outcome in (direction, "different") else f"the opposite: {direction}"
+        if self.equal:
+            return "not borne out: equal"
+        after = " after Holm's correction" if self.interval and self.interval.excludes(0) else ""
+        return not_shown(len(self.gains)) + after
 
     def gains_on(self, test: str) -> list[float]:
         """Returns the differences on another test set."""
         return [one.test(test) - other.test(test) for one, other in self.pairs]
 
 
+def _narrow(gains: Sequence[float]) -> str:
+    return f"90% interval {narrow(gains)}"
+
+
 HYPOTHESES = (
     # Tables 2 and 4
-    Hypothesis("rmsnorm", "layernorm", equal=True),
-    Hypothesis("prmsnorm", "layernorm", equal=True),
-    Hypothesis("layernorm", "baseline"),
-    Hypothesis("rmsnorm", "baseline"),
-    Hypothesis("rmsnorm-recipe", "layernorm-recipe", equal=True),
-    Hypothesis("layernorm-recipe", "none-recipe"),
-    Hypothesis("rmsnorm-recipe", "none-recipe"),
-    Hypothesis("rmsnorm", "l2norm"),
-    Hypothesis("rmsnorm", "l2norm-scaled", equal=True),
-    Hypothesis("post-rmsnorm", "post-layernorm", equal=True),
-    Hypothesis("post-prmsnorm", "post-layernorm", equal=True),
-    Hypothesis("post-rmsnorm-longer", "post-layernorm-longer", equal=True),
-    Hypothesis("pre-rmsnorm", "pre-layernorm", equal=True),
+    Hypothesis("rmsnorm", "layernorm", "equal"),
+    Hypothesis("prmsnorm", "layernorm", "equal"),
+    Hypothesis("layernorm", "baseline", "better"),
+    Hypothesis("rmsnorm", "baseline", "better"),
+    Hypothesis("rmsnorm-recipe", "layernorm-recipe", "equal"),
+    Hypothesis("layernorm-recipe", "none-recipe", "better"),
+    Hypothesis("rmsnorm-recipe", "none-recipe", "better"),
+    Hypothesis("rmsnorm", "l2norm", "better"),
+    Hypothesis("rmsnorm", "l2norm-scaled", "equal"),
+    Hypothesis("post-rmsnorm", "post-layernorm", "equal"),
+    Hypothesis("post-prmsnorm", "post-layernorm", "equal"),
+    Hypothesis("post-rmsnorm-longer", "post-layernorm-longer", "equal"),
+    Hypothesis("pre-rmsnorm", "pre-layernorm", "equal"),
     # Figure 1
-    Hypothesis("layernorm-recipe", "none-recipe", measure="loss"),
+    Hypothesis("layernorm-recipe", "none-recipe", "better", "loss"),
     # Figure 4, and Table 1 in training
-    Hypothesis("rmsnorm-centre", "layernorm-centre", measure="dev"),
+    Hypothesis("rmsnorm-centre", "layernorm-centre", "better", "dev"),
     *(
-        hypothesis
+        Hypothesis(f"{kind}-{centre}-matrices", kind, outcome, "dev")
         for centre in ("centre", "centre-0.02")
-        for hypothesis in (
-            Hypothesis(f"layernorm-{centre}-matrices", "layernorm", equal=True, measure="dev"),
-            Hypothesis("rmsnorm", f"rmsnorm-{centre}-matrices", measure="dev"),
-        )
+        for kind, outcome in (("layernorm", "equal"), ("rmsnorm", "different"))
     ),
 )
 
 
 def compare(results: Sequence[Result]) -> list[Paired]:
-    """Returns every claim whose rows share a seed. Claims that one row is better are adjusted for their number."""
+    """Returns every claim whose rows share a seed. Their p-values are adjusted for the number of all."""
     done = {(each.row.name, each.seed): each for each in results}
     found = []
     for hypothesis in HYPOTHESES:
@@ -115,13 +133,8 @@ def compare(results: Sequence[Result]) -> list[Paired]:
         gains = [_gain(hypothesis.measure, *pair) for pair in pairs]
         if pairs and None not in gains:
             found.append(Paired(hypothesis, pairs, gains))
-    adjusted = iter(holm([t_test(each.gains) for each in found if is_tested(each)]))
-    return [each._replace(p=next(adjusted)) if is_tested(each) else each for each in found]
-
-
-def is_tested(paired: Paired) -> bool:
-    """Returns whether a claim is one that a p-value judges: that a row is better, with two seeds or more."""
-    return not paired.hypothesis.equal and len(paired.gains) > 1
+    adjusted = iter(holm([t_test(each.gains) for each in found if each.interval]))
+    return [each._replace(p=next(adjusted)) if each.interval else each for each in found]
 
 
 def _gain(measure: str, one: Result, other: Result) -> float | None:

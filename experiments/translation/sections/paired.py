@@ -43,14 +43,6 @@ def equal(gains: Sequence[float]) -> bool:
     return len(gains) > 1 and t_interval(gains, 0.9).within(MARGIN)
 
 
-def unequal(gains: Sequence[float]) -> bool:
-    """Returns whether the differences show that two rows differ by more than the margin."""
-    if len(gains) < 2:
-        return False
-    _, low, high = t_interval(gains, 0.9)
-    return low > MARGIN or high < -MARGIN
-
-
 def differs(gains: Sequence[float]) -> Interval | None:
     """Returns the 95% interval if it excludes 0."""
     found = t_interval(gains) if len(gains) > 1 else None

@@ -19,6 +19,8 @@ from .verdicts import seeds
 _FAILED = 1.0  # dev BLEU below which a training has failed
 _WIDTH = 8  # BLEU that the picture shows
 
+_DEFAULTS = {"learning_rate": "default", "adam_epsilon": "1e-08"}  # of `nmt train`
+
 Scores = dict[str, list[float]]  # BLEU of each seed, by `dev` and test set
 
 
@@ -45,21 +47,22 @@ def section(results: Sequence[Result]) -> Section | None:
         rows=[list(each.values()) for each in cells],
         data={row.name: found for row, found in scores.items()},
         plot=lambda figure: _plot(figure, scores),
-        claims=_on_failure({row.name: found for row, found in scores.items()}),
+        claims=_on_failure(rows),
     )
 
 
-def _on_failure(scores: dict[str, Scores]) -> list[Claim]:
+def _on_failure(rows: dict[Row, list[Result]]) -> list[Claim]:
     """Judges whether a Transformer without a norm fails to train."""
-    if FAILS not in scores:
+    failing = next((done for row, done in rows.items() if row.name == FAILS), None)
+    if failing is None:
         return []
-    found = scores[FAILS]["dev"]
+    found, updates = [each.dev for each in failing], failing[0].log["validations"][-1]["update"]
     return [
         Claim(
             "Table 4: a Transformer without a norm fails to train",
             "it fails",
             f"best dev BLEU {', '.join(f'{bleu:.1f}' for bleu in found)}, {seeds(len(found))}",
-            "borne out" if max(found) < _FAILED else "not borne out",
+            f"borne out within {updates:,} updates" if max(found) < _FAILED else "not borne out",
         )
     ]
 
@@ -112,7 +115,7 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
         "": row.label,
         "seeds": str(len(done)),
         "step size, Adam's epsilon": ", ".join(
-            str(options.get(name, "default")) for name in ("learning_rate", "adam_epsilon")
+            f"{options[name]:g}" if name in options else default for name, default in _DEFAULTS.items()
         ),
         **{f"{name} BLEU, tested checkpoint": spread(values) for name, values in found.items()},
         "dev BLEU, last checkpoint": spread([each.log["validations"][-1]["bleu"] for each in done]),

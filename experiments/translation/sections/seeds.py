@@ -13,10 +13,11 @@ from ..results import Result
 from ..row_styles import PUBLISHED, styles_of
 from .differences import differences
 from .forest import ABOVE, draw_forest
-from .hypotheses import LEVEL, Hypothesis, Paired, compare, is_tested
+from .hypotheses import LEVEL, Hypothesis, Paired, compare
 from .paired import MARGIN, RULE, narrow, told
 from .verdicts import on_failure, on_recipes, seeds
 
+_AS = {"equal": "as well as", "better": "better than"}  # by outcome
 _MANY = 100  # seeds, more than anybody trains
 _POWER = 0.8
 _WIDTH = 10  # BLEU that the picture shows on either side of 0
@@ -34,9 +35,9 @@ def section(results: Sequence[Result]) -> Section | None:
         title="Differences between kinds, paired by seed",
         text=[
             f"The BLEU of one kind less that of another on {test}, for the models of the same seed: the mean of the "
-            f"seeds, its 95% interval and p by Student's t. Only {test} is judged. Two kinds count as equal if {RULE}. "
-            f"A claim that they are equal is refuted if it lies wholly beyond. {_on_correction(judged)}One seed shows "
-            "neither.",
+            f"seeds, its 95% interval and p by Student's t. Only {test} is judged. Two kinds count as equal if {RULE}; "
+            f"otherwise as different if p is at most {LEVEL} after Holm's correction for the {len(judged)} claims on "
+            "seeds in this report, those of other sections too. One seed shows neither.",
             *_on_power(found),
             *_on_recipes(found),
         ],
@@ -51,21 +52,12 @@ def section(results: Sequence[Result]) -> Section | None:
     )
 
 
-def _on_correction(judged: Sequence[Paired]) -> str:
-    count = sum(map(is_tested, judged))
-    told = (
-        f"A claim that one is better is shown if p is at most {LEVEL} after Holm's correction for the {count} claims "
-        "of this sort in the report, those of other sections too. "
-    )
-    return told if count else ""
-
-
 def _claim(paired: Paired) -> Claim:
     labels = paired.labels
     table = f"{TABLES[paired.pairs[0][0].row.model_type]}: " if paired.hypothesis.published else ""
     ours = signed(paired.interval) if paired.interval else f"{paired.gains[0]:+.1f}"
     return Claim(
-        f"{table}{labels[0]} translates {'as well as' if paired.hypothesis.equal else 'better than'} {labels[1]}",
+        f"{table}{labels[0]} translates {_AS[paired.hypothesis.outcome]} {labels[1]}",
         _paper(paired.hypothesis),
         f"{ours} BLEU, {seeds(len(paired.gains))}",
         paired.verdict + on_failure([other for _, other in paired.pairs]) + on_recipes(*paired.pairs[0]),
@@ -81,10 +73,11 @@ def _paper(hypothesis: Hypothesis) -> str:
 
 def _on_power(found: Sequence[Paired]) -> list[str]:
     """Says how many seeds it would take to show equality where it was not shown."""
-    open_ones = [each for each in found if each.hypothesis.equal and each.interval and each.shown == "neither"]
+    open_ones = [
+        each for each in found if each.hypothesis.outcome == "equal" and each.interval and each.shown == "neither"
+    ]
     return [
-        f"{' minus '.join(each.labels)}: if further seeds have the same mean and standard deviation, "
-        f"{_power(each.gains)}."
+        f"{' minus '.join(each.labels)}: if new seeds have the same mean and standard deviation, {_power(each.gains)}."
         for each in open_ones
     ]
 
@@ -92,8 +85,8 @@ def _on_power(found: Sequence[Paired]) -> list[str]:
 def _power(gains: Sequence[float]) -> str:
     enough = (count for count in range(2, _MANY + 1) if equality_power(gains, count, MARGIN) >= _POWER)
     if count := next(enough, None):
-        return f"{count} show equality with a probability of {_POWER:.0%}"
-    return f"{_MANY} do not show equality with a probability of {_POWER:.0%}"
+        return f"{count} of them show equality with a probability of {_POWER:.0%}"
+    return f"even {_MANY} of them show equality with a probability below {_POWER:.0%}"
 
 
 def _on_recipes(found: Sequence[Paired]) -> list[str]:
@@ -109,8 +102,8 @@ def _cells(paired: Paired) -> list[str]:
     cells = [" minus ".join(paired.labels), str(len(paired.gains)), ", ".join(f"{gain:+.2f}" for gain in paired.gains)]
     if paired.interval is None:
         return [*cells, "", "", "", "", paired.shown]
-    adjusted = "" if paired.p is None else _p(paired.p)
-    return [*cells, signed(paired.interval, 2), narrow(paired.gains), _p(t_test(paired.gains)), adjusted, paired.shown]
+    p_values = _p(t_test(paired.gains)), _p(paired.p)
+    return [*cells, signed(paired.interval, 2), narrow(paired.gains), *p_values, paired.shown]
 
 
 def _p(value: float) -> str:

@@ -1,6 +1,7 @@
 """Variants of a kind: other epsilons, and a statistic of lower precision."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
@@ -33,12 +34,23 @@ def section(results: Sequence[Result]) -> Section | None:
         text=[
             f"Rows of Table 2 with one change in the norm, and their BLEU on {test}. The other rows have an epsilon of "
             f"1e-5. A difference is paired by seed. A variant and its row count as equal if {RULE}; otherwise it "
-            "is better or worse if the 95% interval excludes 0, without a correction for the number of variants."
+            "is better or worse if the 95% interval excludes 0, without a correction for the number of variants.",
+            _summary(gains),
         ],
         columns=["", "seeds", "best dev BLEU", f"{test} BLEU", "difference [95% interval]", "90% interval", "shown"],
         rows=[_cells(row, done, gains[row], test) for row, done in variants.items()],
         data={row.name: {"seeds": len(done), "differences": gains[row]} for row, done in variants.items()},
         plot=lambda figure: _plot(figure, gains, test),
+    )
+
+
+def _summary(gains: Mapping[Row, Sequence[float]]) -> str:
+    """Says for how many variants the seeds show whether the change matters."""
+    found = Counter(shown(each) for each in gains.values())
+    matters = found["better"] + found["worse"]
+    return (
+        f"Of {len(gains)} changes, {matters} matter{'s' if matters == 1 else ''} and {found['no difference']} "
+        f"make{'s' if found['no difference'] == 1 else ''} no difference; for the others, the seeds show neither."
     )
 
 

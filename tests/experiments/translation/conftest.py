@@ -57,6 +57,7 @@ def times():
     rounds = {
         "none": [0.5, 0.5, 0.5],
         "layernorm": [1.0, 2.0, 0.5],
+        "layernorm 2": [1.0, 2.0, 0.5],
         "rmsnorm": [0.75, 1.5, 0.25],
         "prmsnorm": [0.5] * 3,
     }
@@ -130,7 +131,8 @@ def ran(monkeypatch, times):
         elif "--json" in arguments:
             kinds = arguments[arguments.index("--kinds") + 1 : arguments.index("--config")]
             known = times["updates"]["float32"]
-            updates = {"float32": {kind: known.get(kind, known["none"]) for kind in kinds}}
+            names = [kind if kind not in kinds[:at] else f"{kind} 2" for at, kind in enumerate(kinds)]
+            updates = {"float32": {name: known.get(name, known["none"]) for name in names}}
             write(given["--json"], json.dumps({**times, "updates": updates}))
 
     for module in (corpora, runs, kept):

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from experiments.reporting.intervals import signed, t_interval
+from experiments.translation.corpus import read_corpus
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "experiments" / "results"
@@ -71,7 +72,9 @@ def test_the_readme_has_the_interval_that_judges_equality():
     assert f"RMSNorm minus LayerNorm is {signed(t_interval(found), 2)} BLEU" in README
     _, low, high = t_interval(found, 0.9)
     assert f"90% interval is [{low:+.2f}, {high:+.2f}]" in README
-    assert low > -0.5
+    assert f"So RMSNorm is at most {-low:.2f} BLEU worse, within the margin of 0.5 that was set in advance." in README
+    assert f"It may be {high:.2f} better, so equality is not shown." in README
+    assert -0.5 < low < 0 and high > 0.5
 
 
 def test_the_readme_has_the_example_of_a_transformer():
@@ -81,6 +84,11 @@ def test_the_readme_has_the_example_of_a_transformer():
     }
     told = f"{at['rmsnorm']['test_bleu']:.1f} with RMSNorm and {at['layernorm']['test_bleu']:.1f} with LayerNorm"
     assert f"reaches a test BLEU of {told} (one seed) after 6,000 updates" in README
+
+
+def remarks(corpus):
+    """Returns the remarks of a report."""
+    return " ".join(read_corpus(corpus).remarks)
 
 
 def test_on_mnist_rmsnorm_has_the_lower_loss_with_every_equal_step_size():
@@ -93,14 +101,22 @@ def test_on_mnist_rmsnorm_has_the_lower_loss_with_every_equal_step_size():
         return statistics.mean(each["loss"] for each in found["train"])
 
     assert all(loss("rmsnorm", cell) < loss("layernorm", cell) for cell in cells)
+    assert "with equal step sizes RMSNorm has the lower training loss in all six cells of the grid" in README
 
 
 def test_the_remarks_on_the_centre_hold():
     def losses(kind, moved):
         return gains(dev(kind), dev(f"{kind}-centre{moved}"))
 
+    told = remarks("multi30k")
+    assert "RMSNorm loses in every seed, from the embeddings and from the other matrices." in told
     assert all(loss > 1 for moved in ("", "-embeddings", "-matrices") for loss in losses("rmsnorm", moved))
-    assert min(losses("layernorm", "-embeddings")) > max(losses("layernorm", "-matrices"))
+    assert "LayerNorm loses BLEU if the embeddings are moved, and hardly any if only the other matrices are" in told
+    assert min(losses("layernorm", "-embeddings")) > 5 and max(map(abs, losses("layernorm", "-matrices"))) < 0.5
+    assert "Neither part alone gives the paper's order." in told
+    for moved in ("-embeddings", "-matrices"):
+        pairs = gains(dev(f"rmsnorm-centre{moved}"), dev(f"layernorm-centre{moved}"))
+        assert statistics.mean(pairs) < 0
 
 
 def test_the_remarks_on_transformers_hold():
@@ -111,7 +127,10 @@ def test_the_remarks_on_transformers_hold():
     grid = [json.loads(path.read_text("utf-8")) for path in logs.glob("post-none-step-*.json")]
     assert len(grid) == 3
     assert min(losses("post-none") + [each["train_loss"] for run in grid for each in run["validations"]]) > 50
+    told = remarks("multi30k_transformer")
+    assert "the training loss is above 50 at every validation" in told
     small = losses("post-none-small-steps")
-    assert round(small[-1]) == 25 and small == sorted(small, reverse=True)
+    assert f"it is {small[-1]:.0f} at the end and still falls" in told and small == sorted(small, reverse=True)
     below = gains(bleu("post-layernorm", "multi30k_transformer"), bleu("post-prmsnorm", "multi30k_transformer"))
     assert len(below) == 3 and min(below) > 0
+    assert "pRMSNorm is below LayerNorm in every seed" in told

@@ -4,6 +4,7 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
+from experiments.translation.row import Row
 from experiments.translation.sections.mean_share import section
 from tests.experiments.translation.conftest import ROWS, make_result
 
@@ -32,6 +33,17 @@ def test_the_text_says_what_centring_would_remove_at_the_end(measured):
         "RMSNorm: after the last update, the mean makes up 35.0% of the mean square, on average over the norms, and "
         "50.0% in the norm where it is largest."
     )
+
+
+def test_the_end_of_a_post_norm_stack_has_no_norm():
+    measured = {"0": {"encoder.layer_1.norm": 0.1, "encoder.final_norm": 0.9, "decoder.final_norm": 0.9}}
+
+    def share(position):
+        row = Row("none", "none", kind="none", options={"transformer_norm_position": position})
+        return section([make_result(row, options=row.options, mean_share=measured)]).rows[0][2]
+
+    assert share("post") == "10.0%"
+    assert share("pre") == "63.3%"
 
 
 def test_an_update_that_a_seed_lacks_is_left_out(measured):

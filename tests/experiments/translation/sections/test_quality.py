@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 
 from experiments.translation.row import Row
 from experiments.translation.sections.quality import section
-from tests.experiments.translation.conftest import make_result
+from nmt.config import Config
+from tests.experiments.translation.conftest import ROWS, make_result
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_bleu_is_that_of_the_best_validation_its_tests_and_the_last_validation(r
 def test_every_row_has_its_step_size_and_epsilon(results):
     results[0].log["options"].update(learning_rate=0.5, adam_epsilon=0.25)
     found = {name: row["step size, Adam's epsilon"] for name, row in cells_of(section(results)).items()}
-    assert (found["Baseline"], found["RMSNorm"]) == ("0.5, 0.25", "default, default")
+    assert (found["Baseline"], found["RMSNorm"]) == ("0.5, 0.25", "default, 1e-08")
 
 
 def test_the_beam_size_of_the_trainings_is_named(results):
@@ -41,7 +42,9 @@ def test_the_beam_size_of_the_trainings_is_named(results):
     assert "beam size 1." in section(results).text[0]
 
 
-@pytest.mark.parametrize(("bleu", "verdict"), [((0.5, 0.9), "borne out"), ((0.5, 1.5), "not borne out")])
+@pytest.mark.parametrize(
+    ("bleu", "verdict"), [((0.5, 0.9), "borne out within 100 updates"), ((0.5, 1.5), "not borne out")]
+)
 def test_a_transformer_without_a_norm_fails_below_one_bleu(bleu, verdict):
     row = Row("post-none", "no norm, post", kind="none", model_type="transformer")
     made = section([make_result(row, seed, bleu=[best]) for seed, best in enumerate(bleu, 1)])
@@ -51,6 +54,19 @@ def test_a_transformer_without_a_norm_fails_below_one_bleu(bleu, verdict):
 
 def test_without_rows_of_table_2_there_is_no_section(results):
     assert section([each for each in results if each.row.section != "main"]) is None
+
+
+def test_the_epsilon_of_adam_is_that_of_the_options_or_the_default_of_train():
+    given = make_result(ROWS["rmsnorm"], options={"state_size": 32, "embedding_size": 16, "adam_epsilon": 1e-3})
+    (row,) = cells_of(section([given])).values()
+    assert row["step size, Adam's epsilon"] == "default, 0.001"
+    (row,) = cells_of(section([make_result(ROWS["rmsnorm"])])).values()
+    assert float(row["step size, Adam's epsilon"].split()[-1]) == Config.__dataclass_fields__["adam_epsilon"].default
+
+
+def test_weight_normalization_has_the_bleu_of_the_theano_version():
+    row = Row("weightnorm", "WeightNorm", kind="none", program="another")
+    assert cells_of(section([make_result(row)]))["WeightNorm"]["paper: BLEU 2014, 2017"] == "21.7, 23.5 (Theano)"
 
 
 def test_rows_have_the_papers_bleu_but_added_rows_have_none(results):

@@ -31,6 +31,14 @@ def test_a_variant_is_compared_with_the_row_that_it_varies_seed_by_seed(bleu, sh
     assert (cells[0], cells[1], cells[-1]) == ("RMSNorm, other", str(len(bleu)), shown)
 
 
+def test_the_text_counts_the_changes_that_matter():
+    others = [Row(name, name, build=len, step_size_of="rmsnorm") for name in ("worse", "same", "open")]
+    results = [*seeds(others[0], 18, 19, 20), *seeds(others[1], 20, 21, 22), *seeds(others[2], 18, 21, 25)]
+    assert section([*seeds(USUAL, 20, 21, 22), *results]).text[1] == (
+        "Of 3 changes, 1 matters and 1 makes no difference; for the others, the seeds show neither."
+    )
+
+
 def test_the_difference_is_that_of_the_test_set():
     made = section([*seeds(USUAL, 20, 21), *seeds(VARIANT, 19, 21)])
     assert made.data == {"other": {"seeds": 2, "differences": [-1, 0]}}
