@@ -33,7 +33,7 @@ def section(results: Sequence[Result]) -> Section | None:
             "E[mean(a)²] / E[mean(a²)] of the input a of each norm, over its units: the part of the mean square that "
             "LayerNorm's centring removes and RMSNorm keeps. Whether it matters, their difference in BLEU shows. It is "
             "measured on sentences of the dev set, with the reference's words, after N updates. A row without a norm "
-            "is measured where its norms would be. The table has the mean over the norms and the seeds, and in the last "
+            "is measured where its norms would be. The table has the mean over the norms and the seeds, and its last "
             "column the range of the norms after the last update. The picture has this mean by update and every norm "
             "after the last; lines and shades span the seeds. Seeds that were not measured are left out.",
             *_on_last(found),
