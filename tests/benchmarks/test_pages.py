@@ -19,7 +19,6 @@ RESULTS = ROOT / "benchmarks" / "results"
 PERFORMANCE = (ROOT / "docs" / "performance.md").read_text("utf-8")
 PROSE = " ".join(PERFORMANCE.split())
 AGAIN = "layernorm, again"
-UNTESTED = "## Figures without a log"
 NOT_MEASURED = ("| | largest difference |", "| arrays of the size of x")  # limits of tests, and counts
 
 
@@ -58,7 +57,7 @@ def test_a_log_has_its_tables_on_the_page(path):
 
 def test_every_table_of_the_page_has_a_log():
     known = {"\n".join(lines) for path in LOGS for lines in printed(path)}
-    found = re.findall(r"(?:^\|.*\n)+", PERFORMANCE.partition(UNTESTED)[0], re.MULTILINE)
+    found = re.findall(r"(?:^\|.*\n)+", PERFORMANCE, re.MULTILINE)
     assert known and {each.strip() for each in found if not each.startswith(NOT_MEASURED)} == known
 
 
@@ -200,9 +199,19 @@ def test_the_page_has_the_share_of_the_norms():
         shares = [share(each) for each in found.values()]
         assert shares == sorted(shares, reverse=True)
     large = [share(each) for found in by_mode[2:] for width, each in found.items() if width >= 512]
-    assert f"In the Transformers of 512 and more it is at most {max(large):.1%}" in PROSE
+    assert f"In the Transformers of 512 and 1,024 it is at most {max(large):.1%}" in PROSE
     middle = [share(found[width]) for found in by_mode[:2] for width in (512, 1024)]
     assert f"In the RNNs of 512 and 1,024 they take {min(middle):.0%} to {max(middle):.0%} here" in PROSE
+
+
+def test_int8_changes_bleu_by_little_and_saves_no_time():
+    """As the pages say of small models."""
+    found = figures("int8")
+    bleu = {name: round(each["bleu"], 2) for name, each in found.items()}
+    assert abs(bleu["CTranslate2, int8"] - bleu["nmt translate"]) <= 0.1
+    assert tables.ratio(*(found[f"CTranslate2, {kind}"]["seconds"] for kind in ("int8", "float32"))) > 1
+    assert "int8 changes BLEU by a tenth or less" in page("docs", "nmt.md")
+    assert "At this size, int8 saves no time." in PROSE
 
 
 def test_the_readme_has_the_times_of_the_layer():
