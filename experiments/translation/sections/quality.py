@@ -114,9 +114,7 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
     return {
         "": row.label,
         "seeds": str(len(done)),
-        "step size, Adam's epsilon": ", ".join(
-            f"{options[name]:g}" if name in options else default for name, default in _DEFAULTS.items()
-        ),
+        "step size, Adam's epsilon": ", ".join(str(options.get(name, default)) for name, default in _DEFAULTS.items()),
         **{f"{name} BLEU, tested checkpoint": spread(values) for name, values in found.items()},
         "dev BLEU, last checkpoint": spread([each.log["validations"][-1]["bleu"] for each in done]),
         "paper: BLEU 2014, 2017": _published(row),
