@@ -185,7 +185,7 @@ def test_the_page_says_where_rmsnorm_is_faster_than_layernorm():
     ((mode, width, middle),) = cells
     assert (mode, width) == ("plain", 512)
     assert f"RMSNorm saves {1 - middle:.0%} as plain operations at 512, and no saving" in PROSE
-    assert f"In Transformers, one of eight cells shows a saving, of {1 - middle:.0%}." in found
+    assert f"In Transformers, one of eight cells there shows a saving, of {1 - middle:.0%}." in found
 
 
 def share(seconds):
@@ -202,6 +202,12 @@ def test_the_page_has_the_share_of_the_norms():
     assert f"In the Transformers of 512 and 1,024 it is at most {max(large):.1%}" in PROSE
     middle = [share(found[width]) for found in by_mode[:2] for width in (512, 1024)]
     assert f"In the RNNs of 512 and 1,024 they take {min(middle):.0%} to {max(middle):.0%} here" in PROSE
+
+
+def test_the_page_of_the_experiments_has_the_memory_at_the_papers_size():
+    found = json.loads((RESULTS / "training_paper.json").read_text("utf-8"))["updates"]["float32"]["rmsnorm"]
+    told = f"| peak memory of this update with RMSNorm, on two processor cores | {found['mib'] / 1024:.1f} GiB |"
+    assert told in page("experiments", "README.md")
 
 
 def test_int8_changes_bleu_by_little_and_saves_no_time():
