@@ -29,9 +29,11 @@ def words(picture: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_kept_report_follows_from_its_logs(name, tmp_path):
+    """A picture that the report has no more is removed."""
     shutil.copytree(RESULTS / name / "logs", tmp_path / name / "logs")
     if (remarks := RESULTS / name / "remarks.md").exists():
         shutil.copy(remarks, tmp_path / name)
+    (tmp_path / name / "of_an_earlier_report.png").touch()
     keep(name, tmp_path)
     files = {path.name for path in (RESULTS / name).iterdir()}
     assert {path.name for path in (tmp_path / name).iterdir()} == files
