@@ -136,12 +136,12 @@ def _describe(
 
 
 def _sizes(options: Mapping[str, Any]) -> str:
-    """Returns the sizes of the model in words."""
-    found = f"embedding {options['embedding_size']}, state {options['state_size']}"
-    if options.get("model_type") != "transformer":
-        return found
-    layers, heads, inner = (options[f"transformer_{name}"] for name in ("enc_depth", "num_heads", "ffn_hidden_size"))
-    return f"{found}, {layers} + {options['transformer_dec_depth']} layers, {heads} heads, feed-forwards of {inner}"
+    """Returns the sizes of the model in words, those of a Transformer as far as the options have them."""
+    names = {"encoder layers": "enc_depth", "decoder layers": "dec_depth", "heads": "num_heads"}
+    names["units in the feed-forwards"] = "ffn_hidden_size"
+    given = {words: options.get(f"transformer_{name}") for words, name in names.items()}
+    found = [f"embedding {options['embedding_size']}", f"state {options['state_size']}"]
+    return ", ".join([*found, *(f"{number} {words}" for words, number in given.items() if number)])
 
 
 def _updates(results: Sequence[Result]) -> str:
