@@ -7,14 +7,14 @@
 (None, 4)
 """
 
-from rmsnorm_tf._add_layer import AddRMSNormalization
-from rmsnorm_tf._cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
-from rmsnorm_tf._compiled import set_fused
-from rmsnorm_tf._convert import Conversion, fold_layer_norm, replace_layer_norm
-from rmsnorm_tf._layer import RMSNormalization
-from rmsnorm_tf._recurrent import RMSNormGRU, RMSNormLSTM
-from rmsnorm_tf._replace_rms import replace_rms_norm
-from rmsnorm_tf._rms_norm import add_rms_norm, rms_norm
+from rmsnorm_tf.conversion.layer_norm import Conversion, fold_layer_norm, replace_layer_norm
+from rmsnorm_tf.conversion.rms_norm import replace_rms_norm
+from rmsnorm_tf.norm.add_layer import AddRMSNormalization
+from rmsnorm_tf.norm.function import add_rms_norm, rms_norm
+from rmsnorm_tf.norm.layer import RMSNormalization
+from rmsnorm_tf.norm.tensorflow.compiled import set_fused
+from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
+from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
 
 __all__ = [
     "AddRMSNormalization",

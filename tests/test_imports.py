@@ -8,34 +8,15 @@ import pytest
 from tests.source_folders import source_folders
 
 ROOT = Path(__file__).parents[1]
-# Each module of rmsnorm_tf may import those before it. Users import the package alone.
-LAYER = [
-    "_equation",
-    "_gradient",
-    "_computation",
-    "_differentiable",
-    "_compiled",
-    "_groups",
-    "_rms_norm",
-    "_layer",
-    "_add_layer",
-    "_cells",
-    "_recurrent",
-    "_copy",
-    "_in_place",
-    "_convert_cells",
-    "_saved",
-    "_trace",
-    "_axis_rules",
-    "_axes",
-    "_layer_scale",
-    "_reasons",
-    "_centring",
-    "_fold_gain",
-    "_convert",
-    "_replace_rms",
-    "__init__",
-]
+# The modules that each room of rmsnorm_tf may import, besides those of its own folder. Users import the package alone.
+LAYER = {
+    "": {"norm", "norm.tensorflow", "recurrent", "conversion"},
+    "norm": {"norm.tensorflow"},
+    "norm.tensorflow": {"norm.arguments"},
+    "recurrent": {"norm"},
+    "conversion": {"norm", "recurrent", "conversion.graph"},
+    "conversion.graph": {"conversion.copy", "conversion.in_place"},
+}
 # The modules that each module or folder of nmt may import, besides those of its own folder. The longest matching name
 # applies. Of models, only the contract and the registry are known outside of their folder.
 NMT = {
@@ -124,19 +105,6 @@ def absolute_imports(path):
     return found
 
 
-def siblings(path):
-    """Returns the modules of its own package that a file imports, relatively or by the package's name."""
-    package = path.parent.name
-    found = set()
-    for level, module, names in imports(path):
-        if level == 0 and module.partition(".")[0] == package:
-            module = module.partition(".")[2]
-        elif level == 0:
-            continue
-        found |= {module.partition(".")[0]} if module else set(names)
-    return found
-
-
 def module_name(path):
     """Returns the name of a file's module below its top package: `model.layers`, or `model` for the package itself."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts[1:]).removesuffix("__init__").rstrip(".")
@@ -166,11 +134,18 @@ def test_every_rule_names_a_module_of_nmt():
     assert NMT.keys() <= names
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "rmsnorm_tf").rglob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "rmsnorm_tf").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_imports_of_rmsnorm_tf(path):
     absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
     assert not absolute & {"nmt", "patches"}
-    assert siblings(path) <= set(LAYER[: LAYER.index(path.stem)])
+    folder = ".".join(path.relative_to(ROOT / "rmsnorm_tf").parent.parts)
+    wanted = LAYER[folder] | {folder}
+    for module in absolute_imports(path):
+        package, _, name = module.partition(".")
+        if package == "rmsnorm_tf":
+            assert {name, name.rpartition(".")[0]} & wanted, module
 
 
 def files_of_experiments():

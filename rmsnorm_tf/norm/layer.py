@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf._equation import (
+from rmsnorm_tf.norm.arguments import (
     Equation,
     check_axis,
     check_epsilon,
@@ -16,7 +16,7 @@ from rmsnorm_tf._equation import (
     check_partial,
     refuse_habits,
 )
-from rmsnorm_tf._rms_norm import check_dtype, check_shape, normalize, rms_norm
+from rmsnorm_tf.norm.function import check_dtype, check_shape, normalize, rms_norm
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")

@@ -5,21 +5,21 @@ from dataclasses import dataclass, replace
 import keras
 import numpy as np
 
-from rmsnorm_tf._centring import Centring, Plan
-from rmsnorm_tf._convert_cells import (
+from rmsnorm_tf.conversion.cells import (
     centre_kernels,
     centred,
     is_cell_with_layer_norm,
     norms_of,
     why_cell_stays,
 )
-from rmsnorm_tf._copy import copy_of, walk, why_shared
-from rmsnorm_tf._equation import check_epsilon
-from rmsnorm_tf._fold_gain import fold_gains as fold_gains_of
-from rmsnorm_tf._in_place import counterpart
-from rmsnorm_tf._reasons import listed, why_fixed
-from rmsnorm_tf._saved import Changes
-from rmsnorm_tf._trace import trace
+from rmsnorm_tf.conversion.centring import Centring, Plan
+from rmsnorm_tf.conversion.copy import copy_of, walk, why_shared
+from rmsnorm_tf.conversion.gains import fold_gains as fold_gains_of
+from rmsnorm_tf.conversion.graph.trace import trace
+from rmsnorm_tf.conversion.in_place import counterpart
+from rmsnorm_tf.conversion.reasons import listed, why_fixed
+from rmsnorm_tf.conversion.saved import Changes
+from rmsnorm_tf.norm.arguments import check_epsilon
 
 _NOT_CENTRED = "the mean is no longer subtracted"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from rmsnorm_tf._equation import Equation
+from rmsnorm_tf.norm.arguments import Equation
 
 
 def equation_of_a_group(equation: Equation) -> Equation:

@@ -18,10 +18,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf._axes import SHAPE_ONLY, sources, targets
-from rmsnorm_tf._layer_scale import gain_to_absorb
-from rmsnorm_tf._reasons import Reasons, why_fixed
-from rmsnorm_tf._trace import Trace
+from rmsnorm_tf.conversion.graph.axes import SHAPE_ONLY, sources, targets
+from rmsnorm_tf.conversion.graph.trace import Trace
+from rmsnorm_tf.conversion.layer_scale import gain_to_absorb
+from rmsnorm_tf.conversion.reasons import Reasons, why_fixed
 
 # How many norms an explicit subtraction must serve on average.
 NORMS_PER_CUT = 3

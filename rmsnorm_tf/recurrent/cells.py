@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf._equation import check_epsilon, check_flag, check_partial, refuse_gain_options, refuse_habits
-from rmsnorm_tf._layer import RMSNormalization
+from rmsnorm_tf.norm.arguments import check_epsilon, check_flag, check_partial, refuse_gain_options, refuse_habits
+from rmsnorm_tf.norm.layer import RMSNormalization
 
 Output = tuple[tf.Tensor, Any]
 

@@ -9,7 +9,7 @@ Axes are negative, counted from the end.
 
 import tensorflow as tf
 
-from rmsnorm_tf._axis_rules import PRODUCTS, RULES, Sources, letters, sums_all_channels
+from rmsnorm_tf.conversion.graph.rules import PRODUCTS, RULES, Sources, letters, sums_all_channels
 
 # Operations that read nothing but the shape of their inputs.
 SHAPE_ONLY = frozenset({"Shape", "ShapeN", "Rank", "Size", "VariableShape", "ZerosLike", "OnesLike"})

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from rmsnorm_tf._computation import Computation, Tensors
-from rmsnorm_tf._equation import Equation
+from rmsnorm_tf.norm.arguments import Equation
+from rmsnorm_tf.norm.tensorflow.computation import Computation, Tensors
 
 
 @dataclasses.dataclass(eq=False)  # hashable, by identity

@@ -6,8 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf._layer import RMSNormalization
-from rmsnorm_tf._rms_norm import add_and_normalize, check_dtype
+from rmsnorm_tf.norm.function import add_and_normalize, check_dtype
+from rmsnorm_tf.norm.layer import RMSNormalization
 
 Pair = Sequence[Any]
 

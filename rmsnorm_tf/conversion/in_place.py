@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from rmsnorm_tf._layer import RMSNormalization
+from rmsnorm_tf.norm.layer import RMSNormalization
 
 
 def counterpart(layer: keras.layers.LayerNormalization) -> RMSNormalization:

@@ -6,12 +6,12 @@ import inspect
 import keras
 import numpy as np
 
-from rmsnorm_tf._convert import Conversion
-from rmsnorm_tf._copy import copy_of, walk, why_shared
-from rmsnorm_tf._equation import check_epsilon
-from rmsnorm_tf._layer import RMSNormalization
-from rmsnorm_tf._reasons import listed
-from rmsnorm_tf._saved import Changes
+from rmsnorm_tf.conversion.copy import copy_of, walk, why_shared
+from rmsnorm_tf.conversion.layer_norm import Conversion
+from rmsnorm_tf.conversion.reasons import listed
+from rmsnorm_tf.conversion.saved import Changes
+from rmsnorm_tf.norm.arguments import check_epsilon
+from rmsnorm_tf.norm.layer import RMSNormalization
 
 
 def replace_rms_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]:

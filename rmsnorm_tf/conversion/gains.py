@@ -10,12 +10,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf._axes import SHAPE_ONLY, contracted_with, sources, targets
-from rmsnorm_tf._copy import walk
-from rmsnorm_tf._layer import RMSNormalization
-from rmsnorm_tf._reasons import listed
-from rmsnorm_tf._saved import Changes
-from rmsnorm_tf._trace import Trace, gain_and_offset, trace
+from rmsnorm_tf.conversion.copy import walk
+from rmsnorm_tf.conversion.graph.axes import SHAPE_ONLY, contracted_with, sources, targets
+from rmsnorm_tf.conversion.graph.trace import Trace, gain_and_offset, trace
+from rmsnorm_tf.conversion.reasons import listed
+from rmsnorm_tf.conversion.saved import Changes
+from rmsnorm_tf.norm.layer import RMSNormalization
 
 _PASSING = frozenset({"Identity", "Cast", "Reshape", "ExpandDims", "Squeeze", "Transpose", "ReadVariableOp"})
 

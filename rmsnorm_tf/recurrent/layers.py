@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf._cells import RMSNormGRUCell, RMSNormLSTMCell
+from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell
 
 
 class _Steps:

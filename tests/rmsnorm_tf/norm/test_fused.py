@@ -247,11 +247,11 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import tensorflow as tf
 tf.config.list_logical_devices = lambda kind=None: [tf.config.LogicalDevice("GPU:0", "GPU")]
-from tests.rmsnorm_tf.test_fused import SHAPES, assert_sums_agree
+from tests.rmsnorm_tf.norm.test_fused import SHAPES, assert_sums_agree
 assert_sums_agree(SHAPES[::3])
 print("agree")
 """
-    result = run_python(script, Path(__file__).parents[2])
+    result = run_python(script, Path(__file__).parents[3])
     assert result.stdout == "agree\n", result.stderr
 
 

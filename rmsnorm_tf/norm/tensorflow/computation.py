@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from rmsnorm_tf import _gradient
-from rmsnorm_tf._equation import Equation
+from rmsnorm_tf.norm.arguments import Equation
+from rmsnorm_tf.norm.tensorflow import gradient as _gradient
 
 Tensors = Sequence[tf.Tensor]
 

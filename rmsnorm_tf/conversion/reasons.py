@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf._trace import Trace
+from rmsnorm_tf.conversion.graph.trace import Trace
 
 _DROPOUT = (
     keras.layers.Dropout,

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from rmsnorm_tf._cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
-from rmsnorm_tf._in_place import become, counterpart
+from rmsnorm_tf.conversion.in_place import become, counterpart
+from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
 
 
 def is_cell_with_layer_norm(layer: keras.Layer) -> bool:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from rmsnorm_tf import _gradient
-from rmsnorm_tf._computation import Computation, Tensors
-from rmsnorm_tf._differentiable import differentiable
-from rmsnorm_tf._equation import Equation, check_flag
+from rmsnorm_tf.norm.arguments import Equation, check_flag
+from rmsnorm_tf.norm.tensorflow import gradient as _gradient
+from rmsnorm_tf.norm.tensorflow.computation import Computation, Tensors
+from rmsnorm_tf.norm.tensorflow.differentiable import differentiable
 
 # The smallest size, in entries, that a graph compiles.
 _ENTRIES_WORTH_COMPILING = 2**14

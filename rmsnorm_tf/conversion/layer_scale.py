@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rmsnorm_tf._axes import SHAPE_ONLY, sources, targets
-from rmsnorm_tf._axis_rules import size
-from rmsnorm_tf._trace import Trace
+from rmsnorm_tf.conversion.graph.axes import SHAPE_ONLY, sources, targets
+from rmsnorm_tf.conversion.graph.rules import size
+from rmsnorm_tf.conversion.graph.trace import Trace
 
 _RESHAPING = frozenset({"Reshape", "ExpandDims", "Squeeze", "Cast", "Identity", "ReadVariableOp", "BroadcastTo"})
 

@@ -12,8 +12,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf._copy import walk
-from rmsnorm_tf._in_place import is_reverse
+from rmsnorm_tf.conversion.copy import walk
+from rmsnorm_tf.conversion.in_place import is_reverse
 
 _IN_CALL = re.compile(r"call\.(\d+)\.")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import keras
 
-from rmsnorm_tf._convert_cells import cell_to_rms
-from rmsnorm_tf._copy import follow, is_plain
-from rmsnorm_tf._in_place import become, subtract_mean_of_output
-from rmsnorm_tf._layer import RMSNormalization
-from rmsnorm_tf._recurrent import RMSNormGRU, RMSNormLSTM
+from rmsnorm_tf.conversion.cells import cell_to_rms
+from rmsnorm_tf.conversion.copy import follow, is_plain
+from rmsnorm_tf.conversion.in_place import become, subtract_mean_of_output
+from rmsnorm_tf.norm.layer import RMSNormalization
+from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
 
 Path = tuple[str, ...]
 

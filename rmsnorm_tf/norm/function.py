@@ -6,10 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rmsnorm_tf import _gradient
-from rmsnorm_tf._compiled import implementation
-from rmsnorm_tf._computation import GATED_NORM, NORM, NORM_OF_SUM, Computation
-from rmsnorm_tf._equation import (
+from rmsnorm_tf.norm.arguments import (
     Equation,
     check_axis,
     check_epsilon,
@@ -18,7 +15,10 @@ from rmsnorm_tf._equation import (
     check_partial,
     refuse_habits,
 )
-from rmsnorm_tf._groups import equation_of_a_group, in_groups
+from rmsnorm_tf.norm.groups import equation_of_a_group, in_groups
+from rmsnorm_tf.norm.tensorflow import gradient as _gradient
+from rmsnorm_tf.norm.tensorflow.compiled import implementation
+from rmsnorm_tf.norm.tensorflow.computation import GATED_NORM, NORM, NORM_OF_SUM, Computation
 
 
 @tf.autograph.experimental.do_not_convert  # converting takes seconds, and there is nothing to convert

@@ -23,7 +23,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rmsnorm_tf._equation import Equation
+from rmsnorm_tf.norm.arguments import Equation
 
 _HEADROOM = 4.0
 
