@@ -2,18 +2,18 @@
 
     python benchmarks/layer.py                      # everything; takes some minutes
     python benchmarks/layer.py --shapes 4096x1024 --modes eager xla --dtypes float32
-    python benchmarks/layer.py --operations sum gate groups
+    python benchmarks/layer.py --operations gate groups
     python benchmarks/layer.py --json LAYER.json    # for layer_figures.py
 
 For each operation, shape, dtype, mode and pass, all implementations run in turn for many rounds, so that other load on
 the machine affects all of them equally.
 
-The operations are the norm; the norm of a sum, with the sum as a second result; the gated norm; and the norm in eight
-groups. For the last three, Keras's RMSNormalization is composed with other operations, and so is "rmsnorm_tf, apart".
+The operations are the norm, the gated norm, and the norm in eight groups. For the last two, Keras's RMSNormalization is
+composed with other operations, and so is "rmsnorm_tf, apart".
 
 Columns: median milliseconds; the ratio to Keras's RMSNormalization; and the ratio to the memory bound. The memory
 bound is the time to move x and y, and for the backward pass also dy, x and dx, at the bandwidth of a copy measured in
-the same rounds. A sum and a gate move more tensors.
+the same rounds. A gate moves more tensors.
 
 PyTorch (eager) and Flax (eager and XLA) are measured for the norm if they are installed.
 """
@@ -34,17 +34,17 @@ import numpy as np
 import tensorflow as tf
 from figures_log import write_log
 
-from rmsnorm_tf import AddRMSNormalization, RMSNormalization
+from rmsnorm_tf import RMSNormalization
 
 SHAPES = ["80x1024", "4096x1024", "16384x1024", "2048x4096"]
 DTYPES = ["float32", "bfloat16"]
 MODES = ["eager", "tf.function", "xla"]
 PASSES = ["forward", "forward+backward"]
-OPERATIONS = ["norm", "sum", "gate", "groups"]
+OPERATIONS = ["norm", "gate", "groups"]
 OURS, KERAS = "rmsnorm_tf", "keras RMSNormalization"
 GROUPS = 8
 # How many arrays like x move, at the least, in the forward and in the backward pass.
-MOVED = {"norm": (2, 3), "groups": (2, 3), "sum": (4, 4), "gate": (3, 5)}
+MOVED = {"norm": (2, 3), "groups": (2, 3), "gate": (3, 5)}
 
 
 class Plain(keras.layers.Layer):
@@ -67,15 +67,7 @@ def implementations(operation, shape, dtype):
         }
         layers = {OURS: ours, KERAS: keras_layer, **others}
         return {name: (layer, lambda x, _, layer=layer: [layer(x)]) for name, layer in layers.items()}
-    if operation == "sum":
-        together = AddRMSNormalization(dtype=dtype)
-        functions = {OURS: (together, lambda x, other: list(together([x, other])))}
-
-        def apart(x, other, layer):
-            total = x + other
-            return [layer(total), total]
-
-    elif operation == "gate":
+    if operation == "gate":
         functions = {OURS: (ours, lambda x, other: [ours(x, gate=other)])}
 
         def apart(x, other, layer):

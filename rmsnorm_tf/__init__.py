@@ -9,15 +9,13 @@
 
 from rmsnorm_tf.conversion.layer_norm import Conversion, fold_layer_norm, replace_layer_norm
 from rmsnorm_tf.conversion.rms_norm import replace_rms_norm
-from rmsnorm_tf.norm.add_layer import AddRMSNormalization
-from rmsnorm_tf.norm.function import add_rms_norm, rms_norm
+from rmsnorm_tf.norm.function import rms_norm
 from rmsnorm_tf.norm.layer import RMSNormalization
 from rmsnorm_tf.norm.tensorflow.compiled import set_fused
 from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
 from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
 
 __all__ = [
-    "AddRMSNormalization",
     "Conversion",
     "RMSNormGRU",
     "RMSNormGRUCell",
@@ -25,7 +23,6 @@ __all__ = [
     "RMSNormLSTMCell",
     "RMSNormSimpleRNNCell",
     "RMSNormalization",
-    "add_rms_norm",
     "fold_layer_norm",
     "replace_layer_norm",
     "replace_rms_norm",

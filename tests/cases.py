@@ -5,17 +5,14 @@ from dataclasses import dataclass
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from rmsnorm_tf import (
-    AddRMSNormalization,
     RMSNormalization,
     RMSNormGRU,
     RMSNormGRUCell,
     RMSNormLSTM,
     RMSNormLSTMCell,
     RMSNormSimpleRNNCell,
-    add_rms_norm,
     fold_layer_norm,
     replace_layer_norm,
     replace_rms_norm,
@@ -37,15 +34,6 @@ class Normalize(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class AddAndNormalize(Normalize):
-    """The product of both results of `add_rms_norm`, as a layer."""
-
-    def call(self, inputs):
-        y, total = add_rms_norm(inputs, tf.cos(inputs), fused=False)
-        return y * total
 
 
 @dataclass(frozen=True)
@@ -130,21 +118,6 @@ def gated(name, **arguments) -> Case:
     return Case(name, "RMSNormalization", make, (5, 8), expected, free=(0, 1), roundings=3)
 
 
-def added(name, **arguments) -> Case:
-    """The sum of both results of a norm of a sum, as a model."""
-
-    def make():
-        x = keras.Input((5, 8), name="x")
-        residual = keras.layers.Rescaling(2.0, 0.5, name="residual")(x)
-        both = AddRMSNormalization(fused=False, name="norm", **arguments)([x, residual])
-        return keras.Model(x, keras.layers.Add(name="add")(both), name="model")
-
-    def expected(x, model):
-        return reference.rms_norm(3 * x + 0.5, *model.get_weights(), **arguments) + 3 * x + 0.5
-
-    return Case(name, "AddRMSNormalization", make, (5, 8), expected, free=(0, 1), roundings=3)
-
-
 def recurrent(name, layer_class, **arguments) -> Case:
     """Returns the case of a recurrent layer, or of a cell in Keras's RNN, that maps sequences to sequences."""
 
@@ -182,15 +155,6 @@ def converted(name, convert, norm=keras.layers.LayerNormalization) -> Case:
 
 CASES = [
     Case("function", "rms_norm", Normalize, (5, 8), rms(k=4), free=(0, 1)),
-    Case(
-        "function-of-sum",
-        "add_rms_norm",
-        AddAndNormalize,
-        (5, 8),
-        lambda x, layer: reference.rms_norm(x + np.cos(x)) * (x + np.cos(x)),
-        free=(0, 1),
-        roundings=3,
-    ),
     rms_normalization("default", (5, 8), fused=None, free=(0, 1)),
     rms_normalization("compiled", (3, 16), fused=True, free=()),
     rms_normalization("partial", (30,), {"k": 3}, partial=0.1),
@@ -221,8 +185,6 @@ CASES = [
     ),
     gated("gated"),
     gated("gated-groups", groups=2),
-    added("added"),
-    added("added-groups", groups=2),
     recurrent("simple-rnn-cell", RMSNormSimpleRNNCell),
     recurrent("gru-cell", RMSNormGRUCell, reset_after=False),
     recurrent("lstm-cell", RMSNormLSTMCell, normalization="layer", normalize_carry=True),

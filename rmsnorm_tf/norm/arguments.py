@@ -1,23 +1,27 @@
 """The arguments of a normalization: checked, and resolved for the shape of an input."""
 
 import functools
+import inspect
 import math
 import numbers
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 Axis = int | tuple[int, ...]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # A sixteenth of this is still a normal float32.
 _SMALLEST_EPSILON = 1e-36
 
 
 @dataclass(frozen=True)
-class Equation:
-    """A normalization without its tensors.
+class NormSpec:
+    """What is normalized, resolved for an input of one shape.
 
     Attributes:
         axes: Axes of the statistic, ascending, counted from the front.
@@ -33,43 +37,48 @@ class Equation:
     epsilon: float
     groups: int = 1
 
-    @classmethod
-    @functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes
-    def for_shape(
-        cls,
-        shape: tuple[int | None, ...],
-        axis: Axis,
-        scale_axis: Axis | None,
-        partial: float | None,
-        epsilon: float,
-        groups: int = 1,
-    ) -> "Equation":
-        """Resolves checked arguments for one input shape.
-
-        Raises:
-            ValueError: The shape lacks an axis, or has an unknown size where a known one is needed.
-        """
-        axes = _resolve("axis", axis, shape)
-        scale_axes = axes if scale_axis is None else _resolve("scale_axis", scale_axis, shape)
-        size = shape[axes[0]]
-        if size is None and (partial is not None or groups > 1):
-            which = f"partial={partial}" if partial is not None else f"groups={groups}"
-            raise ValueError(
-                f"{which} takes a part of axis {axis}, whose size is unknown in an input of shape {shape}. Give that "
-                f"axis a fixed size, or leave out {which}."
-            )
-        if groups > 1 and size % groups:
-            raise ValueError(
-                f"groups={groups} does not divide {size}, the size of axis {axis} in an input of shape {shape}. Choose "
-                "a divisor."
-            )
-        prefix = None if partial is None else prefix_size(size // groups, partial)
-        prefix = None if partial is None or prefix == size // groups else prefix
-        return cls(axes, scale_axes, prefix, epsilon, groups)
-
     def scale_shape(self, shape: Sequence[int | None]) -> tuple[int | None, ...]:
         """Returns the shape that scale and offset have for an input of shape `shape`."""
         return tuple(shape[a] for a in self.scale_axes)
+
+    def of_a_group(self) -> "NormSpec":
+        """Returns the spec for an input whose axis became `[groups, entries of a group]`."""
+        [axis] = self.axes
+        scale_axes = [(axis, axis + 1) if a == axis else (a + (a > axis),) for a in self.scale_axes]
+        return replace(self, axes=(axis + 1,), scale_axes=sum(scale_axes, ()), groups=1)
+
+
+@functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes
+def resolve(
+    shape: tuple[int | None, ...],
+    axis: Axis,
+    scale_axis: Axis | None,
+    partial: float | None,
+    epsilon: float,
+    groups: int,
+) -> NormSpec:
+    """Resolves checked arguments for one input shape.
+
+    Raises:
+        ValueError: The shape lacks an axis, or has an unknown size where a known one is needed.
+    """
+    axes = _resolve_axes("axis", axis, shape)
+    scale_axes = axes if scale_axis is None else _resolve_axes("scale_axis", scale_axis, shape)
+    size = shape[axes[0]]
+    if size is None and (partial is not None or groups > 1):
+        which = f"partial={partial}" if partial is not None else f"groups={groups}"
+        raise ValueError(
+            f"{which} takes a part of axis {axis}, whose size is unknown in an input of shape {shape}. Give that "
+            f"axis a fixed size, or leave out {which}."
+        )
+    if groups > 1 and size % groups:
+        raise ValueError(
+            f"groups={groups} does not divide {size}, the size of axis {axis} in an input of shape {shape}. Choose "
+            "a divisor."
+        )
+    prefix = None if partial is None else prefix_size(size // groups, partial)
+    prefix = None if partial is None or prefix == size // groups else prefix
+    return NormSpec(axes, scale_axes, prefix, epsilon, groups)
 
 
 def prefix_size(size: int, partial: float) -> int:
@@ -138,6 +147,19 @@ def refuse_habits(where: str, names: Iterable[str], own: Container[str]) -> None
                 raise TypeError(f"{where} has no argument {name!r}. Use {argument!r} instead.")
         if name in _WITHOUT_EQUIVALENT:
             raise TypeError(f"{where} has no argument {name!r}: {_WITHOUT_EQUIVALENT[name]}. Drop it.")
+
+
+def explains_habits(function: Callable[P, R]) -> Callable[P, R]:
+    """Returns the function; called with another library's name of an argument, it says what ours is."""
+    parameters = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not kwargs.keys() <= parameters.keys():
+            refuse_habits(function.__name__, kwargs, parameters)
+        return function(*args, **kwargs)
+
+    return call
 
 
 def refuse_gain_options(where: str, names: Iterable[str]) -> None:
@@ -214,7 +236,7 @@ def check_flag(name: str, value: bool | None, allowed: tuple = (True, False)) ->
     return value
 
 
-def _resolve(name: str, axis: Axis, shape: tuple[int | None, ...]) -> tuple[int, ...]:
+def _resolve_axes(name: str, axis: Axis, shape: tuple[int | None, ...]) -> tuple[int, ...]:
     rank = len(shape)
     given = axis if isinstance(axis, tuple) else (axis,)
     for a in given:

@@ -1,48 +1,57 @@
-"""`rms_norm` and `add_rms_norm`: they check arguments and shapes, then call plain or compiled operations."""
+"""`rms_norm`: it checks arguments and shapes, then computes."""
 
-import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+import keras
 import tensorflow as tf
 
 from rmsnorm_tf.norm.arguments import (
-    Equation,
     check_axis,
     check_epsilon,
     check_flag,
     check_groups,
     check_partial,
-    refuse_habits,
+    explains_habits,
+    resolve,
 )
-from rmsnorm_tf.norm.groups import equation_of_a_group, in_groups
-from rmsnorm_tf.norm.tensorflow import gradient as _gradient
-from rmsnorm_tf.norm.tensorflow.compiled import implementation
-from rmsnorm_tf.norm.tensorflow.computation import GATED_NORM, NORM, NORM_OF_SUM, Computation
+from rmsnorm_tf.norm.tensorflow.compiled import compute
+from rmsnorm_tf.norm.tensorflow.passes import Tensors, wide_dtype
+from rmsnorm_tf.norm.tensorflow.sums import sizes_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-@tf.autograph.experimental.do_not_convert  # converting takes seconds, and there is nothing to convert
+def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
+    """Returns the function, which AutoGraph does not convert: that takes seconds, and there is nothing to convert."""
+    return tf.autograph.experimental.do_not_convert(function)
+
+
+@without_autograph
+@explains_habits
 def rms_norm(
-    x: tf.Tensor | tf.RaggedTensor,
-    scale: tf.Tensor | None = None,
-    offset: tf.Tensor | None = None,
+    x: Any,
+    scale: Any = None,
+    offset: Any = None,
     *,
-    gate: tf.Tensor | None = None,
+    gate: Any = None,
     axis: int | Sequence[int] = -1,
     scale_axis: int | Sequence[int] | None = None,
     partial: float | None = None,
     epsilon: float = 1e-6,
     groups: int = 1,
     fused: bool | None = None,
-    **unknown: Any,
-) -> tf.Tensor | tf.RaggedTensor:
+) -> Any:
     """Divides `x` by its root mean square over `axis`.
 
     The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside the root. The mean,
     the root and the products are computed in at least float32, in float64 for a float64 `x`, and `y` is rounded to the
-    dtype of `x` at the end. A row whose squares overflow that dtype is normalized like any other. The gradient keeps
-    `x` and one number per row, and can itself be differentiated. There is no mask: each row is normalized by itself, so
-    padded rows do not affect the others.
+    dtype of `x` at the end. The gradient keeps `x` and one number per row, and can itself be differentiated. There is
+    no mask: each row is normalized by itself, so padded rows do not affect the others.
+
+    With the default epsilon, entries of up to 1e31 divided by the root of a row's length are safe; above, squares
+    overflow, and the row becomes zero.
 
     With a gate, the result is `y * silu(gate)`, rounded once, and the gradient keeps the gate as well.
 
@@ -50,8 +59,8 @@ def rms_norm(
     array([[0.8485, 1.1314]], dtype=float32)
 
     Args:
-        x: float16, bfloat16, float32 or float64, of known rank; or a ragged tensor whose last dimension is uniform,
-            which is normalized over that dimension.
+        x: float16, bfloat16, float32 or float64, of known rank; or a `keras.KerasTensor`; or a ragged tensor whose last
+            dimension is uniform, which is normalized over that dimension.
         scale: The gain, with one dimension for each of `scale_axis`, in the order of x's dimensions. Default: None, no
             gain.
         offset: Added after the gain, shaped like `scale`. Default: None, no offset.
@@ -66,7 +75,6 @@ def rms_norm(
         fused: True compiles with XLA, once for every new shape. False never compiles, which TFLiteConverter and tf2onnx
             need for a static shape. None (default) compiles large inputs of a static shape and, in eager mode, shapes
             that recur. `set_fused` overrides it.
-        **unknown: Always an error. For another library's name of an argument, such as `eps`, the error gives ours.
 
     Returns:
         A tensor of the shape and dtype of `x`.
@@ -78,94 +86,8 @@ def rms_norm(
     Reference:
         Zhang & Sennrich 2019, arXiv 1910.07467, equation 4 and section 3.2 (partial).
     """
-    options = _checked("rms_norm", unknown, axis, scale_axis, partial, epsilon, groups, fused)
-    if isinstance(x, tf.RaggedTensor):
-        if gate is not None:
-            raise TypeError("rms_norm takes no gate for a ragged tensor. Multiply its result by the gate.")
-        rows = functools.partial(rms_norm, scale=scale, offset=offset, **{**options, "axis": -1, "scale_axis": None})
-        return _over_last_dimension(rows, x, options["axis"], options["scale_axis"])
-    return normalize(x, scale, offset, gate, **options)
-
-
-@tf.autograph.experimental.do_not_convert
-def add_rms_norm(
-    x: tf.Tensor,
-    residual: tf.Tensor,
-    scale: tf.Tensor | None = None,
-    offset: tf.Tensor | None = None,
-    *,
-    axis: int | Sequence[int] = -1,
-    scale_axis: int | Sequence[int] | None = None,
-    partial: float | None = None,
-    epsilon: float = 1e-6,
-    groups: int = 1,
-    fused: bool | None = None,
-    **unknown: Any,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Adds a residual, and normalizes the sum.
-
-    The same as `total = x + residual` and `rms_norm(total, ...)`, in one function forward and one backward. The
-    gradient keeps the sum and one number per row.
-
-    >>> y, total = add_rms_norm(tf.constant([[1.0, 3.0]]), tf.constant([[2.0, 1.0]]), epsilon=1e-12)
-    >>> total.numpy(), y.numpy().round(4)
-    (array([[3., 4.]], dtype=float32), array([[0.8485, 1.1314]], dtype=float32))
-
-    Args:
-        x: As in `rms_norm`, but not ragged.
-        residual: Added to `x`; of the same shape and dtype.
-        scale: As in `rms_norm`, like all further arguments.
-        offset: See `rms_norm`.
-        axis: See `rms_norm`.
-        scale_axis: See `rms_norm`.
-        partial: See `rms_norm`.
-        epsilon: See `rms_norm`.
-        groups: See `rms_norm`.
-        fused: See `rms_norm`.
-        **unknown: Always an error; see `rms_norm`.
-
-    Returns:
-        The normalized sum, and the sum. Both have the shape and dtype of `x`.
-
-    Raises:
-        TypeError: An input is not floating point or is ragged, `residual` has another dtype than `x`, or an argument is
-            unknown.
-        ValueError: An argument is out of its range, or does not fit the shape of `x`.
-
-    Reference:
-        Zhang & Sennrich 2019, arXiv 1910.07467, equation 4.
-    """
-    options = _checked("add_rms_norm", unknown, axis, scale_axis, partial, epsilon, groups, fused)
-    return add_and_normalize(x, residual, scale, offset, **options)
-
-
-def normalize(x, scale, offset, gate=None, **options):
-    """Computes `rms_norm` of a tensor with arguments that are checked already."""
-    x = _of_known_rank(x)
-    if gate is None:
-        [y] = _compute(NORM, [x], scale, offset, **options)
-    else:
-        [y] = _compute(GATED_NORM, _alike(x, "gate", gate), scale, offset, **options)
-    return y
-
-
-def add_and_normalize(x, residual, scale, offset, **options):
-    """Computes `add_rms_norm` with arguments that are checked already."""
-    for name, value in (("x", x), ("residual", residual)):
-        if isinstance(value, tf.RaggedTensor):
-            raise TypeError(f"add_rms_norm takes no ragged tensor, but {name} is one. Use x + residual and rms_norm.")
-    y, total = _compute(NORM_OF_SUM, _alike(_of_known_rank(x), "residual", residual), scale, offset, **options)
-    return y, total
-
-
-def _checked(where, unknown, axis, scale_axis, partial, epsilon, groups, fused):
-    """Returns the options of a function, or raises an error that names the wrong one."""
-    if unknown:
-        own = ("scale", "offset", "axis", "scale_axis", "epsilon", "groups")
-        refuse_habits(where, unknown, (*own, "gate") if where == "rms_norm" else own)
-        raise TypeError(f"{where}() got an unexpected keyword argument {next(iter(unknown))!r}")
     axis = check_axis("axis", axis)
-    return {
+    options = {
         "axis": axis,
         "scale_axis": None if scale_axis is None else check_axis("scale_axis", scale_axis),
         "partial": check_partial(partial, axis),
@@ -173,39 +95,57 @@ def _checked(where, unknown, axis, scale_axis, partial, epsilon, groups, fused):
         "groups": check_groups(groups, axis),
         "fused": check_flag("fused", fused, (True, False, None)),
     }
+    if any(isinstance(t, keras.KerasTensor) for t in (x, scale, offset, gate)):
+        return _Symbolic(**options).symbolic_call(x, scale, offset, gate=gate)
+    return normalize(x, scale, offset, gate, **options)
 
 
-def _compute(computation: Computation, tensors, scale, offset, *, axis, scale_axis, partial, epsilon, groups, fused):
-    """Returns the results of a computation for tensors of one shape and dtype."""
-    equation = Equation.for_shape(tuple(tensors[0].shape), axis, scale_axis, partial, epsilon, groups)
-    weights = _weights(equation, tensors[0], scale, offset)
-
-    def compute(tensors, weights, equation=equation):
-        inputs = [*tensors, *weights]
-        return implementation(computation, equation, inputs, fused)(*inputs)
-
-    if groups == 1:
-        return compute(tensors, weights)
-    return in_groups(equation, tensors, weights, functools.partial(compute, equation=equation_of_a_group(equation)))
-
-
-def _of_known_rank(x):
+def normalize(x, scale, offset, gate=None, **options):
+    """Computes `rms_norm` with arguments that are checked already."""
+    if isinstance(x, tf.RaggedTensor):
+        return _of_ragged(x, scale, offset, gate, **options)
     x = tf.convert_to_tensor(x)
     check_dtype("x", x.dtype)
     if x.shape.rank is None:
         raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
-    return x
+    gate = None if gate is None else _gate(x, gate)
+    return _of_tensors(x, scale, offset, gate, **options)
 
 
-def _alike(x, name, other):
-    """Returns x and the other tensor, which must have its dtype and its shape."""
-    other = tf.convert_to_tensor(other, dtype_hint=x.dtype)
-    if other.dtype != x.dtype:
-        raise TypeError(f"{name} must have the dtype of x, {x.dtype.name}, got {other.dtype.name}. Cast one of them.")
-    check_shape(name, x.shape, other.shape)
-    if not (x.shape.is_fully_defined() and other.shape.is_fully_defined()):
-        other = tf.reshape(other, tf.shape(x))  # fails for other sizes, where arithmetic would broadcast
-    return [x, other]
+def _of_tensors(x, scale, offset, gate, *, axis, scale_axis, partial, epsilon, groups, fused):
+    spec = resolve(tuple(x.shape), axis, scale_axis, partial, epsilon, groups)
+    scale, offset = (_weight(name, t, spec, x) for name, t in (("scale", scale), ("offset", offset)))
+    tensors = Tensors(x, gate, scale, offset)
+    if groups == 1:
+        return compute(spec, tensors, fused)
+    y = compute(spec.of_a_group(), _in_groups(spec, tensors), fused)
+    return tf.ensure_shape(tf.reshape(y, _sizes_for_reshape(x)), x.shape)
+
+
+@keras.saving.register_keras_serializable(package="rmsnorm_tf", name="rms_norm")
+class _Symbolic(keras.Operation):
+    """`rms_norm` in a functional model."""
+
+    def __init__(self, name: str | None = None, **options: Any) -> None:
+        super().__init__(name=name)
+        self._options = options
+
+    def call(self, x, scale=None, offset=None, gate=None):
+        return normalize(x, scale, offset, gate, **self._options)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"name": self.name, **self._options}
+
+
+def _gate(x, gate):
+    """Returns the gate, which must have the shape and the dtype of x."""
+    gate = tf.convert_to_tensor(gate, dtype_hint=x.dtype)
+    if gate.dtype != x.dtype:
+        raise TypeError(f"gate must have the dtype of x, {x.dtype.name}, got {gate.dtype.name}. Cast one of them.")
+    check_shape("gate", x.shape, gate.shape)
+    if not (x.shape.is_fully_defined() and gate.shape.is_fully_defined()):
+        gate = tf.reshape(gate, tf.shape(x))  # fails for other sizes, where arithmetic would broadcast
+    return gate
 
 
 def check_shape(name: str, of_x: tf.TensorShape, shape: tf.TensorShape) -> None:
@@ -226,34 +166,51 @@ def check_dtype(name: str, dtype: tf.DType | str) -> None:
         )
 
 
-def _weights(equation, x, scale, offset):
-    """Returns nothing, scale, or scale and offset, in the wide dtype."""
-    wide = _gradient.wide_dtype(x.dtype)
-    shape = equation.scale_shape(tuple(x.shape))
-    weights = []
-    for name, weight in (("scale", scale), ("offset", offset)):
-        if weight is None:
-            continue
-        if isinstance(weight, bool):
-            raise TypeError(f"{name} must be a tensor or None, got {weight}. Pass None for no {name}.")
-        weight = tf.convert_to_tensor(weight, dtype_hint=wide)
-        check_dtype(name, weight.dtype)
-        if weight.shape.rank is None or tuple(weight.shape) != shape:
-            if not weight.shape.is_compatible_with(shape):
-                raise ValueError(
-                    f"{name} has shape {weight.shape}, but x of shape {x.shape} needs {tf.TensorShape(shape)}: its "
-                    f"sizes at {equation.scale_axes}. Reshape {name}, or choose another scale_axis. A layer accepts "
-                    "only the sizes that it was built with."
-                )
-            weight = tf.ensure_shape(weight, shape)
-        weights.append(weight if weight.dtype == wide else tf.cast(weight, wide))
-    if scale is None and offset is not None:
-        weights.insert(0, tf.ones_like(weights[0]))
-    return weights
+def _weight(name, weight, spec, x):
+    """Returns scale or offset in the wide dtype, or None."""
+    if weight is None:
+        return None
+    if isinstance(weight, bool):
+        raise TypeError(f"{name} must be a tensor or None, got {weight}. Pass None for no {name}.")
+    wide = wide_dtype(x.dtype)
+    weight = tf.convert_to_tensor(weight, dtype_hint=wide)
+    check_dtype(name, weight.dtype)
+    shape = spec.scale_shape(tuple(x.shape))
+    if weight.shape.rank is None or tuple(weight.shape) != shape:
+        if not weight.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"{name} has shape {weight.shape}, but x of shape {x.shape} needs {tf.TensorShape(shape)}: its "
+                f"sizes at {spec.scale_axes}. Reshape {name}, or choose another scale_axis. A layer accepts "
+                "only the sizes that it was built with."
+            )
+        weight = tf.ensure_shape(weight, shape)
+    return weight if weight.dtype == wide else tf.cast(weight, wide)
 
 
-def _over_last_dimension(function: Callable, x: tf.RaggedTensor, axis, scale_axis):
-    """Applies `function` to the rows of a ragged tensor."""
+def _in_groups(spec, t):
+    """Returns the tensors with the axis reshaped to `[groups, entries of a group]`."""
+    [axis] = spec.axes
+
+    def cut(t, axis):
+        sizes = _sizes_for_reshape(t)
+        return tf.reshape(t, [*sizes[:axis], spec.groups, t.shape[axis] // spec.groups, *sizes[axis + 1 :]])
+
+    along = spec.scale_axes.index(axis) if axis in spec.scale_axes else None
+    weights = [w if w is None or along is None else cut(w, along) for w in (t.scale, t.offset)]
+    return Tensors(cut(t.x, axis), None if t.gate is None else cut(t.gate, axis), *weights)
+
+
+def _sizes_for_reshape(t):
+    """Returns the sizes of t; a single unknown size is -1, several are tensors."""
+    if t.shape.is_fully_defined() or (t.shape.as_list().count(None) == 1 and 0 not in t.shape):
+        return [-1 if size is None else size for size in t.shape]
+    return sizes_of(t)
+
+
+def _of_ragged(x, scale, offset, gate, *, axis, scale_axis, **options):
+    """Normalizes a ragged tensor over its last dimension."""
+    if gate is not None:
+        raise TypeError("rms_norm takes no gate for a ragged tensor. Multiply its result by the gate.")
     last = x.shape.rank - 1
     for name, value in (("axis", axis), ("scale_axis", scale_axis)):
         if value not in (None, -1, last, (-1,), (last,)):
@@ -269,6 +226,7 @@ def _over_last_dimension(function: Callable, x: tf.RaggedTensor, axis, scale_axi
         )
 
     def rows(values):
-        return tf.reshape(function(tf.reshape(values, [-1, size])), tf.shape(values))
+        y = normalize(tf.reshape(values, [-1, size]), scale, offset, axis=-1, scale_axis=None, **options)
+        return tf.reshape(y, tf.shape(values))
 
     return tf.ragged.map_flat_values(rows, x)

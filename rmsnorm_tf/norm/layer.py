@@ -8,15 +8,15 @@ import keras
 import tensorflow as tf
 
 from rmsnorm_tf.norm.arguments import (
-    Equation,
     check_axis,
     check_epsilon,
     check_flag,
     check_groups,
     check_partial,
     refuse_habits,
+    resolve,
 )
-from rmsnorm_tf.norm.function import check_dtype, check_shape, normalize, rms_norm
+from rmsnorm_tf.norm.function import check_dtype, check_shape, normalize
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
@@ -83,8 +83,9 @@ class RMSNormalization(keras.layers.Layer):
     def __init__(
         self,
         axis: int | Sequence[int] = -1,
-        scale_axis: int | Sequence[int] | None = None,
         epsilon: float = 1e-6,
+        *,
+        scale_axis: int | Sequence[int] | None = None,
         partial: float | None = None,
         scale: bool = True,
         center: bool = False,
@@ -137,12 +138,39 @@ class RMSNormalization(keras.layers.Layer):
             )
 
     def call(self, inputs: tf.Tensor | tf.RaggedTensor, gate: tf.Tensor | None = None) -> tf.Tensor | tf.RaggedTensor:
-        function = rms_norm if isinstance(inputs, tf.RaggedTensor) else normalize  # the layer has checked its arguments
         check_dtype("inputs", inputs.dtype)
         if gate is not None:
             check_dtype("gate", gate.dtype)
         inputs, gate = self._cast_up(inputs, gate)
-        return self._rounded(function(inputs, *self._weights(), gate=gate, **self._options()))
+        scale = 1 + self.scale if self.zero_centered_scale else self.scale
+        y = normalize(
+            inputs,
+            scale,
+            self.offset,
+            gate,
+            axis=self.axis,
+            scale_axis=self.scale_axis,
+            partial=self.partial,
+            epsilon=self.epsilon,
+            groups=self.groups,
+            fused=self.fused,
+        )
+        return y if y.dtype == self.compute_dtype else tf.cast(y, self.compute_dtype)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """Passes the mask on.
+
+        Raises:
+            ValueError: The statistic runs over an axis of which the mask leaves entries out.
+        """
+        if previous_mask is not None:
+            masked = range(1, len(previous_mask.shape))
+            if over := [a for a in self._spec(inputs.shape).axes if a in masked]:
+                raise ValueError(
+                    f"axis={self.axis} takes the mean over axis {over[0]}, of which the mask leaves entries out, but "
+                    f"{self.name} would count them. Choose another axis, or pass an input without a mask."
+                )
+        return previous_mask
 
     def compute_output_spec(
         self, inputs: keras.KerasTensor, gate: keras.KerasTensor | None = None
@@ -158,7 +186,7 @@ class RMSNormalization(keras.layers.Layer):
         )
 
     def compute_output_shape(self, input_shape: Sequence[int | None]) -> tuple[int | None, ...]:
-        self._equation(input_shape)
+        self._spec(input_shape)
         return tuple(input_shape)
 
     def get_config(self) -> dict[str, Any]:
@@ -179,22 +207,8 @@ class RMSNormalization(keras.layers.Layer):
             "offset_regularizer": keras.regularizers.serialize(self.offset_regularizer),
             "scale_constraint": keras.constraints.serialize(self.scale_constraint),
             "offset_constraint": keras.constraints.serialize(self.offset_constraint),
-            "fused": self.fused,
+            **({} if self.fused is None else {"fused": self.fused}),
         }
-
-    def _options(self):
-        """Returns the arguments that the layer shares with the functions."""
-        return {
-            "axis": self.axis,
-            "scale_axis": self.scale_axis,
-            "partial": self.partial,
-            "epsilon": self.epsilon,
-            "groups": self.groups,
-            "fused": self.fused,
-        }
-
-    def _weights(self):
-        return 1 + self.scale if self.zero_centered_scale else self.scale, self.offset
 
     def _cast_up(self, inputs, other):
         """Returns both in one dtype, at least the compute dtype; never rounds."""
@@ -204,20 +218,15 @@ class RMSNormalization(keras.layers.Layer):
         common = keras.backend.result_type(*dtypes, self.compute_dtype)
         return tf.cast(inputs, common), None if other is None else tf.cast(other, common)
 
-    def _rounded(self, y):
-        return y if y.dtype == self.compute_dtype else tf.cast(y, self.compute_dtype)
-
-    def _equation(self, input_shape):
-        return Equation.for_shape(
-            tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon, self.groups
-        )
+    def _spec(self, input_shape):
+        return resolve(tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon, self.groups)
 
     def _weight_shape(self, input_shape):
-        equation = self._equation(input_shape)
-        shape = equation.scale_shape(input_shape)
+        spec = self._spec(input_shape)
+        shape = spec.scale_shape(input_shape)
         if None in shape and (self.use_scale or self.center):
             raise ValueError(
-                f"scale and offset need the sizes of the axes {equation.scale_axes}, which are not all known in "
+                f"scale and offset need the sizes of the axes {spec.scale_axes}, which are not all known in "
                 f"an input of shape {tuple(input_shape)}. Give them fixed sizes, or use scale=False, center=False."
             )
         return shape
@@ -231,4 +240,16 @@ class RMSNormalization(keras.layers.Layer):
             initializer=initializer,
             regularizer=regularizer,
             constraint=constraint,
+        )
+
+
+@keras.saving.register_keras_serializable(package="rmsnorm_tf", name="AddRMSNormalization")
+class _AddRMSNormalization(keras.layers.Layer):
+    """Says what to do about a file of version 0.1 with this layer."""
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> None:
+        raise ValueError(
+            "AddRMSNormalization is no more. Build the model with keras.layers.Add and RMSNormalization, which take as "
+            "long, and load the weights of the file with model.load_weights."
         )

@@ -12,7 +12,6 @@ import keras
 import numpy as np
 
 from rmsnorm_tf import (
-    AddRMSNormalization,
     RMSNormalization,
     RMSNormGRU,
     RMSNormGRUCell,
@@ -34,10 +33,6 @@ def gated(x):
     return RMSNormalization(center=True)(x, gate=keras.layers.Dense(x.shape[-1])(x))
 
 
-def added(x):
-    return keras.layers.Add()(AddRMSNormalization(groups=2)([x, keras.layers.Dense(x.shape[-1])(x)]))
-
-
 # By file name: the shape of an input without batch, and what builds the layer.
 LAYERS = {
     "rms-default": (VECTORS, lambda: RMSNormalization()),
@@ -51,7 +46,6 @@ LAYERS = {
     "rms-fused": (VECTORS, lambda: RMSNormalization(fused=True)),
     "rms-groups": (VECTORS, lambda: RMSNormalization(groups=2, partial=0.5)),
     "rms-gated": (VECTORS, lambda: gated),
-    "add-rms": (VECTORS, lambda: added),
     "rms-mixed": (VECTORS, lambda: RMSNormalization(dtype="mixed_bfloat16")),
     "rms-options": (
         VECTORS,

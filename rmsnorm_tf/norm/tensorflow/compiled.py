@@ -1,33 +1,29 @@
-"""Both passes compiled by XLA, a cache of them, and which inputs are worth compiling."""
+"""What runs for which inputs: operations one by one, a function of a graph, or a program that XLA compiled."""
 
 import collections
+import contextlib
+import dataclasses
 import functools
 import math
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Hashable
 
 import tensorflow as tf
 
-from rmsnorm_tf.norm.arguments import Equation, check_flag
-from rmsnorm_tf.norm.tensorflow import gradient as _gradient
-from rmsnorm_tf.norm.tensorflow.computation import Computation, Tensors
-from rmsnorm_tf.norm.tensorflow.differentiable import differentiable
+from rmsnorm_tf.norm.arguments import NormSpec, check_flag
+from rmsnorm_tf.norm.tensorflow.passes import Passes, Tensors, wide_dtype
 
-# The smallest size, in entries, that a graph compiles.
+# The smallest input, in entries, that a graph compiles.
 _ENTRIES_WORTH_COMPILING = 2**14
 
-# Up to this size, which fits the CPU's cache, a sum in float64 is cheaper than a check of a float32 sum for overflow.
-_MOST_ENTRIES_SUMMED_IN_FLOAT64 = 2**18
-
-# Rows at least twice as long are cut into slices. The slices are added first, and the product with ones comes after.
-_LONGEST_PRODUCT = 2048
-
 # Compiling takes as long as many small calls, so eager calls compile few shapes, and only recurring ones.
-_SIGHTINGS_BEFORE_COMPILING = 3
+_CALLS_BEFORE_COMPILING = 3
 _MOST_SHAPES_COMPILED_EAGERLY = 32
 _MOST_SHAPES_COUNTED = 1024
 
-Compute = Callable[..., Tensors]
+# How many functions stay in memory. The one that was not used for longest is dropped and, if need be, made again.
+_MOST_FUNCTIONS = 128
 
 
 def set_fused(value: bool | None) -> None:
@@ -64,122 +60,227 @@ class _Switch:
             raise ValueError(f"The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got {given!r}.")
         self.value = values[given.lower()]
         self.is_forked = False
-        if hasattr(os, "register_at_fork"):  # not on Windows
-            os.register_at_fork(after_in_child=self._note_fork)
 
-    def _note_fork(self):
-        self.is_forked = True
+
+@dataclasses.dataclass(frozen=True)
+class _Signature:
+    """What a function is made for.
+
+    Attributes:
+        spec: What it normalizes.
+        shape: The shape of x.
+        dtype: The dtype of x.
+        has: Which of x, gate, scale and offset it takes.
+    """
+
+    spec: NormSpec
+    shape: tuple[int | None, ...]
+    dtype: tf.DType
+    has: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, spec: NormSpec, t: Tensors) -> "_Signature":
+        return cls(spec, tuple(t.x.shape), t.x.dtype, tuple(each is not None for each in t))
+
+    def tensors(self) -> Tensors:
+        """Returns the specs of the tensors that the function takes."""
+        like_x = tf.TensorSpec(self.shape, self.dtype)
+        weight = tf.TensorSpec(self.spec.scale_shape(self.shape), wide_dtype(self.dtype))
+        each = (like_x, like_x, weight, weight)
+        return Tensors(*(spec if has else None for spec, has in zip(each, self.has, strict=True)))
+
+    def u(self) -> tf.TensorSpec:
+        """Returns the spec of u."""
+        sizes = [1 if a in self.spec.axes else size for a, size in enumerate(self.shape)]
+        return tf.TensorSpec(sizes, wide_dtype(self.dtype))
 
 
 class _Cache:
-    """The compiled functions, and how often eager calls have seen which shape."""
+    """Functions by what they are made for. Threads that need the same one wait until it is made once."""
 
     def __init__(self):
-        self._compiled: dict[tuple, Compute] = {}
-        self._sightings: collections.Counter[tuple] = collections.Counter()
-        self._chosen = 0  # shapes that eager calls compiled without being asked to
+        self._functions: collections.OrderedDict[Hashable, Callable] = collections.OrderedDict()
+        self._calls: collections.Counter[_Signature] = collections.Counter()
+        self._chosen: set[_Signature] = set()
+        self.lock = threading.RLock()
 
-    def get(self, computation: Computation, equation: Equation, inputs: Tensors, fused: bool | None) -> Compute | None:
-        """Returns the function for inputs like these, or None where plain operations are the better choice."""
-        x = inputs[0]
-        if fused is None and not x.shape.is_fully_defined():
-            return None
-        key = (computation, equation, tuple(x.shape), x.dtype, len(inputs))
-        if fused is None and not self._pays(key, x):
-            return None
-        if key not in self._compiled:
-            self._compiled[key] = _compile(computation, equation, x, len(inputs) - computation.tensors)
-        return self._compiled[key]
+    def get(self, key: Hashable, make: Callable[[], Callable]) -> Callable:
+        """Returns the function of a key, made by `make` if it is not there."""
+        with self.lock:
+            if key not in self._functions:
+                # Outside the current graph and its tapes, so that any graph may call it.
+                with tf.init_scope():
+                    self._functions[key] = make()
+                while len(self._functions) > _MOST_FUNCTIONS:
+                    self._functions.popitem(last=False)
+            self._functions.move_to_end(key)
+            return self._functions[key]
 
-    def _pays(self, key, x):
-        if not tf.executing_eagerly():
-            return math.prod(x.shape) >= _ENTRIES_WORTH_COMPILING
-        if key in self._compiled:
+    def recurs(self, signature: _Signature) -> bool:
+        """Counts an eager call, and returns whether its shape is worth compiling."""
+        with self.lock:
+            if signature in self._chosen:
+                return True
+            if len(self._calls) >= _MOST_SHAPES_COUNTED:
+                self._calls.clear()
+            self._calls[signature] += 1
+            recurs = self._calls[signature] >= _CALLS_BEFORE_COMPILING
+            if not recurs or len(self._chosen) >= _MOST_SHAPES_COMPILED_EAGERLY:
+                return False
+            self._chosen.add(signature)
             return True
-        if len(self._sightings) >= _MOST_SHAPES_COUNTED:
-            self._sightings.clear()
-        self._sightings[key] += 1
-        if self._sightings[key] < _SIGHTINGS_BEFORE_COMPILING or self._chosen >= _MOST_SHAPES_COMPILED_EAGERLY:
-            return False
-        self._chosen += 1
-        return True
 
 
 _switch = _Switch()
 _cache = _Cache()
 
 
-def implementation(computation: Computation, equation: Equation, inputs: Tensors, fused: bool | None) -> Compute:
-    """Returns the function that computes the results for these inputs: compiled, or made of plain operations."""
+def _after_fork():
+    _switch.is_forked = True
+    _cache.lock = threading.RLock()  # another thread may have held it
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> tf.Tensor:
+    """Returns y, computed in the way that is best for these inputs."""
+    signature = _Signature.of(spec, t)
+    is_compiled = _is_compiled(signature, fused)
+    if tf.executing_eagerly():
+        function = _differentiable_xla(signature) if is_compiled else _differentiable_plain(spec, signature.has)
+    else:
+        function = _function_of_a_graph(signature, is_compiled)
+    return function(*t.flat())
+
+
+def _is_compiled(signature, fused):
     fused = fused if _switch.value is None else _switch.value
-    plain = fused is False or _switch.is_forked
-    compiled = None if plain else _cache.get(computation, equation, inputs, fused)
-    return compiled or _plain(computation, equation)
+    if fused is False or _switch.is_forked:
+        return False
+    if fused:
+        return True
+    if None in signature.shape:
+        return False
+    if tf.executing_eagerly():
+        return _cache.recurs(signature)
+    return math.prod(signature.shape) >= _ENTRIES_WORTH_COMPILING
+
+
+def _function_of_a_graph(signature, is_compiled):
+    """Returns a function that a graph calls, so that graphs share its operations and those of its gradient."""
+
+    def make():
+        if is_compiled:
+            function = _differentiable_xla(signature)
+        else:
+            function = _differentiable_plain(signature.spec, signature.has)
+        traced = tf.function(lambda *inputs: function(*inputs), autograph=False)
+        return traced.get_concrete_function(*signature.tensors().flat())
+
+    return _cache.get(("graph", signature, is_compiled), make)
 
 
 @functools.lru_cache(maxsize=1024)
-def _plain(computation, equation):
-    forward = functools.partial(computation.forward, equation)
-    backward = functools.partial(computation.backward, equation)
-    return differentiable(computation, equation, forward, backward)
+def _differentiable_plain(spec, has):
+    passes = Passes(spec)
+    pattern = Tensors(*(each or None for each in has))
+    return _differentiable(spec, pattern, *_flat(passes, pattern))
 
 
-def _compile(computation, equation, x, weights):
-    """Compiles both passes for tensors like x and this number of weights."""
-    for_forward, for_backward = {}, {}
-    if _gradient.sums_as_products():
-        for_forward = {"square_sum": _matmul_square_sum}
-        for_backward = {"column_sum": _sliced_column_sum}
+def _differentiable_xla(signature):
+    def make():
+        passes, pattern = Passes(signature.spec, in_xla=True), signature.tensors()
+        forward, backward = _flat(passes, pattern)
+        return _differentiable(
+            signature.spec,
+            pattern,
+            _compiled(forward, *pattern.flat()),
+            _compiled(backward, pattern.x, signature.u(), *pattern.flat()),
+        )
+
+    return _cache.get(("eager", signature), make)
+
+
+def _flat(passes, pattern):
+    """Returns both passes as functions of tensors alone."""
 
     def forward(*inputs):
-        return computation.forward(equation, *inputs, **for_forward)
+        return passes.forward(pattern.like(inputs))
 
-    def backward(*inputs):
-        return computation.backward(equation, *inputs, **for_backward)
+    def backward(dy, u, *inputs):
+        return passes.backward(dy, u, pattern.like(inputs)).flat()
 
-    wide = _gradient.wide_dtype(x.dtype)
-    like_x = tf.TensorSpec(x.shape, x.dtype)
-    like_u = tf.TensorSpec([1 if a in equation.axes else size for a, size in enumerate(x.shape)], wide)
-    inputs = [like_x] * computation.tensors + [tf.TensorSpec(equation.scale_shape(x.shape), wide)] * weights
-    outputs = [like_x] * computation.results + [like_u]
-    return differentiable(
-        computation,
-        equation,
-        _trace(forward, *inputs),
-        _trace(backward, *outputs, *computation.backward_inputs(inputs, outputs)),
-    )
+    return forward, backward
 
 
-def _trace(function, *specs):
-    """Returns the function traced and compiled for inputs like these, which is the cheapest to call."""
-    # Trace outside the current graph: inside XLA, TensorFlow picks other operations, and cannot differentiate them all.
-    with tf.init_scope():
-        return tf.function(function, jit_compile=True, autograph=False).get_concrete_function(*specs)
+def _compiled(function, *specs):
+    """Returns the function, compiled for these specs when it is first called."""
+    traced = tf.function(function, jit_compile=True, autograph=False)
+    programs = []
+
+    def call(*inputs):
+        if not programs:
+            with _cache.lock, tf.init_scope():
+                programs.append(traced.get_concrete_function(*specs))
+        return programs[0](*inputs)
+
+    return call
 
 
-# On a CPU, XLA vectorizes matrix products and elementwise sums, but neither sums along a row nor long sums along a
-# column. So squares are summed along rows by a matrix product with ones, and columns by adding eight slices first.
+def _differentiable(spec, pattern, forward, backward):
+    """Returns a function of the tensors that returns y, whose gradient is `backward`.
+
+    Tapes record the passes as a whole. A second derivative computes u anew.
+    """
+
+    @tf.custom_gradient
+    def normalize(*inputs):
+        with _without_tapes():
+            y, u = forward(*inputs)
+
+        def gradient(dy):
+            return gradients(dy, u, *inputs)
+
+        return y, gradient
+
+    @tf.custom_gradient
+    def gradients(*given):
+        dy, u, *inputs = map(_in_this_graph, given)
+        with _without_tapes():
+            results = backward(dy, u, *inputs)
+
+        def second(*upstream):
+            function = _second_derivative(_Signature.of(spec, pattern.like(inputs)))
+            of_dy, *others = function(*upstream, dy, *inputs)
+            return [of_dy, None, *others]
+
+        return list(results), second
+
+    return normalize
 
 
-def _matmul_square_sum(t, axes):
-    size = t.shape[-1]
-    if axes != (t.shape.rank - 1,) or size is None:
-        return _gradient.plain_square_sum(t, axes)
-    if t.shape.is_fully_defined() and math.prod(t.shape) <= _MOST_ENTRIES_SUMMED_IN_FLOAT64:
-        t = tf.cast(t, tf.float64)
-    t = tf.square(t)
-    slices = size // _LONGEST_PRODUCT
-    if slices > 1 and size % slices == 0:
-        t = tf.add_n(tf.split(t, slices, -1))
-    return tf.tensordot(t, tf.ones([t.shape[-1], 1], t.dtype), 1)
+def _second_derivative(signature):
+    """Returns a function of a graph: in forward mode TensorFlow stops tapes, and `tf.gradients` needs none."""
+
+    def make():
+        passes, like = Passes(signature.spec), signature.tensors()
+
+        def second(*given):
+            upstream, (dy, *inputs) = given[: len(like.flat())], given[len(like.flat()) :]
+            return passes.second(upstream, dy, like.like(inputs))
+
+        traced = tf.function(second, autograph=False)
+        return traced.get_concrete_function(*like.flat(), like.x, *like.flat())
+
+    return _cache.get(("second", signature), make)
 
 
-def _sliced_column_sum(t, scale_axes):
-    if _has_many_rows(t) and math.prod(t.shape[:-1]) % 8 == 0 and scale_axes == (t.shape.rank - 1,):
-        t = tf.add_n(tf.split(tf.reshape(t, [-1, t.shape[-1]]), 8))
-        scale_axes = (1,)
-    return _gradient.plain_column_sum(t, scale_axes)
+def _without_tapes():
+    return tf.init_scope() if tf.executing_eagerly() else contextlib.nullcontext()
 
 
-def _has_many_rows(t):
-    return t.shape.is_fully_defined() and math.prod(t.shape[:-1]) >= 512
+def _in_this_graph(t):
+    """Returns the tensor, so that a gradient of the gradient finds it: TensorFlow makes these in graphs of their own."""
+    return t if tf.executing_eagerly() else tf.identity(t)

@@ -1,0 +1,169 @@
+"""RMS normalization and its gradient, in TensorFlow operations.
+
+With one number per row, u = 1 / sqrt(mean(x**2) + epsilon), and z = x u:
+
+    y       = z * scale + offset
+    dx      = u (g - z mean(g z)),  where g = dy * scale
+    dscale  = sum over rows of dy z
+    doffset = sum over rows of dy
+
+The backward pass needs only x, u and scale. A partial statistic is the mean over the first k entries: then mean(g z) is
+the sum over all entries divided by k, and the term with z is subtracted in the first k entries only. With a gate,
+n = z * scale + offset and s = sigmoid(gate):
+
+    y       = n * gate * s
+    dn      = dy * gate * s
+    dgate   = dy * n * s * (1 + gate * (1 - s))
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from rmsnorm_tf.norm.arguments import NormSpec
+from rmsnorm_tf.norm.tensorflow.sums import sum_over
+
+
+class Tensors(NamedTuple):
+    """What a norm takes, or the gradients of that. x and gate have one shape and dtype; the others are wide."""
+
+    x: tf.Tensor
+    gate: tf.Tensor | None = None
+    scale: tf.Tensor | None = None
+    offset: tf.Tensor | None = None
+
+    def like(self, flat: Sequence) -> "Tensors":
+        """Returns these values in the places of the tensors that are there."""
+        values = iter(flat)
+        return Tensors(*(None if t is None else next(values) for t in self))
+
+    def flat(self) -> list[tf.Tensor]:
+        """Returns the tensors that are there."""
+        return [t for t in self if t is not None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Passes:
+    """Both passes of one normalization.
+
+    Attributes:
+        spec: What is normalized.
+        in_xla: Whether XLA compiles the passes.
+    """
+
+    spec: NormSpec
+    in_xla: bool = False
+
+    def forward(self, t: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns y in the dtype of x, and u."""
+        x = _wide(t.x)
+        u = self._inverse_rms(x)
+        y = self._affine(x * u, t)
+        if t.gate is not None:
+            y *= _silu(_wide(t.gate))
+        return tf.cast(y, t.x.dtype), u
+
+    def backward(self, dy: tf.Tensor, u: tf.Tensor, t: Tensors) -> Tensors:
+        """Returns the gradients of the tensors, given that of y."""
+        dy, z = _wide(dy), _wide(t.x) * u
+        dgate = doffset = dscale = None
+        if t.gate is not None:
+            gate = _wide(t.gate)
+            sigmoid = tf.sigmoid(gate)
+            dgate = tf.cast(dy * self._affine(z, t) * sigmoid * (1 + gate * (1 - sigmoid)), t.gate.dtype)
+            dy *= _silu(gate)
+        if t.offset is not None:
+            doffset = self._sum_for_weight(dy)
+        dy_z = dy * z
+        if t.scale is not None:
+            dscale = self._sum_for_weight(dy_z)
+        scale = 1.0 if t.scale is None else self._broadcast(t.scale, z)
+        mean = self._sum(dy_z * scale) / self._count(z)
+        dx = u * (dy * scale - self._first_entries(z) * mean)
+        return Tensors(tf.cast(dx, t.x.dtype), dgate, dscale, doffset)
+
+    def second(self, upstream: Sequence[tf.Tensor], dy: tf.Tensor, t: Tensors) -> list[tf.Tensor]:
+        """Returns the gradients of dy and of the tensors, given those of the results of `backward`, inside a graph."""
+        # Without the shrinking, whose power of two overflows in the derivative of the root.
+        u = tf.math.rsqrt(self._sum(tf.square(self._head(_wide(t.x)))) / self._count(t.x) + self.spec.epsilon)
+        sources = [dy, *t.flat()]
+        return tf.gradients(self.backward(dy, u, t).flat(), sources, upstream, unconnected_gradients="zero")
+
+    def _inverse_rms(self, x):
+        shrink = _shrink(x.dtype, self.spec.epsilon)
+        mean = self._sum(tf.square(self._head(x) * shrink)) / self._count(x)
+        return tf.math.rsqrt(mean + self.spec.epsilon * shrink**2) * shrink
+
+    def _head(self, x):
+        """Returns the entries that the statistic takes."""
+        if self.spec.prefix is None:
+            return x
+        return x[(slice(None),) * self.spec.axes[0] + (slice(self.spec.prefix),)]
+
+    def _affine(self, z, t):
+        y = z if t.scale is None else z * self._broadcast(t.scale, z)
+        return y if t.offset is None else y + self._broadcast(t.offset, z)
+
+    def _sum(self, t):
+        return sum_over(t, self.spec.axes, self.in_xla, in_float64=self.in_xla)
+
+    def _sum_for_weight(self, t):
+        axes = [a for a in range(t.shape.rank) if a not in self.spec.scale_axes]
+        return tf.squeeze(sum_over(t, axes, self.in_xla, in_float64=True), axes) if axes else t
+
+    def _count(self, t):
+        """Returns the number of entries in the statistic."""
+        if self.spec.prefix is not None:
+            return float(self.spec.prefix)
+        sizes = [t.shape[a] for a in self.spec.axes]
+        if None not in sizes:
+            return float(math.prod(sizes))
+        return tf.cast(tf.reduce_prod(tf.gather(tf.shape(t, tf.int64), self.spec.axes)), wide_dtype(t.dtype))
+
+    def _first_entries(self, z):
+        """Returns z with zeros behind the entries that the statistic takes."""
+        if self.spec.prefix is None:
+            return z
+        [axis] = self.spec.axes
+        size = z.shape[axis]
+        mask = tf.constant([1.0] * self.spec.prefix + [0.0] * (size - self.spec.prefix), z.dtype)
+        return z * tf.reshape(mask, [size] + [1] * (z.shape.rank - axis - 1))
+
+    def _broadcast(self, weight, t):
+        """Gives a weight the axes that it needs to broadcast against t."""
+        rank, axes = t.shape.rank, self.spec.scale_axes
+        if axes == tuple(range(axes[0], rank)):
+            return weight
+        known = weight.shape.is_fully_defined()
+        sizes = iter(weight.shape if known else tf.unstack(tf.shape(weight)))
+        return tf.reshape(weight, [next(sizes) if a in axes else 1 for a in range(rank)])
+
+
+def wide_dtype(dtype: tf.DType) -> tf.DType:
+    """Returns the dtype that an input of `dtype` is normalized in."""
+    return tf.float64 if dtype == tf.float64 else tf.float32
+
+
+def _wide(t):
+    return tf.cast(t, wide_dtype(t.dtype))
+
+
+def _shrink(dtype, epsilon):
+    """Returns the power of two by which entries are multiplied before they are squared, at most 1.
+
+    The smallest power that keeps epsilon's last bit a normal number, so the largest squares fit.
+    """
+    lowest, bits = (-1022, 53) if dtype == tf.float64 else (-126, 24)
+    return 2.0 ** min(0, math.ceil((lowest + bits - math.log2(epsilon)) / 2))
+
+
+_LARGEST_EXPONENT = {tf.float32: 80.0, tf.float64: 700.0}
+
+
+def _silu(t):
+    # As a quotient: TensorFlow's graph optimizer reorders products, and x times the gate may overflow. The exponent is
+    # limited, because further derivatives of an infinite exponential are NaN.
+    return t / (1 + tf.exp(tf.minimum(-t, _LARGEST_EXPONENT[t.dtype])))

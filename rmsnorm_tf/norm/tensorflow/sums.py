@@ -1,0 +1,161 @@
+"""Sums over axes that are exact to a few roundings, however long they are, and fast on a CPU.
+
+Adding one float32 after the other loses a digit with every hundredfold length. So a long sum is cut into blocks, which
+are summed in float32, and their sums are summed in float64. TFLite and ONNX lack sums in float64, so a statistic that
+may be exported is cut into blocks again. No number of operations depends on a size, but for the levels of these blocks.
+
+Accelerators sum in a tree by themselves, and may round the factors of a matrix product.
+"""
+
+import functools
+import itertools
+import operator
+import os
+from collections.abc import Iterator, Sequence
+
+import tensorflow as tf
+
+# Entries of a row in a block: of TensorFlow's sum, which is a tree, and of a product with ones.
+_TREE = 512
+_PRODUCT_IN_XLA = 128
+_PRODUCT = 64
+
+# Parts of a column, which are added like vectors. A column of fewer rows than the last number stays whole.
+_PARTS_IN_XLA = 8
+_PARTS = 64
+_PARTS_OF_UNKNOWN_SIZE = 256
+_FEW_ROWS = 128
+
+# How often an axis of unknown size is cut.
+_LEVELS = 2
+
+
+def _has_only_cpus() -> bool | None:
+    """What the environment variable `RMSNORM_TF_SUMS` says about the devices: a program may run on another machine."""
+    given = os.environ.get("RMSNORM_TF_SUMS", "")
+    if given not in ("products", "plain", ""):
+        raise ValueError(f"The environment variable RMSNORM_TF_SUMS must be products, plain or empty, got {given!r}.")
+    return given == "products" if given else None
+
+
+_given = _has_only_cpus()
+
+
+@functools.cache
+def for_cpus() -> bool:
+    """Whether to write sums for a CPU: in blocks, and inside XLA as matrix products."""
+    if _given is not None:
+        return _given
+    return all(device.device_type == "CPU" for device in tf.config.list_logical_devices())
+
+
+def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64: bool = False) -> tf.Tensor:
+    """Returns the sum over ascending axes, counted from the front, which keep size 1.
+
+    Args:
+        t: float32 or float64.
+        axes: The axes.
+        in_xla: Whether XLA compiles the sum.
+        in_float64: Whether the sums of blocks may be summed in float64.
+    """
+    if not for_cpus():
+        return tf.reduce_sum(t, axes, keepdims=True)
+    for first, end in reversed(list(_runs(axes))):
+        t = _sum_over_run(t, first, end, in_xla, in_float64)
+    return t
+
+
+def _runs(axes) -> Iterator[tuple[int, int]]:
+    """Yields the first and the end of every run of axes that follow each other."""
+    for _, run in itertools.groupby(enumerate(axes), lambda pair: pair[1] - pair[0]):
+        run = [axis for _, axis in run]
+        yield run[0], run[-1] + 1
+
+
+def _sum_over_run(t, first, end, in_xla, in_float64):
+    sizes = sizes_of(t)
+    before, size, after = (_product(part) for part in (sizes[:first], sizes[first:end], sizes[end:]))
+    is_row = isinstance(after, int) and after == 1
+    if isinstance(size, int) and size < (2 * _TREE if is_row else _FEW_ROWS) and not (is_row and in_xla):
+        return tf.reduce_sum(t, range(first, end), keepdims=True)
+    if is_row:
+        total = _sum_rows(tf.reshape(t, [before, size]), before, size, in_xla, in_float64)
+    else:
+        total = _sum_columns(tf.reshape(t, [before, size, after]), before, size, after, in_xla, in_float64)
+    return tf.reshape(total, [*sizes[:first], *[1] * (end - first), *sizes[end:]])
+
+
+def _sum_rows(t, rows, size, in_xla, in_float64):
+    """Sums `[rows, size]` over its last axis."""
+    # XLA vectorizes matrix products, and no sums along the last axis.
+    block, sum_block = (_PRODUCT_IN_XLA, _product_with_ones) if in_xla else (_TREE, _sum_rows_at_once)
+    if isinstance(size, int) and size < 2 * block:
+        return sum_block(t)
+    blocks, rest = size // block, size % block
+    total = tf.reshape(sum_block(tf.reshape(t[:, : blocks * block], [rows * blocks, block])), [rows, blocks])
+    if in_float64:
+        total = tf.cast(_sum_rows_at_once(tf.cast(total, tf.float64)), t.dtype)
+    else:
+        total = _sum_by_products(total, rows, blocks, _LEVELS)
+    return total if _is_zero(rest) else total + sum_block(t[:, blocks * block :])
+
+
+def _sum_by_products(t, rows, size, levels):
+    """Sums `[rows, size]` over its last axis. Inside XLA, two successive sums would be joined, and lose the blocks."""
+    if size < 2 * _PRODUCT if isinstance(size, int) else levels == 0:
+        return _product_with_ones(t)
+    blocks, rest = size // _PRODUCT, size % _PRODUCT
+    total = _product_with_ones(tf.reshape(t[:, : blocks * _PRODUCT], [rows * blocks, _PRODUCT]))
+    total = _sum_by_products(tf.reshape(total, [rows, blocks]), rows, blocks, levels - 1)
+    return total if _is_zero(rest) else total + _product_with_ones(t[:, blocks * _PRODUCT :])
+
+
+def _sum_rows_at_once(t):
+    return tf.reduce_sum(t, 1, keepdims=True)
+
+
+def _product_with_ones(t):
+    return tf.matmul(t, tf.ones([sizes_of(t)[1], 1], t.dtype))
+
+
+def _sum_columns(t, before, size, after, in_xla, in_float64, levels=_LEVELS):
+    """Sums `[before, size, after]` over its second axis."""
+    is_known = isinstance(size, int)
+    sum_few = _sum_few_rows if is_known or in_float64 else _product_with_ones_before  # see _sum_by_products
+    if size < _FEW_ROWS if is_known else levels == 0:
+        return sum_few(t)
+    parts = _PARTS_IN_XLA if in_xla else _PARTS if is_known or in_float64 else _PARTS_OF_UNKNOWN_SIZE
+    length, rest = size // parts, size % parts
+    total = sum_few(tf.reshape(t[:, : parts * length], [before, parts, length * after]))
+    total = tf.reshape(total, [before, length, after])
+    if in_float64:
+        total = tf.cast(tf.reduce_sum(tf.cast(total, tf.float64), 1, keepdims=True), t.dtype)
+    else:
+        total = _sum_columns(total, before, length, after, in_xla, in_float64, levels - 1)
+    return total if _is_zero(rest) else total + sum_few(t[:, parts * length :])
+
+
+def _product_with_ones_before(t):
+    return tf.matmul(tf.ones([sizes_of(t)[0], 1, sizes_of(t)[1]], t.dtype), t)
+
+
+def _sum_few_rows(t):
+    if t.shape[0] == 1:  # outside XLA, several times faster than reduce_sum
+        return tf.raw_ops.BiasAddGrad(out_backprop=t[0])[tf.newaxis, tf.newaxis]
+    return tf.reduce_sum(t, 1, keepdims=True)
+
+
+def _is_zero(rest):
+    return isinstance(rest, int) and rest == 0
+
+
+def sizes_of(t: tf.Tensor) -> list[int | tf.Tensor]:
+    """Returns the sizes of t, as scalar tensors where they are unknown."""
+    if t.shape.is_fully_defined():
+        return list(t.shape)
+    sizes = tf.shape(t)
+    return [sizes[a] if size is None else size for a, size in enumerate(t.shape)]
+
+
+def _product(sizes):
+    return functools.reduce(operator.mul, sizes, 1)
