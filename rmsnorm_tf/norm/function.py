@@ -50,7 +50,7 @@ def rms_norm(
     dtype of `x` at the end. The gradient keeps `x` and one number per row, and can itself be differentiated. There is
     no mask: each row is normalized by itself, so padded rows do not affect the others.
 
-    With the default epsilon, entries of up to 1e31 divided by the root of a row's length are safe; above, squares
+    With the default epsilon, a row is safe while the root of its sum of squares is below 1e31; above, that sum may
     overflow, and the row becomes zero.
 
     With a gate, the result is `y * silu(gate)`, rounded once, and the gradient keeps the gate as well.

@@ -51,5 +51,5 @@ def test_a_saved_model_computes_what_it_computed(name):
 
 @pytest.mark.parametrize("name", REMOVED)
 def test_a_model_with_a_removed_layer_names_what_replaces_it(name):
-    with pytest.raises(TypeError, match=r"AddRMSNormalization is no more. Build the model with keras.layers.Add"):
+    with pytest.raises(ValueError, match=r"AddRMSNormalization is no more. Build the model with keras.layers.Add"):
         load(name)

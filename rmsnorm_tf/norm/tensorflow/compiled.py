@@ -186,7 +186,7 @@ def _function_of_a_graph(signature, is_compiled):
 def _differentiable_plain(spec, has):
     passes = Passes(spec)
     pattern = Tensors(*(each or None for each in has))
-    return _differentiable(spec, pattern, *_flat(passes, pattern))
+    return _differentiable(passes, *_flat(passes, pattern))
 
 
 def _differentiable_xla(signature):
@@ -194,8 +194,7 @@ def _differentiable_xla(signature):
         passes, pattern = Passes(signature.spec, in_xla=True), signature.tensors()
         forward, backward = _flat(passes, pattern)
         return _differentiable(
-            signature.spec,
-            pattern,
+            Passes(signature.spec),
             _compiled(forward, *pattern.flat()),
             _compiled(backward, pattern.x, signature.u(), *pattern.flat()),
         )
@@ -229,58 +228,30 @@ def _compiled(function, *specs):
     return call
 
 
-def _differentiable(spec, pattern, forward, backward):
-    """Returns a function of the tensors that returns y, whose gradient is `backward`.
+def _differentiable(passes, forward, backward):
+    """Returns a function of the tensors that returns y, and has `backward` as its gradient.
 
-    Tapes record the passes as a whole. A second derivative computes u anew.
+    Tapes record the passes as a whole, and u as a function of x, which second derivatives need. A graph has this function
+    of x in its forward pass, because a SavedModel loses gradients that are defined inside gradients.
     """
 
     @tf.custom_gradient
-    def normalize(*inputs):
-        with _without_tapes():
-            y, u = forward(*inputs)
+    def normalize(x, *others):
+        is_eager = tf.executing_eagerly()
+        with tf.init_scope() if is_eager else contextlib.nullcontext():  # without tapes
+            y, u = forward(x, *others)
+        u = u if is_eager else of_x(u, x)
 
         def gradient(dy):
-            return gradients(dy, u, *inputs)
+            return backward(dy, of_x(u, x) if is_eager else u, x, *others)
 
         return y, gradient
 
     @tf.custom_gradient
-    def gradients(*given):
-        dy, u, *inputs = map(_in_this_graph, given)
-        with _without_tapes():
-            results = backward(dy, u, *inputs)
+    def of_x(u, x):
+        def gradient(du):
+            return None, passes.gradient_of_u(du, u, x)
 
-        def second(*upstream):
-            function = _second_derivative(_Signature.of(spec, pattern.like(inputs)))
-            of_dy, *others = function(*upstream, dy, *inputs)
-            return [of_dy, None, *others]
-
-        return list(results), second
+        return tf.identity(u), gradient
 
     return normalize
-
-
-def _second_derivative(signature):
-    """Returns a function of a graph: in forward mode TensorFlow stops tapes, and `tf.gradients` needs none."""
-
-    def make():
-        passes, like = Passes(signature.spec), signature.tensors()
-
-        def second(*given):
-            upstream, (dy, *inputs) = given[: len(like.flat())], given[len(like.flat()) :]
-            return passes.second(upstream, dy, like.like(inputs))
-
-        traced = tf.function(second, autograph=False)
-        return traced.get_concrete_function(*like.flat(), like.x, *like.flat())
-
-    return _cache.get(("second", signature), make)
-
-
-def _without_tapes():
-    return tf.init_scope() if tf.executing_eagerly() else contextlib.nullcontext()
-
-
-def _in_this_graph(t):
-    """Returns the tensor, so that a gradient of the gradient finds it: TensorFlow makes these in graphs of their own."""
-    return t if tf.executing_eagerly() else tf.identity(t)

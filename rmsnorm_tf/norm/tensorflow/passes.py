@@ -24,7 +24,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from rmsnorm_tf.norm.arguments import NormSpec
-from rmsnorm_tf.norm.tensorflow.sums import sum_over
+from rmsnorm_tf.norm.tensorflow.sums import product_of_rows, sum_over
 
 
 class Tensors(NamedTuple):
@@ -60,11 +60,13 @@ class Passes:
     def forward(self, t: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns y in the dtype of x, and u."""
         x = _wide(t.x)
-        u = self._inverse_rms(x)
-        y = self._affine(x * u, t)
+        shrink = _shrink(x.dtype, self.spec.epsilon)
+        root = self._inverse_rms(x, shrink)
+        # u is root * shrink. The scale takes the factor, because XLA would multiply every entry by it.
+        y = self._affine(x * root, t, shrink)
         if t.gate is not None:
             y *= _silu(_wide(t.gate))
-        return tf.cast(y, t.x.dtype), u
+        return tf.cast(y, t.x.dtype), root * shrink
 
     def backward(self, dy: tf.Tensor, u: tf.Tensor, t: Tensors) -> Tensors:
         """Returns the gradients of the tensors, given that of y."""
@@ -81,34 +83,41 @@ class Passes:
         if t.scale is not None:
             dscale = self._sum_for_weight(dy_z)
         scale = 1.0 if t.scale is None else self._broadcast(t.scale, z)
-        mean = self._sum(dy_z * scale) / self._count(z)
+        mean = self._weighted_sum(dy_z, t.scale) / self._count(z)
         dx = u * (dy * scale - self._first_entries(z) * mean)
         return Tensors(tf.cast(dx, t.x.dtype), dgate, dscale, doffset)
 
-    def second(self, upstream: Sequence[tf.Tensor], dy: tf.Tensor, t: Tensors) -> list[tf.Tensor]:
-        """Returns the gradients of dy and of the tensors, given those of the results of `backward`, inside a graph."""
-        # Without the shrinking, whose power of two overflows in the derivative of the root.
-        u = tf.math.rsqrt(self._sum(tf.square(self._head(_wide(t.x)))) / self._count(t.x) + self.spec.epsilon)
-        sources = [dy, *t.flat()]
-        return tf.gradients(self.backward(dy, u, t).flat(), sources, upstream, unconnected_gradients="zero")
+    def gradient_of_u(self, du: tf.Tensor, u: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+        """Returns the gradient of x, given that of u: -u**3 x / n, in an order that does not overflow."""
+        # TensorFlow differentiates this further, and a shrunk root has a derivative that overflows.
+        wide, u = _wide(x), tf.stop_gradient(u)
+        root = self._inverse_rms(wide, shrink=1.0)
+        u += root - tf.stop_gradient(root)
+        return tf.cast(-self._first_entries(wide * u) * (u * du * u / self._count(wide)), x.dtype)
 
-    def _inverse_rms(self, x):
-        shrink = _shrink(x.dtype, self.spec.epsilon)
-        mean = self._sum(tf.square(self._head(x) * shrink)) / self._count(x)
-        return tf.math.rsqrt(mean + self.spec.epsilon * shrink**2) * shrink
+    def _inverse_rms(self, x, shrink):
+        """Returns u / shrink."""
+        head = x
+        if self.spec.prefix is not None:
+            head = x[(slice(None),) * self.spec.axes[0] + (slice(self.spec.prefix),)]
+        mean = self._sum(tf.square(head * shrink)) / self._count(x)
+        return tf.math.rsqrt(mean + self.spec.epsilon * shrink * shrink)
 
-    def _head(self, x):
-        """Returns the entries that the statistic takes."""
-        if self.spec.prefix is None:
-            return x
-        return x[(slice(None),) * self.spec.axes[0] + (slice(self.spec.prefix),)]
-
-    def _affine(self, z, t):
-        y = z if t.scale is None else z * self._broadcast(t.scale, z)
+    def _affine(self, z, t, factor=1.0):
+        """Returns `z * factor * scale + offset`."""
+        y = z * (factor if t.scale is None else self._broadcast(t.scale * factor, z))
         return y if t.offset is None else y + self._broadcast(t.offset, z)
 
     def _sum(self, t):
         return sum_over(t, self.spec.axes, self.in_xla, in_float64=self.in_xla)
+
+    def _weighted_sum(self, t, scale):
+        """Sums the product with the scale over the statistic's axes."""
+        if scale is None:
+            return self._sum(t)
+        if self.in_xla and self.spec.axes == self.spec.scale_axes == (t.shape.rank - 1,):
+            return product_of_rows(t, scale)  # shares t with the sum for the scale
+        return self._sum(t * self._broadcast(scale, t))
 
     def _sum_for_weight(self, t):
         axes = [a for a in range(t.shape.rank) if a not in self.spec.scale_axes]
@@ -121,7 +130,7 @@ class Passes:
         sizes = [t.shape[a] for a in self.spec.axes]
         if None not in sizes:
             return float(math.prod(sizes))
-        return tf.cast(tf.reduce_prod(tf.gather(tf.shape(t, tf.int64), self.spec.axes)), wide_dtype(t.dtype))
+        return tf.cast(tf.reduce_prod(tf.gather(tf.shape(t, tf.int64), self.spec.axes)), t.dtype)
 
     def _first_entries(self, z):
         """Returns z with zeros behind the entries that the statistic takes."""
@@ -152,9 +161,9 @@ def _wide(t):
 
 
 def _shrink(dtype, epsilon):
-    """Returns the power of two by which entries are multiplied before they are squared, at most 1.
+    """Returns the power of two, at most 1, by which entries are multiplied before they are squared.
 
-    The smallest power that keeps epsilon's last bit a normal number, so the largest squares fit.
+    It is the smallest that keeps all bits of epsilon, so that the largest squares fit.
     """
     lowest, bits = (-1022, 53) if dtype == tf.float64 else (-126, 24)
     return 2.0 ** min(0, math.ceil((lowest + bits - math.log2(epsilon)) / 2))

@@ -17,14 +17,16 @@ import tensorflow as tf
 
 # Entries of a row in a block: of TensorFlow's sum, which is a tree, and of a product with ones.
 _TREE = 512
-_PRODUCT_IN_XLA = 128
+_PRODUCT_IN_XLA = 512
 _PRODUCT = 64
+_LONGEST_PRODUCT = 1024  # of a row and weights that are not ones
 
 # Parts of a column, which are added like vectors. A column of fewer rows than the last number stays whole.
-_PARTS_IN_XLA = 8
+_SLICES = 8
 _PARTS = 64
 _PARTS_OF_UNKNOWN_SIZE = 256
 _FEW_ROWS = 128
+_MOST_ROWS_IN_XLA = 4096  # which XLA sums in blocks by itself
 
 # How often an axis of unknown size is cut.
 _LEVELS = 2
@@ -65,6 +67,15 @@ def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64
     return t
 
 
+def product_of_rows(t: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
+    """Returns the sum of `t * weight` over the last axis, which keeps size 1, inside XLA."""
+    size = t.shape[-1]
+    if not for_cpus() or size > _LONGEST_PRODUCT:
+        return sum_over(t * weight, [t.shape.rank - 1], in_xla=True, in_float64=True)
+    sizes = sizes_of(t)
+    return tf.reshape(tf.matmul(tf.reshape(t, [-1, size]), weight[:, tf.newaxis]), [*sizes[:-1], 1])
+
+
 def _runs(axes) -> Iterator[tuple[int, int]]:
     """Yields the first and the end of every run of axes that follow each other."""
     for _, run in itertools.groupby(enumerate(axes), lambda pair: pair[1] - pair[0]):
@@ -94,7 +105,7 @@ def _sum_rows(t, rows, size, in_xla, in_float64):
     blocks, rest = size // block, size % block
     total = tf.reshape(sum_block(tf.reshape(t[:, : blocks * block], [rows * blocks, block])), [rows, blocks])
     if in_float64:
-        total = tf.cast(_sum_rows_at_once(tf.cast(total, tf.float64)), t.dtype)
+        total = _sum_in_float64(total)
     else:
         total = _sum_by_products(total, rows, blocks, _LEVELS)
     return total if _is_zero(rest) else total + sum_block(t[:, blocks * block :])
@@ -121,18 +132,34 @@ def _product_with_ones(t):
 def _sum_columns(t, before, size, after, in_xla, in_float64, levels=_LEVELS):
     """Sums `[before, size, after]` over its second axis."""
     is_known = isinstance(size, int)
-    sum_few = _sum_few_rows if is_known or in_float64 else _product_with_ones_before  # see _sum_by_products
     if size < _FEW_ROWS if is_known else levels == 0:
-        return sum_few(t)
-    parts = _PARTS_IN_XLA if in_xla else _PARTS if is_known or in_float64 else _PARTS_OF_UNKNOWN_SIZE
+        return _sum_few_rows(t) if is_known else _product_with_ones_before(t)
+    if in_xla:
+        return _sum_columns_in_xla(t, size)
+    if is_known or in_float64:
+        parts, sum_parts = _PARTS, _sum_few_rows
+    else:  # see _sum_by_products
+        parts, sum_parts = _PARTS_OF_UNKNOWN_SIZE, _product_with_ones_before
     length, rest = size // parts, size % parts
-    total = sum_few(tf.reshape(t[:, : parts * length], [before, parts, length * after]))
+    total = sum_parts(tf.reshape(t[:, : parts * length], [before, parts, length * after]))
     total = tf.reshape(total, [before, length, after])
     if in_float64:
-        total = tf.cast(tf.reduce_sum(tf.cast(total, tf.float64), 1, keepdims=True), t.dtype)
+        total = _sum_in_float64(total)
     else:
         total = _sum_columns(total, before, length, after, in_xla, in_float64, levels - 1)
-    return total if _is_zero(rest) else total + sum_few(t[:, parts * length :])
+    return total if _is_zero(rest) else total + sum_parts(t[:, parts * length :])
+
+
+def _sum_columns_in_xla(t, size):
+    """Adds slices first: XLA vectorizes that, and computes t as it adds."""
+    length = size // _SLICES
+    total = tf.add_n([t[:, i * length : (i + 1) * length] for i in range(_SLICES)])
+    total = _sum_few_rows(total) if length <= _MOST_ROWS_IN_XLA else _sum_in_float64(total)
+    return total if size % _SLICES == 0 else total + _sum_few_rows(t[:, _SLICES * length :])
+
+
+def _sum_in_float64(t):
+    return tf.cast(tf.reduce_sum(tf.cast(t, tf.float64), 1, keepdims=True), t.dtype)
 
 
 def _product_with_ones_before(t):

@@ -1,0 +1,165 @@
+"""Sums over rows and columns of every length: their errors, and that programs do not grow with a length."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rmsnorm_tf import rms_norm
+from tests import reference
+from tests.parameters import slow
+
+# Of the largest value, whatever the length.
+BAR = 1e-6
+
+LENGTHS = [1, 7, 127, 128, 129, 511, 512, 1023, 1024, 1025, 4099, 65_537, 1_000_003]
+VERY_LONG = [2**22, 2**24, 16_000_057]
+
+
+def passes(x, dy, weights, modes="eager", **arguments):
+    """Returns y and all gradients."""
+
+    def both(x, dy, *weights):
+        sources = [x, *weights]
+        with tf.GradientTape() as tape:
+            tape.watch(sources)
+            y = rms_norm(*sources, **arguments)
+        return [y, *tape.gradient(y, sources, dy)]
+
+    specs = [tf.TensorSpec([None] * x.ndim)] * 2 + [tf.TensorSpec(w.shape) for w in weights]
+    run = {
+        "eager": lambda: both,
+        "unknown sizes": lambda: tf.function(both, input_signature=specs, autograph=False),
+        "XLA of unknown sizes": lambda: tf.function(both, input_signature=specs, autograph=False, jit_compile=True),
+    }[modes]()
+    return run(*(tf.constant(a) for a in (x, dy, *weights)))
+
+
+def expected(x, dy, scale, offset, axes, scale_axes):
+    """Returns y and all gradients in float64, or their parts that the weights allow."""
+    x, dy, scale, offset = (np.asarray(a, np.float64) for a in (x, dy, scale, offset))
+    count = np.prod([x.shape[a] for a in axes])
+    u = 1 / np.sqrt(np.sum(x**2, axes, keepdims=True) / count + 1e-6)
+    shape = [size if a in scale_axes else 1 for a, size in enumerate(x.shape)]
+    others = tuple(a for a in range(x.ndim) if a not in scale_axes)
+    z, g = x * u, dy * scale.reshape(shape)
+    dx = u * (g - z * np.sum(g * z, axes, keepdims=True) / count)
+    return z * scale.reshape(shape) + offset.reshape(shape), dx, np.sum(dy * z, others), np.sum(dy, others)
+
+
+def assert_within_the_bar(actual, wanted):
+    for a, w in zip(actual, wanted, strict=True):
+        error = np.max(np.abs(np.asarray(a, np.float64) - w)) / np.max(np.abs(w))
+        assert error <= BAR, error
+
+
+def draw(shape, sizes):
+    rng = np.random.default_rng(0)
+    x, dy = (rng.standard_normal(shape, np.float32) + np.float32(0.5) for _ in range(2))
+    return x, dy, [rng.standard_normal(sizes, np.float32) for _ in range(2)]
+
+
+every_mode = pytest.mark.parametrize(
+    ("mode", "fused"),
+    [
+        ("eager", False),
+        ("eager", True),
+        pytest.param("unknown sizes", None, marks=pytest.mark.slow),
+        pytest.param("XLA of unknown sizes", None, marks=pytest.mark.slow),
+    ],
+)
+
+
+@every_mode
+@pytest.mark.parametrize("length", [*LENGTHS, *slow(*VERY_LONG)])
+def test_rows_of_every_length(length, mode, fused):
+    x, dy, weights = draw((2 if length < 2**20 else 1, length), length)
+    actual = passes(x, dy, weights, mode, fused=fused)
+    assert_within_the_bar(actual, expected(x, dy, *weights, (1,), (1,)))
+
+
+@every_mode
+@pytest.mark.parametrize("shape", [(1, 3), (129, 5), (4097, 2), (300_000, 16), *slow((16_000_000, 4))])
+def test_sums_over_many_rows(shape, mode, fused):
+    x, dy, weights = draw(shape, shape[-1])
+    assert_within_the_bar(passes(x, dy, weights, mode, fused=fused), expected(x, dy, *weights, (1,), (1,)))
+
+
+@every_mode
+@pytest.mark.parametrize("shape", [(2, 9, 7, 3), (2, 300, 301, 3), *slow((1, 4000, 4000, 3))])
+def test_images(shape, mode, fused):
+    x, dy, weights = draw(shape, shape[-1])
+    actual = passes(x, dy, weights, mode, axis=(1, 2), scale_axis=-1, fused=fused)
+    assert_within_the_bar(actual, expected(x, dy, *weights, (1, 2), (3,)))
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("axes", [(0,), (0, 2), (1, 3), (0, 3), (0, 1, 2)], ids=str)
+def test_axes_with_gaps(axes, fused):
+    x, dy, _ = draw((33, 40, 5, 36), 1)
+    weights = draw((1,), [x.shape[a] for a in axes])[2]
+    actual = passes(x, dy, weights, axis=axes, fused=fused)
+    assert_within_the_bar(actual, expected(x, dy, *weights, axes, axes))
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("value", [1.0, 0.1, 0.7])
+@pytest.mark.parametrize("length", [512, 4096, 3_000_001, *slow(30_000_001)])
+def test_constant_rows(length, value, fused):
+    """The worst case of a sum: all roundings have one sign."""
+    y = rms_norm(tf.fill((1, length), value), fused=fused)
+    np.testing.assert_allclose(y, np.ones((1, length)), rtol=1.5e-6 + 5e-7 / value**2)
+
+
+def operations(shape, **arguments):
+    """Returns the number of operations of both passes, compiled or not, without running them."""
+
+    def both(x):
+        scale = tf.ones(shape[-1])
+        with tf.GradientTape() as tape:
+            tape.watch([x, scale])
+            y = rms_norm(x, scale, **arguments)
+        return tape.gradient(y, [x, scale])
+
+    graph = tf.function(both).get_concrete_function(tf.TensorSpec(shape)).graph
+    definition = graph.as_graph_def()
+    return len(definition.node) + sum(len(function.node_def) for function in definition.library.function)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_programs_do_not_grow_with_a_size(fused):
+    base = operations((2, 2**14), fused=fused)
+    assert operations((2, 2**20), fused=fused) <= base + (0 if fused else 30)
+    assert operations((2, 2**28), fused=fused) <= base + (0 if fused else 60)
+    many = operations((2**16, 8), fused=fused)
+    assert operations((2**28, 8), fused=fused) <= many + 5
+
+
+@pytest.mark.slow
+def test_sums_written_for_an_accelerator(run_python):
+    """Run on a CPU, in a process that writes programs for another machine."""
+    script = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tests.rmsnorm_tf.norm.test_sums import assert_within_the_bar, draw, expected, passes
+for shape in ((40, 64), (3, 700)):
+    x, dy, weights = draw(shape, shape[-1])
+    for fused in (False, True):
+        assert_within_the_bar(passes(x, dy, weights, fused=fused), expected(x, dy, *weights, (1,), (1,)))
+print("agree")
+"""
+    result = run_python(script, Path(__file__).parents[3], RMSNORM_TF_SUMS="plain")
+    assert result.stdout == "agree\n", result.stderr
+
+
+def test_an_environment_variable_that_says_neither(run_python):
+    result = run_python("import rmsnorm_tf", RMSNORM_TF_SUMS="maybe")
+    assert result.returncode != 0
+    assert "RMSNORM_TF_SUMS must be products, plain or empty, got 'maybe'." in result.stderr
+
+
+def test_the_reference_agrees_with_the_one_of_all_tests():
+    x, dy, weights = draw((2, 9, 7, 3), 3)
+    y = reference.rms_norm(x, *weights, axis=(1, 2), scale_axis=-1)
+    np.testing.assert_allclose(expected(x, dy, *weights, (1, 2), (3,))[0], y, rtol=1e-12)
