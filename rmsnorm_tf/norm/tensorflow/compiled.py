@@ -17,9 +17,11 @@ from rmsnorm_tf.norm.tensorflow.passes import Passes, Tensors, wide_dtype
 # The smallest input, in entries, that a graph compiles.
 _ENTRIES_WORTH_COMPILING = 2**14
 
-# Compiling takes as long as many small calls, so eager calls compile few shapes, and only recurring ones.
+# Compiling takes as long as many small calls, so eager calls compile few shapes, and only recurring ones. TensorFlow
+# keeps every program, so `fused=True` compiles only so many shapes too.
 _CALLS_BEFORE_COMPILING = 3
-_MOST_SHAPES_COMPILED_EAGERLY = 32
+_MOST_RECURRING_SHAPES = 32
+_MOST_SHAPES = 128
 _MOST_SHAPES_COUNTED = 1024
 
 # How many functions stay in memory. The one that was not used for longest is dropped and, if need be, made again.
@@ -116,16 +118,15 @@ class _Cache:
             self._functions.move_to_end(key)
             return self._functions[key]
 
-    def recurs(self, signature: _Signature) -> bool:
-        """Counts an eager call, and returns whether its shape is worth compiling."""
+    def admits(self, signature: _Signature, calls: int, most: int) -> bool:
+        """Counts an eager call, and returns whether to compile its shape: from so many calls on, for so many shapes."""
         with self.lock:
             if signature in self._chosen:
                 return True
             if len(self._calls) >= _MOST_SHAPES_COUNTED:
                 self._calls.clear()
             self._calls[signature] += 1
-            recurs = self._calls[signature] >= _CALLS_BEFORE_COMPILING
-            if not recurs or len(self._chosen) >= _MOST_SHAPES_COMPILED_EAGERLY:
+            if self._calls[signature] < calls or len(self._chosen) >= most:
                 return False
             self._chosen.add(signature)
             return True
@@ -159,13 +160,12 @@ def _is_compiled(signature, fused):
     fused = fused if _switch.value is None else _switch.value
     if fused is False or _switch.is_forked:
         return False
+    if tf.executing_eagerly():
+        limits = (1, _MOST_SHAPES) if fused else (_CALLS_BEFORE_COMPILING, _MOST_RECURRING_SHAPES)
+        return _cache.admits(signature, *limits)
     if fused:
         return True
-    if None in signature.shape:
-        return False
-    if tf.executing_eagerly():
-        return _cache.recurs(signature)
-    return math.prod(signature.shape) >= _ENTRIES_WORTH_COMPILING
+    return None not in signature.shape and math.prod(signature.shape) >= _ENTRIES_WORTH_COMPILING
 
 
 def _function_of_a_graph(signature, is_compiled):
@@ -231,8 +231,8 @@ def _compiled(function, *specs):
 def _differentiable(passes, forward, backward):
     """Returns a function of the tensors that returns y, and has `backward` as its gradient.
 
-    Tapes record the passes as a whole, and u as a function of x, which second derivatives need. A graph has this function
-    of x in its forward pass, because a SavedModel loses gradients that are defined inside gradients.
+    Tapes record the passes as a whole, and u as a function of x, which second derivatives need. A graph has this
+    function in its forward pass, because a SavedModel loses gradients that are defined inside gradients.
     """
 
     @tf.custom_gradient

@@ -104,10 +104,7 @@ def _sum_rows(t, rows, size, in_xla, in_float64):
         return sum_block(t)
     blocks, rest = size // block, size % block
     total = tf.reshape(sum_block(tf.reshape(t[:, : blocks * block], [rows * blocks, block])), [rows, blocks])
-    if in_float64:
-        total = _sum_in_float64(total)
-    else:
-        total = _sum_by_products(total, rows, blocks, _LEVELS)
+    total = _sum_in_float64(total) if in_float64 else _sum_by_products(total, rows, blocks, _LEVELS)
     return total if _is_zero(rest) else total + sum_block(t[:, blocks * block :])
 
 

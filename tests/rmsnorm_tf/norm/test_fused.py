@@ -66,7 +66,8 @@ print("switched on:", compiled_by([(5, 24)], fused=False))
 set_fused(None)
 """
 AT_MOST = """
-print("at most:", compiled_by([(length, 12) for length in range(1, 41)] * 4))
+print("at most:", compiled_by([(length, 12) for length in range(1, 41)] * 4), end=" ")
+print(compiled_by([(length, 20) for length in range(1, 201)], fused=True))
 """
 
 
@@ -87,7 +88,7 @@ def test_eager_calls_compile_recurring_shapes(run_python):
 def test_eager_calls_compile_up_to_a_limit(run_python):
     result = run_python(EAGER_CALLS + AT_MOST)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[-1] == "at most: 31"  # 32 with the first one
+    assert result.stdout.splitlines()[-1] == "at most: 27 96"  # 32 and 128 with those before
 
 
 @pytest.mark.parametrize(("variable", "calls"), [("0", (0, 0)), pytest.param("True", (1, 1), marks=pytest.mark.slow)])
@@ -219,7 +220,7 @@ print(compiled_by([(2, 8)] * 4, 16), [compiled_by([(2, 8 + i)] * 4, 1) for i in 
 
 def test_threads_compile_a_shape_once(run_python):
     """And it takes one of the 32 places for shapes that recur."""
-    result = run_python(IN_THREADS)
+    result = run_python(IN_THREADS, TF_XLA_FLAGS="")
     assert result.stdout == "1 31\n", result.stderr
 
 
@@ -248,21 +249,6 @@ def test_graphs_share_the_functions_of_a_norm():
     for _ in range(5):
         trace()
     assert graphs() <= before + 1
-
-
-@pytest.mark.slow
-def test_compiled_functions_are_bounded(run_python):
-    script = """
-import gc
-import tensorflow as tf
-from rmsnorm_tf import rms_norm
-for length in range(1, 401):
-    rms_norm(tf.ones((length, 8)), fused=True)
-gc.collect()
-print(sum(isinstance(each, tf.Graph) for each in gc.get_objects()))
-"""
-    result = run_python(script)
-    assert int(result.stdout) < 200, result.stderr
 
 
 def test_variable_lengths_in_a_graph_trace_once():

@@ -255,3 +255,20 @@ def test_backward_keeps_the_input_and_one_number_per_row(dtype, fused):
 def test_the_count_of_kept_tensors_sees_what_another_layer_keeps():
     kept = kept_for_backward(keras.layers.RMSNormalization(), tf.ones((40, 64)))
     assert sum(t.shape == (40, 64) for t in kept) >= 2
+
+
+@pytest.mark.parametrize("fused", PATHS)
+def test_second_derivative_in_a_branch_of_a_graph(fused):
+    x = tf.constant(np.random.default_rng(0).normal(size=(2, 8)))
+
+    def first(x, normalize):
+        return gradients_of(lambda x: tf.sin(normalize(x)), [x], tf.ones_like(x))[0]
+
+    def second(normalize):
+        return gradients_of(lambda x: first(x, normalize), [x], tf.cos(x))[0]
+
+    in_a_branch = tf.function(
+        lambda flag: second(lambda x: tf.cond(flag, lambda: rms_norm(x, fused=fused), lambda: tf.zeros_like(x)))
+    )
+    expected = second(lambda x: rms_norm(x, fused=False))
+    np.testing.assert_allclose(in_a_branch(tf.constant(True)), expected, rtol=1e-10, atol=1e-12)

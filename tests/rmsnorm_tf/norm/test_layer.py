@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rmsnorm_tf import RMSNormalization
+from rmsnorm_tf import RMSNormalization, rms_norm
 from tests import reference
 from tests.cases import TOLERANCE, assert_close
 
@@ -125,3 +125,60 @@ def test_numpy_and_keras_tensors():
     expected = reference.rms_norm([[3.0, 4.0]])
     assert_close(RMSNormalization()(np.array([[3.0, 4.0]])), expected)
     assert_close(RMSNormalization()(keras.ops.convert_to_tensor([[3.0, 4.0]])), expected)
+
+
+@pytest.mark.parametrize("axis", [1, (1, 2), (2, 1)])
+def test_a_mask_over_an_axis_of_the_statistic_is_refused(axis):
+    """The mask leaves out entries that the mean would count, so padding would change the other entries."""
+    embedding = keras.layers.Embedding(9, 4, mask_zero=True)
+    layer = RMSNormalization(axis=axis, scale=False, name="norm")
+    for tokens in (np.array([[3, 4, 5, 0, 0]]), keras.Input((5,), dtype="int32")):
+        with pytest.raises(
+            ValueError, match=r"takes the mean over axis 1, of which the mask leaves entries out, but norm"
+        ):
+            layer(embedding(tokens))
+    layer(tf.ones((1, 5, 4)))
+
+
+def test_padding_does_not_change_other_rows():
+    embedding, layer = keras.layers.Embedding(9, 4, mask_zero=True), RMSNormalization()
+    padded, alone = (layer(embedding(np.array([tokens]))) for tokens in ([3, 4, 5, 0, 0], [3, 4, 5]))
+    np.testing.assert_array_equal(padded[:, :3], alone)
+
+
+def test_only_axis_and_epsilon_are_positional():
+    layer = RMSNormalization(1, 1e-3)
+    assert (layer.axis, layer.epsilon) == (1, 1e-3)
+    with pytest.raises(TypeError, match="positional"):
+        RMSNormalization(1, 1e-3, 2)
+
+
+@pytest.mark.parametrize("fused", [None, False, True])
+def test_the_config_names_fused_only_where_it_was_given(fused):
+    config = RMSNormalization(fused=fused).get_config()
+    assert config.get("fused") is fused
+    assert ("fused" in config) == (fused is not None)
+    assert RMSNormalization.from_config(config).fused is fused
+
+
+def test_the_function_in_a_functional_model(tmp_path):
+    x, gate, scale = keras.Input((8,)), keras.Input((8,)), np.arange(1.0, 9.0, dtype="float32")
+    y = rms_norm(x, scale, gate=gate, partial=0.5)
+    assert (y.shape, y.dtype) == ((None, 8), "float32")
+    model = keras.Model([x, gate], y)
+    data = np.random.default_rng(0).normal(size=(2, 3, 8)).astype("float32")
+    expected = reference.rms_norm(data[0], scale, k=4) * reference.silu(data[1])
+    assert_close(model(list(data)), expected, factor=2)
+    model.save(tmp_path / "model.keras")
+    assert_close(keras.models.load_model(tmp_path / "model.keras")(list(data)), expected, factor=2)
+    with pytest.raises(ValueError, match="axis=3 is out of range"):
+        rms_norm(x, axis=3)
+
+
+def test_rows_of_large_entries_under_check_numerics():
+    tf.debugging.enable_check_numerics()
+    try:
+        y = rms_norm(tf.constant([[3e25, 4e25]]), fused=False)
+    finally:
+        tf.debugging.disable_check_numerics()
+    assert_close(y, [[0.6 * np.sqrt(2), 0.8 * np.sqrt(2)]])
