@@ -240,7 +240,7 @@ def _differentiable(passes, forward, backward):
         is_eager = tf.executing_eagerly()
         with tf.init_scope() if is_eager else contextlib.nullcontext():  # without tapes
             y, u = forward(x, *others)
-        u = u if is_eager else of_x(u, x)
+        u = u if is_eager else of_x(tf.stop_gradient(u), x)
 
         def gradient(dy):
             return backward(dy, of_x(u, x) if is_eager else u, x, *others)
