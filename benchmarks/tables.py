@@ -167,7 +167,29 @@ def corpora(found):
     return [markdown(list(found["figures"][0]), rows)]
 
 
-TABLES = {each.__name__: each for each in (recurrent, convert, fold, training, widths, decoding, int8, corpora)}
+def limits(found):
+    """Returns the errors by length, and what stays in memory."""
+    errors, growth = found["figures"]["errors"], found["figures"]["growth"]
+    columns = next(iter(next(iter(errors.values())).values()))
+    heads = ["entries in a row", *(f"{mode}: {column}" for mode in errors for column in columns)]
+    lengths = next(iter(errors.values()))
+    rows = [
+        [f"{int(length):,}", *(f"{errors[mode][length][column]:.0e}" for mode in errors for column in columns)]
+        for length in lengths
+    ]
+    labels = {
+        "keras traces": "`keras.layers.RMSNormalization`, 100 traces of 8 norms",
+        "traces": "`RMSNormalization`, 100 traces of 8 norms",
+        "shapes": "`rms_norm(fused=True)`, 200 shapes",
+    }
+    kept = [
+        [labels[what], f"{each['MB']:.0f}", str(each["graphs"]), f"{each['seconds']:.1f}"]
+        for what, each in growth.items()
+    ]
+    return [markdown(heads, rows), markdown(["", "MB that stay", "graphs that stay", "seconds"], kept)]
+
+
+TABLES = {each.__name__: each for each in (recurrent, convert, fold, training, widths, decoding, int8, corpora, limits)}
 
 
 def main():
