@@ -3,7 +3,8 @@
     python docs/run_tutorial.py                     # both
     python docs/run_tutorial.py docs/tutorial.md    # one
 
-Each page has a copy of the project of its own. Blocks marked `sh` are run. A block marked `text` after one holds its output. Blocks marked `bash` are not run.
+Each page has a copy of the project of its own. Blocks marked `sh` are run. A block marked `text` after one holds its
+output. Blocks marked `bash` are not run.
 """
 
 import os
