@@ -16,7 +16,7 @@ def test_labels_do_not_collide():
     same = {"operation": "norm", "dtype": "float32", "bound": [0.5], "seconds": seconds}
     places = itertools.product(("eager", "tf.function", "xla"), ("forward", "forward+backward"), SHAPES)
     figure = layer_figures.picture([{**same, "mode": m, "passes": p, "shape": shape} for m, p, shape in places])
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     labels = [label for panel in figure.axes[-3:] for label in panel.get_xticklabels()]
     boxes = [label.get_window_extent() for label in labels]
     assert [label.get_text() for label in labels[:2]] == ["80 x 1024", "4096 x 1024"]
