@@ -153,6 +153,24 @@ def test_every_target_of_make_that_a_page_names_exists():
         assert not set(named) - targets, page
 
 
+def test_every_slow_test_is_in_one_group():
+    """Each group of `make test-slow` is on the maintainers' page."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    groups = {name: words.split() for name, words in re.findall(r"^(\w+)_TESTS := (.*)$", makefile, re.MULTILINE)}
+    page = (ROOT / "docs" / "maintainers" / "slow-tests.md").read_text("utf-8")
+    assert list(groups) == re.findall(r"^GROUPS := (.*)$", makefile, re.MULTILINE)[0].split()
+    assert list(groups) == re.findall(r"^\| (\w+) \|", page, re.MULTILINE)[1:]
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if re.search(r"mark\.slow|tests\.parameters", path.read_text("utf-8")):
+            inside = [
+                name
+                for name, words in groups.items()
+                if any(path.is_relative_to(ROOT / word) for word in words if not word.startswith("--"))
+                and not any(path.is_relative_to(ROOT / word[9:]) for word in words if word.startswith("--ignore="))
+            ]
+            assert len(inside) == 1, path
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "exact", "bleu"), [("docs/tutorial.md", 4, 50), ("README.md", 0, None)])
 def test_a_page_gives_the_outputs_it_shows(tmp_path, page, exact, bleu):
