@@ -48,9 +48,10 @@ def test_every_page_is_in_the_navigation():
     assert not [path for path in SITE.pages() if not path.is_file()]
 
 
-@pytest.mark.parametrize("page", SITE.pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_to_a_file(page):
-    assert not [link for link in SITE.links(page) if not link.is_file()]
+def test_every_link_leads_to_a_file():
+    linked = [(page, link) for page in SITE.files_of_the_site() if page.suffix == ".md" for link in SITE.links(page)]
+    assert len(linked) > 100
+    assert not [(str(page.relative_to(ROOT)), str(link)) for page, link in linked if not link.is_file()]
 
 
 def test_the_links_of_a_page_are_found(tmp_path):
