@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(?:\]\(|<img src=\")([^)\s\"]+)")
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
-OPTION = re.compile(r"<code>(--?[a-zA-Z][\w-]*)</code>")
+NAME = re.compile(r"<code>([^<\s]{1,36})</code>")  # longer ones may have to break on a phone
 RENDERED = "-notebook.md"  # X-notebook.md is the page that X.ipynb becomes
 # Search shows guides before the long reports. A title counts a thousand times as much as a text.
 LATE = 0.0005
@@ -78,5 +78,5 @@ def on_page_markdown(markdown, page, **kwargs):
 
 
 def on_page_content(html, **kwargs):
-    """Marks the names of options, so that they do not break inside a cell."""
-    return OPTION.sub(r'<code class="option">\1</code>', html)
+    """Marks names of options and files, so that they do not break at a hyphen."""
+    return NAME.sub(r'<code class="name">\1</code>', html)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("", "docs/layer/", "docs/api/", "docs/layer-notebook/", "experiments/results/multi30k/report/")
 WIDTHS = (1280, 390)
 BROKEN = "return [...document.images].filter(each => !each.complete || !each.naturalWidth).map(each => each.src)"
-OPTIONS = "return [...document.querySelectorAll('code.option')].filter(c => c.getClientRects().length > 1).length"
+NAMES = "return [...document.querySelectorAll('code.name')].filter(c => c.getClientRects().length > 1).length"
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_pages_fit_their_window_and_nothing_on_them_is_broken(site, scheme):
                 browser.until("return document.readyState === 'complete'")
                 assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth"), page
                 assert browser.run(BROKEN) == [], page
-                assert browser.run(OPTIONS) == 0, page
+                assert browser.run(NAMES) == 0, page
                 requests = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
                 assert all(each.startswith((address, "data:", "blob:")) for each in requests), page
         assert browser.messages() == []
