@@ -70,7 +70,7 @@ def test_pages_fit_their_window_and_nothing_on_them_is_broken(site, scheme):
             for page in PAGES:
                 browser.open(address + page)
                 browser.until("return document.readyState === 'complete'")
-                assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth"), page
+                assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth"), (page, width)
                 assert browser.run(BROKEN) == [], page
                 assert browser.run(NAMES) == 0, page
                 requests = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
