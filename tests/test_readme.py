@@ -108,8 +108,9 @@ def updates():
     for log in filter(None, [*kept, *trained]):
         for modes in log.get("seconds", {}).values():
             yield from modes.values()
-        for kinds in log.get("updates", {}).values():
-            yield {kind: each["rounds"] for kind, each in kinds.items()}
+        for system, kinds in log.get("updates", {}).items():
+            if system != "Nematus":
+                yield {kind: each["rounds"] for kind, each in kinds.items()}
     for path in sorted(TIMES.glob("widths*.json")):
         for of_widths in json.loads(path.read_text("utf-8"))["figures"].values():
             for each in of_widths.values():
