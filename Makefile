@@ -9,7 +9,7 @@ INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constra
 .venv/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade --constraint constraints.txt pip setuptools
-	$(INSTALL) '.[nmt,dev]'
+	$(INSTALL) '.[nmt,dev,docs]'
 	touch $@
 
 # `python -m nmt.bulk` has an environment of its own.
@@ -31,9 +31,26 @@ lock: .venv/installed
 test: check
 	$(BIN)/python -m pytest -n 2
 
-test-slow: .venv/installed
-	$(INSTALL) '.[ctranslate2,docs,hub,onnx]'
-	$(BIN)/python -m pytest -m slow
+# `make test-slow GROUP=docs` runs one group; docs/maintainers/slow-tests.md says what each guards.
+docs_TESTS := tests/test_docs.py
+layer_TESTS := tests/rmsnorm_tf --ignore=tests/rmsnorm_tf/conversion
+conversion_TESTS := tests/rmsnorm_tf/conversion
+models_TESTS := tests/nmt/model tests/nmt/decoding tests/nmt/nematus_models tests/nmt/test_nematus_equality.py tests/nmt/test_old_models.py
+training_TESTS := tests/nmt/training tests/nmt/test_reliability.py
+commands_TESTS := tests/nmt/commands tests/nmt/test_main.py
+serving_TESTS := tests/nmt/serving
+bulk_TESTS := tests/nmt/bulk tests/benchmarks/test_bulk.py
+patches_TESTS := tests/test_patched_nmt.py
+experiments_TESTS := tests/experiments tests/benchmarks --ignore=tests/benchmarks/test_bulk.py
+GROUPS := docs layer conversion models training commands serving bulk patches experiments
+GROUP ?= $(GROUPS)
+
+test-slow: $(GROUP:%=test-slow-%)
+
+test-slow-%: .venv/installed
+	$(if $($*_TESTS),,$(error there is no group $*; the groups are $(GROUPS)))
+	$(INSTALL) '.[ctranslate2,hub,onnx]'
+	$(BIN)/python -m pytest -n 2 -m slow $($*_TESTS)
 
 test-bulk: .venv/installed .venv-bulk/installed
 	BULK_PYTHON=$(CURDIR)/.venv-bulk/bin/python $(BIN)/python -m pytest -m "slow or not slow" tests/nmt/bulk
@@ -106,7 +123,6 @@ reproduce: .venv/installed
 
 # The site, in build/site. A broken link fails.
 docs: .venv/installed
-	$(INSTALL) '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # NEMATUS=/path/to/clone make patches regenerates the insertions into Nematus too.

@@ -75,10 +75,12 @@ def tables(figures):
     return found
 
 
-def draw(figure, figures):
-    """Draws the time over the memory bound for the first dtype, one panel for each mode and pass."""
+def picture(figures):
+    """Returns a figure of the time over the memory bound for the first dtype, one panel for each mode and pass."""
+    from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator
 
+    figure = Figure(figsize=(10, 7), layout="constrained")
     cells = [cell for cell in figures if cell["dtype"] == figures[0]["dtype"] and cell["operation"] == "norm"]
     modes, passes, shapes = (
         list(dict.fromkeys(str(cell[name]) for cell in cells)) for name in ("mode", "passes", "shape")
@@ -93,7 +95,7 @@ def draw(figure, figures):
         panel.set(
             title=f"{NAMES.get(mode, mode)}, {NAMES.get(passed, passed)}", xticks=range(len(shapes)), yscale="log"
         )
-        panel.set_xticklabels(shapes, fontsize=8, rotation=20)
+        panel.set_xticklabels([shape.strip("[]").replace(", ", " x ") for shape in shapes], fontsize=9, rotation=90)
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.yaxis.set_major_formatter("{x:g}")
         panel.yaxis.set_minor_formatter("")
@@ -101,7 +103,8 @@ def draw(figure, figures):
     for panel in panels[:, 0]:
         panel.set_ylabel("time / memory bound")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
-    figure.suptitle(f"Normalization of [rows, units], {cells[0]['dtype']}, CPU; lower is better", fontsize=11)
+    figure.suptitle(f"Normalization of rows x units, {cells[0]['dtype']}, CPU; lower is better", fontsize=11)
+    return figure
 
 
 def main():
@@ -114,10 +117,7 @@ def main():
     figures = json.loads(options.file.read_text())["figures"]
     print("\n\n".join("\n".join(lines) for lines in tables(figures)))
     if options.png:
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 6.4), layout="constrained")
-        draw(figure, figures)
+        figure = picture(figures)
         for path in (options.png, options.png.with_suffix(".svg")):
             figure.savefig(path, dpi=150)
 

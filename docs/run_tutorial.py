@@ -1,8 +1,10 @@
-"""Runs the commands of docs/tutorial.md in a copy of the project, and writes their outputs into the page.
+"""Runs the commands of README.md and docs/tutorial.md, and writes their outputs into the pages.
 
-    python docs/run_tutorial.py
+    python docs/run_tutorial.py                     # both
+    python docs/run_tutorial.py docs/tutorial.md    # one
 
-Blocks marked `sh` are run. A block marked `text` after one holds its output. Blocks marked `bash` are not run.
+Each page has a copy of the project of its own. Blocks marked `sh` are run. A block marked `text` after one holds its
+output. Blocks marked `bash` are not run.
 """
 
 import os
@@ -14,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "tutorial.md"
+PAGES = ("README.md", "docs/tutorial.md")
 BLOCK = re.compile(r"```sh\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
 
 HIDDEN = re.compile(r"WARNING:|[IWE]\d{4} ")
@@ -53,5 +55,6 @@ def visible(output: str) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        PAGE.write_text(run(PAGE.read_text(encoding="utf-8"), Path(folder)), encoding="utf-8")
+    for page in map(Path, sys.argv[1:] or [ROOT / name for name in PAGES]):
+        with tempfile.TemporaryDirectory() as folder:
+            page.write_text(run(page.read_text(encoding="utf-8"), Path(folder)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The pages: all in the navigation, every link resolves, every file and test they name exists, and the site builds."""
+"""The pages: all in the navigation, every link resolves, and every file and test they name exists."""
 
 import ast
 import configparser
@@ -6,7 +6,6 @@ import dataclasses
 import importlib.util
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -49,9 +48,10 @@ def test_every_page_is_in_the_navigation():
     assert not [path for path in SITE.pages() if not path.is_file()]
 
 
-@pytest.mark.parametrize("page", SITE.pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_to_a_file(page):
-    assert not [link for link in SITE.links(page) if not link.is_file()]
+def test_every_link_leads_to_a_file():
+    linked = [(page, link) for page in SITE.files_of_the_site() if page.suffix == ".md" for link in SITE.links(page)]
+    assert len(linked) > 100
+    assert not [(str(page.relative_to(ROOT)), str(link)) for page, link in linked if not link.is_file()]
 
 
 def test_the_links_of_a_page_are_found(tmp_path):
@@ -154,18 +154,39 @@ def test_every_target_of_make_that_a_page_names_exists():
         assert not set(named) - targets, page
 
 
+def test_every_slow_test_is_in_one_group():
+    """Each group of `make test-slow` is on the maintainers' page."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    groups = {name: words.split() for name, words in re.findall(r"^(\w+)_TESTS := (.*)$", makefile, re.MULTILINE)}
+    page = (ROOT / "docs" / "maintainers" / "slow-tests.md").read_text("utf-8")
+    assert list(groups) == re.findall(r"^GROUPS := (.*)$", makefile, re.MULTILINE)[0].split()
+    assert list(groups) == re.findall(r"^\| (\w+) \|", page, re.MULTILINE)[1:]
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if re.search(r"mark\.slow|tests\.parameters", path.read_text("utf-8")):
+            inside = [
+                name
+                for name, words in groups.items()
+                if any(path.is_relative_to(ROOT / word) for word in words if not word.startswith("--"))
+                and not any(path.is_relative_to(ROOT / word[9:]) for word in words if word.startswith("--ignore="))
+            ]
+            assert len(inside) == 1, path
+
+
 @pytest.mark.slow
-def test_the_tutorial_gives_the_outputs_it_shows(tmp_path):
+@pytest.mark.parametrize(("page", "exact", "bleu"), [("docs/tutorial.md", 4, 50), ("README.md", 0, None)])
+def test_a_page_gives_the_outputs_it_shows(tmp_path, page, exact, bleu):
     """Blocks before the training exactly, later ones as many lines, with a useful model at the end."""
     tutorial = load("run_tutorial")
-    text = tutorial.PAGE.read_text("utf-8")
+    text = (ROOT / page).read_text("utf-8")
     shown = [block[2] for block in tutorial.BLOCK.finditer(text) if block[2]]
     found = [block[2] for block in tutorial.BLOCK.finditer(tutorial.run(text, tmp_path)) if block[2]]
+    assert shown
     ids = re.compile(r"\b[0-9a-f]{12}\b")
-    assert [ids.sub("ID", output) for output in found[:4]] == [ids.sub("ID", output) for output in shown[:4]]
+    assert [ids.sub("ID", output) for output in found[:exact]] == [ids.sub("ID", output) for output in shown[:exact]]
     assert [output.count("\n") for output in found] == [output.count("\n") for output in shown]
-    (bleu,) = re.findall(r"^BLEU (\S+)", "\n".join(found), re.MULTILINE)
-    assert float(bleu) > 50
+    if bleu:
+        (score,) = re.findall(r"^BLEU (\S+)", "\n".join(found), re.MULTILINE)
+        assert float(score) > bleu
 
 
 @pytest.mark.slow
@@ -173,14 +194,3 @@ def test_the_notebook_runs():
     pytest.importorskip("nbclient", reason="needs the documentation tools: pip install -e '.[docs]'")
     cells = load("run_notebook").run().cells
     assert sum(bool(cell.get("outputs")) for cell in cells) >= 4
-
-
-@pytest.mark.slow
-def test_the_site_builds(tmp_path):
-    """Strictly: MkDocs fails at a broken link or anchor."""
-    pytest.importorskip("mkdocstrings", reason="needs the documentation tools: pip install -e '.[docs]'")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
-    api = (tmp_path / "site" / "docs" / "api" / "index.html").read_text("utf-8")
-    assert 'id="rmsnorm_tf.RMSNormalization"' in api

@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from tests.source_folders import source_folders
 
 ROOT = Path(__file__).parents[1]
@@ -86,6 +84,27 @@ EXPERIMENTS = {
 }
 
 
+def of_each(paths):
+    """Makes one test of a check of many files, which names the files that fail."""
+    paths = list(paths)
+
+    def decorate(check):
+        def test():
+            assert paths
+            failed = {}
+            for path in paths:
+                try:
+                    check(path)
+                except AssertionError as error:
+                    failed[str(path.relative_to(ROOT))] = str(error)
+            assert not failed
+
+        test.__doc__ = check.__doc__
+        return test
+
+    return decorate
+
+
 def imports(path):
     """Yields (level, module, names) of every import of a file; level 0 is absolute."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -117,7 +136,7 @@ def allowed(name, rules):
     return rules[rule] | {parents[-1]}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "nmt").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+@of_each(sorted((ROOT / "nmt").rglob("*.py")))
 def test_imports_of_nmt(path):
     absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
     name = module_name(path)
@@ -134,9 +153,7 @@ def test_every_rule_names_a_module_of_nmt():
     assert NMT.keys() <= names
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "rmsnorm_tf").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
-)
+@of_each(sorted((ROOT / "rmsnorm_tf").rglob("*.py")))
 def test_imports_of_rmsnorm_tf(path):
     absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
     assert not absolute & {"nmt", "patches"}
@@ -158,7 +175,7 @@ def test_every_folder_of_experiments_is_checked():
     assert any(path.is_relative_to(ROOT / INSIDE) for path in files_of_experiments())
 
 
-@pytest.mark.parametrize("path", files_of_experiments(), ids=lambda path: str(path.relative_to(ROOT)))
+@of_each(files_of_experiments())
 def test_imports_of_experiments(path):
     imported = absolute_imports(path)
     of_nmt = {module for module in imported if module.partition(".")[0] == "nmt"}
@@ -169,14 +186,8 @@ def test_imports_of_experiments(path):
         assert others <= EXPERIMENTS.get(folder, SHARED_BY_TASKS)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        path
-        for path in files_of_experiments()
-        if {"sections", "sections.py", "section.py", "reporting"} & set(path.parts)
-    ],
-    ids=lambda path: str(path.relative_to(ROOT)),
+@of_each(
+    path for path in files_of_experiments() if {"sections", "sections.py", "section.py", "reporting"} & set(path.parts)
 )
 def test_sections_measure_nothing(path):
     """They read measurements and measure nothing. Plots are drawn without the global state of pyplot."""

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from .affine import product_dtype
 
-_PARTS = 8  # the fastest (docs/performance.md); one part still keeps all cores busy
+_PARTS = 8  # the fastest (docs/translation-speed.md); one part still keeps all cores busy
 
 
 def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""The README and the remarks of the reports say what the logs of the experiments say."""
+"""The remarks of the reports say what the logs of the experiments say."""
 
 import json
 import statistics
@@ -8,13 +8,11 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from experiments.reporting.intervals import signed, t_interval
 from experiments.translation.corpus import read_corpus
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "experiments" / "results"
 TEST = "test_2016_flickr"
-README = " ".join((ROOT / "README.md").read_text("utf-8").split())
 
 
 def runs(row, corpus="multi30k"):
@@ -40,68 +38,9 @@ def gains(one, other):
     return [a - b for a, b in zip(one, other, strict=False)]
 
 
-def updates():
-    """Returns the times of updates in float32, by kind."""
-    return json.loads((RESULTS / "multi30k" / "logs" / "times.json").read_text("utf-8"))["updates"]["float32"]
-
-
-@pytest.mark.parametrize(
-    ("label", "row"),
-    [
-        ("LayerNorm", "layernorm"),
-        ("RMSNorm", "rmsnorm"),
-        ("pRMSNorm", "prmsnorm"),
-        ("L2-Norm", "l2norm"),
-        ("L2-Norm (gains from sqrt(n))", "l2norm-scaled"),
-        ("none", "baseline"),
-        ("LayerNorm (Adam epsilon 0.001)", "layernorm-recipe"),
-        ("RMSNorm (Adam epsilon 0.001)", "rmsnorm-recipe"),
-        ("none (Adam epsilon 0.001)", "none-recipe"),
-    ],
-)
-def test_the_readme_has_the_bleu_and_the_options_of_each_row(label, row):
-    options, found = runs(row)[0]["options"], bleu(row)
-    figures = f"{len(found)} | {statistics.mean(found):.1f} (sd {statistics.stdev(found):.1f})"
-    time = 1000 * statistics.median(updates()[options["layer_normalization_type"]]["rounds"])
-    own = f"{options['learning_rate']:g} | {options['finish_after']:,} | {time:.0f}"
-    assert f"| {label} | {figures} | {own} |" in README
-
-
-def test_the_readme_has_the_interval_that_judges_equality():
-    found = gains(bleu("rmsnorm"), bleu("layernorm"))
-    assert f"RMSNorm minus LayerNorm is {signed(t_interval(found), 2)} BLEU" in README
-    _, low, high = t_interval(found, 0.9)
-    assert f"90% interval is [{low:+.2f}, {high:+.2f}]" in README
-    assert f"So RMSNorm is at most {-low:.2f} BLEU worse, within the margin of 0.5 that was set in advance." in README
-    assert f"It may be {high:.2f} better, so equality is not shown." in README
-    assert -0.5 < low < 0 and high > 0.5
-
-
-def test_the_readme_has_the_example_of_a_transformer():
-    figures = json.loads((ROOT / "benchmarks" / "results" / "transformer_multi30k.json").read_text("utf-8"))
-    at = {
-        kind: next(each for each in found["validations"] if each["update"] == 6000) for kind, found in figures.items()
-    }
-    told = f"{at['rmsnorm']['test_bleu']:.1f} with RMSNorm and {at['layernorm']['test_bleu']:.1f} with LayerNorm"
-    assert f"reaches a test BLEU of {told} (one seed) after 6,000 updates" in README
-
-
 def remarks(corpus):
     """Returns the remarks of a report."""
     return " ".join(read_corpus(corpus).remarks)
-
-
-def test_on_mnist_rmsnorm_has_the_lower_loss_with_every_equal_step_size():
-    logs = RESULTS / "mnist" / "logs"
-    cells = sorted(path.name.removeprefix("rmsnorm-") for path in logs.glob("rmsnorm-batch-*-step-*.json"))
-    assert len(cells) == 6
-
-    def loss(kind, cell):
-        found = json.loads((logs / f"{kind}-{cell}").read_text("utf-8"))
-        return statistics.mean(each["loss"] for each in found["train"])
-
-    assert all(loss("rmsnorm", cell) < loss("layernorm", cell) for cell in cells)
-    assert "with equal step sizes RMSNorm has the lower training loss in all six cells of the grid" in README
 
 
 def test_the_remarks_on_the_centre_hold():

@@ -1,0 +1,181 @@
+"""The files for containers and clusters: each is read as its tool reads it, and they agree with the checkout."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SERVING = ROOT / "serving" / "tensorflow_serving"
+
+
+# The fields of a JobSet (jobset.x-k8s.io/v1alpha2) beside its jobs, of those that the file uses.
+JOBSET = {
+    "network": {"enableDNSHostnames": bool, "subdomain": str},
+    "failurePolicy": {"maxRestarts": int},
+}
+# Stands for Python in the scripts: says which worker of which cluster it would be.
+PYTHON = 'echo "$TF_CONFIG" | tr -d "\\n"; echo " $@"'
+SRUN = """
+while [[ $1 == --* ]]; do shift; done
+for i in $(seq 0 $((SLURM_NTASKS - 1))); do SLURM_PROCID=$i "$@"; done"""
+
+
+def words(text):
+    """Returns the words of a configuration without its comments."""
+    return re.sub(r"#.*", "", text).split()
+
+
+def documents(path):
+    yaml = pytest.importorskip("yaml")
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+def executable(path, script):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/bash\n{script}\n")
+    path.chmod(0o755)
+
+
+def workers(output):
+    """Returns the addresses, the index and the arguments of each worker that was started."""
+    lines = [line.rpartition("} ") for line in output.splitlines()]
+    found = [(json.loads(config + "}"), arguments) for config, _, arguments in lines]
+    assert all(config["task"]["type"] == "worker" for config, _ in found)
+    return [(config["cluster"]["worker"], config["task"]["index"], arguments) for config, arguments in found]
+
+
+@pytest.mark.parametrize("path", ["serving/compose.yaml", "serving/tensorflow_serving/compose.yaml"])
+def test_a_compose_file_follows_the_specification(path):
+    schemas = pytest.importorskip("check_jsonschema.builtin_schemas")
+    jsonschema = pytest.importorskip("jsonschema")
+    (file,) = documents(ROOT / path)
+    jsonschema.validate(file, schemas.get_builtin_schema("vendor.compose-spec"))
+    (service,) = file["services"].values()
+    for volume in service["volumes"]:
+        folder = re.sub(r"\$\{MODELS:-(.*?)\}", r"\1", volume).partition(":")[0]
+        assert folder.endswith("models") or (ROOT / path).parent.joinpath(folder).is_dir()
+    if "build" in service:
+        context = ROOT / "serving" / service["build"]["context"]
+        assert (context / service["build"]["dockerfile"]).is_file()
+
+
+def test_kubernetes_takes_the_manifest():
+    kubernetes = pytest.importorskip("kubernetes_validate")
+    found = documents(SERVING / "kubernetes.yaml")
+    assert [each["kind"] for each in found] == ["ConfigMap", "Deployment", "Service"]
+    for each in found:
+        kubernetes.validate(each, kubernetes.latest_version(), strict=True)
+    _, deployment, service = found
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"] == labels == deployment["spec"]["selector"]["matchLabels"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {each["port"] for each in service["spec"]["ports"]} == {each["containerPort"] for each in container["ports"]}
+
+
+def test_the_jobs_of_the_jobset_are_jobs():
+    kubernetes = pytest.importorskip("kubernetes_validate")
+    (jobset,) = documents(ROOT / "examples" / "train-jobset.yaml")
+    assert (jobset["apiVersion"], jobset["kind"]) == ("jobset.x-k8s.io/v1alpha2", "JobSet")
+    for name, value in jobset["spec"].items():
+        if name != "replicatedJobs":
+            assert {key: type(each) for key, each in value.items()}.items() <= JOBSET[name].items()
+    (job,) = jobset["spec"]["replicatedJobs"]
+    assert set(job) <= {"name", "replicas", "template"}
+    whole = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, **job["template"]}
+    kubernetes.validate(whole, kubernetes.latest_version(), strict=True)
+
+
+def test_a_pod_of_the_jobset_is_the_worker_of_its_index(tmp_path):
+    (jobset,) = documents(ROOT / "examples" / "train-jobset.yaml")
+    (job,) = jobset["spec"]["replicatedJobs"]
+    (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
+    executable(tmp_path / ".venv" / "bin" / "python", PYTHON)
+    variables = {each["name"]: each["value"] for each in container["env"]}
+    run = subprocess.run(
+        [*container["command"], *container["args"]],
+        cwd=tmp_path,
+        env={**os.environ, **variables, "JOB_COMPLETION_INDEX": "3"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    ((addresses, index, arguments),) = workers(run.stdout)
+    count = job["template"]["spec"]["completions"]
+    name, subdomain = jobset["metadata"]["name"], jobset["spec"]["network"]["subdomain"]
+    port = container["ports"][0]["containerPort"]
+    assert addresses == [f"{name}-{job['name']}-0-{i}.{subdomain}:{port}" for i in range(count)]
+    assert index == 3
+    assert arguments == "-m nmt train -m /data/model --config /data/options.json"
+
+
+def test_slurm_starts_a_worker_for_each_task(tmp_path):
+    """With srun and scontrol in the place of Slurm's; sbatch reads the directives of the first lines."""
+    script = (ROOT / "examples" / "train.slurm").read_text()
+    directives = dict(re.findall(r"^#SBATCH --([\w-]+)=(\S+)$", script.partition("\nset ")[0], re.MULTILINE))
+    assert set(directives) == {"job-name", "nodes", "ntasks-per-node", "gpus-per-task", "signal"}
+    nodes, tasks = int(directives["nodes"]), int(directives["ntasks-per-node"])
+    executable(tmp_path / ".venv" / "bin" / "python", PYTHON)
+    executable(tmp_path / "bin" / "scontrol", "printf 'node%s\\n' $(seq " + str(nodes) + ")")
+    srun = (
+        'while [[ $1 == --* ]]; do shift; done; for i in $(seq 0 $((SLURM_NTASKS - 1))); do SLURM_PROCID=$i "$@"; done'
+    )
+    executable(tmp_path / "bin" / "srun", srun)
+    slurm = {"SLURM_JOB_ID": "1234567", "SLURM_JOB_NODELIST": "node[1-2]", "SLURM_NTASKS": str(nodes * tasks)}
+    slurm |= {"SLURM_NTASKS_PER_NODE": str(tasks), "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    command = ["bash", ROOT / "examples" / "train.slurm", "-m", "a model"]
+    run = subprocess.run(command, cwd=tmp_path, env={**os.environ, **slurm}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    found = workers(run.stdout)
+    assert [index for _, index, _ in found] == list(range(nodes * tasks))
+    ((addresses, _, arguments),) = {(tuple(addresses), 0, arguments) for addresses, _, arguments in found}
+    assert len(set(addresses)) == nodes * tasks and arguments == "-m nmt train -m a model"
+    assert [address.partition(":")[0] for address in addresses] == [
+        f"node{node + 1}" for node in range(nodes) for _ in range(tasks)
+    ]
+    assert all(1024 < int(address.partition(":")[2]) < 32768 for address in addresses)
+
+
+def test_docker_reads_the_dockerfile():
+    dockerfile = pytest.importorskip("dockerfile")
+    found = dockerfile.parse_file(str(ROOT / "serving" / "Dockerfile"))
+    by_name = {each.cmd: each for each in found}
+    assert found[0].cmd == "FROM"
+    assert by_name["ENTRYPOINT"].json and by_name["HEALTHCHECK"].json
+    assert by_name["ENTRYPOINT"].value[:4] == ("python", "-m", "nmt", "serve")
+    assert by_name["EXPOSE"].value[0] == by_name["ENTRYPOINT"].value[-1]
+    (check,) = (each for each in by_name["HEALTHCHECK"].value if "urlopen" in each)
+    compile(check, "HEALTHCHECK", "exec")
+
+
+def test_tensorflow_serving_can_read_the_models_configuration():
+    config = pytest.importorskip("tensorflow_serving.config.model_server_config_pb2")
+    from google.protobuf import text_format
+
+    found = text_format.Parse((SERVING / "models.config").read_text(), config.ModelServerConfig())
+    models = found.model_config_list.config
+    assert [(model.base_path, model.model_platform) for model in models] == [
+        (f"/models/{model.name}", "tensorflow") for model in models
+    ]
+
+
+@pytest.mark.parametrize("name", ["models.config", "batching.config", "monitoring.config"])
+def test_kubernetes_has_the_configuration_of_the_compose_file(name):
+    manifest = (SERVING / "kubernetes.yaml").read_text()
+    (block,) = re.findall(rf"^  {re.escape(name)}: \|\n((?:    .*\n)+)", manifest, re.MULTILINE)
+    assert words(block) == words((SERVING / name).read_text())
+    assert f"/config/{name}" in manifest
+    assert f"/config/{name}" in (SERVING / "compose.yaml").read_text()
+
+
+def test_the_image_gets_the_files_that_it_copies():
+    allowed = (ROOT / ".dockerignore").read_text().split()
+    copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "serving" / "Dockerfile").read_text(), re.MULTILINE)
+    sources = [source for line in copied for source in line.split()]
+    assert len(sources) > 4
+    for source in sources:
+        assert (ROOT / source).exists()
+        assert f"!{source}" in allowed

@@ -1,0 +1,172 @@
+"""The README: its figures are those of the kept logs, and what it promises is there."""
+
+import configparser
+import gzip
+import json
+import re
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+from benchmarks import layer_figures, tables
+from experiments.reporting.intervals import median_interval
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "experiments" / "results"
+TIMES = ROOT / "benchmarks" / "results"
+LINES = (ROOT / "README.md").read_text("utf-8").splitlines()
+README = " ".join(" ".join(LINES).split())
+DIFFERENCE = re.compile(r"[+-][\d.]+ \[[^\]]+\]")
+
+
+def answers(question):
+    """Returns the cells of a row of the table of results: paper, ours and answer."""
+    (row,) = (line for line in LINES if line.startswith(f"| {question}"))
+    return [re.sub(r"\]\([^)]*\)", "]", cell.strip()) for cell in row.strip("|").split(" | ")][1:]
+
+
+def claims(task=None):
+    """Returns (ours, verdict) of the claims that the kept reports judge, of one task or of all."""
+    paths = RESULTS.glob(f"{task or '*'}/report.json")
+    return [(each["ours"], each["verdict"]) for path in paths for each in json.loads(path.read_text("utf-8"))["claims"]]
+
+
+def logs(task):
+    """Returns the logs of a kept report by name."""
+    archive = RESULTS / task / "logs.json.gz"
+    if archive.exists():
+        return json.loads(gzip.decompress(archive.read_bytes()))
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in (RESULTS / task / "logs").glob("*.json")}
+
+
+def test_the_page_is_short():
+    assert len(LINES) <= 120
+
+
+def test_the_table_has_six_rows_with_figures_of_the_kept_reports():
+    """Every difference with its interval is that of a claim, and the answer is no better than its verdict."""
+    start = LINES.index("| question | paper | ours | answer |")
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in LINES[start + 2 : start + 8]]
+    assert all(len(row) == 4 for row in rows) and not LINES[start + 8].startswith("|")
+    found = [(difference, row[3]) for row in rows for difference in DIFFERENCE.findall(row[2])]
+    assert len(found) > 6
+    for difference, answer in found:
+        verdicts = [verdict for ours, verdict in claims() if difference in ours]
+        assert verdicts, difference
+        # Nothing is promised in a row whose claims are all open.
+        of_row = [verdict for other, each in found if each == answer for ours, verdict in claims() if other in ours]
+        assert answer.startswith("not shown") == all(verdict.startswith("not shown") for verdict in of_row)
+
+
+def test_the_other_tasks_have_the_verdicts_of_their_reports():
+    def shown(task):
+        """Returns for each claim that RMSNorm learns better than LayerNorm, or as well, whether it is borne out."""
+        found = json.loads((RESULTS / task / "report.json").read_text("utf-8"))["claims"]
+        words = re.compile(r"RMSNorm\b(?!.*\btime\b).* LayerNorm")
+        return [each["verdict"].startswith(("borne out", "shown")) for each in found if words.match(each["claim"])]
+
+    _, ours, _ = answers("Do networks for other tasks")
+    assert "better in [CIFAR-10];" in ours and shown("cifar10") == [True]
+    assert "as well in [skip-thoughts] and in two of four comparisons in [handwriting];" in ours
+    assert all(shown("skip_thoughts")) and sorted(shown("handwriting")) == [False, False, True, True]
+    assert "in [MNIST] the training loss is higher with batches of 128, and lower with batches of 4 and" in ours
+    assert shown("mnist") == [False, False]
+    assert "not shown in [DRAW], [order embeddings] and the [reader]" in ours
+    assert not any(map(any, map(shown, ("draw", "order_embeddings", "reader"))))
+
+
+def test_on_mnist_rmsnorm_has_the_lower_loss_with_every_equal_learning_rate():
+    found = logs("mnist")
+    cells = sorted(name.removeprefix("rmsnorm-") for name in found if re.match("rmsnorm-batch-.*-step-", name))
+    assert len(cells) == 6
+
+    def loss(kind, cell):
+        return statistics.mean(each["loss"] for each in found[f"{kind}-{cell}"]["train"])
+
+    assert all(loss("rmsnorm", cell) < loss("layernorm", cell) for cell in cells)
+    assert "and with equal learning rates;" in answers("Do networks for other tasks")[1]
+
+
+def test_what_does_not_learn_without_a_norm():
+    def best(task, row):
+        found = [log for name, log in logs(task).items() if re.fullmatch(rf"{row}-\d+", name)]
+        return max(each["bleu"] for log in found for each in log["validations"])
+
+    assert best("multi30k", "baseline") < 5
+    assert best("multi30k_transformer", "post-none") < 0.05
+    assert "with 1e-8 it does not learn, and no Transformer without a norm does" in answers("Do models without")[1]
+
+
+def updates():
+    """Yields the seconds of each round by kind, for every model and mode that was measured with both norms."""
+    kept = [logs(folder.name).get("times") for folder in sorted(RESULTS.iterdir()) if folder.is_dir()]
+    trained = [json.loads(path.read_text("utf-8")) for path in sorted(TIMES.glob("training_*.json"))]
+    for log in filter(None, [*kept, *trained]):
+        for modes in log.get("seconds", {}).values():
+            yield from modes.values()
+        for system, kinds in log.get("updates", {}).items():
+            if system != "Nematus":
+                yield {kind: each["rounds"] for kind, each in kinds.items()}
+    for path in sorted(TIMES.glob("widths*.json")):
+        for of_widths in json.loads(path.read_text("utf-8"))["figures"].values():
+            for each in of_widths.values():
+                yield from each["seconds"].values()
+
+
+def test_the_time_is_that_of_every_model_that_was_measured():
+    measured = [each for each in updates() if {"rmsnorm", "layernorm"} <= set(each)]
+    ratios = [median_interval(np.divide(each["rmsnorm"], each["layernorm"])) for each in measured]
+    shorter, longer, judged = 0, 0, 0
+    for each, ratio in zip(measured, ratios, strict=True):
+        if again := each.get("layernorm, again") or each.get("layernorm 2"):
+            noise = median_interval(np.divide(again, each["layernorm"]))
+            judged += 1
+            shorter += ratio.high < min(1, noise.low)
+            longer += ratio.low > max(1, noise.high)
+    middles = [ratio.middle for ratio in ratios]
+    told = (
+        f"{min(middles):.2f} to {max(middles):.2f} in {len(ratios)} measurements; of the {judged} with a second "
+        f"LayerNorm, {shorter} show less time, {judged - shorter - longer} no difference and {longer} more"
+    )
+    assert answers("Does an update take less time?")[1].startswith(told)
+
+
+def test_the_times_of_the_layer():
+    place = {"operation": "norm", "shape": [4096, 1024], "dtype": "float32", "passes": "forward+backward"}
+    found = {
+        each["mode"]: f"{tables.ratio(each['seconds'][layer_figures.OURS], each['seconds'][layer_figures.KERAS]):.2f}"
+        for each in json.loads((TIMES / "layer.json").read_text("utf-8"))["figures"]
+        if place.items() <= each.items()
+    }
+    told = "take {eager} (eager), {tf.function} (`tf.function`) and {xla} (XLA) of the time of"
+    for mode, ratio in found.items():
+        told = told.replace(f"{{{mode}}}", ratio)
+    assert told in README
+
+
+def test_the_times_of_whole_keras_models():
+    models = json.loads((TIMES / "fold.json").read_text("utf-8"))["figures"].values()
+
+    def over(function):
+        return [
+            tables.ratio(each["seconds"]["after"], each["seconds"]["before"])
+            for each in models
+            if each["converts"] == function and each["converted"]
+        ]
+
+    replaced, saved = over("replace_rms_norm"), [1 - ratio for ratio in over("fold_layer_norm")]
+    assert f"took {min(replaced):.2f} to {max(replaced):.2f} of its time with our layer" in README
+    assert len(saved) == 9
+    assert f"Nine models of KerasHub take {min(saved):.0%} to {max(saved):.0%} less time in inference" in README
+
+
+def test_the_address_of_the_repository_is_the_same_everywhere():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    (address,) = re.findall(r"^repo_url: (\S+)", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert config["metadata"]["url"] == address
+    assert f"git clone {address} " in README

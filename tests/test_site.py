@@ -1,0 +1,90 @@
+"""The site builds strictly, and its pages are whole in a browser and ask no other host for anything."""
+
+import contextlib
+import http.server
+import subprocess
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.nmt.serving.browser import AVAILABLE, chromium
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("", "docs/layer/", "docs/api/", "docs/layer-notebook/", "experiments/results/multi30k/report/")
+WIDTHS = (1280, 390)
+BROKEN = "return [...document.images].filter(each => !each.complete || !each.naturalWidth).map(each => each.src)"
+NAMES = "return [...document.querySelectorAll('code.name')].filter(c => c.getClientRects().length > 1).length"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the site, built as `make docs` builds it."""
+    pytest.importorskip("mkdocstrings", reason="needs the documentation tools: pip install -e '.[docs]'")
+    folder = tmp_path_factory.mktemp("site") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return folder
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@contextlib.contextmanager
+def served(folder):
+    """The address of a server of a folder."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_the_site_has_the_api_the_notebook_and_the_pictures_of_every_report(site):
+    api = (site / "docs" / "api" / "index.html").read_text("utf-8")
+    assert 'id="rmsnorm_tf.RMSNormalization"' in api
+    notebook = (site / "docs" / "layer-notebook" / "index.html").read_text("utf-8")
+    assert "RMSNormalization" in notebook and '"cell_type"' not in notebook
+    for report in (ROOT / "experiments" / "results").glob("*/report.md"):
+        place = report.relative_to(ROOT).parent
+        assert (site / place / "report" / "index.html").is_file()
+        for picture in report.parent.glob("*.png"):
+            assert (site / place / picture.name).is_file()
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="needs Debian's packages chromium and chromium-driver")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_their_window_and_nothing_on_them_is_broken(site, scheme):
+    with served(site) as address, chromium() as browser:
+        browser.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        for width in WIDTHS:
+            browser.command(
+                "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 800
+            )
+            for page in PAGES:
+                browser.open(address + page)
+                browser.until("return document.readyState === 'complete'")
+                assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth"), (page, width)
+                assert browser.run(BROKEN) == [], page
+                assert browser.run(NAMES) == 0, page
+                requests = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
+                assert all(each.startswith((address, "data:", "blob:")) for each in requests), page
+        assert browser.messages() == []
+        back = browser.run("return getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, back[4:-1].split(",")[:3])) < 200) == (scheme == "dark")
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="needs Debian's packages chromium and chromium-driver")
+def test_search_shows_guides_before_reports(site):
+    links = "return [...document.querySelectorAll('.md-search-result__link')].map(each => each.pathname)"
+    with served(site) as address, chromium() as browser:
+        browser.command("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+        browser.open(address)
+        browser.type(".md-search__input", "epsilon")
+        found = browser.until(f"const found = (() => {{ {links} }})(); return found.length > 3 && found")
+        reports = [place for place, link in enumerate(found) if link.startswith("/experiments/")]
+        assert found[0].startswith("/docs/") and (not reports or min(reports) > 2)
