@@ -19,6 +19,7 @@ from rmsnorm_tf import (
     RMSNormLSTM,
     RMSNormLSTMCell,
     RMSNormSimpleRNNCell,
+    fold_layer_norm,
 )
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden" / "layers"
@@ -36,6 +37,14 @@ def gated(x):
 
 def added(x):
     return keras.layers.Add()(AddRMSNormalization(groups=2)([x, keras.layers.Dense(x.shape[-1])(x)]))
+
+
+def folded(x):
+    """A stream that begins with an activation: three norms read it, so its mean is subtracted once."""
+    inputs = keras.Input(x.shape[1:])
+    stream = keras.layers.Dense(6, "gelu", name="stream")(inputs)
+    norms = [keras.layers.LayerNormalization()(stream) for _ in range(3)]
+    return fold_layer_norm(keras.Model(inputs, keras.layers.Add()(norms), name="inner"))[0](x)
 
 
 # By file name: the shape of an input without batch, and what builds the layer.
@@ -67,6 +76,7 @@ LAYERS = {
             trainable=False,
         ),
     ),
+    "folded": (VECTORS, lambda: folded),
     "simple-rnn-cell": (SEQUENCES, lambda: over_time(RMSNormSimpleRNNCell(4))),
     "simple-rnn-cell-layer": (SEQUENCES, lambda: over_time(RMSNormSimpleRNNCell(4, normalization="layer"))),
     "gru-cell": (SEQUENCES, lambda: over_time(RMSNormGRUCell(4, partial=0.5, epsilon=1e-5))),
