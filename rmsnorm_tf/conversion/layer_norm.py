@@ -11,6 +11,7 @@ from rmsnorm_tf.conversion.check import Conversion, convert_and_check
 from rmsnorm_tf.conversion.copy import copy_of, why_shared
 from rmsnorm_tf.conversion.gains import fold_gains as fold_gains_of
 from rmsnorm_tf.conversion.gains import multiply
+from rmsnorm_tf.conversion.graph.calls import modes_of
 from rmsnorm_tf.conversion.graph.layers import walk
 from rmsnorm_tf.conversion.graph.trace import trace
 from rmsnorm_tf.conversion.in_place import centre_kernels, centred, counterpart, is_cell_with_layer_norm, norms_of_cell
@@ -65,7 +66,7 @@ def fold_layer_norm(
     Reference:
         Jiang et al. 2023, arXiv 2305.14858, section 3; Graef et al. 2024, arXiv 2407.09577 (gains).
     """
-    modes = [False] if for_inference else [True, False]
+    modes = [False] if for_inference else modes_of(model)
     return convert_and_check(model, modes, lambda left_out: _fold(model, modes, fold_gains, left_out))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rmsnorm_tf.conversion.check import Conversion, convert_and_check
 from rmsnorm_tf.conversion.copy import copy_of, why_shared
+from rmsnorm_tf.conversion.graph.calls import modes_of
 from rmsnorm_tf.conversion.graph.layers import walk
 from rmsnorm_tf.conversion.reasons import listed
 from rmsnorm_tf.conversion.saved import Changes
@@ -45,7 +46,7 @@ def replace_rms_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]
         TypeError: The model is subclassed.
         ValueError: As in `fold_layer_norm`.
     """
-    return convert_and_check(model, [True, False], lambda left_out: _replace(model, left_out))
+    return convert_and_check(model, modes_of(model), lambda left_out: _replace(model, left_out))
 
 
 def _replace(model, left_out):

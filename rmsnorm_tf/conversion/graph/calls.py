@@ -1,12 +1,21 @@
 """The ways in which a functional model may be called: with which inputs, for training or not, without optional ones."""
 
 import contextlib
+import inspect
 import itertools
 from collections.abc import Collection
 from typing import Any
 
 import keras
 import tensorflow as tf
+
+from rmsnorm_tf.conversion.graph.layers import is_plain, walk
+
+
+def modes_of(model: keras.Model) -> list[bool]:
+    """Returns the values of `training` for which a model may compute different things."""
+    layers = [layer for _, _, layer in walk(model) if not is_plain(layer)]
+    return [True, False] if any("training" in inspect.signature(layer.call).parameters for layer in layers) else [False]
 
 
 def inputs_of(model: keras.Model) -> Any:
