@@ -199,13 +199,15 @@ def _in_float32(layer):
 def _agree(layer, like, magnitude):
     """Whether two norms have the same outputs for random inputs and gains, some of them far from the others."""
     rng = np.random.default_rng(0)
-    shape = [(3 if axis else 2) if n is None else n for axis, n in enumerate(layer.get_build_config()["input_shape"])]
-    kept = layer.get_weights()
+    shape = [(3 if axis else 8) if n is None else n for axis, n in enumerate(layer.get_build_config()["input_shape"])]
     half = layer.compute_dtype in ("float16", "bfloat16")
     x = (magnitude * rng.normal(0.5, 1.0, shape) ** (1 if half else 3)).astype("float32")
+    x.reshape(-1, shape[-1])[0, 1:] *= 1e-3  # one entry stands out, as far as it can
+    kept = layer.get_weights()
+    gains = [rng.choice([-1, 1], w.shape) * 10.0 ** rng.permutation(np.linspace(2, -1, w.size)) for w in kept]
     tolerance = 5e-2 if half else 1e-5
     try:
-        layer.set_weights([rng.normal(size=w.shape) * 10 ** rng.uniform(-1, 2, w.shape) for w in kept])
+        layer.set_weights(gains)
         other = RMSNormalization.from_config({**like.get_config(), "dtype": "float32", "fused": False})
         other.build(shape)
         other.set_weights(layer.get_weights())
