@@ -204,7 +204,8 @@ def _agree(layer, like, magnitude):
     x = (magnitude * rng.normal(0.5, 1.0, shape) ** (1 if half else 3)).astype("float32")
     x.reshape(-1, shape[-1])[0, 1:] *= 1e-3  # one entry stands out, as far as it can
     kept = layer.get_weights()
-    gains = [rng.choice([-1, 1], w.shape) * 10.0 ** rng.permutation(np.linspace(2, -1, w.size)) for w in kept]
+    powers = [rng.permutation(np.resize(np.arange(7, -4, -1), w.size)) for w in kept]  # 1 + gain is exact in bfloat16
+    gains = [rng.choice([-1, 1], w.shape) * 2.0**k for w, k in zip(kept, powers, strict=True)]
     tolerance = 5e-2 if half else 1e-5
     try:
         layer.set_weights(gains)
