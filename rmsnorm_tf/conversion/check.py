@@ -105,8 +105,10 @@ class _Check:
         for mode in modes:
             try:
                 self._expected[mode] = _inputs_and_outputs(_Function(model, mode), self._seeds)
+            except _Incomparable as error:
+                self._why_not[mode] = str(error)
             except Exception as error:  # whatever a layer raises
-                self._why_not[mode] = _first_line(error)
+                self._why_not[mode] = f"the model does not run on random inputs: {_first_line(error)}"
 
     def why_different(self, copy, unchanged=False):
         """Returns by how much the outputs of a copy differ, if it is more than rounding explains, or None.
@@ -136,7 +138,11 @@ class _Check:
         if not self._why_not:
             return ""
         modes = "" if not self._expected else f" for training={next(iter(self._why_not))}"
-        return f"; not checked{modes}, as the model does not run on random inputs: {next(iter(self._why_not.values()))}"
+        return f"; not checked{modes}, as {next(iter(self._why_not.values()))}"
+
+
+class _Incomparable(Exception):
+    """Says why outputs cannot be compared."""
 
 
 class _Function:
@@ -179,10 +185,10 @@ def _inputs_and_outputs(function, seeds):
             failure = failure or error
             continue
         if any(_distance(a, b) for a, b in zip(first, second, strict=True)):
-            raise ValueError("its outputs are random, whatever the seeds")
+            raise _Incomparable("the outputs are random, whatever the seeds")
         if any(np.isfinite(y).any() for y in first):
             return inputs, first
-        failure = ValueError("its outputs are not finite")
+        failure = _Incomparable("the outputs for random inputs are not finite")
     raise failure
 
 
