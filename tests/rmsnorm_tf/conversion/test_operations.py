@@ -1,11 +1,10 @@
 """Every kind of operation that a fold may look through: what it does to the mean, and to the order of channels."""
 
 import keras
-import pytest
 import tensorflow as tf
 
 from rmsnorm_tf.conversion.graph.rules import RULES
-from tests.folding import dense, fold, layers, norm
+from tests.folding import fold, layers, norm
 from tests.operations import CHANNELS, OPERATIONS, ROWS, Apply, Scale
 
 
@@ -40,15 +39,3 @@ def test_each_kind_of_operation_with_a_rule_is_tried():
     model = behind([name for name, operation in OPERATIONS.items() if operation.folds])
     call = tf.function(model).get_concrete_function(tf.TensorSpec((None, ROWS, CHANNELS)))
     assert {operation.type for operation in call.graph.get_operations()} >= RULES.keys()
-
-
-@pytest.mark.parametrize("policy", ["float64", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)], indirect=True)
-def test_operations_in_a_row(policy):
-    names = [name for name, operation in OPERATIONS.items() if operation.folds and operation.ordered]
-    x = keras.Input((ROWS, CHANNELS), name="x")
-    y = dense(units=CHANNELS)(x)
-    for i, name in enumerate(names):
-        z = Apply(name, name=name)(y)
-        if z.shape == y.shape:
-            y = norm(f"norm-{i}")(z) if i % 4 == 0 else layers.Add()([z, dense(f"dense-{i}", units=CHANNELS)(x)])
-    fold(keras.Model(x, norm("last")(y)))
