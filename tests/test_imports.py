@@ -13,7 +13,7 @@ LAYER = {
     "norm.tensorflow": {"norm.arguments"},
     "recurrent": {"norm"},
     "conversion": {"norm", "recurrent", "conversion.graph"},
-    "conversion.graph": {"conversion.copy", "conversion.in_place"},
+    "conversion.graph": set(),
 }
 # The modules that each module or folder of nmt may import, besides those of its own folder. The longest matching name
 # applies. Of models, only the contract and the registry are known outside of their folder.

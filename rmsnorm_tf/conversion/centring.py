@@ -18,9 +18,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from rmsnorm_tf.conversion.gains import gain_to_absorb
 from rmsnorm_tf.conversion.graph.axes import SHAPE_ONLY, sources, targets
 from rmsnorm_tf.conversion.graph.trace import Trace
-from rmsnorm_tf.conversion.layer_scale import gain_to_absorb
 from rmsnorm_tf.conversion.reasons import Reasons, why_fixed
 
 # How many norms an explicit subtraction must serve on average.
@@ -110,7 +110,7 @@ class Centring:
             if operation.type in SHAPE_ONLY or (axis == -1 and is_norm):
                 continue
             reached = targets(operation, position, axis) if operation.outputs and not is_norm else None
-            keys = [(operation.outputs[number].name, a) for number, a in reached or []]
+            keys = [(operation.outputs[number].name, a) for number, a, _ in reached or []]
             if reached is None:
                 self._readers[tensor.name, axis] = operation
             elif seen := [key for key in keys if key in self._readers]:
@@ -155,7 +155,7 @@ class Centring:
                 for name, a in absorbed.weights
             ]
             return self._why_fixed(absorbed.gain) or _together(plans)
-        keys = [(operation.inputs[i].name, a) for i, a in found]
+        keys = [(operation.inputs[i].name, a) for i, a, _ in found]
         return _together([self._plans.get(key) or self._reasons.constant(operation) for key in keys])
 
     def _why_fixed(self, resource):

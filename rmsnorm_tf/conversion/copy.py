@@ -1,46 +1,10 @@
 """A copy of a functional model with the same weights."""
 
-import functools
-from collections.abc import Iterator
 from typing import Any
 
 import keras
 
-
-@functools.cache
-def functional_class() -> type:
-    """Returns the class of plain functional models, which has no public name."""
-    x = keras.Input((1,))
-    return type(keras.Model(x, keras.layers.Identity()(x)))
-
-
-def is_plain(layer: Any) -> bool:
-    """Whether the layer is a model that only calls its layers in the order of its graph."""
-    return type(layer) in (keras.Sequential, functional_class())
-
-
-def children(layer: keras.Layer) -> dict[str, keras.Layer]:
-    """Returns the layers directly inside a layer, by where they are found."""
-    if isinstance(layer, keras.Model):
-        return {str(i): inner for i, inner in enumerate(layer.layers)}
-    return dict(_layers_in(vars(layer), ""))
-
-
-def walk(layer: keras.Layer) -> Iterator[tuple[tuple[str, ...], str, keras.Layer]]:
-    """Yields the path, the name and the object of every layer inside a layer, each once, depth first.
-
-    The path leads through `children`. The name comes after the names of the layers that contain it.
-    """
-    seen = {id(layer)}
-
-    def visit(outer, path, prefix):
-        for key, inner in children(outer).items():
-            if id(inner) not in seen:
-                seen.add(id(inner))
-                yield (*path, key), prefix + inner.name, inner
-                yield from visit(inner, (*path, key), f"{prefix}{inner.name}/")
-
-    yield from visit(layer, (), "")
+from rmsnorm_tf.conversion.graph.layers import functional_class, is_plain, walk
 
 
 def copy_of(model: keras.Model) -> keras.Model:
@@ -158,20 +122,3 @@ def _copy_weights(original, layer):
     layer.set_weights(original.get_weights())
     for own, theirs in zip(layer.weights, original.weights, strict=True):
         own.trainable = theirs.trainable  # the config does not say what is frozen inside a layer
-
-
-def _layers_in(structure, prefix):
-    """Yields the layers in lists and dictionaries, each with its keys."""
-    if isinstance(structure, keras.Layer):
-        yield prefix, structure
-    elif isinstance(structure, (dict, list, tuple)):
-        items = structure.items() if isinstance(structure, dict) else enumerate(structure)
-        for key, value in items:
-            yield from _layers_in(value, f"{prefix}.{key}" if prefix else str(key))
-
-
-def follow(layer: keras.Layer, path: tuple[str, ...]) -> keras.Layer:
-    """Returns the layer at the end of a path that `walk` yielded."""
-    for key in path:
-        layer = children(layer)[key]
-    return layer

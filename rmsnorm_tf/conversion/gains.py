@@ -1,40 +1,95 @@
-"""The gain of a norm, multiplied into the linear maps that read its output.
+"""Gains that linear maps take over: that of a LayerScale, by the maps before it; that of a norm, by those behind it.
 
 With y = n * g, where n is the normalized input, y W = n (diag(g) W). An offset becomes offset / g, because
-n * g + offset = (n + offset / g) * g.
+n * g + offset = (n + offset / g) * g. A LayerScale multiplies the columns of W instead: (x W) * g = x (W diag(g)).
+A gain moves only through operations that keep the entries of its axis in order.
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.copy import walk
 from rmsnorm_tf.conversion.graph.axes import SHAPE_ONLY, contracted_with, sources, targets
+from rmsnorm_tf.conversion.graph.layers import walk
+from rmsnorm_tf.conversion.graph.rules import size
 from rmsnorm_tf.conversion.graph.trace import Trace, gain_and_offset, trace
 from rmsnorm_tf.conversion.reasons import listed
 from rmsnorm_tf.conversion.saved import Changes
 from rmsnorm_tf.norm.layer import RMSNormalization
 
-_PASSING = frozenset({"Identity", "Cast", "Reshape", "ExpandDims", "Squeeze", "Transpose", "ReadVariableOp"})
+# Operations whose output is a reshaped copy of an input.
+_COPYING = frozenset(
+    {"Identity", "Cast", "Reshape", "ExpandDims", "Squeeze", "Transpose", "ReadVariableOp", "BroadcastTo"}
+)
 
 # Below this part of the largest gain, dividing the offset by a gain would cost too much precision.
 SMALLEST_GAIN = 1e-3
 
 
+@dataclass(frozen=True)
+class Absorbed:
+    """A gain, and the weights that can be multiplied by it so that the gain becomes 1.
+
+    Attributes:
+        gain: The resource of the gain.
+        weights: The resources of the weights, each with the axis of the channels.
+    """
+
+    gain: str
+    weights: frozenset[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What happened to the gain of a norm.
+
+    Attributes:
+        folded: Whether maps took it over.
+        reason: Where it went, or why it stays.
+        change: What the change is called.
+    """
+
+    folded: bool
+    reason: str
+    change: str
+
+
+def gain_to_absorb(traced: Trace, operation: tf.Operation, axis: int) -> Absorbed | None:
+    """Returns how weights take over the gain that an operation multiplies by, or None if they cannot."""
+    if operation.type != "Mul":
+        return None
+    for x, factor in (operation.inputs, reversed(operation.inputs)):
+        gain = _gain(traced, factor, axis)
+        weights = gain and _weights_of(traced, x, axis)
+        if weights and _only_in_products(traced, gain, weights, axis):
+            return Absorbed(gain, weights)
+    return None
+
+
+def multiply(weight: keras.Variable, axis: int, gain: np.ndarray) -> None:
+    """Multiplies a weight by a vector along a negative axis."""
+    weight.assign(weight.numpy() * gain.reshape([-1] + [1] * (-axis - 1)))
+
+
 def fold_gains(
-    model: keras.Model, modes: Collection[bool], why_fixed: Callable[[keras.Variable], str | None]
-) -> dict[str, tuple[bool, str]]:
+    model: keras.Model,
+    modes: Collection[bool],
+    why_fixed: Callable[[keras.Variable], str | None],
+    left_out: dict[str, str],
+) -> dict[str, Gain]:
     """Folds gains of RMSNormalizations into linear maps, in place, wherever all readers of a norm are linear maps.
 
     Args:
         model: The model to change.
         modes: The values of `training` that the model is to be called with.
         why_fixed: Returns why a variable must keep its value, or None.
+        left_out: Changes not to make, each with the reason.
 
     Returns:
-        For the name of each norm with a gain, whether it was folded, and where it went or why it stays.
+        What happened to the gain of each norm that has one, by name.
     """
     layers = list(walk(model))
     names = {id(weight): name for _, name, layer in layers for weight in layer.weights}
@@ -42,16 +97,18 @@ def fold_gains(
     traced = trace(model, modes, [layer for _, _, layer in norms])
     changes, report = Changes(model), {}
     for path, name, norm in norms:
-        weights = _weights_behind(traced, norm, why_fixed)
+        change = f"gain of {name}"
+        weights = left_out.get(change) or _weights_behind(traced, norm, why_fixed)
         gain, offset = (None if t is None else np.asarray(t) for t in gain_and_offset(norm))
         if offset is not None and np.min(abs(gain)) <= SMALLEST_GAIN * np.max(abs(gain)):
             weights = "it has entries near zero, by which the offset would be divided"
         if isinstance(weights, str):
-            report[name] = False, f"gain stays: {weights}"
+            report[name] = Gain(False, f"gain stays: {weights}", change)
             continue
-        report[name] = True, f"gain folded into {listed(sorted(names[id(weight)] for weight, _ in weights))}"
+        into = listed(sorted(names[id(weight)] for weight, _ in weights))
+        report[name] = Gain(True, f"gain folded into {into}", change)
         for weight, axis in weights:
-            weight.assign(weight.numpy() * gain.reshape([-1] + [1] * (-axis - 1)))
+            multiply(weight, axis, gain)
         if offset is not None:
             norm.offset.assign(offset / gain)
         config = {**norm.get_config(), "scale": False, "zero_centered_scale": False}
@@ -65,6 +122,51 @@ def _has_gain(layer):
         return False
     last = (-1, len(layer.get_build_config()["input_shape"]) - 1)
     return layer.axis in last and layer.scale_axis in (None, *last) and layer.partial is None
+
+
+def _gain(traced, tensor, axis):
+    """Returns the resource of which a tensor is a reshaped copy, one entry per channel, or None."""
+    found = _variable(traced, tensor, axis)
+    if found and tuple(s for s in traced.variables[found[0]].shape if s != 1) == (size(tensor, axis),):
+        return found[0]
+    return None
+
+
+def _weights_of(traced, tensor, axis):
+    """Returns the weights that a tensor is linear in along an axis, or None if anything else is added to it."""
+    if tensor.name in traced.variables:
+        return frozenset({(tensor.name, axis)})
+    found = sources(tensor.op, axis, tensor.value_index, in_order=True)
+    if not found or tensor.name in traced.normalized:
+        return None
+    whole = frozenset()
+    for number, a, _ in found:
+        inner = tensor.op.inputs[number]
+        part = None if size(inner, a) == 1 and inner.dtype != tf.resource else _weights_of(traced, inner, a)
+        if part is None:
+            return None
+        whole |= part
+    return whole
+
+
+def _only_in_products(traced, gain, weights, axis):
+    """Whether the gain multiplies nothing but these weights, and they go nowhere else."""
+    products = set()
+
+    def reaches_products(name, along):
+        for operation, position in traced.consumers[name]:
+            if operation.type in SHAPE_ONLY:
+                continue
+            if operation.type == "Mul" and _gain(traced, operation.inputs[1 - position], along) == gain:
+                products.add(operation.name)
+                continue
+            linear = operation.outputs and operation.outputs[0].name not in traced.normalized
+            reached = targets(operation, position, along, in_order=True) if linear else None
+            if not reached or not all(reaches_products(operation.outputs[n].name, a) for n, a, _ in reached):
+                return False
+        return name not in traced.outputs
+
+    return all(reaches_products(name, a) for name, a in weights) and _read_only_by(traced, gain, products)
 
 
 def _weights_behind(traced: Trace, norm, why_fixed):
@@ -99,20 +201,20 @@ def _follow(traced, tensor, axis, found, products):
         if operation.type in SHAPE_ONLY:
             continue
         summed = contracted_with(operation, position, axis)
-        weight = summed and _variable(traced, operation.inputs[summed[0]], summed[1])
+        weight = summed and _variable(traced, operation.inputs[summed.number], summed.axis)
         if weight:
             name, along = weight
             if found.setdefault(name, along) != along:
                 return f"{traced.variables[name].path} is multiplied along two of its axes"
             products.add(operation.name)
             continue
-        reached = targets(operation, position, axis) if operation.type in _PASSING else None
+        reached = targets(operation, position, axis) if operation.type in _COPYING else None
         if reached is None and operation.type == "Reshape" and axis == -1 and operation.outputs[0].shape.rank == 2:
             reached = [(0, -1)]  # of unknown size, before a matrix product that only the same last axis fits
         if reached is None:
             reader = traced.call_of(operation)
             return f"its output also goes to {reader.layer.name if reader else operation.name} ({operation.type})"
-        for number, a in reached:
+        for number, a, *_ in reached:
             if why := _follow(traced, operation.outputs[number], a, found, products):
                 return why
     return None
@@ -121,11 +223,11 @@ def _follow(traced, tensor, axis, found, products):
 def _variable(traced, tensor, axis):
     """Returns the resource that a tensor is a reshaped copy of, with the axis, or None."""
     while tensor.name not in traced.variables:
-        carried = sources(tensor.op, axis) if tensor.op.type in _PASSING else None
+        carried = sources(tensor.op, axis) if tensor.op.type in _COPYING else None
         if not carried:
             return None
-        [(position, axis)] = carried
-        tensor = tensor.op.inputs[position]
+        [(number, axis, _)] = carried
+        tensor = tensor.op.inputs[number]
     return tensor.name, axis
 
 
@@ -134,6 +236,6 @@ def _read_only_by(traced, name, products):
     for operation, _ in traced.consumers[name]:
         if operation.type in SHAPE_ONLY or operation.name in products:
             continue
-        if operation.type not in _PASSING or not _read_only_by(traced, operation.outputs[0].name, products):
+        if operation.type not in _COPYING or not _read_only_by(traced, operation.outputs[0].name, products):
             return False
     return name not in traced.outputs

@@ -1,16 +1,17 @@
-"""Changes layers in place: a norm becomes an RMSNormalization, an output loses its mean.
+"""Changes layers in place: a norm becomes an RMSNormalization, a cell gets RMSNorm inside, an output loses its mean.
 
 The changed layer stays the same object, so every model, list and attribute that refers to it goes along.
 """
 
 import functools
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
+from rmsnorm_tf.conversion.graph.layers import is_reverse
 from rmsnorm_tf.norm.layer import RMSNormalization
+from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
 
 
 def counterpart(layer: keras.layers.LayerNormalization) -> RMSNormalization:
@@ -32,16 +33,20 @@ def counterpart(layer: keras.layers.LayerNormalization) -> RMSNormalization:
     )
 
 
-def become(layer: keras.Layer, like: RMSNormalization) -> None:
-    """Turns a built norm into an RMSNormalization, which takes over its weights: a gain, an offset, or both.
+def turn_into_rms_norm(layer: keras.Layer, like: RMSNormalization) -> None:
+    """Turns a built norm into an RMSNormalization with the same gain and offset, in float32 or wider.
 
     Args:
-        layer: The norm.
+        layer: The norm, whose weights are a gain, an offset, or both in this order.
         like: An RMSNormalization with the options to take over. Without a scale, the norm's gain is dropped.
     """
+    shape = layer.get_build_config()["input_shape"]
     weights = list(layer.weights)
     if len(weights) > like.use_scale + like.center:
-        _drop(layer, weights.pop(0))
+        _forget(layer, weights.pop(0))
+    kept = [(weight.numpy(), weight.trainable) for weight in weights]
+    for weight in weights:
+        _forget(layer, weight)
     layer.__class__ = RMSNormalization
     own_of_every_layer = vars(keras.layers.Identity(name=like.name))
     for name, value in vars(like).items():
@@ -49,31 +54,61 @@ def become(layer: keras.Layer, like: RMSNormalization) -> None:
             setattr(layer, name, value)
     layer.autocast = False
     layer.supports_masking = like.supports_masking
-    layer.scale = weights.pop(0) if like.use_scale else None
-    layer.offset = weights.pop(0) if like.center else None
+    # A built layer accepts no weights. The old ones may be narrower than float32, in which a norm adds 1 to its scale.
+    layer._tracker.unlock()
+    RMSNormalization.build(layer, shape)
+    layer._tracker.lock()
+    for weight, (value, trainable) in zip(layer.weights, kept, strict=True):
+        weight.assign(value)
+        weight.trainable = trainable
+
+
+def is_cell_with_layer_norm(layer: keras.Layer) -> bool:
+    """Whether a layer is one of our cells with LayerNorm inside."""
+    return type(layer) in (RMSNormSimpleRNNCell, RMSNormGRUCell, RMSNormLSTMCell) and layer.normalization == "layer"
+
+
+def norms_of_cell(cell: Any) -> list[keras.Layer]:
+    """Returns the norms of one of our cells."""
+    return [getattr(cell, name) for name in cell.norm_sizes]
+
+
+def turn_into_rms_cell(cell: Any) -> None:
+    """Turns a built cell with LayerNorm inside into one with RMSNorm."""
+    cell.normalization = "rms"
+    for norm in norms_of_cell(cell):
+        turn_into_rms_norm(norm, counterpart(norm))
+
+
+def centre_kernels(cell: Any) -> None:
+    """Centres the kernels of a cell, block by block."""
+    bias = [cell.bias] if cell.normalize_bias and cell.use_bias else []
+    for weight in (cell.kernel, cell.recurrent_kernel, *bias):
+        ends = np.cumsum(cell.kernel_blocks)[:-1] * cell.units
+        blocks = np.split(keras.ops.convert_to_numpy(weight), ends, axis=-1)
+        weight.assign(np.concatenate([centred(block, -1) for block in blocks], -1))
+
+
+def centred(weight: np.ndarray, axis: int) -> np.ndarray:
+    """Returns the weight minus its mean over `axis`."""
+    wide = weight.astype(np.float64)
+    return (wide - wide.mean(axis, keepdims=True)).astype(weight.dtype)
 
 
 def subtract_mean_of_output(layer: keras.Layer) -> None:
     """Makes a layer subtract the mean over the last axis from its output, unless the output is logits."""
-    layer.call = _centred(layer.call)
-    layer.quantized_call = _centred(layer.quantized_call)
+    layer.call = _without_mean(layer.call)
+    layer.quantized_call = _without_mean(layer.quantized_call)
 
 
-def is_reverse(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
-    """Whether a call of a layer's function asks a reversible embedding for logits."""
-    if "reverse" not in inspect.signature(function).parameters:
-        return False
-    return bool(inspect.signature(function).bind(*args, **kwargs).arguments.get("reverse"))
+def _forget(layer, weight):
+    """Removes a weight from a layer, without the garbage collection that `Layer.__delattr__` starts each time."""
+    layer._tracker.untrack(weight)
+    for name in [name for name, value in vars(layer).items() if value is weight]:
+        super(keras.layers.Layer, layer).__delattr__(name)
 
 
-def _drop(layer, weight):
-    first, *others = [name for name, value in vars(layer).items() if value is weight]
-    delattr(layer, first)
-    for name in others:
-        setattr(layer, name, None)
-
-
-def _centred(function):
+def _without_mean(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
         y = function(*args, **kwargs)

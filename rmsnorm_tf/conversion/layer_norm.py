@@ -1,45 +1,26 @@
 """`fold_layer_norm` and `replace_layer_norm`: RMSNorm models made from LayerNorm models."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import keras
 import numpy as np
 
-from rmsnorm_tf.conversion.cells import (
-    centre_kernels,
-    centred,
-    is_cell_with_layer_norm,
-    norms_of,
-    why_cell_stays,
-)
 from rmsnorm_tf.conversion.centring import Centring, Plan
-from rmsnorm_tf.conversion.copy import copy_of, walk, why_shared
+from rmsnorm_tf.conversion.check import Conversion, convert_and_check
+from rmsnorm_tf.conversion.copy import copy_of, why_shared
 from rmsnorm_tf.conversion.gains import fold_gains as fold_gains_of
+from rmsnorm_tf.conversion.gains import multiply
+from rmsnorm_tf.conversion.graph.calls import modes_of
+from rmsnorm_tf.conversion.graph.layers import walk
 from rmsnorm_tf.conversion.graph.trace import trace
-from rmsnorm_tf.conversion.in_place import counterpart
+from rmsnorm_tf.conversion.in_place import centre_kernels, centred, counterpart, is_cell_with_layer_norm, norms_of_cell
 from rmsnorm_tf.conversion.reasons import listed, why_fixed
 from rmsnorm_tf.conversion.saved import Changes
 from rmsnorm_tf.norm.arguments import check_epsilon
+from rmsnorm_tf.recurrent.cells import RMSNormLSTMCell
 
 _NOT_CENTRED = "the mean is no longer subtracted"
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """What happened to one norm, or to one recurrent cell with LayerNorm inside.
-
-    >>> Conversion("norm", True, "centring folded into dense").converted
-    True
-
-    Attributes:
-        name: Of the layer, after the names of the models and layers that contain it.
-        converted: Whether it is another norm now.
-        reason: Where the centring and the gain went, or why the layer stays.
-    """
-
-    name: str
-    converted: bool
-    reason: str
 
 
 def fold_layer_norm(
@@ -85,40 +66,8 @@ def fold_layer_norm(
     Reference:
         Jiang et al. 2023, arXiv 2305.14858, section 3; Graef et al. 2024, arXiv 2407.09577 (gains).
     """
-    copy = copy_of(model)
-    parts = _Parts(copy, why_shared(model))
-    modes = [False] if for_inference else [True, False]
-    traced = trace(copy, modes, parts.foldable)
-    names = {id(layer): name for _, name, layer in parts.layers}
-    names |= {id(weight): name for _, name, layer in parts.layers for weight in layer.weights}
-    fixed = parts.shared | _tied(parts)
-    plans = Centring(traced, fixed, names).plans(parts.foldable)
-    good = {key: plan for key, plan in plans.items() if isinstance(plan, Plan)}
-    _centre_weights(traced, good.values())
-    changes = Changes(copy)
-    entries = []
-    for path, name, layer in parts.layers:
-        if any(id(layer) in plan.cuts for plan in good.values()):
-            changes.subtract_mean(path)
-        if is_cell_with_layer_norm(layer):
-            why = parts.shared.get(id(layer)) or why_cell_stays(layer)
-            entries.append(Conversion(name, why is None, why or "centring folded into its kernels"))
-            if why is None:
-                changes.turn_cell(path)
-                centre_kernels(layer)
-        elif id(layer) in parts.norms:
-            plan = parts.norms[id(layer)] or plans[id(layer)]
-            entries.append(Conversion(name, not isinstance(plan, str), _in_words(plan, traced, names)))
-            if not isinstance(plan, str):
-                changes.turn_into(path, counterpart(layer))
-    changes.make()
-    if fold_gains:
-        gains = fold_gains_of(copy, modes, lambda variable: why_fixed(variable, fixed, names))
-        for i, entry in enumerate(entries):
-            if entry.name in gains:
-                entries[i] = replace(entry, reason=f"{entry.reason}; {gains.pop(entry.name)[1]}")
-        entries += [Conversion(name, *gain) for name, gain in gains.items()]  # of norms that were ours already
-    return copy, _in_order(entries, traced, names)
+    modes = [False] if for_inference else modes_of(model)
+    return convert_and_check(model, modes, lambda left_out: _fold(model, modes, fold_gains, left_out))
 
 
 def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]:
@@ -162,6 +111,45 @@ def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion
     return copy, report
 
 
+def _fold(model, modes, fold_gains, left_out):
+    """Returns a copy with all folds but the ones left out, the report, and what these folds are called."""
+    copy = copy_of(model)
+    parts = _Parts(copy, why_shared(model))
+    traced = trace(copy, modes, parts.foldable)
+    names = {id(layer): name for _, name, layer in parts.layers}
+    names |= {id(weight): name for _, name, layer in parts.layers for weight in layer.weights}
+    fixed = parts.shared | _tied(parts)
+    plans = Centring(traced, fixed, names).plans([norm for norm in parts.foldable if names[id(norm)] not in left_out])
+    good = {key: plan for key, plan in plans.items() if isinstance(plan, Plan)}
+    _centre_weights(traced, good.values())
+    changes = Changes(copy)
+    entries = []
+    for path, name, layer in parts.layers:
+        if any(id(layer) in plan.cuts for plan in good.values()):
+            changes.subtract_mean(path)
+        if is_cell_with_layer_norm(layer):
+            why = parts.shared.get(id(layer)) or why_cell_stays(layer) or left_out.get(name)
+            entries.append(Conversion(name, why is None, why or "centring folded into its kernels"))
+            if why is None:
+                changes.turn_cell(path)
+                centre_kernels(layer)
+        elif id(layer) in parts.norms:
+            plan = parts.norms[id(layer)] or left_out.get(name) or plans[id(layer)]
+            entries.append(Conversion(name, not isinstance(plan, str), _in_words(plan, traced, names)))
+            if not isinstance(plan, str):
+                changes.turn_into(path, counterpart(layer))
+    changes.make()
+    folds = [entry.name for entry in entries if entry.converted]
+    if fold_gains:
+        gains = fold_gains_of(copy, modes, lambda variable: why_fixed(variable, fixed, names), left_out)
+        folds += [gain.change for gain in gains.values() if gain.folded]
+        for i, entry in enumerate(entries):
+            if entry.name in gains:
+                entries[i] = replace(entry, reason=f"{entry.reason}; {gains.pop(entry.name).reason}")
+        entries += [Conversion(name, gain.folded, gain.reason) for name, gain in gains.items()]  # ours already
+    return copy, _in_order(entries, traced, names), folds
+
+
 class _Parts:
     """The layers of a model that a conversion reads or changes.
 
@@ -176,7 +164,7 @@ class _Parts:
         self.shared = shared
         self.layers = list(walk(model))
         cells = [layer for _, _, layer in self.layers if is_cell_with_layer_norm(layer)]
-        inside = {id(norm) for cell in cells for norm in norms_of(cell)}
+        inside = {id(norm) for cell in cells for norm in norms_of_cell(cell)}
         norms = [layer for _, _, layer in self.layers if isinstance(layer, keras.layers.LayerNormalization)]
         self.norms = {
             id(norm): shared.get(id(norm)) or why_not_folded(norm) for norm in norms if id(norm) not in inside
@@ -197,9 +185,7 @@ def _tied(parts):
 def _centre_weights(traced, plans):
     gains = frozenset().union(*(plan.gains for plan in plans))
     for name, axis, gain in gains:
-        factor = np.ravel(traced.variables[gain].numpy())
-        weight = traced.variables[name]
-        weight.assign(weight.numpy() * factor.reshape([-1] + [1] * (-axis - 1)))
+        multiply(traced.variables[name], axis, np.ravel(traced.variables[gain].numpy()))
     for gain in {gain for _, _, gain in gains}:
         traced.variables[gain].assign(np.ones(traced.variables[gain].shape))
     for name, axis in frozenset().union(*(plan.weights for plan in plans)):
@@ -230,6 +216,15 @@ def _in_order(entries, traced, names):
         return numbers.get(name, len(traced.calls))
 
     return sorted(entries, key=first_call)
+
+
+def why_cell_stays(cell: Any) -> str | None:
+    """Returns why a cell with LayerNorm cannot have RMSNorm and the same outputs, or None."""
+    if isinstance(cell, RMSNormLSTMCell):
+        return "its last norm reads the cell state, which is not linear in any weights"
+    weights = ("kernel", "recurrent", "bias") if cell.normalize_bias else ("kernel", "recurrent")
+    constrained = [name for name in weights if getattr(cell, f"{name}_constraint") is not None]
+    return f"it has a {constrained[0]}_constraint, which centring might break" if constrained else None
 
 
 def why_not_folded(layer: keras.layers.LayerNormalization) -> str | None:

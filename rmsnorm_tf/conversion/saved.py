@@ -6,13 +6,10 @@ from typing import Any
 
 import keras
 
-from rmsnorm_tf.conversion.cells import cell_to_rms
-from rmsnorm_tf.conversion.copy import follow, is_plain
-from rmsnorm_tf.conversion.in_place import become, subtract_mean_of_output
+from rmsnorm_tf.conversion.graph.layers import Path, follow, is_plain
+from rmsnorm_tf.conversion.in_place import subtract_mean_of_output, turn_into_rms_cell, turn_into_rms_norm
 from rmsnorm_tf.norm.layer import RMSNormalization
 from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
-
-Path = tuple[str, ...]
 
 # Layers whose config holds the configs of the layers inside.
 _TRANSPARENT = (
@@ -72,9 +69,9 @@ class Changes:
 
 def _change(layer, change):
     if "norm" in change:
-        become(layer, keras.saving.deserialize_keras_object(change["norm"]))
+        turn_into_rms_norm(layer, keras.saving.deserialize_keras_object(change["norm"]))
     if "cell" in change:
-        cell_to_rms(layer)
+        turn_into_rms_cell(layer)
     if "centred" in change:
         subtract_mean_of_output(layer)
 
@@ -93,16 +90,20 @@ def _changed(base: type) -> type:
                 layer = keras.saving.serialize_keras_object(self)
             finally:
                 self.__class__ = own
-            return {"layer": layer, "changes": dict(self.changes_inside)}
+            return {**layer.pop("config"), "unchanged": layer, "changes": dict(self.changes_inside)}
 
         @classmethod
         def from_config(cls, config, custom_objects=None):
-            layer = keras.saving.deserialize_keras_object(config["layer"], custom_objects)
+            config = dict(config)
+            changes = config.pop("changes")
+            # Files of 0.1 before the config of the layer was laid open have it in "layer".
+            layer = {**config.pop("unchanged"), "config": config} if "unchanged" in config else config["layer"]
+            layer = keras.saving.deserialize_keras_object(layer, custom_objects)
             if not layer.built:
                 raise ValueError(f"The layer {layer.name!r} does not say in its config how it was built.")
-            for path, change in config["changes"].items():
+            for path, change in changes.items():
                 _change(follow(layer, tuple(path.split("/")) if path else ()), change)
-            layer.changes_inside = config["changes"]
+            layer.changes_inside = changes
             layer.__class__ = _changed(type(layer))
             return layer
 

@@ -18,6 +18,7 @@ from rmsnorm_tf import (
     RMSNormLSTM,
     RMSNormLSTMCell,
     RMSNormSimpleRNNCell,
+    fold_layer_norm,
 )
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden" / "layers"
@@ -31,6 +32,14 @@ def over_time(*cells, **options):
 
 def gated(x):
     return RMSNormalization(center=True)(x, gate=keras.layers.Dense(x.shape[-1])(x))
+
+
+def folded(x):
+    """A stream that begins with an activation: three norms read it, so its mean is subtracted once."""
+    inputs = keras.Input(x.shape[1:])
+    stream = keras.layers.Dense(6, "gelu", name="stream")(inputs)
+    norms = [keras.layers.LayerNormalization()(stream) for _ in range(3)]
+    return fold_layer_norm(keras.Model(inputs, keras.layers.Add()(norms), name="inner"))[0](x)
 
 
 # By file name: the shape of an input without batch, and what builds the layer.
@@ -61,6 +70,7 @@ LAYERS = {
             trainable=False,
         ),
     ),
+    "folded": (VECTORS, lambda: folded),
     "simple-rnn-cell": (SEQUENCES, lambda: over_time(RMSNormSimpleRNNCell(4))),
     "simple-rnn-cell-layer": (SEQUENCES, lambda: over_time(RMSNormSimpleRNNCell(4, normalization="layer"))),
     "gru-cell": (SEQUENCES, lambda: over_time(RMSNormGRUCell(4, partial=0.5, epsilon=1e-5))),

@@ -6,12 +6,24 @@ if the operation does not carry the axis.
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-# Positions of inputs, each with its axis.
-Sources = list[tuple[int, int]]
+
+class Place(NamedTuple):
+    """An axis of an input or of an output of an operation.
+
+    Attributes:
+        number: Which input or output.
+        axis: The axis.
+        in_order: Whether the entries along the axis have the same order at both ends of the operation.
+    """
+
+    number: int
+    axis: int
+    in_order: bool = True
 
 
 def size(tensor: tf.Tensor, axis: int) -> int | None:
@@ -23,21 +35,23 @@ def size(tensor: tf.Tensor, axis: int) -> int | None:
 
 def _every(operation, axis, output):
     """A sum: all inputs. One of size 1 is constant along the axis."""
-    return [(i, axis) for i in range(len(operation.inputs))]
+    return [Place(i, axis) for i in range(len(operation.inputs))]
 
 
 def _first(operation, axis, output):
-    return [(0, axis)]
+    return [Place(0, axis)]
 
 
 def _bias(operation, axis, output):
     if operation.get_attr("data_format") == b"NHWC" and axis == -1:
-        return [(0, -1), (1, -1)]
+        return [Place(0, -1), Place(1, -1)]
     return None
 
 
 def _cast(operation, axis, output):
-    return [(0, axis)] if operation.inputs[0].dtype.is_floating and operation.outputs[0].dtype.is_floating else None
+    return (
+        [Place(0, axis)] if operation.inputs[0].dtype.is_floating and operation.outputs[0].dtype.is_floating else None
+    )
 
 
 def _varying(operation, axis):
@@ -47,15 +61,15 @@ def _varying(operation, axis):
 
 def _product(operation, axis, output):
     varying = _varying(operation, axis)
-    return [(varying[0], axis)] if len(varying) == 1 else None
+    return [Place(varying[0], axis)] if len(varying) == 1 else None
 
 
 def _quotient(operation, axis, output):
-    return [(0, axis)] if _varying(operation, axis) == [0] else None
+    return [Place(0, axis)] if _varying(operation, axis) == [0] else None
 
 
 def _select(operation, axis, output):
-    return [(1, axis), (2, axis)] if size(operation.inputs[0], axis) == 1 else None
+    return [Place(1, axis), Place(2, axis)] if size(operation.inputs[0], axis) == 1 else None
 
 
 def _reshaped(operation, axis, output):
@@ -66,7 +80,7 @@ def _reshaped(operation, axis, output):
     wanted = _entries_from(after, axis)
     for a in range(-1, -before.rank - 1, -1):
         if wanted is not None and before[a] == after[axis] and _entries_from(before, a) == wanted:
-            return [(0, a)]
+            return [Place(0, a)]
     return None
 
 
@@ -77,22 +91,25 @@ def _entries_from(shape, axis):
 
 def _transposed(operation, axis, output):
     permutation = tf.get_static_value(operation.inputs[1])
-    return None if permutation is None else [(0, int(permutation[axis]) - len(permutation))]
+    return None if permutation is None else [Place(0, int(permutation[axis]) - len(permutation))]
 
 
 def _same_size(operation, axis, output):
     """An operation that changes other axes and keeps this one."""
     before = size(operation.inputs[0], axis)
-    return [(0, axis)] if before is not None and before == operation.outputs[0].shape[axis] else None
+    return [Place(0, axis)] if before is not None and before == operation.outputs[0].shape[axis] else None
 
 
 def _channels(operation, axis, output):
     """An operation that treats all channels alike; they must be the last axis."""
+    if operation.type in ("SpaceToBatchND", "BatchToSpaceND"):  # blocks of the axes 1 to n
+        blocks = operation.inputs[1].shape[0]
+        return [Place(0, -1)] if axis == -1 and blocks and blocks < operation.outputs[0].shape.rank - 1 else None
     try:
         last = operation.get_attr("data_format") in (b"NHWC", b"NDHWC")
     except ValueError:
         last = True
-    return [(0, -1)] if axis == -1 and last else None
+    return [Place(0, -1)] if axis == -1 and last else None
 
 
 def sums_all_channels(operation):
@@ -102,14 +119,14 @@ def sums_all_channels(operation):
 
 
 def _conv(operation, axis, output):
-    return [(1, -1)] if axis == -1 and sums_all_channels(operation) else None
+    return [Place(1, -1)] if axis == -1 and sums_all_channels(operation) else None
 
 
 def _matmul(operation, axis, output):
     flipped = [operation.get_attr(name) for name in PRODUCTS[operation.type]]
     if axis == -1:
-        return [(1, -2 if flipped[1] else -1)]
-    return [(0, -1 if flipped[0] else -2)] if axis == -2 else None
+        return [Place(1, -2 if flipped[1] else -1)]
+    return [Place(0, -1 if flipped[0] else -2)] if axis == -2 else None
 
 
 def letters(operation):
@@ -128,7 +145,7 @@ def letters(operation):
 def _einsum(operation, axis, output):
     operands, result = letters(operation)
     letter = result[axis]
-    having = [(i, name.index(letter) - len(name)) for i, name in enumerate(operands) if letter in name]
+    having = [Place(i, name.index(letter) - len(name)) for i, name in enumerate(operands) if letter in name]
     if len(having) != 1 or operands[having[0][0]].count(letter) != 1 or result.count(letter) != 1:
         return None
     return having
@@ -143,15 +160,15 @@ def _gathered(operation, axis, output):
     looked_up = int(looked_up) % table.shape.rank
     position = axis + operation.outputs[0].shape.rank
     if position < looked_up:
-        return [(0, position - table.shape.rank)]
-    return [(0, axis)] if position >= looked_up + indices.shape.rank else None
+        return [Place(0, position - table.shape.rank)]
+    return [Place(0, axis)] if position >= looked_up + indices.shape.rank else None
 
 
 def _gathered_rows(operation, axis, output):
     rank = operation.inputs[1].shape.rank
     if operation.get_attr("batch_dims") or rank is None:
         return None
-    return [(0, axis)] if axis + operation.outputs[0].shape.rank >= rank else None
+    return [Place(0, axis)] if axis + operation.outputs[0].shape.rank >= rank else None
 
 
 def _concatenated(operation, axis, output):
@@ -159,7 +176,7 @@ def _concatenated(operation, axis, output):
     rank = operation.outputs[0].shape.rank
     if along is None or int(along) % rank == axis + rank:
         return None
-    return [(i, axis) for i in range(len(operation.inputs) - 1)]
+    return [Place(i, axis) for i in range(len(operation.inputs) - 1)]
 
 
 def _packed(operation, axis, output):
@@ -167,27 +184,27 @@ def _packed(operation, axis, output):
     along, position = operation.get_attr("axis") % rank, axis + rank
     if along == position:
         return None
-    return [(i, axis if position > along else axis + 1) for i in range(len(operation.inputs))]
+    return [Place(i, axis if position > along else axis + 1) for i in range(len(operation.inputs))]
 
 
 def _unpacked(operation, axis, output):
     rank = operation.inputs[0].shape.rank
     along = operation.get_attr("axis") % rank - rank
-    return [(0, axis if axis > along else axis - 1)]
+    return [Place(0, axis if axis > along else axis - 1)]
 
 
 def _split(position, along):
     def rule(operation, axis, output):
         value = tf.get_static_value(operation.inputs[along])
         rank = operation.outputs[output].shape.rank
-        return None if value is None or int(value) % rank == axis + rank else [(position, axis)]
+        return None if value is None or int(value) % rank == axis + rank else [Place(position, axis)]
 
     return rule
 
 
 def _padded(operation, axis, output):
     paddings = tf.get_static_value(operation.inputs[1])
-    return [(0, axis)] if paddings is not None and not np.any(paddings[axis]) else None
+    return [Place(0, axis)] if paddings is not None and not np.any(paddings[axis]) else None
 
 
 def _reduced(operation, axis, output):
@@ -198,7 +215,7 @@ def _reduced(operation, axis, output):
     rank = operation.inputs[0].shape.rank
     over = {int(a) % rank for a in np.atleast_1d(over)}
     kept = [a for a in range(rank) if operation.get_attr("keep_dims") or a not in over]
-    return None if kept[axis] in over else [(0, kept[axis] - rank)]
+    return None if kept[axis] in over else [Place(0, kept[axis] - rank)]
 
 
 def _strided_slice(operation, axis, output):
@@ -212,6 +229,7 @@ def _strided_slice(operation, axis, output):
     }
     named = sum(not bits["ellipsis_mask"][i] and not bits["new_axis_mask"][i] for i in range(len(strides)))
     kept = []  # for each axis of the output: the input's axis if all of it is kept
+    backwards: set[int] = set()
     position = 0
     entries = list(range(len(strides)))
     if not any(bits["ellipsis_mask"]):
@@ -225,11 +243,23 @@ def _strided_slice(operation, axis, output):
             kept.append(None)
         else:
             if not bits["shrink_axis_mask"][entry]:
-                whole = bits["begin_mask"][entry] and bits["end_mask"][entry] and strides[entry] == 1
+                whole = bits["begin_mask"][entry] and bits["end_mask"][entry] and abs(strides[entry]) == 1
                 kept.append(position if whole else None)
+                backwards |= {position} if strides[entry] < 0 else set()
             position += 1
     found = kept[axis]
-    return None if found is None else [(0, found - operation.inputs[0].shape.rank)]
+    return None if found is None else [Place(0, found - operation.inputs[0].shape.rank, found not in backwards)]
+
+
+def _moved(along):
+    """A roll or a reversal over the axes that an input holds."""
+
+    def rule(operation, axis, output):
+        over = tf.get_static_value(operation.inputs[along])
+        rank = operation.outputs[0].shape.rank
+        return [Place(0, axis, over is not None and axis % rank not in np.atleast_1d(over) % rank)]
+
+    return rule
 
 
 # The attributes that transpose the operands of matrix products.
@@ -240,10 +270,10 @@ PRODUCTS = {
     "BatchMatMulV3": ("adj_x", "adj_y"),
 }
 
-RULES: dict[str, Callable[[tf.Operation, int, int], Sources | None]] = {
+RULES: dict[str, Callable[[tf.Operation, int, int], list[Place] | None]] = {
     **dict.fromkeys(("Add", "AddV2", "AddN", "Sub"), _every),
     **dict.fromkeys(("Identity", "Neg", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"), _first),
-    **dict.fromkeys(("EnsureShape", "ReadVariableOp", "Roll"), _first),
+    **dict.fromkeys(("EnsureShape", "ReadVariableOp"), _first),
     "BiasAdd": _bias,
     "Cast": _cast,
     "Mul": _product,
@@ -267,4 +297,6 @@ RULES: dict[str, Callable[[tf.Operation, int, int], Sources | None]] = {
     **dict.fromkeys(("Pad", "MirrorPad"), _padded),
     **dict.fromkeys(("Mean", "Sum"), _reduced),
     "StridedSlice": _strided_slice,
+    "Roll": _moved(2),
+    "ReverseV2": _moved(1),
 }

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import itertools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -12,8 +11,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.copy import walk
-from rmsnorm_tf.conversion.in_place import is_reverse
+from rmsnorm_tf.conversion.graph.calls import call_in_all_ways, inputs_of, specs_of
+from rmsnorm_tf.conversion.graph.layers import is_reverse, walk
 
 _IN_CALL = re.compile(r"call\.(\d+)\.")
 
@@ -75,24 +74,19 @@ def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.L
         norms: The norms over the last axis, of which the trace shows only what comes after the statistic.
     """
     traced = Trace()
-    structure = model.inputs[0] if isinstance(model, keras.Sequential) else model.input
     norms_by_id = {id(norm): norm for norm in norms}
 
     @tf.function(autograph=False)
     def run(inputs):
-        flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(structure), strict=True)
+        flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(inputs_of(model)), strict=True)
         traced.inputs |= {x.name: symbolic.name for x, symbolic in flat if isinstance(x, tf.Tensor)}
-        outputs = [model(inputs, training=training) for training in modes]
-        for absent in _subsets(_optional_inputs(model)):
-            with contextlib.suppress(Exception):  # the model may need one of two optional inputs
-                outputs += [model(_without(inputs, structure, absent), training=training) for training in modes]
-        return outputs
+        return call_in_all_ways(model, inputs, modes)
 
     with contextlib.ExitStack() as stack:
         for _, _, layer in walk(model):
             if not isinstance(layer, keras.Model):
                 stack.enter_context(_recorded(layer, traced, id(layer) in norms_by_id))
-        concrete = run.get_concrete_function(keras.tree.map_structure(_spec, structure))
+        concrete = run.get_concrete_function(specs_of(model))
     traced.operations = concrete.graph.get_operations()
     traced.outputs = {t.name for t in concrete.outputs}
     handles = {id(variable.value.handle): variable for variable in model.variables}
@@ -106,24 +100,6 @@ def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.L
     for tensors in traced.norms.values():
         tensors[:] = [t if t.graph is concrete.graph else None for t in tensors]
     return traced
-
-
-def _optional_inputs(model):
-    """Returns the ids of the symbolic inputs that may be None."""
-    inputs = [layer for layer in model.layers if isinstance(layer, keras.layers.InputLayer)]
-    return [id(layer.output) for layer in inputs if layer.optional]
-
-
-def _subsets(items):
-    """Returns all subsets but the empty one."""
-    sizes = range(1, len(items) + 1)
-    return itertools.chain.from_iterable(itertools.combinations(items, size) for size in sizes)
-
-
-def _without(inputs, structure, absent):
-    """Returns the inputs, None in place of the absent ones."""
-    flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(structure), strict=True)
-    return keras.tree.pack_sequence_as(structure, [None if id(symbolic) in absent else x for x, symbolic in flat])
 
 
 @contextlib.contextmanager
@@ -169,11 +145,3 @@ def gain_and_offset(norm: keras.Layer) -> tuple[Any, Any]:
     if isinstance(norm, keras.layers.LayerNormalization):
         return norm.gamma, norm.beta
     return 1 + norm.scale if norm.zero_centered_scale else norm.scale, norm.offset
-
-
-def _spec(x: keras.KerasTensor) -> tf.TypeSpec:
-    if getattr(x, "sparse", False):
-        return tf.SparseTensorSpec(x.shape, x.dtype)
-    if getattr(x, "ragged", False):
-        return tf.RaggedTensorSpec(x.shape, x.dtype)
-    return tf.TensorSpec(x.shape, x.dtype)

@@ -107,6 +107,42 @@ def test_tied_weights_stay_tied():
     assert len(words.weights) == 1
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_an_embedding_whose_weights_may_make_logits_elsewhere_keeps_them(tied):
+    """As in a backbone, whose language model calls the embedding once more."""
+    tokens = keras.Input((5,), dtype="int32")
+    words = layers.ReversibleEmbedding(7, 6, tie_weights=tied, name="words")
+    model = keras.Model(tokens, norm("norm")(words(tokens)))
+    folded, report = fold(model)
+    if tied:
+        assert report["norm"] == Conversion("norm", False, "the weights of words make logits too")
+        np.testing.assert_array_equal(folded.get_layer("words").embeddings, model.get_layer("words").embeddings)
+    else:
+        assert report["norm"] == Conversion("norm", True, "centring folded into words")
+
+
+@pytest.mark.parametrize("change_config", [lambda config: {**config, "name": "other", "trainable": False}])
+def test_the_config_of_a_layer_changed_inside_is_open(change_config):
+    folded, _ = fold(in_blocks())
+    block = folded.get_layer("block_0")
+    other = type(block).from_config(change_config(block.get_config()))
+    assert (other.name, other.trainable) == ("other", False)
+    assert type(other.norm) is RMSNormalization
+    other.set_weights(block.get_weights())
+    x = np.random.default_rng(0).normal(size=(2, 4, 6))
+    np.testing.assert_array_equal(other(x), block(x))
+
+    def clone(layer):
+        return (
+            layer
+            if not isinstance(layer, Block)
+            else type(layer).from_config({**layer.get_config(), "name": f"new_{layer.name}"})
+        )
+
+    cloned = keras.models.clone_model(folded, clone_function=clone)
+    assert [layer.name for layer in cloned.layers][2:4] == ["new_block_0", "new_block_1"]
+
+
 def test_layer_scale(policy):
     x = keras.Input((4, 6))
     y = dense("embed")(x)

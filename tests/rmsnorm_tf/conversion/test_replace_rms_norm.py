@@ -65,13 +65,111 @@ def test_keras_rms_norms_are_replaced():
     assert_same_outputs(model, replaced)
 
 
-def test_a_keras_rms_norm_of_several_axes_is_reported():
-    norm = layers.RMSNormalization(axis=(1, 2), name="norm")
+@pytest.mark.parametrize(("shape", "axis"), [((6,), 1), ((4, 6), (1, 2)), ((4, 6), (-1, -2)), ((4, 6), 2)])
+def test_a_keras_rms_norm_over_the_last_axes_is_replaced(shape, axis):
+    norm = layers.RMSNormalization(axis=axis, name="norm")
     try:
-        model = keras.Sequential([keras.Input((4, 6)), norm])
+        model = with_drawn_weights(keras.Sequential([keras.Input(shape), norm]))
     except TypeError:
         pytest.skip("this version of Keras normalizes one axis only")
-    assert replace_rms_norm(model)[1] == [Conversion("norm", False, "norm normalizes several axes, or is not built")]
+    replaced, [entry] = replace_rms_norm(model)
+    assert entry == Conversion("norm", True, "the same norm with epsilon=1e-06")
+    assert_same_outputs(model, replaced)
+
+
+@pytest.mark.parametrize("axis", [1, (1, -1)])
+def test_a_keras_rms_norm_that_puts_its_gain_elsewhere_stays(axis):
+    """Over another axis of the same size, Keras multiplies the gain along the last axis."""
+    norm = layers.RMSNormalization(axis=axis, name="norm")
+    try:
+        model = keras.Sequential([keras.Input((4, 4)), norm])
+    except TypeError:
+        pytest.skip("this version of Keras normalizes one axis only")
+    _, [entry] = replace_rms_norm(model)
+    assert not entry.converted
+    assert "of an input of shape (None, 4, 4), but multiplies its gain along the last axes" in entry.reason
+
+
+def test_a_keras_rms_norm_without_epsilon_stays():
+    _, [entry] = replace_rms_norm(with_norm(layers.RMSNormalization(epsilon=0.0, name="norm")))
+    assert entry.reason == "norm has epsilon=0.0, which RMSNormalization does not accept"
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class NormOfImages(PlainRMSNorm):
+    """Normalizes over space where there is space."""
+
+    def call(self, x):
+        axes = (1, 2) if len(x.shape) == 4 else -1
+        return x * keras.ops.rsqrt(keras.ops.mean(x * x, axes, keepdims=True) + self.epsilon) * self.gain
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class ClippedNorm(PlainRMSNorm):
+    def call(self, x):
+        return keras.ops.clip(super().call(x), -8, 8)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class NormOfClipped(PlainRMSNorm):
+    def call(self, x):
+        return super().call(keras.ops.clip(x, -200, 200))
+
+
+@pytest.mark.parametrize(("make", "shape"), [(NormOfImages, (3, 3, 6)), (ClippedNorm, (6,)), (NormOfClipped, (4, 6))])
+@pytest.mark.parametrize("use_gain", [True, False])
+def test_a_norm_that_computes_something_else_stays(make, shape, use_gain):
+    if make is ClippedNorm and not use_gain:
+        shape = (100,)  # the output of a norm without gain is at most the root of its size
+    model = with_drawn_weights(keras.Sequential([keras.Input(shape), make(use_gain=use_gain, name="norm")]))
+    _, report = replace_rms_norm(model)
+    reason = f"norm ({make.__name__}) computes something else than an RMS norm over the last axis"
+    assert report == [Conversion("norm", False, reason)]
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class NormWithOnePlus(PlainRMSNorm):
+    """In float32, as Gemma's."""
+
+    def call(self, x):
+        x, gain = keras.ops.cast(x, "float32"), keras.ops.cast(self.gain, "float32")
+        y = x * keras.ops.rsqrt(keras.ops.mean(x * x, -1, keepdims=True) + self.epsilon) * (1 + gain)
+        return keras.ops.cast(y, self.compute_dtype)
+
+
+def test_a_gain_of_bfloat16_is_taken_over_as_float32(tmp_path):
+    """1 + 15.8125 is no bfloat16."""
+    model = keras.Sequential([keras.Input((6,)), NormWithOnePlus(dtype="bfloat16", name="norm")])
+    model.layers[0].set_weights([np.full(6, 15.8125)])
+    replaced, [entry] = replace_rms_norm(model)
+    assert entry.reason == "the same norm with epsilon=1e-05, a gain of 1 + scale"
+    replaced.save(tmp_path / "model.keras")
+    x = keras.ops.ones((1, 6), "bfloat16")
+    for same in (replaced, keras.models.load_model(tmp_path / "model.keras")):
+        [weight] = same.trainable_weights
+        assert weight.dtype == "float32"
+        assert same.layers[0].weights == [weight]
+        assert same.layers[0].scale is weight
+        np.testing.assert_array_equal(weight, np.full(6, 15.8125))
+        exact = (1 + 15.8125) / np.sqrt(1 + 1e-5)
+        np.testing.assert_array_equal(np.asarray(same(x), "float32"), np.asarray(exact, x.dtype.as_numpy_dtype))
+    replaced.compile("sgd", "mse")
+    replaced.fit(np.ones((1, 6)), np.zeros((1, 6)), verbose=0)
+    assert np.all(np.asarray(weight) != np.asarray(replaced.layers[0].scale))  # loaded and not trained
+
+
+@pytest.mark.parametrize("use_gain", [True, False])
+def test_a_norm_that_overflows_in_float16_is_replaced(use_gain):
+    model = with_drawn_weights(
+        keras.Sequential([keras.Input((6,)), PlainRMSNorm(use_gain=use_gain, dtype="mixed_float16", name="norm")])
+    )
+    replaced, report = replace_rms_norm(model)
+    overflow = "in float16 it overflowed for large inputs, and no longer does"
+    assert report == [Conversion("norm", True, f"the same norm with epsilon=1e-05; {overflow}")]
+    x = np.random.default_rng(0).normal(size=(2, 6)).astype("float32")
+    np.testing.assert_allclose(replaced(x), model(x), rtol=5e-3, atol=5e-3)
+    assert not np.any(model(1e4 * x))
+    np.testing.assert_allclose(replaced(1e4 * x), replaced(1e3 * x), rtol=5e-3, atol=5e-3)
 
 
 @pytest.mark.parametrize("epsilon", [np.float32(1e-5), 1, 2.0])

@@ -133,9 +133,7 @@ def test_a_mask_over_an_axis_of_the_statistic_is_refused(axis):
     embedding = keras.layers.Embedding(9, 4, mask_zero=True)
     layer = RMSNormalization(axis=axis, scale=False, name="norm")
     for tokens in (np.array([[3, 4, 5, 0, 0]]), keras.Input((5,), dtype="int32")):
-        with pytest.raises(
-            ValueError, match="takes the mean over axis 1, of which the mask leaves entries out"
-        ):
+        with pytest.raises(ValueError, match="takes the mean over axis 1, of which the mask leaves entries out"):
             layer(embedding(tokens))
     layer(tf.ones((1, 5, 4)))
 

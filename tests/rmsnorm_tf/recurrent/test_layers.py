@@ -198,6 +198,95 @@ def test_a_mask_on_the_state_is_drawn_once_for_each_sequence(graph):
     assert np.any(first != other)
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+# The blocks of the recurrent kernel that are the identity, the biases of all blocks, and the new state for a dropped or
+# doubled old state of ones.
+DROPPED = {
+    "update": (RMSNormGRUCell, {}, "z", {}, sigmoid),
+    "reset": (RMSNormGRUCell, {}, "r", {"z": -100, "recurrent h": 1}, lambda m: np.tanh(sigmoid(m))),
+    "proposal": (RMSNormGRUCell, {}, "h", {"z": -100, "r": 100}, np.tanh),
+    "update-first": (RMSNormGRUCell, {"reset_after": False}, "z", {}, sigmoid),
+    "reset-first": (RMSNormGRUCell, {"reset_after": False}, "rh", {"z": -100}, lambda m: np.tanh(m * sigmoid(m))),
+    "input": (RMSNormLSTMCell, {}, "i", {"c": 100, "o": 100}, lambda m: np.tanh(sigmoid(m))),
+    "output": (RMSNormLSTMCell, {}, "o", {"c": 100, "i": 100}, lambda m: sigmoid(m) * np.tanh(1)),
+}
+
+
+@pytest.mark.parametrize(("cell_class", "options", "blocks", "biases", "outcome"), DROPPED.values(), ids=DROPPED)
+def test_a_mask_on_the_state_reaches_every_gate(cell_class, options, blocks, biases, outcome):
+    units = 64
+    cell = (
+        cell_class(units, normalization=None, recurrent_dropout=0.5, unit_forget_bias=False, **options)
+        if (cell_class is RMSNormLSTMCell)
+        else cell_class(units, normalization=None, recurrent_dropout=0.5, **options)
+    )
+    cell.build((None, 1))
+    names = "ifco" if cell_class is RMSNormLSTMCell else "zrh"
+    identity, zeros = np.eye(units), np.zeros((units, units))
+    bias = np.zeros(cell.bias.shape)
+    for name, value in biases.items():
+        row = bias[int("recurrent" in name)] if bias.ndim == 2 else bias
+        row.reshape(len(names), units)[names.index(name[-1])] = value
+    cell.kernel.assign(np.zeros(cell.kernel.shape))
+    cell.recurrent_kernel.assign(np.hstack([identity if name in blocks else zeros for name in names]))
+    cell.bias.assign(bias)
+    states = [tf.ones((8, units)), tf.zeros((8, units))][: len(cell.get_initial_state(8))]
+    h, _ = cell(tf.zeros((8, 1)), states, training=True)
+    expected = sorted({float(np.round(outcome(mask), 4)) for mask in (0.0, 2.0)})
+    np.testing.assert_allclose(np.unique(np.round(h, 4)), expected, atol=1e-4)
+    h, _ = cell(tf.zeros((8, 1)), states, training=False)
+    np.testing.assert_allclose(h, np.full(h.shape, outcome(1.0)), atol=1e-4)
+
+
+@every_layer
+def test_a_layer_regularizes_its_output_and_can_be_frozen(layer_class, cell_class):
+    layer = layer_class(UNITS, activity_regularizer=keras.regularizers.L2(0.5), trainable=False)
+    x = draw(BATCH, TIME, INPUTS, dtype="float32")
+    for same in (layer, layer_class.from_config(layer.get_config())):
+        y = same(x)
+        [loss] = same.losses
+        np.testing.assert_allclose(loss, 0.5 * np.sum(np.square(y)) / BATCH, rtol=1e-5)
+        assert not same.trainable
+        assert not same.cell.trainable
+        assert not same.trainable_weights
+
+
+@every_layer
+def test_every_option_of_a_layer_is_in_its_config(layer_class, cell_class):
+    options = {
+        "epsilon": 1e-3,
+        "normalize_bias": True,
+        "partial": 0.5,
+        "return_sequences": True,
+        "return_state": True,
+        "go_backwards": True,
+        "stateful": True,
+        "unroll": True,
+        "zero_output_for_mask": True,
+        "dropout": 0.1,
+        "recurrent_dropout": 0.2,
+        "use_bias": False,
+    }
+    options |= {"normalize_carry": True} if cell_class is RMSNormLSTMCell else {"reset_after": False}
+    layer = layer_class.from_config(layer_class(UNITS, name="own", dtype="float64", **options).get_config())
+    assert {name: getattr(layer, name, getattr(layer.cell, name, None)) for name in options} == options
+    assert (layer.name, layer.compute_dtype, layer.cell.compute_dtype) == ("own", "float64", "float64")
+
+
+@pytest.mark.parametrize("cell_class", [RMSNormSimpleRNNCell, RMSNormGRUCell, RMSNormLSTMCell])
+def test_every_option_of_a_cell_is_in_its_config(cell_class):
+    options = {"epsilon": 1e-3, "normalize_bias": True, "partial": 0.5, "normalization": "rms"}
+    options |= {"normalize_carry": True} if cell_class is RMSNormLSTMCell else {}
+    cell = cell_class.from_config(cell_class(UNITS, **options).get_config())
+    assert {name: getattr(cell, name) for name in options} == options
+    cell = with_drawn_weights(cell)
+    assert all(getattr(cell, name).epsilon == 1e-3 for name in cell.norm_sizes)
+    assert cell_class.from_config(cell_class(UNITS, normalization=None).get_config()).normalization is None
+
+
 @every_layer
 def test_dropout_of_a_normalized_layer_changes_training_alone(layer_class, cell_class):
     layer = with_drawn_weights(layer_class(UNITS, dropout=0.5, recurrent_dropout=0.5))

@@ -1,0 +1,240 @@
+"""Compares a changed copy of a model with the model, on random inputs, before the copy is returned."""
+
+import itertools
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from rmsnorm_tf.conversion.graph.calls import call_in_all_ways, specs_of
+from rmsnorm_tf.conversion.graph.layers import walk
+
+# Sizes of unknown axes and upper ends of integers, to try in turn: a model may need long inputs, or know few words.
+_SIZES = (5, 32, 128)
+_BOUNDS = (5, 2, 1)
+
+# How far apart two orders of computation may be, in units of what happens if each weight is rounded once more.
+_MARGIN = 8
+_ROUNDING = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What happened to one norm, or to one recurrent cell with LayerNorm inside.
+
+    >>> Conversion("norm", True, "centring folded into dense").converted
+    True
+
+    Attributes:
+        name: Of the layer, after the names of the models and layers that contain it.
+        converted: Whether it is another norm now.
+        reason: Where the centring and the gain went, or why the layer stays.
+    """
+
+    name: str
+    converted: bool
+    reason: str
+
+
+# What a conversion without some of its changes, each with the reason, returns: the copy, the report, and its changes.
+Convert = Callable[[dict[str, str]], tuple[keras.Model, list[Conversion], list[str]]]
+
+
+def convert_and_check(
+    model: keras.Model, modes: Collection[bool], convert: Convert
+) -> tuple[keras.Model, list[Conversion]]:
+    """Returns a converted copy with the same outputs as a model, and a report.
+
+    Changes that change the outputs are left out. They are found by halving.
+
+    Raises:
+        ValueError: The outputs of a copy without any change differ.
+    """
+    copy, report, changes = convert({})
+    check = _Check(model, modes)
+    if check.why_different(copy):
+        left_out = _harmful(check, convert, changes)
+        copy, report, _ = convert(left_out)
+    if remark := check.remark():
+        report = [replace(entry, reason=entry.reason + remark) if entry.converted else entry for entry in report]
+    return copy, report
+
+
+def _harmful(check, convert, changes):
+    """Returns the changes that change the outputs, each with the reason."""
+    kept: list[str] = []
+    harmful: dict[str, str] = {}
+
+    def attempt(part):
+        copy, *_ = convert({change: "not tried" for change in changes if change not in (*kept, *part)})
+        why = check.why_different(copy, unchanged=not kept and not part)
+        if why is None:
+            kept.extend(part)
+        elif not part:
+            raise ValueError(
+                f"A copy of the model differs from it even before a norm is changed: {why}. A layer has state that "
+                "neither its config nor its weights hold, so the model cannot be converted."
+            )
+        elif len(part) == 1:
+            harmful[part[0]] = why
+        else:
+            attempt(part[: len(part) // 2])
+            attempt(part[len(part) // 2 :])
+
+    attempt([])
+    attempt(changes)
+    return harmful
+
+
+class _Check:
+    """What a model returns for random inputs.
+
+    Args:
+        model: A functional model.
+        modes: The values of `training` to call it with.
+    """
+
+    def __init__(self, model, modes):
+        self._seeds = [keras.ops.convert_to_numpy(seed) for seed in _seeds(model)]
+        self._expected: dict[bool, tuple[Any, list[np.ndarray]]] = {}
+        self._noise: dict[bool, list[float]] = {}
+        self._why_not: dict[bool, str] = {}
+        for mode in modes:
+            try:
+                self._expected[mode] = _inputs_and_outputs(_Function(model, mode), self._seeds)
+            except _Incomparable as error:
+                self._why_not[mode] = str(error)
+            except Exception as error:  # whatever a layer raises
+                self._why_not[mode] = f"the model does not run on random inputs: {_first_line(error)}"
+
+    def why_different(self, copy, unchanged=False):
+        """Returns by how much the outputs of a copy differ, if it is more than rounding explains, or None.
+
+        An unchanged copy shows the effect of rounding in the given model, which a fold may make smaller.
+        """
+        rounding = _rounding(copy)
+        for mode, (inputs, expected) in self._expected.items():
+            try:
+                function = _Function(copy, mode)
+                actual = function(inputs, self._seeds)
+                noise = [_distance(a, n) for a, n in zip(actual, function(inputs, self._seeds, rounding), strict=True)]
+            except Exception as error:
+                return f"the model would fail: {_first_line(error)}"
+            if len(actual) != len(expected):
+                return f"the model would return {len(actual)} tensors, not {len(expected)}"
+            if unchanged:
+                self._noise[mode] = noise
+            for e, a, own, given in zip(expected, actual, noise, self._noise.get(mode, noise), strict=True):
+                largest = np.max(np.abs(e), initial=0, where=np.isfinite(e))
+                if not _distance(e, a) <= _MARGIN * (rounding * largest + max(own, given)):
+                    return f"the outputs would change by {_distance(e, a):.1e}, the largest being {largest:.1e}"
+        return None
+
+    def remark(self):
+        """Returns what to say in a report about calls that cannot be compared."""
+        if not self._why_not:
+            return ""
+        modes = "" if not self._expected else f" for training={next(iter(self._why_not))}"
+        return f"; not checked{modes}, as {next(iter(self._why_not.values()))}"
+
+
+class _Incomparable(Exception):
+    """Says why outputs cannot be compared."""
+
+
+class _Function:
+    """A model as a function from arrays to arrays. After a call, weights, statistics and seeds are as they were."""
+
+    def __init__(self, model, mode):
+        self.specs = specs_of(model)
+        self._seeds = _seeds(model)
+        self._weights = [w.value for w in model.weights if keras.backend.is_float_dtype(w.dtype)]
+        run = tf.function(lambda inputs: call_in_all_ways(model, inputs, [mode]), autograph=False)
+        self._run = run.get_concrete_function(self.specs)
+
+    def __call__(self, inputs, seeds, rounding=0.0):
+        """Returns the outputs for these states of the seeds, with weights that are rounded once more."""
+        weights = self._weights if rounding else []
+        touched = [*self._run.variables, *(seed.value for seed in self._seeds), *weights]
+        kept = {id(variable): (variable, tf.identity(variable)) for variable in touched}
+        rng = np.random.default_rng(0)
+        try:
+            for seed, state in zip(self._seeds, seeds, strict=False):
+                seed.assign(state)
+            for weight in weights:
+                value = weight.numpy()
+                weight.assign(np.asarray(value * (1 + rounding * rng.choice([-1.0, 1.0], value.shape)), value.dtype))
+            return [_numbers(y) for y in tf.nest.flatten(self._run(inputs), expand_composites=True)]
+        finally:
+            for variable, value in kept.values():
+                variable.assign(value)
+
+
+def _inputs_and_outputs(function, seeds):
+    """Returns random inputs that a model runs on, and its outputs."""
+    failure = None
+    for size, bound in itertools.product(_SIZES, _BOUNDS):
+        rng = np.random.default_rng(0)
+        inputs = keras.tree.map_structure(lambda spec: _draw(spec, size, bound, rng), function.specs)  # noqa: B023
+        try:
+            first, second = (function(inputs, seeds) for _ in range(2))
+        except Exception as error:  # too short an input, an unknown word
+            failure = failure or error
+            continue
+        if any(_distance(a, b) for a, b in zip(first, second, strict=True)):
+            raise _Incomparable("the outputs are random, whatever the seeds")
+        if any(np.isfinite(y).any() for y in first):
+            return inputs, first
+        failure = _Incomparable("the outputs for random inputs are not finite")
+    raise failure
+
+
+def _draw(spec, size, bound, rng):
+    """Returns a random input with a batch of three."""
+    shape = [(size if axis else 3) if n is None else n for axis, n in enumerate(spec.shape)]
+    if spec.dtype == tf.string:
+        value = tf.constant(rng.choice(["a", "b c", "1"], shape))
+    elif spec.dtype.is_floating and bound == _BOUNDS[0]:
+        value = tf.cast(rng.normal(size=shape), spec.dtype)
+    else:
+        value = tf.cast(rng.uniform(0, bound, shape), spec.dtype)
+    if isinstance(spec, tf.SparseTensorSpec):
+        return tf.sparse.from_dense(value)
+    return (
+        tf.RaggedTensor.from_tensor(value, ragged_rank=spec.ragged_rank)
+        if isinstance(spec, tf.RaggedTensorSpec)
+        else value
+    )
+
+
+def _seeds(model):
+    """Returns the variables of a model that are no weights."""
+    weights = {id(weight) for weight in model.weights}
+    return [variable for variable in model.variables if id(variable) not in weights]
+
+
+def _rounding(model):
+    """Returns the relative error of the narrowest dtype that a model computes in."""
+    exact = not (tf.config.experimental.tensor_float_32_execution_enabled() and tf.config.list_logical_devices("GPU"))
+    own = {**_ROUNDING, "float32": _ROUNDING["float32" if exact else "float16"]}
+    return max((own.get(layer.compute_dtype, 0) for _, _, layer in walk(model)), default=0)
+
+
+def _numbers(tensor):
+    if tensor.dtype == tf.string:
+        tensor = tf.strings.to_hash_bucket_fast(tensor, 2**20)
+    return np.asarray(tensor).astype(np.float64)
+
+
+def _distance(a, b):
+    """Returns the largest difference between two arrays: infinity if their shapes or what is not finite differ."""
+    if a.shape != b.shape or not np.array_equal(a[~np.isfinite(a)], b[~np.isfinite(b)], equal_nan=True):
+        return np.inf
+    return np.max(np.abs(a - b), initial=0, where=np.isfinite(a) & np.isfinite(b))
+
+
+def _first_line(error):
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"

@@ -1,0 +1,70 @@
+"""The layers inside a model, and the paths that lead to them."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+
+Path = tuple[str, ...]
+
+
+@functools.cache
+def functional_class() -> type:
+    """Returns the class of plain functional models, which has no public name."""
+    x = keras.Input((1,))
+    return type(keras.Model(x, keras.layers.Identity()(x)))
+
+
+def is_plain(layer: Any) -> bool:
+    """Whether the layer is a model that only calls its layers in the order of its graph."""
+    return type(layer) in (keras.Sequential, functional_class())
+
+
+def is_reverse(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
+    """Whether a call of a layer's function asks a reversible embedding for logits."""
+    if "reverse" not in inspect.signature(function).parameters:
+        return False
+    return bool(inspect.signature(function).bind(*args, **kwargs).arguments.get("reverse"))
+
+
+def walk(layer: keras.Layer) -> Iterator[tuple[Path, str, keras.Layer]]:
+    """Yields the path, the name and the object of every layer inside a layer, each once, depth first.
+
+    The name comes after the names of the layers that contain it.
+    """
+    seen = {id(layer)}
+
+    def visit(outer, path, prefix):
+        for key, inner in _children(outer).items():
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                yield (*path, key), prefix + inner.name, inner
+                yield from visit(inner, (*path, key), f"{prefix}{inner.name}/")
+
+    yield from visit(layer, (), "")
+
+
+def follow(layer: keras.Layer, path: Path) -> keras.Layer:
+    """Returns the layer at the end of a path that `walk` yielded."""
+    for key in path:
+        layer = _children(layer)[key]
+    return layer
+
+
+def _children(layer):
+    """Returns the layers directly inside a layer, by where they are found."""
+    if isinstance(layer, keras.Model):
+        return {str(i): inner for i, inner in enumerate(layer.layers)}
+    return dict(_layers_in(vars(layer), ""))
+
+
+def _layers_in(structure, prefix):
+    """Yields the layers in lists and dictionaries, each with its keys."""
+    if isinstance(structure, keras.Layer):
+        yield prefix, structure
+    elif isinstance(structure, (dict, list, tuple)):
+        items = structure.items() if isinstance(structure, dict) else enumerate(structure)
+        for key, value in items:
+            yield from _layers_in(value, f"{prefix}.{key}" if prefix else str(key))

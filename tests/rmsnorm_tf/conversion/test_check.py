@@ -1,0 +1,154 @@
+"""A converted model is compared with the given one: what changes outputs is left out, and nothing is disturbed."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_rms_norm
+from tests.folding import assert_same_outputs, dense, layers, norm, with_drawn_weights
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Watched(layers.Layer):
+    """A map, and the size of its kernel, which Python reads while the model runs: no operation shows it."""
+
+    def build(self, shape):
+        self.map = dense("map")
+        self.map.build(shape)
+
+    def call(self, x):
+        size = tf.py_function(lambda: tf.reduce_sum(abs(self.map.kernel)), [], x.dtype)
+        return self.map(x), tf.reshape(size, [1])
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor(x.shape, x.dtype), keras.KerasTensor((1,), x.dtype)
+
+
+def test_a_fold_that_changes_the_outputs_is_left_out():
+    x = keras.Input((6,), name="x")
+    y, size = Watched(name="watched")(norm("first")(dense("before")(x)))
+    z = norm("third")(dense("behind")(norm("second")(y)))
+    model = with_drawn_weights(keras.Model(x, [z, size]))
+    folded, report = fold_layer_norm(model, fold_gains=True)
+    reasons = {entry.name: entry.reason for entry in report}
+    assert [entry.name for entry in report if not entry.converted] == ["second"]
+    assert reasons["second"].startswith("the outputs would change by ")
+    assert reasons["first"].startswith("centring folded into before; gain stays: the outputs would change by ")
+    assert reasons["third"] == "centring folded into behind; gain stays: its output is an output of the model"
+    assert type(folded.get_layer("second")) is layers.LayerNormalization
+    assert type(folded.get_layer("first")) is type(folded.get_layer("third")) is RMSNormalization
+    assert_same_outputs(model, folded)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Particular(layers.Layer):
+    """Runs on large numbers only."""
+
+    def call(self, x):
+        tf.debugging.assert_greater(x, tf.cast(1e6, x.dtype), "too small")
+        return x
+
+
+def test_a_model_that_does_not_run_on_random_inputs_is_reported():
+    x = keras.Input((6,), name="x")
+    model = with_drawn_weights(keras.Model(x, norm("norm")(dense()(Particular()(x)))))
+    _, [entry] = fold_layer_norm(model)
+    assert entry.converted
+    start = "centring folded into dense; not checked, as the model does not run on random inputs: InvalidArgumentError"
+    assert entry.reason.startswith(start)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Stateful(layers.Layer):
+    """Its config leaves a factor out."""
+
+    factor = 1.0
+
+    def call(self, x):
+        return self.factor * x
+
+
+def test_a_model_whose_copy_computes_something_else_is_refused():
+    for convert, make in ((fold_layer_norm, norm), (replace_rms_norm, layers.RMSNormalization)):
+        x, stateful = keras.Input((6,)), Stateful()
+        stateful.factor = 2.0
+        y = stateful(dense()(x))
+        with pytest.raises(ValueError, match=r"A copy of the model differs from it even before a norm is changed: the"):
+            convert(with_drawn_weights(keras.Model(x, [dense("head")(y), make(name="norm")(dense("other")(y))])))
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class GlobalNoise(layers.Layer):
+    def call(self, x, training=False):
+        return x + keras.random.normal(keras.ops.shape(x), dtype=x.dtype) if training else x
+
+
+def noisy():
+    """Dropout, statistics of batches, and random numbers of the global seed."""
+    x = keras.Input((6,), name="x")
+    y = layers.BatchNormalization()(layers.Dropout(0.5, seed=3)(x))
+    y = GlobalNoise()(layers.GaussianNoise(0.1)(y))
+    return with_drawn_weights(keras.Model(x, [norm("norm")(dense()(y)), y]))
+
+
+def test_seeds_and_statistics_stay_and_training_is_compared():
+    model, numbers = noisy(), []
+    before = [v.numpy() for v in model.variables]
+    for convert in (lambda model: None, fold_layer_norm):
+        keras.utils.set_random_seed(1)
+        keras.random.normal((3,))  # makes the global seed
+        report = convert(model)
+        numbers.append(keras.random.normal((3,)).numpy())
+    folded, report = report
+    np.testing.assert_array_equal(*numbers)
+    assert report == [Conversion("norm", True, "centring folded into dense")]
+    for a, b in zip(model.variables, before, strict=True):
+        np.testing.assert_array_equal(a, b)
+    statistics = [w for w in folded.weights if "moving" in w.name]
+    for a, b in zip(statistics, [w for w in model.weights if "moving" in w.name], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Noise(layers.Layer):
+    def call(self, x, training=False):
+        return x + tf.random.normal(tf.shape(x), dtype=x.dtype) if training else x
+
+
+def test_a_model_whose_training_is_random_is_compared_at_inference():
+    x = keras.Input((6,), name="x")
+    _, [entry] = fold_layer_norm(with_drawn_weights(keras.Model(x, norm("norm")(dense()(Noise()(x))))))
+    assert entry.reason == (
+        "centring folded into dense; not checked for training=True, as the outputs are random, whatever the seeds"
+    )
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class OnlyLong(layers.Layer):
+    def call(self, x):
+        tf.debugging.assert_greater(tf.shape(x)[1], 20)
+        return x
+
+
+def test_inputs_of_all_kinds_are_drawn():
+    words, text = keras.Input((None,), dtype="int32", name="words"), keras.Input((2,), dtype="string", name="text")
+    x, given = keras.Input((None, 6), name="x"), keras.Input((1,), dtype="bool", name="given")
+    hashed = layers.Hashing(2)(text)
+    few = layers.Embedding(2, 6)
+    y = OnlyLong()(few(words)) + dense()(x) + keras.ops.mean(few(hashed), 1, keepdims=True)
+    y = keras.ops.where(given[:, :, None], y, 2.0 * y)
+    model = with_drawn_weights(keras.Model([words, text, x, given], norm("norm")(y)))
+    _, [entry] = fold_layer_norm(model)
+    assert entry.converted
+    assert "not checked" not in entry.reason
+
+
+def test_rounding_is_no_difference():
+    """The given model loses six digits to a mean that the fold takes away."""
+    x = keras.Input((64,), name="x")
+    large = dense("large", units=64)
+    model = with_drawn_weights(keras.Model(x, dense("behind")(norm("norm")(large(x)))))
+    large.kernel.assign(1e6 + large.kernel.numpy())
+    _, report = fold_layer_norm(model)
+    assert report == [Conversion("norm", True, "centring folded into large")]
