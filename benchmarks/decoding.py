@@ -76,7 +76,9 @@ def throughput(options, folder):
 
 def latency(options, system):
     """Prints the time to translate a single sentence, and returns those of all."""
-    translator = system.translator(BEAM, 1.0)
+    from nmt.decoding.options import DecodingOptions
+
+    translator = system.translator(DecodingOptions(beam_size=BEAM))
     lines = Path(options.input).read_bytes().splitlines()[: options.lines]
     translator.best(lines[:1])
     seconds = []
@@ -99,7 +101,7 @@ def caches(options, system):
 
     lines = sorted(Path(options.input).read_bytes().splitlines(), key=len)[-BATCH:]
     source, mask = pad(system.source_vocabulary.encode(tf.constant(lines))[:, :LONGEST])
-    state, memory = system.model.encode(source, mask, system.config.translation_maxlen)
+    state, memory = system.model.encode(source, mask)
     state = tf.nest.map_structure(lambda x: tf.repeat(x, BEAM, axis=0), state)
     for _ in range(source.shape[1]):
         _, state = system.model.decode_step(tf.zeros([len(lines) * BEAM], tf.int32), state, memory)

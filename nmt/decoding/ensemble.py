@@ -10,6 +10,8 @@ from ..model.contract import Decodable, Memory, State
 class Ensemble:
     """A model whose log-probabilities are the sums of those of others, as in Nematus. A `Decodable`.
 
+    The sums are no distribution: they rank translations and cannot be drawn from. `sampling_step` has one.
+
     Args:
         models: The models. They have the same vocabularies.
     """
@@ -24,9 +26,9 @@ class Ensemble:
         """Returns the summed cost of each target sentence, `[batch]`."""
         return tf.add_n([model.costs(source, source_mask, target, target_mask) for model in self._models])
 
-    def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
+    def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
         """Returns the states and the memories of all models."""
-        return tuple(zip(*(model.encode(source, source_mask, max_length) for model in self._models), strict=True))
+        return tuple(zip(*(model.encode(source, source_mask) for model in self._models), strict=True))
 
     def decode_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
         """Returns the summed log-probabilities of the next word, `[rows, target_words]`, and the next states."""
@@ -36,3 +38,11 @@ class Ensemble:
         ]
         log_probabilities, states = zip(*found, strict=True)
         return tf.add_n(log_probabilities), states
+
+    def sampling_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
+        """Returns what `decode_step` does for the normalized geometric mean of the models' distributions.
+
+        So an ensemble of equal models is one of them, and the likeliest word is that of the sums.
+        """
+        log_probabilities, state = self.decode_step(words, state, memory)
+        return tf.nn.log_softmax(log_probabilities / len(self._models)), state

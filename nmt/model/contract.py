@@ -30,7 +30,7 @@ class Decodable(Protocol):
     def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
         """Returns the cost of each target sentence, its end included, `[batch]`. Shapes may be dynamic."""
 
-    def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
+    def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
         """Returns the state before the first word, `[batch, ...]`, and the memory of the source sentences.
 
         Search leaves sentences out of both, so each tensor of the memory is `[batch, ...]` too.
@@ -38,8 +38,6 @@ class Decodable(Protocol):
         Args:
             source: `[batch, source_time]` ids.
             source_mask: `[batch, source_time]`.
-            max_length: Longest translation in words, its end not counted. A model with caches of fixed size needs it;
-                the models here have caches that grow, which are faster.
         """
 
     def decode_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:

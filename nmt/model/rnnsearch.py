@@ -92,7 +92,7 @@ class RNNSearch(keras.Model):
         state, memory = self._remember(source, source_mask)
         return self.decoder.attention_weights(_previous(target), state, memory)
 
-    def encode(self, source, source_mask, max_length: int) -> tuple[tf.Tensor, Memory]:
+    def encode(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
         """Returns the first states of all levels of the decoder, `[batch, levels * units]`, and its memory."""
         state, memory = self._remember(source, source_mask)
         return tf.tile(state, [1, self.decoder.depths.decoder]), memory

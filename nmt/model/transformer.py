@@ -169,7 +169,7 @@ class Transformer(keras.Model):
             rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
             return sum_in_parts(cost, rows, (self.decoder.output_table,))
 
-    def encode(self, source, source_mask, max_length: int) -> tuple[State, Memory]:
+    def encode(self, source, source_mask) -> tuple[State, Memory]:
         """Returns the empty state before the first word and the memory of the source."""
         memory = self._remember(source, source_mask, DropoutMasks())
         rows, heads = tf.shape(source)[0], self._sizes.heads

@@ -25,7 +25,7 @@ class Bigrams:
         kept = tf.random.stateless_uniform(target.shape, dropout_seed) >= self._dropout
         return tf.reduce_sum(self.costs(source, source_mask, target, target_mask * tf.cast(kept, tf.float32)))
 
-    def encode(self, source, source_mask, max_length):
+    def encode(self, source, source_mask):
         return tf.zeros([tf.shape(source)[0], 1]), source_mask
 
     def decode_step(self, words, state, memory):
