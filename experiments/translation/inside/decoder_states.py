@@ -66,7 +66,7 @@ def measure_states(system: System, text: ParallelText) -> dict[str, Any]:
     data = ValidationData(text, system.source_vocabulary, system.target_vocabulary, batch_size=BATCH_SIZE)
     found: list[list[np.ndarray]] = []  # by position
     for batch in data.batches:
-        state, memory = model.encode(batch.source, batch.source_mask, batch.target.shape[1])
+        state, memory = model.encode(batch.source, batch.source_mask)
         words = tf.fill([len(batch.target)], model.first_word)
         found += [[] for _ in range(len(found), batch.target.shape[1])]
         for at, (target, mask) in enumerate(zip(*map(tf.transpose, (batch.target, batch.target_mask)), strict=True)):
