@@ -103,8 +103,9 @@ def caches(options, system):
     source, mask = pad(system.source_vocabulary.encode(tf.constant(lines))[:, :LONGEST])
     state, memory = system.model.encode(source, mask)
     state = tf.nest.map_structure(lambda x: tf.repeat(x, BEAM, axis=0), state)
+    step = system.model.make_step()
     for _ in range(source.shape[1]):
-        _, state = system.model.decode_step(tf.zeros([len(lines) * BEAM], tf.int32), state, memory)
+        _, state, memory = step(tf.zeros([len(lines) * BEAM], tf.int32), state, memory)
     sizes = [
         sum(x.dtype.size * x.shape.num_elements() for x in tf.nest.flatten(part)) / 2**20 for part in (memory, state)
     ]

@@ -14,6 +14,7 @@ class _Samples(NamedTuple):
 
     time: tf.Tensor
     state: State
+    memory: Memory
     words: tf.Tensor  # [rows, the largest limit], padded with the end
     lengths: tf.Tensor  # [rows], without the end
     costs: tf.Tensor  # [rows]
@@ -63,7 +64,8 @@ def sample(
 
     def advance(now: _Samples) -> tuple[_Samples]:
         last = tf.where(now.time > 0, now.words[:, tf.maximum(now.time - 1, 0)], start)
-        log_probabilities, state = decode_step(last, now.state, memory)
+        (logits, normalizers), state, memory = decode_step(last, now.state, now.memory)
+        log_probabilities = logits - normalizers[:, tf.newaxis]
         drawn = _draw(log_probabilities, options, uniforms[:, now.time])
         cut = now.open & (now.time == limits) & (drawn != end)
         drawn = tf.where(now.open & (now.time < limits), drawn, end)
@@ -71,11 +73,11 @@ def sample(
         goes_on = now.open & (drawn != end)
         words = tf.where(tf.range(longest) == now.time, drawn[:, tf.newaxis], now.words)
         lengths = now.lengths + tf.cast(goes_on, tf.int32)
-        return (_Samples(now.time + 1, state, words, lengths, costs, now.cut | cut, goes_on),)
+        return (_Samples(now.time + 1, state, memory, words, lengths, costs, now.cut | cut, goes_on),)
 
     no, yes = tf.fill([rows], value=False), tf.fill([rows], value=True)
     none = tf.fill([rows, longest], end)
-    begin = _Samples(tf.constant(0), state, none, tf.zeros([rows], tf.int32), tf.zeros([rows]), no, yes)
+    begin = _Samples(tf.constant(0), state, memory, none, tf.zeros([rows], tf.int32), tf.zeros([rows]), no, yes)
     (done,) = tf.while_loop(lambda now: tf.reduce_any(now.open), advance, (begin,), maximum_iterations=longest + 1)
     scores = done.costs / tf.cast(done.lengths + 1, tf.float32) ** options.normalization_alpha
     words = tf.reshape(done.words, [batch, samples, longest])

@@ -1,4 +1,4 @@
-"""Beam search over any model that gives next-word log-probabilities.
+"""Beam search over any model that gives the log-probabilities of the next word.
 
 The cost of a hypothesis is the sum of -log p over its words and its end. Its score is the cost divided by its length,
 the end included, to the power alpha. Lower scores are better.
@@ -22,7 +22,7 @@ from .top_words import top_words
 State = Any  # a structure of tensors [rows, ...]
 Memory = Any  # a structure of tensors [batch, ...]
 
-DecodeStep = Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State]]
+DecodeStep = Callable[[tf.Tensor, State, Memory], tuple[tuple[tf.Tensor, tf.Tensor], State, Memory]]
 
 _LEAST_SHARE = 1 / 8  # Sentences leave only when this share of the batch has stopped, because leaving copies the rest.
 
@@ -67,8 +67,8 @@ def beam_search(
 
     Args:
         decode_step: Maps the last words `[rows]`, a state `[rows, ...]` and the memory of their sentences to
-            log-probabilities `[rows, words]` of the next word and the next state; row `i * beam_size + j` is
-            hypothesis j of sentence i.
+            the logits `[rows, words]` and normalizers `[rows]` of the next word, the next state and the next memory;
+            row `i * beam_size + j` is hypothesis j of sentence i.
         state: The state before the first word, `[batch * beam_size, ...]`.
         memory: What `decode_step` knows of each sentence, `[batch, ...]`.
         batch: Number of sentences.
@@ -97,11 +97,11 @@ def beam_search(
 
     def advance(beams: _Beams) -> tuple[_Beams]:
         last = tf.where(beams.time > 0, beams.words[:, :, tf.maximum(beams.time - 1, 0)], start)
-        log_probabilities, state = decode_step(tf.reshape(last, [-1]), beams.state, beams.memory)
+        next_words, state, memory = decode_step(tf.reshape(last, [-1]), beams.state, beams.memory)
         must_end = beams.limits == beams.time
-        costs, parents, extending, cut = _cheapest(beams.costs, log_probabilities, end, must_end)
+        costs, parents, extending, cut = _cheapest(beams.costs, *next_words, end, must_end)
         finished = _finish(beams, costs, parents, extending == end, cut, alpha)
-        beams = _extend(beams, costs, parents, extending, end, state, finished)
+        beams = _extend(beams._replace(memory=memory), costs, parents, extending, end, state, finished)
         goes_on = undecided(beams)
         # A decided sentence stays decided while others of the batch go on.
         beams = beams._replace(costs=tf.where(goes_on[:, tf.newaxis], beams.costs, float("inf")))
@@ -148,26 +148,29 @@ def _score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
     return costs / tf.cast(lengths + 1, tf.float32) ** alpha
 
 
-def _cheapest(costs, log_probabilities, end: int, must_end: tf.Tensor) -> tuple[tf.Tensor, ...]:
+def _cheapest(costs, logits, normalizers, end: int, must_end: tf.Tensor) -> tuple[tf.Tensor, ...]:
     """Returns the cheapest extensions of each sentence, best first: costs, parents and words, `[active, 2 * beam]`.
 
     Each hypothesis has one extension by the end, so at least `beam` of them go on. Where `must_end` `[active]`, there
     are no others. The last result is whether that cut the parent, because it has a likelier word.
     """
     batch, beam_size = tf.shape(costs)[0], costs.shape[1]
-    # The cheapest of a sentence are among the cheapest of each hypothesis. This is faster than one `top_k` for all, and
-    # equal even in ties: the costs are the same, and the first of equal ones wins in both.
-    each = min(2 * beam_size, log_probabilities.shape[-1])
-    negated = log_probabilities - tf.reshape(costs, [batch * beam_size, 1])  # [active * beam, words]
-    cheapest, words = top_words(negated, each)
-    ends = tf.repeat(must_end, beam_size)[:, tf.newaxis]  # [active * beam, 1]
-    cut = tf.reshape(ends[:, 0] & (words[:, 0] != end), [batch, beam_size])
-    only_end = tf.where(tf.range(each) == 0, negated[:, end, tf.newaxis], float("-inf"))
-    cheapest, words = tf.where(ends, only_end, cheapest), tf.where(ends, end, words)
-    cheapest, kept = tf.math.top_k(tf.reshape(cheapest, [batch, beam_size * each]), 2 * beam_size)
-    words = tf.gather(tf.reshape(words, [batch, beam_size * each]), kept, batch_dims=1)
-    parents = kept // each
-    return -cheapest, parents, words, tf.gather(cut, parents, batch_dims=1)
+    costs += tf.reshape(normalizers, [batch, beam_size])
+    logits = tf.reshape(logits, [batch, beam_size, logits.shape[-1]])
+    negated, parents, words = top_words(logits, costs, 2 * beam_size)
+
+    def with_limit() -> tuple[tf.Tensor, ...]:
+        ends = logits[:, :, end]
+        ended, ending = tf.math.top_k(ends - costs, beam_size)
+        ended = tf.pad(ended, [[0, 0], [0, beam_size]], constant_values=float("-inf"))
+        rows = must_end[:, tf.newaxis]
+        cut = tf.gather(rows & (ends < tf.reduce_max(logits, -1)), chosen := tf.tile(ending, [1, 2]), batch_dims=1)
+        return -tf.where(rows, ended, negated), tf.where(rows, chosen, parents), tf.where(rows, end, words), cut
+
+    def unlimited() -> tuple[tf.Tensor, ...]:
+        return -negated, parents, words, tf.zeros_like(words, tf.bool)
+
+    return tf.cond(tf.reduce_any(must_end), with_limit, unlimited)
 
 
 def _finish(beams: _Beams, costs, parents, is_end, cut, alpha: float) -> Hypotheses:

@@ -44,7 +44,8 @@ def map_batches(
     """
     batches = list(cut_batches(lengths, sentences, max(_LEAST_TOKENS, TOKENS // workers())))
     results = [None] * len(lengths)
-    found: Iterator[Sequence] = parallel_map(function, batches, workers())
+    alone = len(batches) < 2  # then a thread would only cost time
+    found: Iterator[Sequence] = map(function, batches) if alone else parallel_map(function, batches, workers())
     between()
     for numbers, batch in zip(batches, found, strict=True):
         between()

@@ -63,9 +63,9 @@ class Translator(tf.Module):
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
         # A tracked model would save each Keras variable and a copy of it, and servers without Python restore only the
         # copy. So track the TensorFlow variables, and keep only bound methods of the model, which are not tracked.
-        self._encode, self._decode_step, self._first_word = model.encode, model.decode_step, model.first_word
+        self._encode, self._make_step, self._first_word = model.encode, model.make_step, model.first_word
         if options.samples:
-            self._decode_step = getattr(model, "sampling_step", model.decode_step)
+            self._make_step = getattr(model, "make_sampling_step", model.make_step)
         self._variables = [variable.value for variable in model.variables]
         self.options = options
 
@@ -172,15 +172,16 @@ class Translator(tf.Module):
         options = self.options
         state, memory = self._encode(*pad(ids))
         state = tf.nest.map_structure(lambda x: tf.repeat(x, options.hypotheses, axis=0), state)
+        step = self._make_step()
         common = {
             "limits": options.limits(tf.cast(ids.row_lengths(), tf.int32)),
             "start": self._first_word,
             "end": END,
         }
         if options.samples:
-            return sample(self._decode_step, state, memory, options, uniforms, **common)
+            return sample(step, state, memory, options, uniforms, **common)
         return beam_search(
-            self._decode_step,
+            step,
             state,
             memory,
             batch=ids.nrows(out_type=tf.int32),

@@ -60,7 +60,7 @@ def measure_states(system: System, text: ParallelText) -> dict[str, Any]:
     @tf.function(reduce_retracing=True)
     def step(words, state, memory):
         with recorded(model.decoder.word_gru) as first, recorded(model.decoder.context_gru) as second:
-            _, state = model.decode_step(words, state, memory)
+            _, state, memory = model.make_step()(words, state, memory)
         return state, tf.stack([_statistics(first), _statistics(second)], 1)  # [batch, 2 GRUs, 2]
 
     data = ValidationData(text, system.source_vocabulary, system.target_vocabulary, batch_size=BATCH_SIZE)

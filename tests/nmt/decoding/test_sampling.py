@@ -7,6 +7,7 @@ import tensorflow as tf
 from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.sampling import draws, sample
+from nmt.model.contract import NextWords
 
 P = np.array([0.1, 0.2, 0.3, 0.4])  # of the end and of words 1 to 3
 DRAWS = 20_000
@@ -23,7 +24,9 @@ def draw(options, first=0, model=None):
     """Draws from a model that gives every word the same probabilities at every step."""
 
     def step(words, state, memory):
-        return tf.tile(tf.constant(np.log(P), tf.float32)[tf.newaxis], [tf.shape(words)[0], 1]), state
+        rows = tf.shape(words)[0]
+        logits = tf.tile(tf.constant(np.log(P), tf.float32)[tf.newaxis], [rows, 1])
+        return (logits + 3.0, tf.fill([rows], 3.0)), state, memory
 
     lines = 2 * DRAWS // options.hypotheses
     uniforms = np.stack([draws(options, (first + line, 0), MAX_LENGTH) for line in range(lines)])
@@ -82,8 +85,13 @@ class Table:
     def __init__(self, probabilities):
         self.probabilities = np.array(probabilities)
 
-    def decode_step(self, words, state, memory):
-        return tf.tile(tf.math.log(tf.constant(self.probabilities[np.newaxis], tf.float32)), [len(words), 1]), state
+    def make_step(self):
+        def step(words, state, memory):
+            rows = tf.shape(words)[0]
+            logits = tf.tile(tf.math.log(tf.constant(self.probabilities[np.newaxis], tf.float32)), [rows, 1])
+            return NextWords(logits, tf.zeros([rows])), state, memory
+
+        return step
 
 
 @pytest.mark.parametrize(
@@ -91,10 +99,10 @@ class Table:
 )
 def test_an_ensemble_draws_from_the_normalized_geometric_mean(models):
     """Of its models' distributions. Equal models draw like one of them; costs are those of the mean."""
-    ensemble = Ensemble(models)
+    of_all = Ensemble(models).make_sampling_step()
 
     def step(words, state, memory):
-        return ensemble.sampling_step(words, [state] * len(models), [()] * len(models))[0], state
+        return of_all(words, [state] * len(models), [()] * len(models))[0], state, memory
 
     found = draw(sampling(), model=step)
     mean = np.exp(np.mean([np.log(model.probabilities) for model in models], 0))

@@ -22,7 +22,8 @@ def scripted(tables):
         time, sentence = state
         tf.debugging.assert_equal(sentence, tf.repeat(memory, tf.size(sentence) // tf.maximum(tf.size(memory), 1)))
         last = tf.maximum(words, 0)  # the table's row 0 is used for the start too
-        return tf.gather_nd(tables, tf.stack([sentence, time, last], 1)), (time + 1, sentence)
+        logits = tf.gather_nd(tables, tf.stack([sentence, time, last], 1))
+        return (logits, tf.zeros_like(logits[:, 0])), (time + 1, sentence), memory
 
     return step
 
