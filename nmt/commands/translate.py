@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -56,7 +57,9 @@ def run(arguments: argparse.Namespace) -> None:
         lines_of = {arguments.alignments: Alignment.pharaoh, arguments.alignment_weights: Alignment.as_json}
         aligned = [(files.enter_context(open_output(path)), line) for path, line in lines_of.items() if path]
         source = arguments.input if arguments.input and arguments.input.is_file() else text.fileno()
-        chunks = warn_of_invalid_utf8(read_chunks(source, chunk_size(options)))
+        read = read_chunks(source, chunk_size(options))
+        first = list(itertools.islice(read, 1))  # before there is a progress bar: it may be no text
+        chunks = warn_of_invalid_utf8(itertools.chain(first, read))
         for number, (line, alignment) in enumerate(
             with_bar(_translate(chunks, translator, aligner), output, unit=" lines")
         ):
