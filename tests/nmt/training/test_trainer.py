@@ -27,7 +27,7 @@ from tests.nmt.bigrams import Bigrams
 LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
 
 
-def copy(lines):
+def copy(lines, between):
     return [line.decode() for line in lines]
 
 
@@ -123,7 +123,7 @@ def test_a_resumed_training_keeps_the_best_model(make_trainer, tmp_path):
     assert (best[name] != last[name]).any()
 
 
-def broken(lines):
+def broken(lines, between):
     raise RuntimeError
 
 
