@@ -24,7 +24,13 @@ from figures_log import write_log
 
 ROOT = Path(__file__).parents[1]
 STEPS = ("vocab", "prepare, first", "prepare, second", "train")
-HEADS = ["pairs", "text, MiB", "cache, MiB", *(f"{step}: {unit}" for step in STEPS for unit in ("s", "MiB")), "words/s"]
+HEADS = [
+    "pairs",
+    "text, MiB",
+    "cache, MiB",
+    *(f"{step}: {unit}" for step in STEPS for unit in ("s", "MiB")),
+    "tokens/s",
+]
 BLOCK = 100_000  # lines that are made at a time
 SYLLABLES = ["ka", "to", "ri", "men", "sol", "ba", "che", "du", "lin", "qua", "ves", "por", "tin", "gra", "mo", "ze"]
 TRAIN = "--model_type rnn --embedding_size 64 --state_size 128 --layer_normalization_type layernorm --batch_size 80"
@@ -80,7 +86,7 @@ def measure(pairs: int, updates: int, directory: Path) -> dict[str, float]:
     first, second = (run(f"prepare {texts}", directory) for _ in range(2))
     valid = "--valid_source_dataset dev.en --valid_target_dataset dev.de"
     training = run(f"train -m model {texts} {valid} {TRAIN} --finish_after {updates}", directory)
-    speed = re.findall(r"(\d+) words/s", training[2])[-1]
+    speed = re.findall(r"(\d+) tokens/s", training[2])[-1]
     cache = sum(path.stat().st_size for path in (directory / "cache").rglob("*")) / 2**20
     columns = [pairs, size, cache]
     columns += [value for seconds, memory, _ in (vocabulary, first, second, training) for value in (seconds, memory)]

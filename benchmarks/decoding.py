@@ -1,16 +1,25 @@
-"""Measures translation with beam size 5: sentences per second, the latency of one sentence, the memory of the caches.
+"""Measures translation with beam size 5: sentences per second and the latency of one sentence, of all engines in turn.
 
     python benchmarks/decoding.py --model DIR --input TEXT
+    python benchmarks/decoding.py --model DIR --input TEXT --reference REFERENCE --saved_model EXPORT \\
+        --ctranslate2 MODEL.ct2 --ctranslate2_python /path/to/python
     NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python python benchmarks/decoding.py \\
         --model DIR --input TEXT --checkpoint MODEL --json DECODING.json    # for tables.py
 
-DIR is the directory of a model of any type. For a comparison with real Nematus, v0.3 to master, MODEL is the checkpoint
-from which `python -m nmt import-nematus MODEL --to DIR` made it.
+DIR is the directory of a model of any type, EXPORT and MODEL.ct2 what `python -m nmt export` made of it. For a
+comparison with real Nematus, v0.3 to master, MODEL is the checkpoint from which `python -m nmt import-nematus MODEL
+--to DIR` made it.
 
-Throughput: `python -m nmt translate` and Nematus's translate.py, with one process, translate the text in turn. The time
-of the same command for the first line alone is subtracted, to exclude the start-up. Latency: the time for one line in a
-process that has loaded the model. Caches: the tensors that decoding keeps for a batch of the longest lines when the
-translations are as long as the lines.
+Each engine is a process that has loaded its model and translated the text once (decoding_engine.py); then they
+translate it in turn. Of CTranslate2 there is one process for each dtype, patience and batch size of a grid; those
+with the best batch size are measured. With a patience of 2 its search ends where ours does. Nematus's translate.py,
+with one process, translates the text in the same rounds; the time of the same command for the first line alone is
+subtracted, to exclude the start-up.
+
+A Transformer to measure with, of BLEU 35 or more on test_2016_flickr (docs/transformer.md has the texts and the
+vocabulary):
+
+    python -m nmt train -m DIR --config examples/transformer-multi30k.json --layer_normalization_type layernorm
 """
 
 import argparse
@@ -22,93 +31,124 @@ import tempfile
 import time
 from pathlib import Path
 
+import sacrebleu
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 BEAM = 5
-BATCH = 80  # sentences, as both commands translate at a time
+GRID = {"float32": (16, 32, 64), "int8": (16, 32, 64)}  # dtype of CTranslate2 -> batch sizes that are tried
+PATIENCES = (1, 2)
 
 
-def commands(options):
-    """Returns the command of each implementation, without input and output."""
-    ours = [sys.executable, "-m", "nmt", "translate", "-m", Path(options.model).resolve()]
-    implementations = {"ours": ours}
-    if options.checkpoint:
-        script = Path(os.environ["NEMATUS"], "nematus", "translate.py").resolve()
-        python = [os.environ["NEMATUS_PYTHON"], "-B"]
-        one_process = [] if script.with_name("train.py").exists() else ["-p", "1"]  # an option of v0.3 alone
-        implementations["Nematus"] = [*python, script, "-m", Path(options.checkpoint).name, *one_process]
-    return {name: [*map(str, command), "-k", str(BEAM), "-n"] for name, command in implementations.items()}
+class Engine:
+    """A process of decoding_engine.py."""
+
+    def __init__(self, python, kind, model, text, output, *settings):
+        self.output = output
+        command = [python, str(ROOT / "benchmarks" / "decoding_engine.py"), kind, model, text, output, *settings]
+        self._process = subprocess.Popen(
+            list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        while (line := self._process.stdout.readline()) != "ready\n":
+            if not line:
+                print(f"decoding.py: {' '.join(map(str, command))} failed", file=sys.stderr)
+                sys.exit(2)
+
+    def seconds(self, what):
+        """Returns the seconds of `all` lines, or the median of `one`."""
+        print(what, file=self._process.stdin, flush=True)
+        return float(self._process.stdout.readline())
+
+    def end(self):
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def start_engines(options, folder):
+    """Returns the engines by name, those of CTranslate2 with their best batch sizes."""
+    text, model = Path(options.input).resolve(), Path(options.model).resolve()
+
+    def engine(name, kind, path, *settings, python=sys.executable):
+        return Engine(python, kind, path, text, Path(folder, name.replace(" ", "-")), *settings)
+
+    engines = {"ours": engine("ours", "ours", model)}
+    if options.saved_model:
+        engines["SavedModel"] = engine("SavedModel", "savedmodel", Path(options.saved_model).resolve())
+    for dtype, sizes in GRID.items() if options.ctranslate2 else ():
+        for patience in PATIENCES:
+            name = f"CTranslate2, {dtype}, patience {patience}"
+            tried = {}
+            for size in sizes:
+                path = f"{Path(options.ctranslate2).resolve()},{model}"
+                settings = f"{dtype},{patience},{size}"
+                found = engine(f"{name}, {size}", "ctranslate2", path, settings, python=options.ctranslate2_python)
+                tried[size] = min(found.seconds("all") for _ in range(2)), found
+            best = min(tried, key=lambda size: tried[size][0])
+            for size, (_, found) in tried.items():
+                if size != best:
+                    found.end()
+            engines[f"{name}, batches of {best}"] = tried[best][1]
+    return engines
+
+
+def nematus(options):
+    """Returns the command of Nematus, without input and output."""
+    script = Path(os.environ["NEMATUS"], "nematus", "translate.py").resolve()
+    one_process = [] if script.with_name("train.py").exists() else ["-p", "1"]  # an option of v0.3 alone
+    command = [os.environ["NEMATUS_PYTHON"], "-B", script, "-m", Path(options.checkpoint).name, *one_process]
+    return [*map(str, command), "-k", str(BEAM), "-n"]
 
 
 def run(command, source, target, folder):
-    """Returns the seconds that a command takes to translate a file. Nematus finds its dictionaries in `folder`."""
+    """Returns the seconds that Nematus takes to translate a file. It finds its dictionaries in `folder`."""
     environment = {name: value for name, value in os.environ.items() if name != "TF2_BEHAVIOR"}
-    environment |= {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     command = [*command, "-i", source, "-o", target]
     start = time.perf_counter()
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    ended = subprocess.run(
+        command, cwd=folder, env={**environment, "PYTHONIOENCODING": "utf-8"}, capture_output=True, text=True
+    )
     if ended.returncode:
         print(f"decoding.py: {' '.join(map(str, command))} failed:\n{ended.stderr[-1000:]}", file=sys.stderr)
         sys.exit(2)
     return time.perf_counter() - start
 
 
-def throughput(options, folder):
-    """Prints and returns the sentences per second of each implementation in each round."""
+def throughput(options, engines, folder):
+    """Returns the sentences per second of each engine in each round."""
     text = Path(options.input).read_text(encoding="utf-8")
     one, whole = Path(folder, "one"), Path(folder, "whole")
     one.write_text(text.partition("\n")[0] + "\n", encoding="utf-8")
     whole.write_text(text, encoding="utf-8")
     sentences = text.count("\n")
-    parent = Path(options.checkpoint or options.model).resolve().parent
-    speeds = {name: [] for name in commands(options)}
+    speeds = {name: [] for name in engines} | ({"Nematus": []} if options.checkpoint else {})
     for _ in range(options.rounds):
-        for name, command in commands(options).items():
-            start = run(command, one, Path(folder, "out"), parent)
-            speeds[name].append((sentences - 1) / (run(command, whole, Path(folder, "out"), parent) - start))
-    for name, found in speeds.items():
-        ratio = statistics.median(a / b for a, b in zip(found, list(speeds.values())[-1], strict=True))
-        print(f"{name:14}{statistics.median(found):8.1f} sentences/s   {ratio:.2f} of {list(speeds)[-1]}")
+        for name, engine in engines.items():
+            speeds[name].append(sentences / engine.seconds("all"))
+        if options.checkpoint:
+            parent = Path(options.checkpoint).resolve().parent
+            start = run(nematus(options), one, Path(folder, "out"), parent)
+            speeds["Nematus"].append(
+                (sentences - 1) / (run(nematus(options), whole, Path(folder, "out"), parent) - start)
+            )
     return speeds
 
 
-def latency(options, system):
-    """Prints the time to translate a single sentence, and returns those of all."""
-    translator = system.translator(BEAM, 1.0)
-    lines = Path(options.input).read_bytes().splitlines()[: options.lines]
-    translator.best(lines[:1])
-    seconds = []
-    for line in lines:
-        start = time.perf_counter()
-        translator.best([line])
-        seconds.append(time.perf_counter() - start)
-    seconds.sort()
-    print(
-        f"one sentence: median {seconds[len(seconds) // 2]:.3f} s, 95% within {seconds[len(seconds) * 95 // 100]:.3f} s"
-    )
-    return seconds
-
-
-def caches(options, system):
-    """Prints and returns the MiB of the memory and of the state of a batch, which the contract of models defines."""
-    import tensorflow as tf
-
-    from nmt.text.batches import LONGEST, pad
-
-    lines = sorted(Path(options.input).read_bytes().splitlines(), key=len)[-BATCH:]
-    source, mask = pad(system.source_vocabulary.encode(tf.constant(lines))[:, :LONGEST])
-    state, memory = system.model.encode(source, mask, system.config.translation_maxlen)
-    state = tf.nest.map_structure(lambda x: tf.repeat(x, BEAM, axis=0), state)
-    for _ in range(source.shape[1]):
-        _, state = system.model.decode_step(tf.zeros([len(lines) * BEAM], tf.int32), state, memory)
-    sizes = [
-        sum(x.dtype.size * x.shape.num_elements() for x in tf.nest.flatten(part)) / 2**20 for part in (memory, state)
-    ]
-    print(f"caches of {len(lines)} sentences of {source.shape[1]} tokens: {sizes[0]:.1f} MiB of the source, ", end="")
-    print(f"{sizes[1]:.1f} MiB of {BEAM} translations each")
-    return dict(zip(("memory", "state"), sizes, strict=True))
+def show(options, engines, speeds, latency):
+    """Prints a line for each engine: its speed, latency, translations equal to ours, and BLEU with a reference."""
+    texts = {name: engine.output.read_text(encoding="utf-8").splitlines() for name, engine in engines.items()}
+    print(f"{'':44}{'sentences/s':>12}{'of ours':>9}{'one, ms':>9}{'equal':>8}{'BLEU':>7}")
+    for name, found in speeds.items():
+        ratio = statistics.median(a / b for a, b in zip(found, speeds["ours"], strict=True))
+        row = f"{name:44}{statistics.median(found):12.1f}{ratio:9.2f}"
+        if name in engines:
+            equal = sum(map(str.__eq__, texts[name], texts["ours"]))
+            row += f"{1e3 * statistics.median(latency[name]):9.1f}{equal:8}"
+            if options.reference:
+                references = Path(options.reference).read_text(encoding="utf-8").splitlines()
+                row += f"{sacrebleu.corpus_bleu(texts[name], [references]).score:7.2f}"
+        print(row)
 
 
 def main():
@@ -117,9 +157,12 @@ def main():
     )
     parser.add_argument("--model", required=True, help="model directory")
     parser.add_argument("--input", required=True, help="text to translate")
+    parser.add_argument("--reference", help="translations of --input, for BLEU")
+    parser.add_argument("--saved_model", help="an export of the model")
+    parser.add_argument("--ctranslate2", help="an export of the model with --format ctranslate2")
+    parser.add_argument("--ctranslate2_python", default=sys.executable, help="an interpreter that has CTranslate2")
     parser.add_argument("--checkpoint", help="the Nematus checkpoint that --model was imported from")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--lines", type=int, default=100, help="number of sentences to measure the latency with")
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     if not Path(options.input).is_file():
@@ -127,16 +170,20 @@ def main():
     if options.checkpoint and not {"NEMATUS", "NEMATUS_PYTHON"} <= set(os.environ):
         parser.error("--checkpoint needs NEMATUS (a checkout) and NEMATUS_PYTHON (its interpreter) in the environment")
     with tempfile.TemporaryDirectory() as folder:
-        speeds = throughput(options, folder)
-    from nmt.system import load_system
-
-    system = load_system(Path(options.model))
-    figures = {"speeds": speeds, "latency": latency(options, system), "caches": caches(options, system)}
+        engines = start_engines(options, folder)
+        speeds = throughput(options, engines, folder)
+        latency = {name: [engine.seconds("one") for _ in range(2)] for name, engine in engines.items()}
+        show(options, engines, speeds, latency)
+        for engine in engines.values():
+            engine.end()
     if options.json:
         from figures_log import model_facts, write_log
 
+        from nmt.config import make_config, read_options
+
+        config = make_config(read_options(Path(options.model, "config.json")))
         given = {"sentences": Path(options.input).read_bytes().count(b"\n"), "rounds": options.rounds}
-        write_log(options.json, "decoding", {**model_facts(system.config), **given}, figures)
+        write_log(options.json, "decoding", {**model_facts(config), **given}, {"speeds": speeds, "latency": latency})
 
 
 if __name__ == "__main__":

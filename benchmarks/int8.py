@@ -25,8 +25,8 @@ from interleaved import seconds_of
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from nmt.decoding.options import DecodingOptions
 from nmt.system import load_system
-from nmt.text.by_length import map_by_length
 
 BATCH = 80
 TYPES = ("float32", "int8")
@@ -34,8 +34,7 @@ TYPES = ("float32", "int8")
 
 def ours(system):
     """Returns the function from lines to their translations."""
-    translate = system.translator(5, 1.0).best
-    return lambda lines: list(map_by_length(translate, [lines], BATCH))
+    return system.translator(DecodingOptions(batch_size=BATCH)).best
 
 
 def theirs(model, converted, kind):

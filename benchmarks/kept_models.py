@@ -18,11 +18,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, os.getcwd())  # a patched copy is not installed
 
 from nmt.decoding.metrics import bleu, read_lines
+from nmt.decoding.options import DecodingOptions
 from nmt.system import load_system
-from nmt.text.by_length import map_by_length
 
 BEAM = 5
-BATCH = 80  # sentences
 
 
 def translate(directory, checkpoint, lines):
@@ -32,8 +31,8 @@ def translate(directory, checkpoint, lines):
             if path.is_file() and path.name not in ("best.npz", "last.npz"):
                 shutil.copy(path, folder)
         shutil.copy(checkpoint, Path(folder, "best.npz"))
-        translator = load_system(Path(folder)).translator(BEAM, 1.0)
-    return list(map_by_length(translator.best, [lines], BATCH))
+        translator = load_system(Path(folder)).translator(DecodingOptions(beam_size=BEAM))
+    return translator.best(lines)
 
 
 def figures(directory, lines, references):

@@ -130,11 +130,16 @@ def widths(found):
 
 
 def decoding(found):
-    """Returns the speeds of the commands, and the seconds of single sentences."""
-    speeds, seconds = found["figures"]["speeds"], sorted(found["figures"]["latency"])
+    """Returns the speeds of the engines, and the seconds of single sentences."""
+    speeds, seconds = found["figures"]["speeds"], found["figures"]["latency"]
     *_, last = speeds.values()
     names = {"ours": "`python -m nmt translate`", "Nematus": "Nematus, `translate.py`"}
-    rows = [[names[name], f"{median(each):.0f}", f"{ratio(each, last):.2f}"] for name, each in speeds.items()]
+    rows = [[names.get(name, name), f"{median(each):.0f}", f"{ratio(each, last):.2f}"] for name, each in speeds.items()]
+    if isinstance(seconds, dict):  # medians of each engine
+        heads = [f"{_model(found)}: one sentence at a time", "median, s"]
+        singles = [[names.get(name, name), f"{median(each):.3f}"] for name, each in seconds.items()]
+        return [markdown([_model(found), "sentences/s", "ratio"], rows), markdown(heads, singles)]
+    seconds = sorted(seconds)  # of an earlier version, which measured the translator alone
     single = [f"{seconds[len(seconds) // 2]:.3f}", f"{seconds[len(seconds) * 95 // 100]:.3f}"]
     return [
         markdown([_model(found), "sentences/s", "ratio"], rows),

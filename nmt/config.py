@@ -18,7 +18,8 @@ from .config_fields import (
     fraction,
     from_list,
     has_effect,
-    mistake,
+    like,
+    mistakes,
     non_negative,
     only_with,
     option,
@@ -29,6 +30,7 @@ from .config_fields import (
     transformer_only,
     vocabulary_size,
 )
+from .decoding.options import DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
@@ -38,7 +40,7 @@ VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
 # These options may change when a training is resumed: the learning rate, how long to train, how and when to validate,
-# and when to save and log.
+# how to translate then, and when to save and log.
 CHANGEABLE = (
     "learning_schedule",
     "learning_rate",
@@ -50,6 +52,10 @@ CHANGEABLE = (
     "valid_freq",
     "valid_metric",
     "valid_tokenizer",
+    "valid_batch_size",
+    "beam_size",
+    "normalization_alpha",
+    "translation_maxlen",
     "save_freq",
     "keep",
     "summary_freq",
@@ -75,6 +81,8 @@ _ARCHITECTURE = (
     "transformer_num_heads",
     "transformer_norm_position",
 )
+# Names that options had in earlier versions, which configurations and checkpoints may have.
+RENAMED = {"clip_norm": "clip_counts"}
 TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
 
 
@@ -171,10 +179,10 @@ class Config:
     adam_beta2: float = fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = positive(1e-8, "constant in Adam's denominator")
     clip_c: float = positive(1.0, "clip the gradient to this global norm")
-    clip_norm: str = choice(
+    clip_counts: str = choice(
         "occurrences",
-        "norm that --clip_c limits. occurrences (Nematus v0.3): each occurrence of a word in an RNN's embedding "
-        "gradient counts. words (master, and always in a Transformer): occurrences of a word are summed first",
+        "what the norm that --clip_c limits counts. occurrences (Nematus v0.3): each occurrence of a word in an RNN's "
+        "embedding gradient. words (master, and always in a Transformer): occurrences of a word are summed first",
         ("occurrences", "words"),
     )
     gradient_aggregation_steps: int = positive(
@@ -209,10 +217,10 @@ class Config:
     save_freq: int | None = positive(None, "updates between further checkpoints; by default, one every 10 minutes")
     keep: int = non_negative(0, "keep the models of this many latest validations, for `nmt average`")
     summary_freq: int = positive(100, "updates between entries in the log for TensorBoard")
-    valid_batch_size: int = positive(80, "sentences in a validation batch")
-    beam_size: int = positive(5, "beam size when the validation text is translated")
-    normalization_alpha: float = non_negative(1.0, "rank translations by cost divided by length to this power")
-    translation_maxlen: int = positive(200, "longest translation, in tokens")
+    valid_batch_size: int = like(DecodingOptions, "batch_size")
+    beam_size: int = like(DecodingOptions, "beam_size")
+    normalization_alpha: float = like(DecodingOptions, "normalization_alpha")
+    translation_maxlen: int | None = like(DecodingOptions, "translation_maxlen")
 
     def validate(self) -> None:
         """Checks every option.
@@ -220,10 +228,7 @@ class Config:
         Raises:
             UserError: Options have wrong values or, if none has, do not fit together. The message has a line for each.
         """
-        wrong = [
-            message for field in dataclasses.fields(self) if (message := mistake(field, getattr(self, field.name)))
-        ]
-        if wrong := wrong or [*_without_effect(self), *_conflicts(self)]:
+        if wrong := mistakes(self) or list(_conflicts(self)):
             raise UserError("\n".join(wrong))
 
     def fixed_options(self) -> dict[str, Any]:
@@ -235,6 +240,12 @@ class Config:
         others = (*CHANGEABLE, *FILES, "reload", "reload_training_progress")
         fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
         return {field.name: getattr(self, field.name) for field in fields}
+
+    @property
+    def decoding(self) -> DecodingOptions:
+        """How the validation text is translated."""
+        names = ("beam_size", "normalization_alpha", "translation_maxlen")
+        return DecodingOptions(batch_size=self.valid_batch_size, **{name: getattr(self, name) for name in names})
 
     @property
     def architecture(self) -> dict[str, Any]:
@@ -256,6 +267,7 @@ def make_config(options: dict[str, Any]) -> Config:
     Raises:
         UserError: An option is unknown or wrong.
     """
+    options = {RENAMED.get(name, name): value for name, value in options.items()}
     fields = dataclasses.fields(Config)
     known = [field.name for field in fields]
     if unknown := sorted(set(options) - set(known)):
@@ -287,17 +299,6 @@ def _unknown(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}?" if close else "`python -m nmt train --help` lists the options"
     return f"unknown option {name}; {hint}"
-
-
-def _without_effect(config: Config) -> Iterator[str]:
-    """Yields a message for each option that has no effect but differs from its default."""
-    for field in dataclasses.fields(config):
-        if getattr(config, field.name) != field.default and not has_effect(field, config):
-            ((name, values),) = field.metadata["with"].items()
-            yield (
-                f"--{field.name} has no effect with --{name} {getattr(config, name)}, only with {' or '.join(values)}; "
-                "leave it out"
-            )
 
 
 def _conflicts(config: Config) -> Iterator[str]:

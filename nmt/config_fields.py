@@ -5,7 +5,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 
@@ -38,6 +38,12 @@ def transformer_only(field: Any) -> Any:
     return only_with(field, model_type=("transformer",))
 
 
+def like(options: type, name: str) -> Any:
+    """Declares an option as another class does, with the same default, help and allowed values."""
+    (field,) = (field for field in dataclasses.fields(options) if field.name == name)
+    return dataclasses.field(default=field.default, metadata=field.metadata)
+
+
 def required_file(text: str, **argument) -> Any:
     """Declares a required file. The code that reads the file checks that it exists."""
     return option(None, text, metavar="FILE", **argument)
@@ -49,6 +55,11 @@ def required_text(text: str) -> Any:
 
 def positive(default: float | None, text: str) -> Any:
     return option(default, text, "above 0", lambda value: value > 0)
+
+
+def whole(default: int | None, text: str, least: int, most: int) -> Any:
+    """Declares a whole number that has bounds."""
+    return option(default, text, f"from {least} to {most}", lambda value: least <= value <= most)
 
 
 def non_negative(default: float, text: str) -> Any:
@@ -73,6 +84,13 @@ def has_effect(field: dataclasses.Field, config: Any) -> bool:
     return all(getattr(config, name) in values for name, values in field.metadata["with"].items())
 
 
+def mistakes(config: Any) -> list[str]:
+    """Returns a message for each wrong option of a dataclass or, if none is wrong, for each that has no effect."""
+    fields = dataclasses.fields(config)
+    wrong = [message for field in fields if (message := mistake(field, getattr(config, field.name)))]
+    return wrong or list(_without_effect(config))
+
+
 def mistake(field: dataclasses.Field, value: Any) -> str | None:
     """Returns a message if the value of an option is wrong, and `None` otherwise."""
     kinds = _kinds(field)
@@ -84,6 +102,17 @@ def mistake(field: dataclasses.Field, value: Any) -> str | None:
     if not field.metadata["ok"](value):
         return f"--{field.name} is {value!r}; it must be {field.metadata['allowed']}"
     return None
+
+
+def _without_effect(config: Any) -> Iterator[str]:
+    """Yields a message for each option that has no effect but differs from its default."""
+    for field in dataclasses.fields(config):
+        if getattr(config, field.name) != field.default and not has_effect(field, config):
+            ((name, values),) = field.metadata["with"].items()
+            yield (
+                f"--{field.name} has no effect with --{name} {getattr(config, name)}, only with {' or '.join(values)}; "
+                "leave it out"
+            )
 
 
 def is_optional(field: dataclasses.Field) -> bool:

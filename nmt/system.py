@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from .config import FILES, Config, make_config, read_options
 from .decoding.ensemble import Ensemble
-from .decoding.sampling import Sampling
+from .decoding.options import DecodingOptions
 from .decoding.translator import Translator
 from .errors import UserError
 from .model.contract import TranslationModel
@@ -56,17 +56,9 @@ class System(NamedTuple):
         vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
         return {f"{side} vocabulary": each.digest for side, each in vocabularies.items()}
 
-    def translator(self, beam_size: int, alpha: float, sampling: Sampling | None = None) -> Translator:
-        """Returns a translator with this model. With `sampling`, `beam_size` translations are drawn."""
-        return Translator(
-            self.source_vocabulary,
-            self.target_vocabulary,
-            self.model,
-            beam_size=beam_size,
-            alpha=alpha,
-            max_length=self.config.translation_maxlen,
-            sampling=sampling,
-        )
+    def translator(self, options: DecodingOptions) -> Translator:
+        """Returns a translator with this model."""
+        return Translator(self.source_vocabulary, self.target_vocabulary, self.model, options)
 
 
 def build_system(config: Config, vocabularies: tuple[Path, Path]) -> System:

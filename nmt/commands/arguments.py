@@ -1,7 +1,6 @@
 """Command-line arguments that several commands share, and messages to the user."""
 
 import argparse
-import math
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,9 +11,6 @@ from tqdm import tqdm
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
 T = TypeVar("T")
-
-BEAM_SIZE = 5
-ALPHA = 0.0  # no normalization by length
 
 
 class Parser(argparse.ArgumentParser):
@@ -58,66 +54,11 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, value)
 
 
-def add_search(parser: Arguments) -> None:
-    parser.add_argument(
-        "-k",
-        "--beam_size",
-        type=positive_int,
-        default=BEAM_SIZE,
-        help=f"hypotheses that are kept (above 0; default: {BEAM_SIZE})",
-    )
-    add_alpha(parser)
-
-
-def add_alpha(parser: Arguments) -> None:
-    parser.add_argument(
-        "-n",
-        "--normalization_alpha",
-        type=non_negative_float,
-        nargs="?",
-        default=ALPHA,
-        const=1.0,
-        metavar="ALPHA",
-        help=f"divide costs by length to the power ALPHA (at least 0; default: {ALPHA:g}; -n alone: 1)",
-    )
-
-
-def add_batch_size(parser: argparse.ArgumentParser, items: str) -> None:
-    parser.add_argument(
-        "-b", "--batch_size", type=positive_int, default=80, help=f"{items} in a batch (above 0; default: 80)"
-    )
-
-
 def positive_int(text: str) -> int:
     """Parses a whole number above 0."""
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
-
-
-def seed(text: str) -> int:
-    """Parses the seed of a random generator."""
-    if not (text.isdecimal() and int(text) < 2**31):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2147483647")
-    return int(text)
-
-
-def positive_float(text: str) -> float:
-    """Parses a number above 0."""
-    if not (number := non_negative_float(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return number
-
-
-def non_negative_float(text: str) -> float:
-    """Parses a number of at least 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
-    return number
 
 
 def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:

@@ -1,11 +1,34 @@
-"""Chunks of lines. The sentences of a chunk are sorted by length and split into batches."""
+"""Chunks of lines, which are sorted by length and translated or scored in batches, and what is said of some lines."""
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ..decoding.options import DecodingOptions
+from ..decoding.side_by_side import workers
 from .arguments import say
 
-BATCHES_PER_CHUNK = 20
+_BATCHES_PER_WORKER = 20
+_NAMED = 10  # lines that a message names
+
+
+def chunk_size(options: DecodingOptions) -> int:
+    """Returns how many lines are read at a time."""
+    return _BATCHES_PER_WORKER * workers() * options.batch_size
+
+
+def chunked(items: Iterable, size: int) -> Iterator[list]:
+    """Yields items in lists of `size`; the last may be shorter."""
+    items = iter(items)
+    while chunk := list(itertools.islice(items, size)):
+        yield chunk
+
+
+def number_list(numbers: list[int]) -> str:
+    """Returns `line 3` or `lines 3, 5, 8`, with at most ten numbers."""
+    named = ", ".join(map(str, numbers[:_NAMED]))
+    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+    return f"line{'s' if len(numbers) > 1 else ''} {named}{more}"
 
 
 def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:

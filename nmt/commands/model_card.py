@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Config, make_config, read_options
+from ..decoding.options import CONSTANT, FACTOR, DecodingOptions
 from ..system import System
 from ..training.progress import Progress
 
 
-def describe(system: System, arguments: argparse.Namespace) -> dict[str, Any]:
+def describe(system: System, arguments: argparse.Namespace, options: DecodingOptions) -> dict[str, Any]:
     """Returns the model card of a system, exported with these arguments; an unknown value is `None`."""
     config = system.config
     configs = [make_config(read_options(directory / "config.json")) for directory in arguments.model]
@@ -29,9 +30,10 @@ def describe(system: System, arguments: argparse.Namespace) -> dict[str, Any]:
             "parameters": sum(math.prod(variable.shape) for variable in system.model.variables),
         },
         "search": {
-            "beam_size": arguments.beam_size,
-            "normalization_alpha": arguments.normalization_alpha,
-            "longest_translation": config.translation_maxlen,
+            "beam_size": options.beam_size,
+            "normalization_alpha": options.normalization_alpha,
+            "longest_translation": options.translation_maxlen
+            or {"times_source_tokens": FACTOR, "plus_tokens": CONSTANT},
         },
         "models": [
             {"validation": _best_validation(directory), "trained_with": _read(directory / "versions.json")}

@@ -4,13 +4,16 @@ import argparse
 from pathlib import Path
 
 from ..decoding.scoring import Scorer
+from ..decoding.side_by_side import use_cores_for_batches
+from ..errors import UserError
 from ..storage.streams import open_output
 from ..system import load_ensemble
 from ..text.batches import LONGEST
-from ..text.by_length import chunked, map_by_length, pair_length
-from ..text.parallel_text import ParallelText
-from .arguments import add_alpha, add_batch_size, add_models, say, with_bar
-from .chunks import BATCHES_PER_CHUNK, warn_of_invalid_utf8
+from ..text.lines import file_lines
+from ..text.shards import all_shards
+from .arguments import add_models, say, with_bar
+from .chunks import chunk_size, chunked, number_list, warn_of_invalid_utf8
+from .options import add_decoding, decoding_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,22 +21,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", "--source", type=Path, required=True, metavar="FILE", help="source text (required)")
     parser.add_argument("-t", "--target", type=Path, required=True, metavar="FILE", help="its translation (required)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="costs (default: standard output)")
-    add_alpha(parser)
-    add_batch_size(parser, "pairs")
+    add_decoding(parser, "batch_size", "normalization_alpha")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Writes the cost of given translations: the negative log-probability of each, its end included."""
+    """Writes the cost of given translations: the negative log-probability of each with its end, over its length."""
+    options = decoding_options(arguments)
+    use_cores_for_batches()
     system = load_ensemble(arguments.model)
-    text = ParallelText(arguments.source, arguments.target)
-    scorer = Scorer(
-        system.source_vocabulary, system.target_vocabulary, system.model, alpha=arguments.normalization_alpha
-    )
-    chunks = warn_of_invalid_utf8(chunked(text, BATCHES_PER_CHUNK * arguments.batch_size), b"\n".join)
-    results = map_by_length(scorer.costs, chunks, arguments.batch_size, pair_length)
+    (source,), (target,) = all_shards(arguments.source), all_shards(arguments.target)
+    count, others = (sum(1 for _ in file_lines(path)) for path in (source, target))
+    if count != others:
+        raise UserError(
+            f"{source} has {count} lines and {target} has {others}; line i of one must translate line i of the other"
+        )
+    scorer = Scorer(system.source_vocabulary, system.target_vocabulary, system.model, options)
+    pairs = zip(file_lines(source), file_lines(target), strict=True)
+    chunks = warn_of_invalid_utf8(chunked(pairs, chunk_size(options)), b"\n".join)
+    too_long = []
     with open_output(arguments.output) as output:
-        for cost in with_bar(results, output, total=len(text), unit=" pairs"):
+        costs = (cost for chunk in chunks for cost in scorer.costs(chunk))
+        for number, cost in enumerate(with_bar(costs, output, total=count, unit=" pairs"), 1):
             output.write(f"{cost:.6f}\n")
-    if count := scorer.too_long:
-        pairs = "1 pair has" if count == 1 else f"{count} pairs have"
-        say(f"warning: {pairs} more than {LONGEST} tokens on a side; their cost is written as inf")
+            if cost == float("inf"):
+                too_long.append(number)
+    if too_long:
+        pairs = "1 pair has" if len(too_long) == 1 else f"{len(too_long)} pairs have"
+        say(
+            f"warning: {pairs} more than {LONGEST} tokens on a side; their cost is written as inf "
+            f"({number_list(too_long)})"
+        )

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from ..decoding.side_by_side import use_cores_for_batches, workers
 from ..errors import UserError
 from .arguments import positive_int
 
@@ -19,7 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--port", type=_port, default=8501, help="port to listen on; 0: any free one (default: 8501)")
     group = parser.add_argument_group("batches and limits")
     group.add_argument(
-        "--workers", type=positive_int, default=1, help="batches computed at the same time (above 0; default: 1)"
+        "--workers",
+        type=positive_int,
+        metavar="N",
+        help="batches computed at the same time (above 0; default: the number of cores, or 1 with a GPU)",
     )
     group.add_argument(
         "--batch", type=positive_int, default=64, help="sentences joined into a batch (above 0; default: 64)"
@@ -37,9 +41,12 @@ def run(arguments: argparse.Namespace) -> None:
         from ..serving.service.server import serve
     except ModuleNotFoundError as error:
         raise UserError(f"{error.name} is missing; `pip install -e '.[serving]'` brings it") from None
+    use_cores_for_batches()
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("serve").setLevel(logging.INFO)
-    limits = Limits(workers=arguments.workers, batch=arguments.batch, queue=arguments.queue, deadline=arguments.timeout)
+    limits = Limits(
+        workers=arguments.workers or workers(), batch=arguments.batch, queue=arguments.queue, deadline=arguments.timeout
+    )
     serve(arguments.models, arguments.host, arguments.port, limits)
     # Python would wait for the threads of batches that are still computed, whose callers have all left.
     logging.shutdown()

@@ -86,7 +86,7 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     if reload_from and config.reload_training_progress:
         trainer.continue_from(reload_from / LAST, system.needed_to_reload)
     data, valid = _read_texts(config, system)
-    translate = system.translator(config.beam_size, config.normalization_alpha).best
+    translate = system.translator(config.decoding).best
     validate = Validator(system.model, valid, translate, config)
     if replicas.count > 1:
         replicas.require_same(

@@ -1,5 +1,6 @@
 """Alignments: which source tokens a model attends to when it predicts the tokens of a translation."""
 
+import itertools
 import json
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,8 +10,10 @@ import tensorflow as tf
 
 from ..errors import UserError
 from ..model.contract import Decodable
-from ..text.batches import LONGEST, pad, token_pieces
+from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.vocabulary import Vocabulary
+from .side_by_side import map_batches
+from .translator import Line
 
 
 class Alignment(NamedTuple):
@@ -39,38 +42,66 @@ class Aligner:
         source_vocabulary: Encodes the sources.
         target_vocabulary: Names the tokens of the translations.
         model: The model that made the translations.
+        sentences: Most translations in a batch.
 
     Raises:
         UserError: The model has no attention weights to align by.
     """
 
-    def __init__(self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: Decodable):
+    def __init__(self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: Decodable, sentences: int):
         if not hasattr(model, "attention"):
             raise UserError(
                 "alignments come from the attention of an RNN; a Transformer has many attentions and an ensemble many "
                 "models; give -m one RNN"
             )
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
+        self._sentences = sentences
         self._attention = tf.function(model.attention, reduce_retracing=True, autograph=False)
 
-    def align(self, lines: Sequence[str | bytes], translations: Sequence[Sequence[int]]) -> list[Alignment]:
-        """Returns the alignment of each line with the ids of its translation, the end not counted."""
-        ids = self._source_vocabulary.encode(tf.constant(lines, tf.string))[:, :LONGEST]
-        lengths = np.maximum(ids.row_lengths().numpy(), list(map(len, translations))) + 1
-        pieces = token_pieces(lengths)
-        return [found for start, end in pieces for found in self._align(ids[start:end], translations[start:end])]
+    def align(self, lines: Sequence[Line]) -> list[Alignment]:
+        """Returns the alignment of each line with its best translation. Pieces are aligned each for itself."""
+        pieces = [piece for line in lines for piece in line.pieces]
+        targets = [np.array(words, np.int32) for line in lines for words in line.words]
+        sources = [ids[:LONGEST] for ids in rows_of(self._source_vocabulary.encode(tf.constant(pieces, tf.string)))]
 
-    def _align(self, ids: tf.RaggedTensor, translations: Sequence[Sequence[int]]) -> list[Alignment]:
-        source, source_mask = pad(ids)
-        target, _ = pad(tf.ragged.constant(translations, tf.int32, inner_shape=()))
+        def align(numbers: np.ndarray) -> list[Alignment]:
+            return self._align([sources[i] for i in numbers], [targets[i] for i in numbers])
+
+        lengths = np.array([max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)], np.int64)
+        found = iter(map_batches(align, lengths, self._sentences))
+        return [joined(list(itertools.islice(found, len(line.pieces)))) for line in lines]
+
+    def _align(self, sources: list[np.ndarray], targets: list[np.ndarray]) -> list[Alignment]:
+        source, source_mask = pad(ragged(sources))
+        target, _ = pad(ragged(targets))
         weights = self._attention(source, source_mask, target).numpy()
         sides = (self._source_vocabulary.tokens(source).numpy(), self._target_vocabulary.tokens(target).numpy())
         found = []
-        for row, (length, translation) in enumerate(zip(ids.row_lengths().numpy(), translations, strict=True)):
-            sizes = (length + 1, len(translation) + 1)  # with the ends
+        for row, lengths in enumerate(zip(map(len, sources), map(len, targets), strict=True)):
+            sizes = [length + 1 for length in lengths]  # with the ends
             tokens = [
                 [token.decode(errors="replace") for token in side[row, :size]]
                 for side, size in zip(sides, sizes, strict=True)
             ]
             found.append(Alignment(*tokens, weights[row, : sizes[1], : sizes[0]]))
         return found
+
+
+def joined(pieces: Sequence[Alignment]) -> Alignment:
+    """Returns the alignment of a line from those of its pieces.
+
+    Only the last piece keeps its ends. What a word attends to the end of another piece counts for the end of the line.
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    weights = np.zeros(sum(np.array(piece.weights.shape) - 1 for piece in pieces) + 1, np.float32)
+    row = column = 0
+    for number, piece in enumerate(pieces, 1):
+        rows, columns = piece.weights.shape
+        rows -= number < len(pieces)
+        weights[row : row + rows, column : column + columns - 1] = piece.weights[:rows, :-1]
+        weights[row : row + rows, -1] = piece.weights[:rows, -1]
+        row, column = row + rows, column + columns - 1
+    source = [token for piece in pieces for token in piece.source[:-1]] + pieces[-1].source[-1:]
+    target = [token for piece in pieces for token in piece.target[:-1]] + pieces[-1].target[-1:]
+    return Alignment(source, target, weights)

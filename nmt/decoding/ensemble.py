@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from ..model.contract import Decodable, Memory, State
+from ..model.contract import Decodable, DecodeStep, Memory, NextWords, State
 
 
 class Ensemble:
     """A model whose log-probabilities are the sums of those of others, as in Nematus. A `Decodable`.
+
+    The sums are no distribution: they rank translations and cannot be drawn from. `make_sampling_step` has one.
 
     Args:
         models: The models. They have the same vocabularies.
@@ -24,15 +26,34 @@ class Ensemble:
         """Returns the summed cost of each target sentence, `[batch]`."""
         return tf.add_n([model.costs(source, source_mask, target, target_mask) for model in self._models])
 
-    def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
+    def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
         """Returns the states and the memories of all models."""
-        return tuple(zip(*(model.encode(source, source_mask, max_length) for model in self._models), strict=True))
+        return tuple(zip(*(model.encode(source, source_mask) for model in self._models), strict=True))
 
-    def decode_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
-        """Returns the summed log-probabilities of the next word, `[rows, target_words]`, and the next states."""
-        found = [
-            model.decode_step(tf.where(words == self.first_word, model.first_word, words), *inputs)
-            for model, *inputs in zip(self._models, state, memory, strict=True)
-        ]
-        log_probabilities, states = zip(*found, strict=True)
-        return tf.add_n(log_probabilities), states
+    def make_step(self) -> DecodeStep:
+        """Returns the function of a step: the sums of what the models return for the next words."""
+        steps = [(model.make_step(), model.first_word) for model in self._models]
+
+        def step(words: tf.Tensor, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
+            found = [
+                step(tf.where(words == self.first_word, first_word, words), *inputs)
+                for (step, first_word), *inputs in zip(steps, state, memory, strict=True)
+            ]
+            next_words, states, memories = zip(*found, strict=True)
+            return NextWords(*map(tf.add_n, zip(*next_words, strict=True))), states, memories
+
+        return step
+
+    def make_sampling_step(self) -> DecodeStep:
+        """Returns the function of a step with the normalized geometric mean of the models' distributions.
+
+        So an ensemble of equal models is one of them, and the likeliest word is that of the sums.
+        """
+        sums = self.make_step()
+
+        def step(words: tf.Tensor, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
+            (logits, _), state, memory = sums(words, state, memory)
+            logits /= len(self._models)
+            return NextWords(logits, tf.reduce_logsumexp(logits, -1)), state, memory
+
+        return step

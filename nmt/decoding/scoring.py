@@ -6,8 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from ..model.contract import Decodable
-from ..text.batches import LONGEST, encode_pairs, token_pieces
+from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.vocabulary import Vocabulary
+from .options import DecodingOptions
+from .side_by_side import map_batches
 
 
 class Scorer:
@@ -17,10 +19,7 @@ class Scorer:
         source_vocabulary: Encodes the sentences.
         target_vocabulary: Encodes their translations.
         model: Computes the costs.
-        alpha: Costs are divided by the length, the end included, to the power alpha.
-
-    Attributes:
-        too_long: Number of pairs seen so far with more than `LONGEST` tokens on a side.
+        options: Costs are divided by the length, the end included, to the power `normalization_alpha`.
     """
 
     def __init__(
@@ -28,28 +27,32 @@ class Scorer:
         source_vocabulary: Vocabulary,
         target_vocabulary: Vocabulary,
         model: Decodable,
-        *,
-        alpha: float,
+        options: DecodingOptions,
     ):
-        self._vocabularies, self._alpha = (source_vocabulary, target_vocabulary), alpha
-        self._costs = tf.function(model.costs, reduce_retracing=True, autograph=False)
-        self.too_long = 0
+        self._vocabularies, self._options = (source_vocabulary, target_vocabulary), options
+        ids = tf.RaggedTensorSpec([None, None], tf.int32)
+        self._costs = tf.function(
+            lambda source, target: model.costs(*pad(source), *pad(target)), input_signature=[ids, ids], autograph=False
+        )
 
     def costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
         """Returns the cost of each target, its end included, `[batch]`.
 
         The cost is the negative log-probability in nats, divided by the length to the power alpha. It is infinite if
-        the pair is too long.
+        the pair has more than `LONGEST` tokens on a side.
         """
-        sides = zip(self._vocabularies, zip(*pairs, strict=True), strict=True)
-        lengths = np.stack([vocabulary.encode(side).row_lengths() for vocabulary, side in sides])
-        too_long = lengths.max(0) > LONGEST
-        self.too_long += int(too_long.sum())
-        scored = [(b"", b"") if long else pair for pair, long in zip(pairs, too_long, strict=True)]
-        longest = np.where(too_long, 0, lengths.max(0)) + 1
-        costs = [self._scored(scored[start:end]) for start, end in token_pieces(longest)]
-        return np.where(too_long, np.inf, np.concatenate(costs))
+        sources, targets = (
+            rows_of(vocabulary.encode(tf.constant(side, tf.string)))
+            for vocabulary, side in zip(self._vocabularies, zip(*pairs, strict=True), strict=True)
+        )
+        longest = np.array([max(map(len, pair)) for pair in zip(sources, targets, strict=True)])
+        scored = np.flatnonzero(longest <= LONGEST)
 
-    def _scored(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
-        batch = encode_pairs(pairs, *self._vocabularies)
-        return self._costs(*batch).numpy() / tf.reduce_sum(batch.target_mask, -1).numpy() ** self._alpha
+        def score(numbers: np.ndarray) -> np.ndarray:
+            sides = ([side[i] for i in scored[numbers]] for side in (sources, targets))
+            return self._costs(*map(ragged, sides)).numpy()
+
+        costs = np.full(len(pairs), np.inf)
+        costs[scored] = map_batches(score, longest[scored] + 1, self._options.batch_size)
+        lengths = np.array([len(target) + 1.0 for target in targets])
+        return costs / lengths**self._options.normalization_alpha

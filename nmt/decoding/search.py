@@ -1,4 +1,4 @@
-"""Beam search over any model that gives next-word log-probabilities.
+"""Beam search over any model that gives the log-probabilities of the next word.
 
 The cost of a hypothesis is the sum of -log p over its words and its end. Its score is the cost divided by its length,
 the end included, to the power alpha. Lower scores are better.
@@ -6,7 +6,8 @@ the end included, to the power alpha. Lower scores are better.
 Each step extends the open hypotheses by every word. An extension by the end is finished if it is among the `beam_size`
 cheapest extensions. Of the other extensions, the `beam_size` cheapest stay open. The search of a sentence stops when it
 has `beam_size` finished hypotheses and no open one would score better than the worst of them by ending now at no cost.
-A beam of one is greedy: it stops at its first end.
+A beam of one is greedy: it stops at its first end. A hypothesis that reaches the limit of its sentence must end. It is
+cut if the model preferred another word there.
 
 The loop and its tensors stay in the graph. Sentences whose search has stopped leave the batch, many at a time.
 """
@@ -21,7 +22,7 @@ from .top_words import top_words
 State = Any  # a structure of tensors [rows, ...]
 Memory = Any  # a structure of tensors [batch, ...]
 
-DecodeStep = Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State]]
+DecodeStep = Callable[[tf.Tensor, State, Memory], tuple[tuple[tf.Tensor, tf.Tensor], State, Memory]]
 
 _LEAST_SHARE = 1 / 8  # Sentences leave only when this share of the batch has stopped, because leaving copies the rest.
 
@@ -33,6 +34,7 @@ class Hypotheses(NamedTuple):
     lengths: tf.Tensor  # [batch, beam], without the end; 0 where the cost is infinite
     costs: tf.Tensor  # [batch, beam]
     scores: tf.Tensor  # [batch, beam]
+    cut: tf.Tensor  # [batch, beam], whether the limit ended it
 
 
 class _Beams(NamedTuple):
@@ -40,9 +42,10 @@ class _Beams(NamedTuple):
 
     time: tf.Tensor
     sentences: tf.Tensor  # [active], the numbers of the sentences that are still in the batch
+    limits: tf.Tensor  # [active]
     state: State  # [active * beam, ...]
     memory: Memory  # [active, ...]
-    words: tf.Tensor  # [active, beam, max_length], padded with the end
+    words: tf.Tensor  # [active, beam, the largest limit], padded with the end
     costs: tf.Tensor  # [active, beam]
     finished: Hypotheses  # [active, ...]
     left: Hypotheses  # [batch, ...], those of the sentences that have left
@@ -56,7 +59,7 @@ def beam_search(
     batch: tf.Tensor,
     beam_size: int,
     alpha: float,
-    max_length: int,
+    limits: tf.Tensor,
     start: int,
     end: int,
 ) -> Hypotheses:
@@ -64,23 +67,25 @@ def beam_search(
 
     Args:
         decode_step: Maps the last words `[rows]`, a state `[rows, ...]` and the memory of their sentences to
-            log-probabilities `[rows, words]` of the next word and the next state; row `i * beam_size + j` is
-            hypothesis j of sentence i.
+            the logits `[rows, words]` and normalizers `[rows]` of the next word, the next state and the next memory;
+            row `i * beam_size + j` is hypothesis j of sentence i.
         state: The state before the first word, `[batch * beam_size, ...]`.
         memory: What `decode_step` knows of each sentence, `[batch, ...]`.
         batch: Number of sentences.
         beam_size: Number of open hypotheses, and of finished ones, that are kept.
         alpha: Costs are divided by the length to the power alpha; 0 ranks by cost alone.
-        max_length: Words after which a hypothesis must end.
+        limits: Words after which a hypothesis must end, `[batch]`.
         start: Id that `decode_step` gets as the word before the first.
         end: Id of the end of sentence.
     """
     shape = [batch, beam_size]
-    missing = tf.fill(shape, float("inf"))
-    none = Hypotheses(tf.fill([*shape, max_length], end), tf.zeros(shape, tf.int32), missing, missing)
+    missing, longest = tf.fill(shape, float("inf")), tf.maximum(tf.reduce_max(limits), 0)
+    none = Hypotheses(
+        tf.fill([*shape, longest], end), tf.zeros(shape, tf.int32), missing, missing, tf.fill(shape, value=False)
+    )
     # Before the first word all hypotheses are equal, so extend only one.
     costs = tf.tile([[0.0] + [float("inf")] * (beam_size - 1)], [batch, 1])
-    beams = _Beams(tf.constant(0), tf.range(batch), state, memory, none.words, costs, none, none)
+    beams = _Beams(tf.constant(0), tf.range(batch), limits, state, memory, none.words, costs, none, none)
 
     def undecided(beams: _Beams) -> tf.Tensor:
         """Returns whether an open hypothesis of each sentence can still displace a finished one, `[active]`."""
@@ -92,10 +97,11 @@ def beam_search(
 
     def advance(beams: _Beams) -> tuple[_Beams]:
         last = tf.where(beams.time > 0, beams.words[:, :, tf.maximum(beams.time - 1, 0)], start)
-        log_probabilities, state = decode_step(tf.reshape(last, [-1]), beams.state, beams.memory)
-        costs, parents, extending = _cheapest(beams.costs, log_probabilities, end, beams.time == max_length)
-        finished = _finish(beams, costs, parents, extending == end, alpha)
-        beams = _extend(beams, costs, parents, extending, end, state, finished)
+        next_words, state, memory = decode_step(tf.reshape(last, [-1]), beams.state, beams.memory)
+        must_end = beams.limits == beams.time
+        costs, parents, extending, cut = _cheapest(beams.costs, *next_words, end, must_end)
+        finished = _finish(beams, costs, parents, extending == end, cut, alpha)
+        beams = _extend(beams._replace(memory=memory), costs, parents, extending, end, state, finished)
         goes_on = undecided(beams)
         # A decided sentence stays decided while others of the batch go on.
         beams = beams._replace(costs=tf.where(goes_on[:, tf.newaxis], beams.costs, float("inf")))
@@ -108,7 +114,7 @@ def beam_search(
         advance,
         (beams,),
         shape_invariants=(tf.nest.map_structure(_any_rows, beams),),
-        maximum_iterations=max_length + 1,
+        maximum_iterations=longest + 1,
     )
     return _results(beams)
 
@@ -122,11 +128,12 @@ def _leave(beams: _Beams, goes_on: tf.Tensor) -> _Beams:
     """Returns the beams of the sentences that go on, `[active]`; the results of the others are in `left`."""
     kept, beam_size = tf.where(goes_on)[:, 0], beams.costs.shape[1]
     rows = tf.reshape(kept[:, tf.newaxis] * beam_size + tf.range(beam_size, dtype=kept.dtype), [-1])
-    sentences, memory, words, costs, finished = tf.nest.map_structure(
-        lambda x: tf.gather(x, kept), (beams.sentences, beams.memory, beams.words, beams.costs, beams.finished)
+    of_sentences = (beams.sentences, beams.limits, beams.memory, beams.words, beams.costs, beams.finished)
+    sentences, limits, memory, words, costs, finished = tf.nest.map_structure(
+        lambda x: tf.gather(x, kept), of_sentences
     )
     state = tf.nest.map_structure(lambda x: tf.gather(x, rows), beams.state)
-    return _Beams(beams.time, sentences, state, memory, words, costs, finished, _results(beams))
+    return _Beams(beams.time, sentences, limits, state, memory, words, costs, finished, _results(beams))
 
 
 def _results(beams: _Beams) -> Hypotheses:
@@ -141,32 +148,40 @@ def _score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
     return costs / tf.cast(lengths + 1, tf.float32) ** alpha
 
 
-def _cheapest(costs, log_probabilities, end: int, must_end: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def _cheapest(costs, logits, normalizers, end: int, must_end: tf.Tensor) -> tuple[tf.Tensor, ...]:
     """Returns the cheapest extensions of each sentence, best first: costs, parents and words, `[active, 2 * beam]`.
 
-    Each hypothesis has one extension by the end, so at least `beam` of them go on.
+    Each hypothesis has one extension by the end, so at least `beam` of them go on. Where `must_end` `[active]`, there
+    are no others. The last result is whether that cut the parent, because it has a likelier word.
     """
     batch, beam_size = tf.shape(costs)[0], costs.shape[1]
-    # The cheapest of a sentence are among the cheapest of each hypothesis. This is faster than one `top_k` for all, and
-    # equal even in ties: the costs are the same, and the first of equal ones wins in both.
-    each = min(2 * beam_size, log_probabilities.shape[-1])
-    negated = log_probabilities - tf.reshape(costs, [batch * beam_size, 1])  # [active * beam, words]
-    cheapest, words = top_words(negated, each)
-    only_end = tf.where(tf.range(each) == 0, negated[:, end, tf.newaxis], float("-inf"))
-    cheapest, words = tf.where(must_end, only_end, cheapest), tf.where(must_end, end, words)
-    cheapest, kept = tf.math.top_k(tf.reshape(cheapest, [batch, beam_size * each]), 2 * beam_size)
-    words = tf.gather(tf.reshape(words, [batch, beam_size * each]), kept, batch_dims=1)
-    return -cheapest, kept // each, words
+    costs += tf.reshape(normalizers, [batch, beam_size])
+    logits = tf.reshape(logits, [batch, beam_size, logits.shape[-1]])
+    negated, parents, words = top_words(logits, costs, 2 * beam_size)
+
+    def with_limit() -> tuple[tf.Tensor, ...]:
+        ends = logits[:, :, end]
+        ended, ending = tf.math.top_k(ends - costs, beam_size)
+        ended = tf.pad(ended, [[0, 0], [0, beam_size]], constant_values=float("-inf"))
+        rows = must_end[:, tf.newaxis]
+        cut = tf.gather(rows & (ends < tf.reduce_max(logits, -1)), chosen := tf.tile(ending, [1, 2]), batch_dims=1)
+        return -tf.where(rows, ended, negated), tf.where(rows, chosen, parents), tf.where(rows, end, words), cut
+
+    def unlimited() -> tuple[tf.Tensor, ...]:
+        return -negated, parents, words, tf.zeros_like(words, tf.bool)
+
+    return tf.cond(tf.reduce_any(must_end), with_limit, unlimited)
 
 
-def _finish(beams: _Beams, costs, parents, is_end, alpha: float) -> Hypotheses:
+def _finish(beams: _Beams, costs, parents, is_end, cut, alpha: float) -> Hypotheses:
     """Returns the best of the old finished hypotheses and the new ones among the extensions `[active, 2 * beam]`."""
     old, beam_size = beams.finished, beams.costs.shape[1]
     costs = tf.where(is_end, costs, float("inf"))[:, :beam_size]
     words = tf.gather(beams.words, parents[:, :beam_size], batch_dims=1)
-    new = Hypotheses(words, tf.fill(tf.shape(costs), beams.time), costs, _score(costs, beams.time, alpha))
-    both = [tf.concat(pair, 1) for pair in zip(old, new, strict=True)]
-    _, kept = tf.math.top_k(-both[-1], beam_size)
+    scores = _score(costs, beams.time, alpha)
+    new = Hypotheses(words, tf.fill(tf.shape(costs), beams.time), costs, scores, cut[:, :beam_size])
+    both = Hypotheses(*(tf.concat(pair, 1) for pair in zip(old, new, strict=True)))
+    _, kept = tf.math.top_k(-both.scores, beam_size)
     best = Hypotheses(*(tf.gather(x, kept, batch_dims=1) for x in both))
     return best._replace(lengths=tf.where(tf.math.is_inf(best.costs), 0, best.lengths))
 

@@ -1,20 +1,25 @@
 """Translation of strings: vocabularies, model and search in one `tf.Module`.
 
-A sentence may contain any bytes. Bytes that are not UTF-8 become unknown words. Only the first `LONGEST` tokens are
-translated, so that no sentence exhausts the memory.
+A sentence may contain any bytes. Bytes that are not UTF-8 become unknown words. A sentence of more than `LONGEST`
+tokens would exhaust the memory. A line is then translated in pieces, which are joined. The graph reads only the first
+`LONGEST` tokens and says so.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from ..model.contract import Decodable
-from ..text.batches import LONGEST, pad, token_pieces
+from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.vocabulary import END, Vocabulary
-from .sampling import Sampling, sample
+from .options import DecodingOptions
+from .pieces import join_pieces, split_line
+from .sampling import draws, sample
 from .search import Hypotheses, beam_search
+from .side_by_side import map_batches
 
 
 class Translations(NamedTuple):
@@ -22,9 +27,19 @@ class Translations(NamedTuple):
 
     texts: tf.Tensor  # [batch, beam] strings without line breaks
     scores: tf.Tensor  # [batch, beam], cost / length**alpha; infinite where the search found no translation
-    truncated: tf.Tensor  # [batch], whether the sentence has more than LONGEST tokens
     words: tf.Tensor  # [batch, beam, time] ids, padded with the end
     lengths: tf.Tensor  # [batch, beam], without the end
+    cut: tf.Tensor  # [batch, beam], whether the limit of its length ended a translation
+
+
+class Line(NamedTuple):
+    """The translations of a line, best first. There is at least one."""
+
+    texts: list[str]
+    scores: list[float]
+    words: list[list[int]]  # ids of the best one without their end, for each piece
+    cut: bool  # whether the limit of its length ended the best one, in a piece at least
+    pieces: list[bytes]  # of the line; several if it was too long to be translated at once
 
 
 class Translator(tf.Module):
@@ -34,13 +49,7 @@ class Translator(tf.Module):
         source_vocabulary: Encodes the source.
         target_vocabulary: Decodes the target.
         model: Predicts the words.
-        beam_size: Hypotheses kept in the search.
-        alpha: Translations are ranked by their cost divided by their length, the end included, to the power alpha.
-        max_length: Longest translation, in tokens.
-        sampling: Draws `beam_size` random translations instead of searching.
-
-    Attributes:
-        truncated: Number of lines so far of which `n_best` and `best` translated only the first `LONGEST` tokens.
+        options: How to search or draw.
     """
 
     def __init__(
@@ -48,85 +57,135 @@ class Translator(tf.Module):
         source_vocabulary: Vocabulary,
         target_vocabulary: Vocabulary,
         model: Decodable,
-        *,
-        beam_size: int,
-        alpha: float,
-        max_length: int,
-        sampling: Sampling | None = None,
+        options: DecodingOptions,
     ):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
         # A tracked model would save each Keras variable and a copy of it, and servers without Python restore only the
         # copy. So track the TensorFlow variables, and keep only bound methods of the model, which are not tracked.
-        self._encode, self._decode_step, self._first_word = model.encode, model.decode_step, model.first_word
+        self._encode, self._make_step, self._first_word = model.encode, model.make_step, model.first_word
+        if options.samples:
+            self._make_step = getattr(model, "make_sampling_step", model.make_step)
         self._variables = [variable.value for variable in model.variables]
-        self._beam_size, self._alpha, self._max_length = beam_size, alpha, max_length
-        self._sampling = sampling
-        self._drawn = tf.Variable(0, dtype=tf.int64, trainable=False) if sampling else None  # batches so far
-        self.truncated = 0
+        self.options = options
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")], autograph=False)
-    def translate(self, sources: tf.Tensor) -> Translations:
-        """Returns the translations of `sources` `[batch]`. An empty source has one translation, which is empty."""
-        all_ids = self._source_vocabulary.encode(sources)
-        ids = all_ids[:, :LONGEST]
-        found = self._search(ids)
+    def encode(self, sources: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
+        """Returns ids `[batch, (tokens)]`, at most `LONGEST` for each of `sources`, and whether there are more."""
+        ids = self._source_vocabulary.encode(sources)
+        return ids[:, :LONGEST], ids.row_lengths() > LONGEST
+
+    def translate(self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None = None) -> Translations:
+        """Returns the translations of ids `[batch, (tokens)]`. An empty source has one translation, which is empty.
+
+        Args:
+            ids: At most `LONGEST` for each sentence.
+            uniforms: The random numbers of `sample`, if the options draw translations.
+        """
+        found = self._search(ids, uniforms)
         words = tf.RaggedTensor.from_tensor(
-            tf.reshape(found.words, [-1, self._max_length]), tf.reshape(found.lengths, [-1])
+            tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(found.lengths, [-1])
         )
         decoded = tf.strings.regex_replace(self._target_vocabulary.decode(words), r"[\r\n]+", " ")
         texts = tf.reshape(decoded, tf.shape(found.scores))
         empty = (ids.row_lengths() == 0)[:, tf.newaxis]
-        only_first = tf.where(tf.range(self._beam_size) == 0, 0.0, float("inf"))
+        only_first = tf.where(tf.range(self.options.hypotheses) == 0, 0.0, float("inf"))
         return Translations(
             tf.where(empty, "", texts),
             tf.where(empty, only_first, found.scores),
-            all_ids.row_lengths() > LONGEST,
             found.words,
             tf.where(empty, 0, found.lengths),
+            found.cut & ~empty,
         )
 
+    @tf.function(
+        input_signature=[tf.RaggedTensorSpec([None, None], tf.int32), tf.TensorSpec([None, None, None], tf.float32)],
+        autograph=False,
+    )
+    def _translate(self, ids: tf.RaggedTensor, uniforms: tf.Tensor) -> Translations:
+        return self.translate(ids, uniforms)
+
+    def lines(
+        self, lines: Sequence[str | bytes], first: int = 0, between: Callable[[], None] = lambda: None
+    ) -> list[Line]:
+        """Returns the translations of lines, computed in batches of similar lengths, several at a time.
+
+        Args:
+            lines: The lines.
+            first: Number of the first of them in its text. The number of a line decides its samples.
+            between: Called between batches; it may raise.
+        """
+        sources = rows_of(self._source_vocabulary.encode(tf.constant(lines, tf.string)))
+        pieces, places = [], []  # of all lines: ids, and (number of the line in its text, number of the piece)
+        texts = [self._pieces(line, ids) for line, ids in zip(lines, sources, strict=True)]
+        for number, (line, ids) in enumerate(zip(texts, sources, strict=True)):
+            pieces += [ids] if len(line) == 1 else rows_of(self._source_vocabulary.encode(tf.constant(line)))
+            places += [(first + number, piece) for piece in range(len(line))]
+
+        def translate(numbers: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+            rows = [pieces[i] for i in numbers]
+            uniforms = self._uniforms([places[i] for i in numbers], [len(row) for row in rows])
+            return list(zip(*(field.numpy() for field in self._translate(ragged(rows), uniforms)), strict=True))
+
+        lengths = np.array([len(ids) + 1 for ids in pieces], np.int64)
+        found = iter(map_batches(translate, lengths, self.options.batch_size, between))
+        return [self._line(line, list(itertools.islice(found, len(line)))) for line in texts]
+
+    def _pieces(self, line: str | bytes, ids: np.ndarray) -> list[bytes]:
+        line = tf.compat.as_bytes(line)
+        if len(ids) <= LONGEST:
+            return [line]
+        return split_line(line, lambda piece: len(self._source_vocabulary.encode(tf.constant([piece]))[0]) <= LONGEST)
+
+    def _uniforms(self, places: Sequence[tuple[int, int]], lengths: Sequence[int]) -> np.ndarray:
+        """Returns the random numbers of `sample` for each piece, 0 after its own limit."""
+        if not self.options.samples:
+            return np.zeros([0, 0, 0], np.float32)
+        limits = [self.options.limits(length) for length in lengths]
+        uniforms = np.zeros([len(places), self.options.hypotheses, max(limits) + 1], np.float32)
+        for row, place, limit in zip(uniforms, places, limits, strict=True):
+            row[:, : limit + 1] = draws(self.options, place, limit)
+        return uniforms
+
+    def _line(self, pieces: list[bytes], found: list[tuple[np.ndarray, ...]]) -> Line:
+        """Returns the translations of a line: the best of all its pieces, then the second of all, and so on."""
+        alpha = self.options.normalization_alpha
+        each = [Translations(*fields) for fields in found]
+        last = [max(1, np.isfinite(piece.scores).sum()) - 1 for piece in each]  # the best come first
+        texts, scores = [], []
+        for rank in range(max(last) + 1):
+            ranks = list(zip(each, np.minimum(rank, last), strict=True))
+            texts.append(join_pieces([piece.texts[i].decode(errors="replace") for piece, i in ranks], pieces))
+            costs = [float(piece.scores[i]) * (piece.lengths[i] + 1.0) ** alpha for piece, i in ranks]
+            scores.append(float(sum(costs) / (sum(piece.lengths[i] for piece, i in ranks) + 1.0) ** alpha))
+        parts = [piece.words[0, : piece.lengths[0]].tolist() for piece in each]
+        return Line(texts, scores, parts, any(piece.cut[0] for piece in each), pieces)
+
+    def best(self, lines: Sequence[str | bytes], between: Callable[[], None] = lambda: None) -> list[str]:
+        """Returns the best translation of each line; for `between`, see `lines`."""
+        return [line.texts[0] for line in self.lines(lines, between=between)]
+
     def n_best(self, lines: Sequence[str | bytes]) -> list[list[tuple[str, float]]]:
-        """Returns the translations of each line with their scores, best first, at least one for each line."""
-        beams = []
-        for texts, scores, *_ in self._translated(lines):
-            count = max(1, np.isfinite(scores).sum())  # the best come first
-            found = zip(texts[:count], scores[:count], strict=True)
-            beams.append([(text.decode(errors="replace"), float(score)) for text, score in found])
-        return beams
+        """Returns the translations of each line with their scores, best first."""
+        return [list(zip(line.texts, line.scores, strict=True)) for line in self.lines(lines)]
 
-    def best(self, lines: Sequence[str | bytes]) -> list[str]:
-        """Returns the best translation of each line."""
-        return [text for text, _ in self.best_with_words(lines)]
-
-    def best_with_words(self, lines: Sequence[str | bytes]) -> list[tuple[str, list[int]]]:
-        """Returns the best translation of each line, and its ids without the end."""
-        return [
-            (texts[0].decode(errors="replace"), words[0, : lengths[0]].tolist())
-            for texts, _, _, words, lengths in self._translated(lines)
-        ]
-
-    def _translated(self, lines: Sequence[str | bytes]) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yields the fields of `Translations` for each line."""
-        tokens = self._source_vocabulary.encode(tf.constant(lines, tf.string)).row_lengths().numpy()
-        lengths = np.minimum(tokens, LONGEST) + 1
-        for start, end in token_pieces(lengths):
-            found = [field.numpy() for field in self.translate(tf.constant(lines[start:end], tf.string))]
-            self.truncated += int(found[2].sum())
-            yield from zip(*found, strict=True)
-
-    def _search(self, ids: tf.RaggedTensor) -> Hypotheses:
-        state, memory = self._encode(*pad(ids), self._max_length)
-        state = tf.nest.map_structure(lambda x: tf.repeat(x, self._beam_size, axis=0), state)
-
+    def _search(self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None) -> Hypotheses:
+        options = self.options
+        state, memory = self._encode(*pad(ids))
+        state = tf.nest.map_structure(lambda x: tf.repeat(x, options.hypotheses, axis=0), state)
+        step = self._make_step()
         common = {
-            "batch": ids.nrows(out_type=tf.int32),
-            "alpha": self._alpha,
-            "max_length": self._max_length,
+            "limits": options.limits(tf.cast(ids.row_lengths(), tf.int32)),
             "start": self._first_word,
             "end": END,
         }
-        if self._sampling:
-            draw = self._drawn.assign_add(1)
-            return sample(self._decode_step, state, memory, self._sampling, draw, samples=self._beam_size, **common)
-        return beam_search(self._decode_step, state, memory, beam_size=self._beam_size, **common)
+        if options.samples:
+            return sample(step, state, memory, options, uniforms, **common)
+        return beam_search(
+            step,
+            state,
+            memory,
+            batch=ids.nrows(out_type=tf.int32),
+            beam_size=options.beam_size,
+            alpha=options.normalization_alpha,
+            **common,
+        )

@@ -3,13 +3,27 @@
 The rest of `nmt` uses nothing else of a model. `registry.py` builds one from a configuration.
 """
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import keras
 import tensorflow as tf
 
-State = Any  # a structure of tensors [rows, ...]; search selects and reorders the rows with the hypotheses
-Memory = Any  # a structure of tensors [batch, ...], what is known of the source sentences; the same for all words
+State = Any  # a structure of tensors [rows, ...]; search selects and reorders the rows of each sentence
+Memory = Any  # a structure of tensors [batch, ...], what all hypotheses of a sentence share; never reordered
+
+
+class NextWords(NamedTuple):
+    """How likely each word is to be the next. The log-probability of a word is its logit minus the normalizer.
+
+    Search needs the normalized values of few words only, so the subtraction is left to it.
+    """
+
+    logits: tf.Tensor  # [rows, target_words]
+    normalizers: tf.Tensor  # [rows]
+
+
+DecodeStep = Callable[[tf.Tensor, State, Memory], tuple[NextWords, State, Memory]]
 
 
 class Decodable(Protocol):
@@ -20,7 +34,7 @@ class Decodable(Protocol):
     negative log-probabilities in nats, in float32.
 
     Attributes:
-        first_word: The id that `decode_step` takes at the first step, instead of a previous word.
+        first_word: The id that a step takes at first, instead of a previous word.
         variables: All weights, which a checkpoint holds. Each has a unique `path`.
     """
 
@@ -30,26 +44,23 @@ class Decodable(Protocol):
     def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
         """Returns the cost of each target sentence, its end included, `[batch]`. Shapes may be dynamic."""
 
-    def encode(self, source: tf.Tensor, source_mask: tf.Tensor, max_length: int) -> tuple[State, Memory]:
+    def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
         """Returns the state before the first word, `[batch, ...]`, and the memory of the source sentences.
 
-        Search leaves sentences out of both, so each tensor of the memory is `[batch, ...]` too.
+        Search leaves out sentences of both.
 
         Args:
             source: `[batch, source_time]` ids.
             source_mask: `[batch, source_time]`.
-            max_length: Longest translation in words, its end not counted. A model with caches of fixed size needs it;
-                the models here have caches that grow, which are faster.
         """
 
-    def decode_step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
-        """Returns log-probabilities `[rows, target_words]` of the next words, and the next state.
+    def make_step(self) -> DecodeStep:
+        """Returns the function of a decoding step. What all steps share is computed by this call, outside of the loop.
 
-        Args:
-            words: `[rows]`, the last words. There is one row for each hypothesis, and each sentence has equally many:
-                row `i * hypotheses + j` is hypothesis j of sentence i.
-            state: The state before these words, `[rows, ...]`.
-            memory: What `encode` returned, without the sentences that have left the search.
+        The function maps the last words `[rows]`, their state and the memory to the next words, the next state and the
+        next memory. There is one row for each hypothesis, and each sentence has equally many: row `i * hypotheses + j`
+        is hypothesis j of sentence i. A row of the state is one that the step before returned for the same sentence, or
+        that of `encode` at the first step.
         """
 
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 from .affine import product_dtype
 
 _PARTS = 8  # the fastest (docs/translation-speed.md); one part still keeps all cores busy
+_USUAL = 50.0  # the exponentials of smaller logits, and their sum, are far from the limits of float32
 
 
 def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:
@@ -23,6 +24,20 @@ def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0
         if label_smoothing:
             costs += label_smoothing * (right - tf.reduce_mean(logits, -1))
     return costs
+
+
+def log_normalizers(logits: tf.Tensor) -> tf.Tensor:
+    """Returns the logarithm of the sum of the exponentials, `[rows]`, of logits `[rows, words]`.
+
+    Usual logits need no shift before the exponentials, which saves a pass over all of them.
+    """
+    largest = tf.reduce_max(logits, -1)
+
+    def shifted() -> tf.Tensor:
+        return largest + tf.math.log(tf.reduce_sum(tf.exp(logits - largest[:, tf.newaxis]), -1))
+
+    usual = tf.reduce_all(tf.abs(largest) < _USUAL)
+    return tf.cond(usual, lambda: tf.math.log(tf.reduce_sum(tf.exp(logits), -1)), shifted)
 
 
 def sum_in_parts(

@@ -68,15 +68,57 @@ class MultiHeadAttention(Block):
         Returns:
             `[batch, time, units]`.
         """
-        scores = batch_product(self._heads(x, self.queries), memory.keys, transpose=True)
+        found = self._attend(self._heads(x, self.queries), memory, bias, dropout)
+        merged = tf.reshape(found, [*leading_sizes(x), self.units])
+        return over_rows(lambda rows: affine(rows, self.output_kernel), merged)
+
+    def fused(self) -> tf.Tensor:
+        """Returns the matrices of queries, keys and values side by side, `[units, 3 * units]`."""
+        return tf.concat([matrix.value for matrix in (self.queries, self.keys, self.values)], 1)
+
+    def step(
+        self, x: tf.Tensor, fused: tf.Tensor, past: KeysAndValues, bias: tf.Tensor
+    ) -> tuple[tf.Tensor, KeysAndValues]:
+        """Attends from a new position of each hypothesis to the positions before it and itself.
+
+        Args:
+            x: `[rows, units]`, equally many rows for each sentence.
+            fused: What the method `fused` returns.
+            past: The keys and values of all hypotheses of a sentence before.
+            bias: Hides those of other hypotheses, `[batch, 1, rows / batch, time]`; `time` includes the new ones.
+
+        Returns:
+            `[rows, units]`, and the keys and values with those of `x`.
+        """
+        sizes = [tf.shape(past.keys)[0], -1, 3, self.heads, self.units // self.heads]
+        split = tf.transpose(
+            tf.reshape(affine(x, fused), sizes), [2, 0, 3, 1, 4]
+        )  # [3, batch, heads, rows / batch, -1]
+        queries, *own = tf.unstack(split)
+        now = past.followed_by(KeysAndValues(*own))
+        return self._rows(queries, now, bias), now
+
+    def step_to(self, x: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor) -> tf.Tensor:
+        """Attends from `[rows, units]`, equally many rows for each sentence, to the memory of the sentences."""
+        sizes = [tf.shape(memory.keys)[0], -1, self.heads, self.units // self.heads]
+        queries = tf.transpose(tf.reshape(affine(x, self.queries), sizes), [0, 2, 1, 3])
+        return self._rows(queries, memory, bias)
+
+    def _rows(self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor) -> tf.Tensor:
+        found = self._attend(queries, memory, bias, DropoutMasks())
+        return affine(tf.reshape(found, [-1, self.units]), self.output_kernel)
+
+    def _attend(
+        self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None, dropout: DropoutMasks
+    ) -> tf.Tensor:
+        """Returns what queries `[batch, heads, time, units / heads]` find, `[batch, time, heads, units / heads]`."""
+        scores = batch_product(queries, memory.keys, transpose=True)
         scores *= (self.units // self.heads) ** -0.5
         weights = tf.nn.softmax(scores if bias is None else scores + bias)
         sizes = tf.shape(weights)
         weights = drop(weights, dropout.draw(self.weight_rate, sizes))
         weights = drop(weights, dropout.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))
-        found = tf.transpose(batch_product(weights, memory.values), [0, 2, 1, 3])  # [batch, time, heads, units / heads]
-        merged = tf.reshape(found, [*leading_sizes(x), self.units])
-        return over_rows(lambda rows: affine(rows, self.output_kernel), merged)
+        return tf.transpose(batch_product(weights, memory.values), [0, 2, 1, 3])
 
     def _heads(self, x: tf.Tensor, kernel: keras.Variable) -> tf.Tensor:
         """Returns the product with a matrix, `[batch, heads, time, units / heads]`."""
@@ -88,6 +130,18 @@ class MultiHeadAttention(Block):
 def padding_bias(mask: tf.Tensor) -> tf.Tensor:
     """Returns the bias that hides padding, `[batch, 1, 1, time]`, of a mask `[batch, time]`."""
     return (1.0 - mask)[:, tf.newaxis, tf.newaxis] * _MASKED
+
+
+def others_bias(path: tf.Tensor, hypotheses: tf.Tensor, sentences: tf.Tensor) -> tf.Tensor:
+    """Returns the bias that hides the positions of other hypotheses, `[batch, 1, hypotheses, time * hypotheses]`.
+
+    Args:
+        path: `[rows, time]`, which hypothesis of its sentence each word of a row came from.
+        hypotheses: Rows of each sentence.
+        sentences: The batch.
+    """
+    own = tf.one_hot(path, hypotheses, on_value=0.0, off_value=_MASKED)  # [rows, time, hypotheses]
+    return tf.reshape(own, [sentences, 1, hypotheses, tf.shape(path)[1] * hypotheses])
 
 
 def future_bias(time: tf.Tensor | int) -> tf.Tensor:

@@ -6,8 +6,9 @@ It equals the RNN model of Nematus master; at depth one, that of v0.3 too.
 import keras
 import tensorflow as tf
 
-from .affine import Products, computing_with
-from .costs import sum_in_parts, word_costs
+from .affine import Products, affine, computing_with
+from .contract import DecodeStep, NextWords
+from .costs import log_normalizers, sum_in_parts, word_costs
 from .dropout import DropoutMasks
 from .rnnsearch_layers import SHALLOW, Decoder, Depths, Encoder, Memory, Rates, Sizes, output_logits
 
@@ -92,7 +93,7 @@ class RNNSearch(keras.Model):
         state, memory = self._remember(source, source_mask)
         return self.decoder.attention_weights(_previous(target), state, memory)
 
-    def encode(self, source, source_mask, max_length: int) -> tuple[tf.Tensor, Memory]:
+    def encode(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
         """Returns the first states of all levels of the decoder, `[batch, levels * units]`, and its memory."""
         state, memory = self._remember(source, source_mask)
         return tf.tile(state, [1, self.decoder.depths.decoder]), memory
@@ -101,10 +102,17 @@ class RNNSearch(keras.Model):
         context = self.encoder(source, source_mask, dropout=DropoutMasks())
         return self.decoder.remember(context, source_mask, DropoutMasks())
 
-    def decode_step(self, words, state, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns log-probabilities `[rows, target_words]` after `words` `[rows]`, and the next state."""
-        logits, state = self.decoder.step(words, state, memory)
-        return tf.nn.log_softmax(logits), state
+    def make_step(self) -> DecodeStep:
+        """Returns the function of a decoding step, which returns the memory unchanged."""
+        table, bias = self.decoder.output_layer
+        table = tf.transpose(table)
+
+        def step(words, state, memory: Memory) -> tuple[NextWords, tf.Tensor, Memory]:
+            hidden, state = self.decoder.step(words, state, memory)
+            logits = affine(hidden, table, bias)
+            return NextWords(logits, log_normalizers(logits)), state, memory
+
+        return step
 
 
 def _previous(target: tf.Tensor) -> tf.Tensor:

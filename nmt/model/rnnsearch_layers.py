@@ -212,7 +212,7 @@ class Decoder(Block):
         return tf.concat([below, attended], -1) if self.depths.deep_context else below
 
     def step(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the logits `[rows, words]` of the word after `words` `[rows]`, and the next state.
+        """Returns the input of the output layer for the word after `words` `[rows]`, and the next state.
 
         A state holds those of all levels side by side. Each sentence of the memory has equally many rows.
         """
@@ -225,7 +225,7 @@ class Decoder(Block):
         for gru, own in zip(self.high_grus, high, strict=True):
             states.append(gru.step(own, gru.project_input(self._high_input(output, attended))))
             output += states[-1]
-        return self.logits(self._deep_output(embedded, output, attended, DropoutMasks())), tf.concat(states, -1)
+        return self._deep_output(embedded, output, attended, DropoutMasks()), tf.concat(states, -1)
 
     def attention_weights(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
         """Returns the attention weights of the word after each of `words`, `[batch, time, source_time]`."""

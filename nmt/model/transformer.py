@@ -12,23 +12,29 @@ import tensorflow as tf
 
 from ..normalization import build_normalization
 from .affine import Products, affine, computing_with, over_rows
-from .costs import sum_in_parts, word_costs
+from .contract import DecodeStep, NextWords
+from .costs import log_normalizers, sum_in_parts, word_costs
 from .dropout import DropoutMasks, drop
 from .layers import Block, Embedding
-from .multi_head_attention import KeysAndValues, future_bias, padding_bias
+from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
 from .positions import sinusoids
 from .transformer_layers import DecoderLayer, EncoderLayer, Rates, Sizes
 
 FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
 
-State = list[KeysAndValues]  # of the target words so far, for each layer
+State = tf.Tensor  # [rows, time], which hypothesis of its sentence each word so far came from
 
 
 class Memory(NamedTuple):
-    """What the decoder knows of the source sentences."""
+    """What the decoder knows of the source sentences and of the words so far.
 
-    layers: list[KeysAndValues]
+    Keys and values of a word stay where its hypothesis was when it was added, so none are copied when search reorders
+    the hypotheses. A row of the state says which of them belong to it.
+    """
+
+    source: list[KeysAndValues]  # for each layer
     bias: tf.Tensor  # [batch, 1, 1, source_time]
+    words: list[KeysAndValues]  # for each layer, of all hypotheses; empty in training
 
 
 class Encoder(Block):
@@ -72,25 +78,33 @@ class Decoder(Block):
 
     def remember(self, context: tf.Tensor, bias: tf.Tensor) -> Memory:
         """Returns the memory of the context `[batch, source_time, units]`."""
-        return Memory([layer.cross_attention.remember(context) for layer in self.stack], bias)
+        return Memory([layer.cross_attention.remember(context) for layer in self.stack], bias, [])
 
-    def call(self, words: tf.Tensor, state: State | None, *, memory: Memory, dropout: DropoutMasks):
-        """Returns the input of the output layer for the word after each of `words`, and the next state.
-
-        Args:
-            words: `[batch, time]` ids; with a state, `time` must be 1.
-            state: The state before `words`, or `None` at the beginning of the sentences.
-            memory: What `remember` returned.
-            dropout: Draws the dropout masks.
-        """
-        first, bias = (0, future_bias(tf.shape(words)[1])) if state is None else (tf.shape(state[0].keys)[2], None)
-        x = _embed(words, self.embedding, first)
+    def call(self, words: tf.Tensor, *, memory: Memory, dropout: DropoutMasks) -> tf.Tensor:
+        """Returns the input of the output layer for the word after each of `words`, `[batch, time, units]`."""
+        bias = future_bias(tf.shape(words)[1])
+        x = _embed(words, self.embedding, 0)
         x = drop(x, dropout.draw(self.rate, tf.shape(x)))
-        after = []
-        for layer, past, source in zip(self.stack, state or [None] * len(self.stack), memory.layers, strict=True):
-            x, own = layer(x, past, bias, source, memory.bias, dropout=dropout)
+        for layer, source in zip(self.stack, memory.source, strict=True):
+            x = layer(x, bias, source, memory.bias, dropout=dropout)
+        return over_rows(self.final_norm, x)
+
+    def step(
+        self, words: tf.Tensor, state: State, memory: Memory, fused: list[tf.Tensor]
+    ) -> tuple[tf.Tensor, State, Memory]:
+        """Returns the input of the output layer for the word after each of `words` `[rows]`, and what comes after.
+
+        `fused` has the result of `fused` of the self-attention of each layer.
+        """
+        sentences = tf.shape(memory.bias)[0]
+        hypotheses = tf.shape(words)[0] // tf.maximum(sentences, 1)
+        x = _embed(words[:, tf.newaxis], self.embedding, tf.shape(state)[1])[:, 0]
+        path = tf.concat([state, tf.tile(tf.range(hypotheses), [sentences])[:, tf.newaxis]], 1)
+        bias, after = others_bias(path, hypotheses, sentences), []
+        for layer, matrix, past, source in zip(self.stack, fused, memory.words, memory.source, strict=True):
+            x, own = layer.step(x, matrix, past, bias, source, memory.bias)
             after.append(own)
-        return over_rows(self.final_norm, x), after
+        return self.final_norm(x), path, memory._replace(words=after)
 
     @property
     def output_table(self) -> tf.Tensor:
@@ -144,8 +158,7 @@ class Transformer(keras.Model):
         dropout = DropoutMasks(dropout_seed)
         memory = self._remember(source, source_mask, dropout)
         previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=FIRST_WORD)
-        hidden, _ = self.decoder(previous, None, memory=memory, dropout=dropout)
-        return hidden
+        return self.decoder(previous, memory=memory, dropout=dropout)
 
     def _remember(self, source, source_mask, dropout: DropoutMasks) -> Memory:
         bias = padding_bias(tf.convert_to_tensor(source_mask))
@@ -169,25 +182,37 @@ class Transformer(keras.Model):
             rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
             return sum_in_parts(cost, rows, (self.decoder.output_table,))
 
-    def encode(self, source, source_mask, max_length: int) -> tuple[State, Memory]:
-        """Returns the empty state before the first word and the memory of the source."""
+    def encode(self, source, source_mask) -> tuple[State, Memory]:
+        """Returns the state before the first word and the memory of the source."""
         memory = self._remember(source, source_mask, DropoutMasks())
-        rows, heads = tf.shape(source)[0], self._sizes.heads
-        none = tf.zeros([rows, heads, 0, self._sizes.units // heads])
-        none = tf.raw_ops.PlaceholderWithDefault(input=none, shape=[None, heads, None, none.shape[-1]])  # time grows
-        return [KeysAndValues(none, none) for _ in memory.layers], memory
+        batch, heads = tf.shape(source)[0], self._sizes.heads
+        units = self._sizes.units // heads
+        none = _growing(tf.zeros([batch, heads, 0, units]), [None, heads, None, units])
+        words = [KeysAndValues(none, none) for _ in memory.source]
+        return _growing(tf.zeros([batch, 0], tf.int32), [None, None]), memory._replace(words=words)
 
-    def decode_step(self, words, state: State, memory: Memory) -> tuple[tf.Tensor, State]:
-        """Returns log-probabilities `[rows, target_words]` after `words` `[rows]`, and the next state."""
-        words = tf.convert_to_tensor(words)[:, tf.newaxis]
-        hidden, state = self.decoder(words, state, memory=memory, dropout=DropoutMasks())
-        return tf.nn.log_softmax(_logits(hidden[:, 0], self.decoder.output_table)), state
+    def make_step(self) -> DecodeStep:
+        """Returns the function of a decoding step."""
+        table = tf.transpose(self.decoder.output_table)
+        fused = [layer.attention.fused() for layer in self.decoder.stack]
+
+        def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
+            hidden, state, memory = self.decoder.step(tf.convert_to_tensor(words), state, memory, fused)
+            logits = affine(hidden, table)
+            return NextWords(logits, log_normalizers(logits)), state, memory
+
+        return step
 
     def ctranslate2_spec(self, longest: int):
         """Returns the specification of this model for CTranslate2; see `ctranslate2_spec.build_spec`."""
         from .ctranslate2_spec import build_spec  # an optional dependency
 
         return build_spec(self, longest)
+
+
+def _growing(x: tf.Tensor, shape: list[int | None]) -> tf.Tensor:
+    """Returns a tensor with this static shape, whose unknown sizes a loop may change."""
+    return tf.raw_ops.PlaceholderWithDefault(input=x, shape=shape)
 
 
 def _glorot() -> keras.initializers.Initializer:

@@ -113,42 +113,44 @@ class DecoderLayer(Block):
             self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
 
     def call(
-        self,
-        x: tf.Tensor,
-        past: KeysAndValues | None,
-        bias: tf.Tensor | None,
-        source: KeysAndValues,
-        source_bias: tf.Tensor,
-        *,
-        dropout: DropoutMasks,
-    ) -> tuple[tf.Tensor, KeysAndValues]:
+        self, x: tf.Tensor, bias: tf.Tensor, source: KeysAndValues, source_bias: tf.Tensor, *, dropout: DropoutMasks
+    ) -> tf.Tensor:
         """Maps `[batch, time, units]` to the same shape.
 
         Args:
-            x: `[rows, time, units]`; all sentences of the source have equally many rows.
-            past: Keys and values of the positions before those of `x`, or `None` if there are none.
+            x: All positions of the sentences.
             bias: Bias of the self-attention.
             source: Keys and values of the source.
             source_bias: Bias of the attention to the source.
             dropout: Draws the dropout masks.
-
-        Returns:
-            The output, and the keys and values of all positions so far.
         """
         read = self.attention_residual.input(x)
-        own = self.attention.remember(read)
-        if past is not None:
-            own = past.followed_by(own)
-        x = self.attention_residual.sum(x, self.attention(read, own, bias, dropout=dropout), dropout)
-        read = self.cross_residual.input(x)
-        x = self.cross_residual.sum(x, self._attend(read, source, source_bias, dropout), dropout)
-        return _feed(x, self.feed_forward, self.feed_forward_residual, dropout), own
+        attended = self.attention(read, self.attention.remember(read), bias, dropout=dropout)
+        x = self.attention_residual.sum(x, attended, dropout)
+        attended = self.cross_attention(self.cross_residual.input(x), source, source_bias, dropout=dropout)
+        x = self.cross_residual.sum(x, attended, dropout)
+        return _feed(x, self.feed_forward, self.feed_forward_residual, dropout)
 
-    def _attend(self, x: tf.Tensor, source: KeysAndValues, bias: tf.Tensor, dropout: DropoutMasks) -> tf.Tensor:
-        """Returns the attention from `[rows, time, units]` to the source, whose keys all rows of a sentence share."""
-        sentences = source.keys.shape[0] or tf.shape(source.keys)[0]
-        grouped = tf.reshape(x, [sentences, -1, x.shape[-1]])  # [batch, rows / batch * time, units]
-        return tf.reshape(self.cross_attention(grouped, source, bias, dropout=dropout), tf.shape(x))
+    def step(
+        self,
+        x: tf.Tensor,
+        fused: tf.Tensor,
+        past: KeysAndValues,
+        bias: tf.Tensor,
+        source: KeysAndValues,
+        source_bias: tf.Tensor,
+    ) -> tuple[tf.Tensor, KeysAndValues]:
+        """Maps a new position of each hypothesis, `[rows, units]`; see `MultiHeadAttention.step`.
+
+        Returns:
+            `[rows, units]`, and the keys and values of all positions so far.
+        """
+        none = DropoutMasks()
+        attended, own = self.attention.step(self.attention_residual.input(x), fused, past, bias)
+        x = self.attention_residual.sum(x, attended, none)
+        attended = self.cross_attention.step_to(self.cross_residual.input(x), source, source_bias)
+        x = self.cross_residual.sum(x, attended, none)
+        return _feed(x, self.feed_forward, self.feed_forward_residual, none), own
 
 
 def _attention(sizes: Sizes, name: str) -> MultiHeadAttention:

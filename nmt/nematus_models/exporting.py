@@ -31,8 +31,8 @@ _SAME = (  # options with the same name and meaning in master
     "batch_size",
     "learning_rate",
     "clip_c",
-    "translation_maxlen",
 )
+_MAXLEN = 200  # Nematus's own limit of a translation, for models without one
 _KINDS = ("none", "layernorm", "rmsnorm", "prmsnorm")  # of Nematus, patched for the last two
 
 
@@ -187,6 +187,7 @@ def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]
         "output_hidden_activation": config.output_hidden_activation,
     }
     common |= {name: getattr(config, name) for name in _SAME}
+    common["translation_maxlen"] = config.translation_maxlen or _MAXLEN
     if version == "v0.3":
         return common | rnn_names.options_of_v03(config) | {"use_layer_norm": _normalizes(config)}
     common |= {"rnn_layer_normalization": _normalizes(config), "label_smoothing": 0.0, "exponential_smoothing": 0.0}

@@ -115,7 +115,7 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
         if isinstance(ours[name], int | float) and ours[name] <= 0:  # in Nematus, this turns the option off
             ours[name] = None
     ours["model_type"] = model_type
-    ours["clip_norm"] = "words" if "model_type" in options else None  # an option since v0.4
+    ours["clip_counts"] = "words" if "model_type" in options else None  # an option since v0.4
     schedule = ours["learning_schedule"] or "constant"
     ours |= {name: None for name in _WITHOUT_EFFECT.get(str(schedule), ())}
     ours |= rnn_names.options(options) if model_type == "rnn" else transformer_names.options(options)

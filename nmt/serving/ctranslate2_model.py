@@ -5,6 +5,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from ..decoding.options import DecodingOptions
 from ..errors import UserError
 from ..storage.files import atomic_directory
 from ..text.batches import LONGEST
@@ -13,9 +14,7 @@ from ..text.vocabulary import END, Vocabulary
 _LONGEST_INPUT = 1024  # tokens to which CTranslate2 shortens a source sentence by default
 
 
-def save_ctranslate2(
-    model, vocabularies: tuple[Vocabulary, Vocabulary], max_length: int, to: str | os.PathLike
-) -> None:
+def save_ctranslate2(model, vocabularies: tuple[Vocabulary, Vocabulary], to: str | os.PathLike) -> None:
     """Writes a directory that `ctranslate2.Translator` loads, in float32.
 
     It maps tokens to tokens: its callers split texts into tokens with the vocabularies of the model.
@@ -23,7 +22,6 @@ def save_ctranslate2(
     Args:
         model: A `contract.Decodable`.
         vocabularies: The source and the target vocabulary.
-        max_length: Longest translation in words.
         to: The directory to create.
 
     Raises:
@@ -35,7 +33,8 @@ def save_ctranslate2(
             "CTranslate2 runs one Transformer (--model_type transformer), neither an RNN nor an ensemble; "
             "export this model with --format savedmodel"
         )
-    spec = model.ctranslate2_spec(max(_LONGEST_INPUT, LONGEST, max_length) + 1)
+    longest = DecodingOptions().limits(max(_LONGEST_INPUT, LONGEST))
+    spec = model.ctranslate2_spec(longest + 1)
     source, target = map(_tokens, vocabularies)
     # CTranslate2 takes one name of the end, and one of the unknown word, for both sides.
     source[END], source[vocabularies[0].unknown] = target[END], target[vocabularies[1].unknown]

@@ -8,7 +8,7 @@ from ..text.batches import TOKENS
 
 SENTENCES = 128  # limit of the sentences in a slice
 
-Tensors = tuple[tf.Tensor, ...]
+Tensors = tuple[tf.Tensor | tf.RaggedTensor, ...]
 
 
 def in_slices(function: Callable[..., Tensors], inputs: Tensors, lengths: tf.Tensor, nothing: Tensors) -> Tensors:
@@ -18,7 +18,7 @@ def in_slices(function: Callable[..., Tensors], inputs: Tensors, lengths: tf.Ten
 
     Args:
         function: Maps tensors `[rows, ...]` to tensors `[rows, ...]`, each row for itself.
-        inputs: Tensors `[batch, ...]`.
+        inputs: Tensors `[batch, ...]`, which may be ragged.
         lengths: Tokens of each row, `[batch]`.
         nothing: The results for no rows, `[0, ...]`.
     """

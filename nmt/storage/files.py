@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,8 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.part")
 def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     """Opens a temporary file, which replaces `path` when it is complete and synced. Text is UTF-8 with `\\n` line ends.
 
+    A file that exists keeps its permissions.
+
     Raises:
         UserError: The file cannot be written. Then `path` stays as it was, and the temporary file is removed.
     """
@@ -32,6 +35,8 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     try:
         with temporary.open(mode.replace("w", "x"), **text) as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # tells remove_abandoned that the file is in use
+            if target.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -1,8 +1,10 @@
 """Sentence pairs as padded matrices of token ids."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from .vocabulary import END, Vocabulary
@@ -43,13 +45,28 @@ def encode_pairs(
     return Batch(*pad(source_vocabulary.encode(sources)), *pad(target_vocabulary.encode(targets)))
 
 
-def token_pieces(lengths: Sequence[int], tokens: int = TOKENS) -> Iterator[tuple[int, int]]:
-    """Yields the bounds of consecutive pieces that have at most this many tokens, padding counted, or one sentence."""
-    start, longest = 0, 0
-    for number, length in enumerate(lengths):
-        longest = max(longest, length)
-        if number > start and longest * (number + 1 - start) > tokens:
-            yield start, number
-            start, longest = number, length
-    if start < len(lengths):
-        yield start, len(lengths)
+def cut_batches(lengths: np.ndarray, sentences: int, tokens: int = TOKENS) -> Iterator[np.ndarray]:
+    """Yields the numbers of the items of each batch, the longest first.
+
+    Args:
+        lengths: Tokens of each item, its end counted.
+        sentences: Most items in a batch.
+        tokens: Most tokens in a batch, padding counted; a longer item is a batch of its own.
+    """
+    order, start = np.argsort(-np.asarray(lengths), kind="stable"), 0
+    while start < len(order):
+        count = min(sentences, max(1, tokens // max(1, int(lengths[order[start]]))))
+        yield order[start : start + count]
+        start += count
+
+
+def rows_of(ids: tf.RaggedTensor) -> list[np.ndarray]:
+    """Returns the ids of each row."""
+    flat, splits = ids.flat_values.numpy(), ids.row_splits.numpy()
+    return [flat[start:end] for start, end in itertools.pairwise(splits)]
+
+
+def ragged(rows: Sequence[np.ndarray]) -> tf.RaggedTensor:
+    """Returns rows of ids as `[batch, (tokens)]`."""
+    flat = np.concatenate([*rows, np.zeros(0, np.int32)]).astype(np.int32)
+    return tf.RaggedTensor.from_row_lengths(flat, np.array([len(row) for row in rows], np.int64))

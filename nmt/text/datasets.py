@@ -13,8 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
-from .batches import LONGEST, Batch, encode_pairs, pad, token_pieces
-from .by_length import chunked, pair_length
+from .batches import LONGEST, Batch, cut_batches, encode_pairs, pad
 from .mixing import Mixture
 from .parallel_text import ParallelText
 from .token_counts import token_counts
@@ -197,12 +196,10 @@ class ValidationData:
         self.too_long = int((longest > LONGEST).sum())
         if self.too_long == len(text):
             raise UserError(f"all validation pairs have more than {LONGEST} tokens on a side; give shorter ones")
-        pairs = zip(self.sources, targets, longest + 1, strict=True)
-        scored = sorted((pair for pair in pairs if pair[2] <= LONGEST + 1), key=lambda pair: pair_length(pair[:2]))
+        scored = np.flatnonzero(longest <= LONGEST)
         self.batches = [
-            encode_pairs([pair[:2] for pair in batch[start:end]], source_vocabulary, target_vocabulary)
-            for batch in chunked(scored, batch_size)
-            for start, end in token_pieces([pair[2] for pair in batch])
+            encode_pairs([(self.sources[i], targets[i]) for i in scored[numbers]], source_vocabulary, target_vocabulary)
+            for numbers in cut_batches(longest[scored] + 1, batch_size)
         ]
 
 

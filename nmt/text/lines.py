@@ -25,6 +25,8 @@ from .threads import parallel_map
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PAUSE = 0.1  # seconds
+_BEGINNING = 1 << 13  # bytes that decide whether a file is text
+_FEW = 8  # strange characters that any text may have
 _MOST_OPEN = 128  # files of a text that are open at a time
 
 
@@ -150,16 +152,20 @@ def stream_lines(paths: Iterable[Path]) -> Iterator[bytes]:
                 yield _sentence(line, number)
 
 
-def read_chunks(descriptor: int, size: int, pauses: bool = True) -> Iterator[list[bytes]]:
-    """Yields the lines of a stream in lists of `size`. A list is shorter at the end and when no data comes for a while.
+def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
+    """Yields the lines of a stream or a file in lists of `size`. The last is shorter.
 
     Args:
-        descriptor: The stream.
+        source: The descriptor of a stream, where no data for a while ends a list too, or a file, which may be
+            compressed.
         size: Lines in a list.
-        pauses: Whether a pause ends a list. Without pauses, equal streams always give equal lists.
+
+    Raises:
+        UserError: The beginning is not text, or the file is damaged.
     """
     chunk = []
-    for line in _lines_and_pauses(descriptor, _PAUSE if pauses else None):
+    stream = isinstance(source, int)
+    for line in _lines_and_pauses(_read(source) if stream else read_pieces(source), "the input" if stream else source):
         if line is not None:
             chunk.append(line)
         if len(chunk) == size or (line is None and chunk):
@@ -169,15 +175,34 @@ def read_chunks(descriptor: int, size: int, pauses: bool = True) -> Iterator[lis
         yield chunk
 
 
-def _lines_and_pauses(descriptor: int, pause: float | None) -> Iterator[bytes | None]:
-    """Yields every line of a stream, and `None` when no data has come for `pause` seconds."""
-    numbers, rest = itertools.count(), bytearray()
+def file_lines(path: Path) -> Iterator[bytes]:
+    """Yields the lines of a file, which may be compressed and need not be UTF-8.
+
+    Raises:
+        UserError: The file is damaged, or its beginning is not text.
+    """
+    return filter(lambda line: line is not None, _lines_and_pauses(read_pieces(path), path))
+
+
+def _read(descriptor: int) -> Iterator[bytes | None]:
+    """Yields the data of a stream, and `None` when none has come for a while."""
     while True:
-        if not select.select([descriptor], [], [], pause)[0]:
+        if not select.select([descriptor], [], [], _PAUSE)[0]:
             yield None
         data = os.read(descriptor, 1 << 16)
         if not data:
-            break
+            return
+        yield data
+
+
+def _lines_and_pauses(blocks: Iterable[bytes | None], name: str | Path) -> Iterator[bytes | None]:
+    """Yields every line in blocks of data, and `None` for each block that is `None`."""
+    numbers, rest, begun = itertools.count(), bytearray(), False
+    for data in blocks:
+        if data is None:
+            yield None
+            continue
+        begun = begun or _require_text(data[:_BEGINNING], name)
         rest += data
         if b"\n" in data:  # splitting after every read would copy a long line again and again
             *lines, rest = rest.split(b"\n")
@@ -185,6 +210,22 @@ def _lines_and_pauses(descriptor: int, pause: float | None) -> Iterator[bytes | 
                 yield _sentence(bytes(line), number)
     if rest:
         yield _sentence(bytes(rest), next(numbers))
+
+
+def _require_text(beginning: bytes, name: str | Path) -> bool:
+    """Returns true if data begin like text: few NUL bytes, and mostly UTF-8.
+
+    Raises:
+        UserError: They do not.
+    """
+    text = beginning.decode(errors="replace")
+    for count, share, what in ((beginning.count(0), 0.01, "NUL"), (text.count("\ufffd"), 0.1, "not UTF-8")):
+        if count > _FEW and count > share * len(text):
+            raise UserError(
+                f"{name} is not text: {count} of its first {len(text)} characters are {what}; "
+                "give a text file in UTF-8 (iconv converts other encodings)"
+            )
+    return True
 
 
 def _sentence(line: bytes, number: int) -> bytes:

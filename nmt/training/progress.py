@@ -38,6 +38,7 @@ class Progress:
     validations: tuple[Validation, ...] = ()
     metric: str = "bleu"  # ranks the validations: bleu, chrf or loss
     tokenizer: str = ""  # of BLEU; empty in older trainings
+    search: str = ""  # how the validation text is translated; empty in older trainings
     ranked_from: int = 0  # number of the first validation that is ranked so; the earlier ones were ranked otherwise
 
     @property
@@ -63,13 +64,17 @@ class Progress:
         skipped, in_a_row = self.skipped + 1, self.skipped_in_a_row + 1
         return replace(self, update=self.update + 1, skipped=skipped, skipped_in_a_row=in_a_row)
 
-    def ranked_by(self, metric: str, tokenizer: str) -> "Progress":
-        """Returns the progress with this ranking of validations. If it is another one, it begins with the next."""
-        same_bleu = self.tokenizer in ("", tokenizer)
-        if metric == self.metric and (same_bleu or metric != "bleu"):
-            return replace(self, tokenizer=tokenizer)
-        begin = len(self.validations)
-        return replace(self, metric=metric, tokenizer=tokenizer, ranked_from=begin, bad_validations=0)
+    def ranked_by(self, metric: str, tokenizer: str, search: str) -> "Progress":
+        """Returns the progress with this ranking of validations. If it is another one, it begins with the next.
+
+        The loss depends neither on the tokenizer nor on the search, and chrF not on the tokenizer.
+        """
+        same_bleu, same_search = self.tokenizer in ("", tokenizer), self.search in ("", search)
+        same = {"bleu": same_bleu and same_search, "chrf": same_search, "loss": True}[metric]
+        if metric == self.metric and same:
+            return replace(self, tokenizer=tokenizer, search=search)
+        ranking = {"metric": metric, "tokenizer": tokenizer, "search": search}
+        return replace(self, **ranking, ranked_from=len(self.validations), bad_validations=0)
 
     def after_validation(self, validation: Validation) -> "Progress":
         """Returns the progress with one more validation.

@@ -71,7 +71,7 @@ class Trainer:
             self.progress = Progress.from_json(load_checkpoint(directory / LAST, update.variables, made_with))
             self._saved = self.progress.update
         self._start = self._last_save = time.monotonic()
-        self._words = self._seconds_of_updates = 0.0  # target words of this run, and the time of their updates
+        self._words = self._seconds_of_updates = 0.0  # target tokens of this run, and the time of their updates
         self._widths = self._compiled = 0  # widths of batches, and those that this run has compiled an update for
 
     def continue_from(self, checkpoint: Path, made_with: Mapping[str, Any]) -> None:
@@ -143,7 +143,9 @@ class Trainer:
 
     def _ranked(self) -> Progress:
         """Returns the progress with the ranking of the configuration, which the next validation follows."""
-        return self.progress.ranked_by(self._config.valid_metric, self._config.valid_tokenizer)
+        return self.progress.ranked_by(
+            self._config.valid_metric, self._config.valid_tokenizer, self._config.decoding.search
+        )
 
     def _poll(self, poll: Callable[[], None]) -> None:
         """Raises `Interrupted` in all processes if one of them was asked to end."""
@@ -182,11 +184,11 @@ class Trainer:
                 loss=cost / words,
                 gradient_norm=norm,
                 learning_rate=self._update.learning_rate,
-                words_per_second=speed,
+                tokens_per_second=speed,
             )
         if finite:
             loss = self.progress.loss / self.progress.tokens
-            measured = "" if math.isnan(speed) else f", {speed:.0f} words/s"
+            measured = "" if math.isnan(speed) else f", {speed:.0f} tokens/s"
             bar.set_postfix_str(f"loss {loss:.3f}{measured}", refresh=False)
             return
         seen = f"the loss is {cost}, the norm of its gradient {norm}"

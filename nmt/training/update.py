@@ -178,7 +178,7 @@ class Update:
         return self._clip(self._summed(batch, seed))
 
     def _clip(self, sums: Sums) -> Clipped:
-        clipped, norm = clip_mean(sums, self._config.clip_c, self._config.clip_norm)
+        clipped, norm = clip_mean(sums, self._config.clip_c, self._config.clip_counts)
         return Clipped(sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped])
 
     def _apply(self, gradients: list[tf.Tensor]) -> None:

@@ -9,7 +9,6 @@ import tensorflow as tf
 from ..config import Config
 from ..decoding.metrics import ValidationMetrics
 from ..model.contract import TranslationModel
-from ..text.by_length import map_by_length
 from ..text.datasets import ValidationData
 
 
@@ -28,7 +27,7 @@ class Validator:
     Args:
         model: The model.
         data: The validation set.
-        translate: Maps a batch of lines to their translations.
+        translate: Maps lines to their translations; it calls its second argument between batches.
         config: How to validate.
 
     Raises:
@@ -39,10 +38,10 @@ class Validator:
         self,
         model: TranslationModel,
         data: ValidationData,
-        translate: Callable[[Sequence[bytes]], list[str]],
+        translate: Callable[[Sequence[bytes], Callable[[], None]], list[str]],
         config: Config,
     ):
-        self._data, self._translate, self._batch_size = data, translate, config.valid_batch_size
+        self._data, self._translate = data, translate
         self._costs = tf.function(model.costs, autograph=False, reduce_retracing=True)
         self._metrics = ValidationMetrics(config.valid_tokenizer)
         self._guessing = math.log(data.target_words)
@@ -53,14 +52,9 @@ class Validator:
         Args:
             poll: Called between batches; it may raise.
         """
-
-        def translate(lines: Sequence[bytes]) -> list[str]:
-            poll()
-            return self._translate(lines)
-
         loss, bleu, chrf = self._loss(poll), 0.0, 0.0
         if math.isfinite(loss):
-            translations = list(map_by_length(translate, [self._data.sources], self._batch_size))
+            translations = self._translate(self._data.sources, poll)
             bleu, chrf = self._metrics.scores(translations, self._data.references)
         return Scores(loss, bleu, chrf, self.divergence(loss))
 

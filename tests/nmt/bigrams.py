@@ -4,6 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from nmt.model.contract import NextWords
+
 
 class Bigrams:
     """The probability of each target word given the word before; the source is ignored. A `TranslationModel`."""
@@ -25,11 +27,14 @@ class Bigrams:
         kept = tf.random.stateless_uniform(target.shape, dropout_seed) >= self._dropout
         return tf.reduce_sum(self.costs(source, source_mask, target, target_mask * tf.cast(kept, tf.float32)))
 
-    def encode(self, source, source_mask, max_length):
+    def encode(self, source, source_mask):
         return tf.zeros([tf.shape(source)[0], 1]), source_mask
 
-    def decode_step(self, words, state, memory):
-        return self._log_probabilities(words), state
+    def make_step(self):
+        def step(words, state, memory):
+            return NextWords(self._log_probabilities(words), tf.zeros(tf.shape(words))), state, memory
+
+        return step
 
     def _log_probabilities(self, words):
         return tf.nn.log_softmax(tf.gather(tf.convert_to_tensor(self.table), words))

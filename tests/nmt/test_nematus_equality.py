@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from nmt.decoding.options import DecodingOptions
 from nmt.model.rnnsearch_layers import Rates
 from nmt.normalization import KINDS
 from nmt.storage.checkpoints import save_checkpoint
@@ -128,7 +129,7 @@ def test_translations_equal_nematus(imported, name, beam, alpha):
     system = load_system(imported(name))
     lines = text_of(name)[0].read_text(encoding="utf-8").splitlines()
     theirs = path.read_text(encoding="utf-8").splitlines()
-    ours = system.translator(beam, alpha).best(lines)
+    ours = system.translator(DecodingOptions(beam_size=beam, normalization_alpha=alpha)).best(lines)
     if beam == 1:
         assert ours == theirs
         return
@@ -151,7 +152,7 @@ def test_an_ensemble_equals_nematus(imported, names):
     system = load_ensemble([imported(name) for name in names])
     lines = (DATA / "tsmall.source.en").read_text(encoding="utf-8").splitlines()
     theirs = (DATA / "ensemble_ln_rms.beam5.raw.txt").read_text(encoding="utf-8").splitlines()
-    ours = system.translator(5, 0).best(lines)
+    ours = system.translator(DecodingOptions(normalization_alpha=0)).best(lines)
     assert sum(a == b for a, b in zip(ours, theirs, strict=True)) >= 98
     source = pad(system.source_vocabulary.encode(tf.constant(lines)))
     costs = [

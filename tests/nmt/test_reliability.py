@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from nmt.config import make_config
+from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
 from nmt.storage.checkpoints import BEST, save_checkpoint
 from nmt.storage.files import exclusive
@@ -159,20 +160,21 @@ def random_rnn(run, training, tmp_path):
 def test_any_line_gives_one_line_and_does_not_affect_others(run, random_rnn, tmp_path):
     """Each line is translated and scored as if alone: the same words, costs up to rounding and six digits."""
     (tmp_path / "text").write_bytes(b"\n".join(STRANGE))
-    status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, "--n_best")
+    status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, "-n", 0, "--n_best")
     beams = [line.split(" ||| ") for line in output.removesuffix("\n").split("\n")]
     assert status == 0
     assert "warning: 1 of 12 lines is not UTF-8 (the first: line 3)" in said
-    assert f"warning: 1 line is longer than {LONGEST} tokens; only the first {LONGEST} were translated" in said
-    status, costs, said = run("score", "-m", "model", "-s", "text", "-t", "text", "-b", 3)
+    assert f"note: 1 line is longer than {LONGEST} tokens and was translated in pieces (line 8)" in said
+    status, costs, said = run("score", "-m", "model", "-s", "text", "-t", "text", "-b", 3, "-n", 0)
     assert (status, costs.count("\n")) == (0, len(STRANGE))
     assert "warning: 1 of 12 lines is not UTF-8 (the first: line 3)" in said
-    assert f"warning: 1 pair has more than {LONGEST} tokens on a side" in said
+    assert f"warning: 1 pair has more than {LONGEST} tokens on a side; their cost is written as inf (line 8)" in said
     costs = np.array([float(cost) for cost in costs.split()])
 
     system = load_system(tmp_path / "model")
-    translator = system.translator(beam_size=2, alpha=0.0)
-    scorer = Scorer(system.source_vocabulary, system.target_vocabulary, system.model, alpha=0.0)
+    options = DecodingOptions(beam_size=2, normalization_alpha=0.0)
+    translator = system.translator(options)
+    scorer = Scorer(system.source_vocabulary, system.target_vocabulary, system.model, options)
     for number, line in enumerate(STRANGE):
         (text, cost), *_ = translator.n_best([line])[0]
         assert next(beam[1] for beam in beams if beam[0] == str(number)) == text

@@ -60,13 +60,13 @@ def measure_states(system: System, text: ParallelText) -> dict[str, Any]:
     @tf.function(reduce_retracing=True)
     def step(words, state, memory):
         with recorded(model.decoder.word_gru) as first, recorded(model.decoder.context_gru) as second:
-            _, state = model.decode_step(words, state, memory)
+            _, state, memory = model.make_step()(words, state, memory)
         return state, tf.stack([_statistics(first), _statistics(second)], 1)  # [batch, 2 GRUs, 2]
 
     data = ValidationData(text, system.source_vocabulary, system.target_vocabulary, batch_size=BATCH_SIZE)
     found: list[list[np.ndarray]] = []  # by position
     for batch in data.batches:
-        state, memory = model.encode(batch.source, batch.source_mask, batch.target.shape[1])
+        state, memory = model.encode(batch.source, batch.source_mask)
         words = tf.fill([len(batch.target)], model.first_word)
         found += [[] for _ in range(len(found), batch.target.shape[1])]
         for at, (target, mask) in enumerate(zip(*map(tf.transpose, (batch.target, batch.target_mask)), strict=True)):

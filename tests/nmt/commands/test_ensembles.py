@@ -15,7 +15,7 @@ def test_an_ensemble_translates_scores_and_is_exported(run, train, tmp_path):
     assert train("-m", "other", "--seed", 2, "--learning_rate", 0.1, "--layer_normalization_type", "layernorm")[0] == 0
     costs = []
     for models in (["model"], ["other"], ["model", "other"]):
-        status, output, _ = run("score", "-m", *models, "-s", "dev.en", "-t", "dev.de")
+        status, output, _ = run("score", "-m", *models, "-s", "dev.en", "-t", "dev.de", "-n", 0)
         assert status == 0
         costs.append([float(line) for line in output.splitlines()])
     np.testing.assert_allclose(costs[2], np.add(*costs[:2]), rtol=1e-5)

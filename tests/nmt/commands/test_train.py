@@ -41,6 +41,21 @@ def test_a_training_may_resume_with_another_learning_rate(train, tmp_path):
     assert (config["learning_rate"], config["valid_freq"]) == (0.5, 3)
 
 
+def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path):
+    """A configuration of an earlier version has old names too."""
+    assert train()[0] == 0
+    path = tmp_path / "model" / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({**config, "clip_norm": config.pop("clip_counts")}))
+    options = {"translation_maxlen": 9, "beam_size": 2, "normalization_alpha": 0.5, "valid_batch_size": 3}
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    status, _, said = train("--finish_after", 3, *words)
+    assert status == 0, said
+    assert "resuming with --translation_maxlen 9; it was 8" in said
+    config = json.loads(path.read_text())
+    assert {name: config[name] for name in options} == options
+
+
 @pytest.mark.slow
 def test_the_parts_of_a_batch_train_the_same_model(train, tmp_path):
     tables = []

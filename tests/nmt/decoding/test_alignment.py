@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 
 from nmt.decoding.alignment import Aligner, Alignment
+from nmt.decoding.translator import Line
 from nmt.text.batches import encode_pairs
 
 MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"
 LINES = ["a b c", "", "d d"]
 TRANSLATIONS = ["b a", "", "c d a b"]
+
+
+def line(source, *words):
+    """Returns a line whose best translation has these ids, of one piece or several."""
+    pieces = [piece.encode() for piece in ([source] if isinstance(source, str) else source)]
+    return Line([""], [0.0], list(words), False, pieces)
 
 
 def test_links_leave_out_the_ends():
@@ -27,23 +34,38 @@ def test_weights_are_those_of_the_model_for_each_pair_alone(make_model, vocabula
     for weight in model.weights:
         weight.assign(rng.normal(0.0, 0.5, size=weight.shape))
     ids = [vocabulary.encode([text]).to_list()[0] for text in TRANSLATIONS]
-    found = Aligner(vocabulary, vocabulary, model).align(LINES, ids)
-    for line, translation, alignment in zip(LINES, TRANSLATIONS, found, strict=True):
-        batch = encode_pairs([(line.encode(), translation.encode())], vocabulary, vocabulary)
+    found = Aligner(vocabulary, vocabulary, model, 80).align(list(map(line, LINES, ids)))
+    for text, translation, alignment in zip(LINES, TRANSLATIONS, found, strict=True):
+        batch = encode_pairs([(text.encode(), translation.encode())], vocabulary, vocabulary)
         expected = model.attention(batch.source, batch.source_mask, batch.target)[0]
         np.testing.assert_allclose(alignment.weights, expected, rtol=1e-5)
-        assert (alignment.source, alignment.target) == ([*line.split(), "eos"], [*translation.split(), "eos"])
+        assert (alignment.source, alignment.target) == ([*text.split(), "eos"], [*translation.split(), "eos"])
 
 
 def test_many_long_pairs_are_aligned_as_each_alone(make_model, vocabulary):
     model = make_model(words=(vocabulary.size, vocabulary.size))
-    line = " ".join(["a b"] * 60)
-    ids = vocabulary.encode([line]).to_list()[0]
-    aligner = Aligner(vocabulary, vocabulary, model)
-    (alone,) = aligner.align([line], [ids[:7]])
-    found = aligner.align([line] * 100, [ids[:7]] * 50 + [ids] * 50)  # more tokens than one batch may have
+    text = " ".join(["a b"] * 60)
+    ids = vocabulary.encode([text]).to_list()[0]
+    aligner = Aligner(vocabulary, vocabulary, model, 80)
+    (alone,) = aligner.align([line(text, ids[:7])])
+    found = aligner.align([line(text, ids[:7])] * 50 + [line(text, ids)] * 50)  # more tokens than one batch may have
     assert [each.weights.shape for each in found] == [(8, 121)] * 50 + [(121, 121)] * 50
     np.testing.assert_allclose(found[0].weights, alone.weights, rtol=1e-5)
+
+
+def test_a_line_in_pieces_is_aligned_as_its_pieces(make_model, vocabulary):
+    model = make_model(words=(vocabulary.size, vocabulary.size))
+    rng = np.random.default_rng(1)
+    for weight in model.weights:
+        weight.assign(rng.normal(0.0, 0.5, size=weight.shape))
+    aligner = Aligner(vocabulary, vocabulary, model, 80)
+    first, second = aligner.align([line("a b ", [2, 3, 4]), line("c", [5])])
+    (whole,) = aligner.align([line(["a b ", "c"], [2, 3, 4], [5])])
+    assert whole.source == ["a", "b", "c", "eos"]
+    assert whole.target == ["a", "b", "c", "d", "eos"]
+    np.testing.assert_allclose(whole.weights[:3, :2], first.weights[:3, :2], rtol=1e-5)
+    np.testing.assert_allclose(whole.weights[3:, 2:], second.weights, rtol=1e-5)
+    np.testing.assert_allclose(whole.weights.sum(1), 1.0, rtol=1e-5)
 
 
 @pytest.mark.slow

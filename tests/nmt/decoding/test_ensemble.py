@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from nmt.config import make_config
 from nmt.decoding.ensemble import Ensemble
+from nmt.decoding.options import DecodingOptions
 from nmt.decoding.translator import Translator
 from nmt.model.registry import build_model
 from nmt.text.batches import pad
@@ -22,6 +23,7 @@ TRANSFORMER = {
     "transformer_ffn_hidden_size": 8,
 }
 LINES = ["a b", "d c c b a"]
+OPTIONS = DecodingOptions(beam_size=3, normalization_alpha=0.0, translation_maxlen=4)
 
 
 def build(options):
@@ -33,7 +35,7 @@ def build(options):
 
 
 def translate(model, vocabulary):
-    return Translator(vocabulary, vocabulary, model, beam_size=3, alpha=0.0, max_length=4).n_best(LINES)
+    return Translator(vocabulary, vocabulary, model, OPTIONS).n_best(LINES)
 
 
 def test_a_translation_costs_the_sum_over_architectures(vocabulary):

@@ -4,44 +4,58 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.decoding.sampling import Sampling, sample
+from nmt.decoding.ensemble import Ensemble
+from nmt.decoding.options import DecodingOptions
+from nmt.decoding.sampling import draws, sample
+from nmt.model.contract import NextWords
 
 P = np.array([0.1, 0.2, 0.3, 0.4])  # of the end and of words 1 to 3
 DRAWS = 20_000
+MAX_LENGTH = 3
 
 
-def draw(sampling, number=1, max_length=3):
+def sampling(**options):
+    return DecodingOptions(
+        beam_size=DRAWS // 1000, n_best=True, normalization_alpha=0.0, translation_strategy="sampling", **options
+    )
+
+
+def draw(options, first=0, model=None):
     """Draws from a model that gives every word the same probabilities at every step."""
 
     def step(words, state, memory):
-        return tf.tile(tf.constant(np.log(P), tf.float32)[tf.newaxis], [tf.shape(words)[0], 1]), state
+        rows = tf.shape(words)[0]
+        logits = tf.tile(tf.constant(np.log(P), tf.float32)[tf.newaxis], [rows, 1])
+        return (logits + 3.0, tf.fill([rows], 3.0)), state, memory
 
+    lines = 2 * DRAWS // options.hypotheses
+    uniforms = np.stack([draws(options, (first + line, 0), MAX_LENGTH) for line in range(lines)])
+    limits = tf.fill([lines], MAX_LENGTH)
     state = tf.zeros([2 * DRAWS, 1])
-    lengths = {"max_length": max_length, "start": -1, "end": 0}
-    return sample(step, state, (), sampling, tf.constant(number), batch=2, samples=DRAWS, alpha=0.0, **lengths)
+    return sample(model or step, state, (), options, uniforms, limits=limits, start=-1, end=0)
 
 
 @pytest.mark.parametrize(
-    ("sampling", "expected"),
+    ("options", "expected"),
     [
-        (Sampling(), P),
-        (Sampling(temperature=0.5), P**2 / (P**2).sum()),
-        (Sampling(top_k=2), np.array([0.0, 0.0, 0.3, 0.4]) / 0.7),
-        (Sampling(temperature=0.5, top_k=2), np.array([0.0, 0.0, 0.09, 0.16]) / 0.25),
+        ({}, P),
+        ({"sampling_temperature": 0.5}, P**2 / (P**2).sum()),
+        ({"sampling_top_k": 2}, np.array([0.0, 0.0, 0.3, 0.4]) / 0.7),
+        ({"sampling_temperature": 0.5, "sampling_top_k": 2}, np.array([0.0, 0.0, 0.09, 0.16]) / 0.25),
     ],
 )
-def test_words_have_the_frequencies_of_the_distribution(sampling, expected):
-    """To three standard deviations or so, for each of two sentences."""
-    words = draw(sampling).words.numpy()
-    for sentence in words:
-        frequencies = np.bincount(sentence[:, 0], minlength=4) / DRAWS
+def test_words_have_the_frequencies_of_the_distribution(options, expected):
+    """To three standard deviations or so, for each half of the lines."""
+    words = np.split(draw(sampling(**options)).words.numpy()[:, :, 0], 2)
+    for half in words:
+        frequencies = np.bincount(half.ravel(), minlength=4) / DRAWS
         np.testing.assert_allclose(frequencies, expected, atol=3 * 0.5 / DRAWS**0.5)
     assert (words[0] != words[1]).any()
 
 
 def test_costs_are_those_of_the_model_and_rank_the_samples():
     """Whatever the temperature. A translation of the longest length must end then."""
-    found = draw(Sampling(temperature=2.0))
+    found = draw(sampling(sampling_temperature=2.0))
     words, lengths, costs = found.words.numpy(), found.lengths.numpy(), found.costs.numpy()
     assert lengths.max() == 3
     assert lengths.min() == 0
@@ -49,13 +63,54 @@ def test_costs_are_those_of_the_model_and_rank_the_samples():
     expected = (-np.log(P)[words] * drawn).sum(-1) - np.where(lengths == 3, np.log(P[0]), 0.0)
     np.testing.assert_allclose(costs, expected, rtol=1e-5)
     assert (np.diff(costs) >= 0).all()
+    assert not found.cut.numpy()[lengths < 3].any()
+    at_limit = found.cut.numpy()[lengths == 3]
+    root = P**0.5 / (P**0.5).sum()
+    np.testing.assert_allclose(at_limit.mean(), 1 - root[0], atol=0.02)  # else the end was drawn there
 
 
-def test_the_seed_and_the_number_of_the_batch_decide():
-    first, again, other, later = draw(Sampling()), draw(Sampling()), draw(Sampling(seed=5)), draw(Sampling(), 2)
+def test_the_seed_and_the_number_of_the_line_decide():
+    first, again, other, later = draw(sampling()), draw(sampling()), draw(sampling(seed=5)), draw(sampling(), 1)
     assert np.array_equal(first.words, again.words)
     assert not np.array_equal(first.words, other.words)
     assert not np.array_equal(first.words, later.words)
+    assert np.array_equal(first.words[1:], later.words[:-1])
+
+
+class Table:
+    """A model with these probabilities of four words, whatever comes before. A `Decodable` for `Ensemble`."""
+
+    first_word, variables = -1, ()
+
+    def __init__(self, probabilities):
+        self.probabilities = np.array(probabilities)
+
+    def make_step(self):
+        def step(words, state, memory):
+            rows = tf.shape(words)[0]
+            logits = tf.tile(tf.math.log(tf.constant(self.probabilities[np.newaxis], tf.float32)), [rows, 1])
+            return NextWords(logits, tf.zeros([rows])), state, memory
+
+        return step
+
+
+@pytest.mark.parametrize(
+    "models", [[Table(P)] * 3, [Table(P), Table(P[::-1])], [Table(P), Table([0.25] * 4), Table([0.7, 0.1, 0.1, 0.1])]]
+)
+def test_an_ensemble_draws_from_the_normalized_geometric_mean(models):
+    """Of its models' distributions. Equal models draw like one of them; costs are those of the mean."""
+    of_all = Ensemble(models).make_sampling_step()
+
+    def step(words, state, memory):
+        return of_all(words, [state] * len(models), [()] * len(models))[0], state, memory
+
+    found = draw(sampling(), model=step)
+    mean = np.exp(np.mean([np.log(model.probabilities) for model in models], 0))
+    mean /= mean.sum()
+    frequencies = np.bincount(found.words.numpy()[:, :, 0].ravel(), minlength=4) / (2 * DRAWS)
+    np.testing.assert_allclose(frequencies, mean, atol=3 * 0.5 / (2 * DRAWS) ** 0.5)
+    ended = found.lengths.numpy() == 0
+    np.testing.assert_allclose(found.costs.numpy()[ended], -np.log(mean[0]), rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -67,9 +122,9 @@ def test_the_command_draws_the_same_again(run, trained):
     sampled = ("--translation_strategy", "sampling")
     status, first = translate(*sampled)
     assert (status, first.count("\n")) == (0, 64)
-    assert translate(*sampled)[1] == first
+    assert translate(*sampled)[1] == translate(*sampled, "-b", 7)[1] == first
     assert translate(*sampled, "--seed", 5)[1] != first
     assert translate(*sampled, "--sampling_top_k", 1)[1] == translate("-k", 1)[1]
     assert translate(*sampled, "--n_best", "-k", 3)[1].count("\n") == 3 * 64
     status, said = translate("--sampling_temperature", 2)
-    assert (status, "give --translation_strategy sampling" in said) == (2, True)
+    assert (status, "has no effect with --translation_strategy beam_search, only with sampling" in said) == (2, True)

@@ -22,7 +22,8 @@ def scripted(tables):
         time, sentence = state
         tf.debugging.assert_equal(sentence, tf.repeat(memory, tf.size(sentence) // tf.maximum(tf.size(memory), 1)))
         last = tf.maximum(words, 0)  # the table's row 0 is used for the start too
-        return tf.gather_nd(tables, tf.stack([sentence, time, last], 1)), (time + 1, sentence)
+        logits = tf.gather_nd(tables, tf.stack([sentence, time, last], 1))
+        return (logits, tf.zeros_like(logits[:, 0])), (time + 1, sentence), memory
 
     return step
 
@@ -40,7 +41,7 @@ def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
             batch=sentences,
             beam_size=beam_size,
             alpha=alpha,
-            max_length=max_length,
+            limits=tf.fill([sentences], max_length),
             start=START,
             end=END,
         )
@@ -62,7 +63,7 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
 
     rows = np.repeat(np.arange(8, dtype=np.int32), 2)
     state = (tf.zeros_like(rows), tf.constant(rows))
-    options = {"beam_size": 2, "alpha": 1.0, "max_length": 8, "start": START, "end": END}
+    options = {"beam_size": 2, "alpha": 1.0, "limits": tf.fill([8], 8), "start": START, "end": END}
     found = beam_search(counted, state, tf.range(8), batch=8, **options)
     np.testing.assert_array_equal(found.lengths[:, 0], lengths)
     np.testing.assert_array_equal(found.words[:, 0] == 1, np.arange(8) < lengths[:, np.newaxis])
@@ -165,6 +166,28 @@ def test_a_translation_ends_at_the_greatest_length():
     )
 
 
+def test_each_sentence_has_its_own_limit_and_what_it_ends_is_cut():
+    """The model prefers to go on in the first two sentences, and to end after two words in the last."""
+    on = np.full([9, 3, 3], [0.01, 0.98, 0.01])
+    end = np.full([9, 3, 3], [0.01, 0.98, 0.01])
+    end[2] = [0.98, 0.01, 0.01]
+    tables, rows = [on, on, end], np.repeat(np.arange(3, dtype=np.int32), 2)
+    found = beam_search(
+        scripted(tables),
+        (tf.zeros_like(rows), tf.constant(rows)),
+        tf.range(3),
+        batch=3,
+        beam_size=2,
+        alpha=1.0,
+        limits=tf.constant([4, 1, 2]),
+        start=START,
+        end=END,
+    )
+    np.testing.assert_array_equal(found.lengths[:, 0], [4, 1, 2])
+    np.testing.assert_array_equal(found.cut[:, 0], [True, True, False])
+    np.testing.assert_allclose(found.costs[1, 0], -np.log(0.98 * 0.01), rtol=1e-5)
+
+
 def test_missing_hypotheses_have_infinite_cost():
     """A vocabulary of one word and a limit of two words allow three sequences."""
     table = np.full([3, 2, 2], 0.5)
@@ -175,7 +198,7 @@ def test_missing_hypotheses_have_infinite_cost():
 
 def test_no_sentences():
     found = search(np.zeros([0, 3, 4, 4]), 2, 2)
-    assert found.words.shape == (0, 2, 2)
+    assert found.words.shape[:2] == found.scores.shape == (0, 2)
 
 
 def test_an_unlikely_end_is_not_finished():

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
 from nmt.decoding.translator import Translator
-from nmt.text.batches import encode_pairs
+from nmt.text.batches import LONGEST, encode_pairs
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]
+OPTIONS = DecodingOptions(beam_size=3, translation_maxlen=10)
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def make_translator(make_random_model):
 
     def make(vocabulary, kind="layernorm"):
         model = make_random_model(kind, vocabulary)
-        return Translator(vocabulary, vocabulary, model, beam_size=3, alpha=1.0, max_length=10)
+        return Translator(vocabulary, vocabulary, model, OPTIONS)
 
     return make
 
@@ -53,7 +55,7 @@ def test_translations_are_ranked_and_an_empty_line_stays_empty(make_translator, 
 def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary):
     """A score is the model's cost of the translation, divided by its length with the end."""
     model = make_random_model("layernorm", vocabulary)
-    translator = Translator(vocabulary, vocabulary, model, beam_size=3, alpha=1.0, max_length=10)
+    translator = Translator(vocabulary, vocabulary, model, OPTIONS)
     for line in ("a b c", "d", "x a d d b"):
         (beam,) = translator.n_best([line])
         assert len(beam) == 3
@@ -62,16 +64,39 @@ def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary)
             np.testing.assert_allclose(score, model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-4)
 
 
-def test_long_lines_are_translated_in_pieces_with_the_same_results(make_translator, vocabulary, monkeypatch):
-    """The memory of 20 lines of a thousand tokens is that of a few."""
+def test_long_lines_are_translated_as_each_alone(make_translator, vocabulary):
+    """Together they have more tokens than a batch may have."""
     lines = [" ".join("abcd"[(i + j) % 4] for j in range(900 + i)) for i in range(20)] + ["a b"]
-    translator, most = make_translator(vocabulary), []
-    translate = translator.translate
-    translator.translate = lambda batch: most.append(int(batch.shape[0])) or translate(batch)
-    together = translator.best(lines)
-    assert max(most) <= 9  # 8192 tokens, padding counted
-    assert sum(most) == len(lines)
-    assert together == [translator.best([line])[0] for line in lines]
+    translator = make_translator(vocabulary)
+    assert translator.best(lines) == [translator.best([line])[0] for line in lines]
+
+
+def test_a_line_that_is_too_long_is_translated_in_pieces(make_translator, vocabulary):
+    """Nothing is dropped: the translation is that of all pieces, and costs what they cost together."""
+    translator = make_translator(vocabulary)
+    long = "a b c d " * 300
+    short, found = translator.lines(["a b", long])
+    assert (len(short.pieces), b"".join(found.pieces)) == (1, long.encode())
+    assert len(found.pieces) == 2
+    assert all(0 < len(piece.split()) <= LONGEST for piece in found.pieces)
+    parts = translator.lines(found.pieces)
+    assert found.texts[0] == " ".join(part.texts[0] for part in parts)
+    assert found.words == [part.words[0] for part in parts]
+    lengths = [len(part.words[0]) + 1 for part in parts]
+    cost = sum(part.scores[0] * length for part, length in zip(parts, lengths, strict=True))
+    np.testing.assert_allclose(found.scores[0], cost / (sum(lengths) - 1), rtol=1e-5)
+
+
+def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, vocabulary):
+    model = make_random_model("layernorm", vocabulary)
+    bias = model.decoder.output_bias
+    bias.assign(bias.numpy() - 100.0 * np.eye(vocabulary.size)[0])  # never ends by itself
+    translator = Translator(vocabulary, vocabulary, model, DecodingOptions(beam_size=2))
+    lines = translator.lines(["a b c", "", "d"])
+    assert [line.cut for line in lines] == [True, False, True]
+    assert [len(line.words[0]) for line in lines] == [3 * FACTOR + CONSTANT, 0, FACTOR + CONSTANT]
+    bias.assign(bias.numpy() + 200.0 * np.eye(vocabulary.size)[0])
+    assert not any(line.cut for line in translator.lines(["a b c", "", "d"]))
 
 
 def test_no_lines(make_translator, vocabulary):

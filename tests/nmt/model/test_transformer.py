@@ -106,33 +106,36 @@ def test_the_equations(position):
 
 def test_decoding_step_by_step_equals_the_whole_sentence(model):
     expected = tf.nn.log_softmax(model(SOURCE, SOURCE_MASK, TARGET)).numpy()
-    state, memory = model.encode(SOURCE, SOURCE_MASK, 4)
+    (state, memory), step = model.encode(SOURCE, SOURCE_MASK), model.make_step()
     for t, words in enumerate(np.vstack([[FIRST_WORD, FIRST_WORD], TARGET.T[:-1]])):
-        found, state = model.decode_step(words, state, memory)
+        (logits, normalizers), state, memory = step(words, state, memory)
+        found = logits - normalizers[:, tf.newaxis]
         np.testing.assert_allclose(found, expected[:, t], rtol=1e-4, atol=1e-4)
 
 
 def test_the_state_has_a_row_for_each_hypothesis(model):
-    """Exchanging rows of the state exchanges what follows."""
-    state, memory = model.encode(SOURCE[[0, 0]], SOURCE_MASK[[0, 0]], 4)
-    _, state = model.decode_step(np.array([FIRST_WORD, FIRST_WORD]), state, memory)
-    straight, _ = model.decode_step(np.array([2, 3]), state, memory)
-    _, state = model.decode_step(np.array([2, 3]), state, memory)
-    expected, _ = model.decode_step(np.array([4, 4]), state, memory)
-    crossed = tf.nest.map_structure(lambda x: tf.gather(x, [1, 0]), state)
-    found, _ = model.decode_step(np.array([4, 4]), crossed, memory)
-    np.testing.assert_allclose(found, expected.numpy()[::-1], rtol=1e-5, atol=1e-5)
-    assert not np.allclose(straight[0], straight[1])
+    """Exchanging the rows of a sentence exchanges what follows; a row taken twice is followed by the same twice."""
+    state, memory = model.encode(SOURCE[:1], SOURCE_MASK[:1])
+    step = model.make_step()
+    state = tf.repeat(state, 2, axis=0)
+    _, state, memory = step(np.array([FIRST_WORD, FIRST_WORD]), state, memory)
+    straight, state, memory = step(np.array([2, 3]), state, memory)
+    expected, *_ = step(np.array([4, 4]), state, memory)
+    crossed, *_ = step(np.array([4, 4]), tf.gather(state, [1, 0]), memory)
+    np.testing.assert_allclose(crossed.logits, expected.logits.numpy()[::-1], rtol=1e-5, atol=1e-5)
+    twice, *_ = step(np.array([4, 4]), tf.gather(state, [1, 1]), memory)
+    np.testing.assert_allclose(twice.logits, expected.logits.numpy()[[1, 1]], rtol=1e-5, atol=1e-5)
+    assert not np.allclose(straight.logits[0], straight.logits[1])
 
 
 def test_hypotheses_of_a_sentence_share_its_memory(model):
     """Three hypotheses of each sentence get what they would get as three copies of the sentence."""
-    words, steps = np.array([2, 3, 4, 5, 2, 3]), []
+    words, steps, step = np.array([2, 3, 4, 5, 2, 3]), [], model.make_step()
     for sentences, hypotheses in (([0, 1], 3), ([0, 0, 0, 1, 1, 1], 1)):
-        state, memory = model.encode(SOURCE[sentences], SOURCE_MASK[sentences], 4)
+        state, memory = model.encode(SOURCE[sentences], SOURCE_MASK[sentences])
         state = tf.nest.map_structure(lambda x, n=hypotheses: tf.repeat(x, n, axis=0), state)
-        _, state = model.decode_step(np.full(6, FIRST_WORD), state, memory)
-        steps.append(model.decode_step(words, state, memory)[0])
+        _, state, memory = step(np.full(6, FIRST_WORD), state, memory)
+        steps.append(step(words, state, memory)[0].logits)
     np.testing.assert_allclose(*steps, rtol=1e-5, atol=1e-5)
     assert not np.allclose(steps[0][0], steps[0][4])  # the same word after another source
 

@@ -32,7 +32,9 @@ def costs(run, tmp_path):
 
     def costs(model, source, target):
         output = tmp_path / "costs"
-        assert run("score", "-m", model, "-s", tmp_path / source, "-t", tmp_path / target, "-o", output)[0] == 0
+        assert (
+            run("score", "-m", model, "-s", tmp_path / source, "-t", tmp_path / target, "-n", 0, "-o", output)[0] == 0
+        )
         return np.loadtxt(output)
 
     return costs

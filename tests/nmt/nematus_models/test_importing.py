@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+from nmt.decoding.options import DecodingOptions
 from nmt.errors import UserError
 from nmt.nematus_models.importing import read_config
 from nmt.normalization import KINDS
@@ -103,7 +104,7 @@ def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
     arrays = {"decoder/embedding/embeddings": np.zeros([rows, 8], np.float32), f"{predictor}/b": bias}
     arrays[f"{predictor}/W"] = np.zeros([8, rows], np.float32)
     run("import-nematus", tiny(arrays, {"target_vocab_size": size}), "--to", tmp_path / "imported")
-    (found,) = load_system(tmp_path / "imported").translator(1, 0.0).best(["on"])
+    (found,) = load_system(tmp_path / "imported").translator(DecodingOptions(beam_size=1)).best(["on"])
     assert set(found.split()) == {"UNK" if size > 0 else words[-1]}
 
 
@@ -270,7 +271,7 @@ def test_a_transformer_before_master_ties_all_tables_or_none(tmp_path):
     for name, kept, given in (("master", arrays, options), ("v0.5", one_table, earlier), ("v0.4", oldest, earlier)):
         run("import-nematus", write_checkpoint(tmp_path / name, kept, given), "--to", tmp_path / f"{name}.imported")
         text, output = DATA / "ttiny.score.de", tmp_path / f"{name}.costs"
-        run("score", "-m", tmp_path / f"{name}.imported", "-s", text, "-t", text, "-o", output)
+        run("score", "-m", tmp_path / f"{name}.imported", "-s", text, "-t", text, "-n", 0, "-o", output)
         costs.append(np.loadtxt(output))
     for found in costs[1:]:
         np.testing.assert_allclose(found, costs[0], rtol=1e-6)

@@ -13,9 +13,9 @@ import ctypes
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
 
-FLOAT, INT32, STRING = 1, 3, 7  # TF_FLOAT, TF_INT32, TF_STRING
+FLOAT, INT32, STRING, BOOL = 1, 3, 7, 10  # TF_FLOAT, TF_INT32, TF_STRING, TF_BOOL
 STRING_SIZE, OK = 24, 0  # sizeof(TF_TString), TF_OK
 
 
@@ -65,7 +65,11 @@ class Session:
         start = self._call("TF_TensorData", c_void_p, c_void_p(tensor)) or 0
         kind = self._call("TF_TensorType", c_int, c_void_p(tensor))
         if kind != STRING:
-            return list(({FLOAT: c_float, INT32: c_int32}[kind] * count).from_address(start)) if count else []
+            return (
+                list(({FLOAT: c_float, INT32: c_int32, BOOL: c_bool}[kind] * count).from_address(start))
+                if count
+                else []
+            )
         places = [c_void_p(start + i * STRING_SIZE) for i in range(count)]
         contents = [self._call("TF_StringGetDataPointer", POINTER(ctypes.c_char), place) for place in places]
         sizes = [self._call("TF_StringGetSize", c_size_t, place) for place in places]

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
-from tests.nmt.serving.exports import MODELS, SOURCE, TARGET, make_signatures, save
+from tests.nmt.serving.exports import SOURCE, TARGET, make_signatures, save
 from tests.nmt.serving.toy import Client, write_toy
 
 
@@ -48,8 +48,7 @@ def vocabularies(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def signatures(vocabularies, request):
-    architecture, joining = MODELS[request.param]
-    return make_signatures(vocabularies, "layernorm", architecture, joining)
+    return make_signatures(vocabularies, "layernorm", request.param)
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from nmt.decoding.options import DecodingOptions
 from nmt.decoding.translator import Translator
 from nmt.model import rnnsearch_layers, transformer_layers
 from nmt.model.rnnsearch import RNNSearch
 from nmt.model.transformer import Transformer
 from nmt.serving.saved_model import save_signatures
-from nmt.serving.signatures import Joining, Signatures
+from nmt.serving.signatures import Signatures
 from nmt.text.batches import LONGEST
 
 SOURCE = ["Größe, so viel wie möglich!", "Das ist ein Haus.", "Ein Haus ist das?", "viel Haus, 42 Wege", "שלום 世界"]
@@ -39,10 +40,10 @@ def make_model(vocabularies, kind, architecture="rnn"):
     return model
 
 
-def make_signatures(vocabularies, kind, architecture="rnn", joining=None):
+def make_signatures(vocabularies, kind, architecture="rnn"):
     model = make_model(vocabularies, kind, architecture)
-    translator = Translator(*vocabularies, model, beam_size=2, alpha=1.0, max_length=10)
-    return Signatures(*vocabularies, model, translator, beam_size=2, alpha=1.0, joining=joining)
+    translator = Translator(*vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
+    return Signatures(*vocabularies, model, translator)
 
 
 def save(signatures, path):
@@ -50,12 +51,9 @@ def save(signatures, path):
     return path
 
 
-MODELS = {"rnn": ("rnn", None), "transformer": ("transformer", None), "joined": ("rnn", Joining(8, 20.0))}
-
-
 def models(*quick):
     """Runs a test on these models and, as a slow test, on the others."""
-    params = [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
+    params = [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in ARCHITECTURES]
     return pytest.mark.parametrize("signatures", params, indirect=True, scope="module")
 
 

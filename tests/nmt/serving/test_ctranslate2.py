@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nmt.__main__ import main
+from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
 from nmt.decoding.translator import Translator
 from nmt.errors import UserError
@@ -41,18 +42,20 @@ def test_costs_and_translations_are_ours(kind, position, vocabularies, tmp_path,
     model = make_transformer(kind, position, vocabularies)
     if kind not in ("layernorm", "rmsnorm"):
         with pytest.raises(UserError, match="normalizes in another way"):
-            save_ctranslate2(model, vocabularies, 12, tmp_path / "model")
+            save_ctranslate2(model, vocabularies, tmp_path / "model")
         return
-    save_ctranslate2(model, vocabularies, 12, tmp_path / "model")
+    save_ctranslate2(model, vocabularies, tmp_path / "model")
     engine = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32")
 
     sides = zip(vocabularies, zip(*PAIRS, strict=True), strict=True)
     found = engine.score_batch(*([pieces(vocabulary, line) for line in lines] for vocabulary, lines in sides))
     costs = [-sum(each.log_probs) for each in found]
-    np.testing.assert_allclose(costs, Scorer(*vocabularies, model, alpha=0.0).costs(PAIRS), rtol=1e-4)
+    np.testing.assert_allclose(
+        costs, Scorer(*vocabularies, model, DecodingOptions(normalization_alpha=0.0)).costs(PAIRS), rtol=1e-4
+    )
 
     lines = [line.encode() for line in SOURCE]
-    translator = Translator(*vocabularies, model, beam_size=1, alpha=1.0, max_length=12)
+    translator = Translator(*vocabularies, model, DecodingOptions(beam_size=1, translation_maxlen=12))
     sources = [pieces(vocabularies[0], line) for line in lines]
     theirs = engine.translate_batch(sources, beam_size=1, max_decoding_length=12, min_decoding_length=0)
     words = ["".join(each.hypotheses[0]).replace("▁", " ").strip() for each in theirs]
@@ -61,10 +64,10 @@ def test_costs_and_translations_are_ours(kind, position, vocabularies, tmp_path,
 
 def test_an_rnn_is_refused(vocabularies, tmp_path):
     with pytest.raises(UserError, match="CTranslate2 runs one Transformer"):
-        save_ctranslate2(make_model(vocabularies, "layernorm"), vocabularies, 12, tmp_path / "model")
+        save_ctranslate2(make_model(vocabularies, "layernorm"), vocabularies, tmp_path / "model")
 
 
-@pytest.mark.parametrize("option", ["--batch", "-k 3", "-n", "--languages en de"])
+@pytest.mark.parametrize("option", ["-k 3", "-n", "--languages en de"])
 def test_options_of_a_savedmodel_are_refused(tmp_path, capsys, monkeypatch, option):
     words = ["nmt", "export", "--model", "m", "--to", str(tmp_path / "x"), "--format", "ctranslate2", *option.split()]
     monkeypatch.setattr("sys.argv", words)

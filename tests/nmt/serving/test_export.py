@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
-from tensorflow.core.protobuf import saved_model_pb2
 
 pytest.importorskip("starlette")
 
@@ -15,21 +14,13 @@ GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
 LINES = [(GOLDEN / f"test.{language}").read_text("utf-8").splitlines()[:12] for language in ("en", "de")]
 
 
-def operations(export):
-    """Returns the names of the operations in a SavedModel."""
-    graph = saved_model_pb2.SavedModel.FromString((export / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
-    return {node.op for nodes in (graph.node, *(x.node_def for x in graph.library.function)) for node in nodes}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [(), ("--batch", 8, "--batch_timeout_ms", 5)], ids=["plain", "joined"])
-def test_the_service_answers_what_the_signatures_of_the_export_compute(run, start_service, tmp_path, options):
+def test_the_service_answers_what_the_signatures_of_the_export_compute(run, start_service, tmp_path):
     export = tmp_path / "models" / "demo" / "1"
     status, _, said = run(
-        "export", "-m", GOLDEN / "layernorm", "--to", export, "-n", "-k", 3, "--languages", "en", "de", *options
+        "export", "-m", GOLDEN / "layernorm", "--to", export, "-n", "-k", 3, "--languages", "en", "de"
     )
     assert (status, "models/demo/1 holds the SavedModel" in said) == (0, True), said
-    assert ("BatchFunction" in operations(export)) == bool(options)
     service = start_service(tmp_path / "models")
     signatures = tf.saved_model.load(str(export)).signatures
     assert set(signatures) == {"serving_default", "n_best", "score", "attention"}

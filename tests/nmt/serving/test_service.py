@@ -19,7 +19,7 @@ pytest.importorskip("starlette")
 def service(toy, start_service, tmp_path_factory):
     models = tmp_path_factory.mktemp("service") / "models"
     shutil.copytree(toy, models / "toy" / "1")
-    client = start_service(models, "--queue", 100, "--timeout", 20)
+    client = start_service(models, "--workers", 1, "--queue", 100, "--timeout", 20)
     yield client
     client.process.terminate()
     client.process.join(60)
@@ -262,7 +262,7 @@ def test_a_full_queue_says_try_again_and_a_client_that_leaves_frees_its_place(se
 
 def test_no_result_in_time_is_504(toy, start_service, tmp_path):
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    service = start_service(tmp_path / "models", "--timeout", 1, "--batch", 1)
+    service = start_service(tmp_path / "models", "--workers", 1, "--timeout", 1, "--batch", 1)
     status, answer = service.predict({"signature_name": "slow", "inputs": [40_000]})
     assert (status, "no result within 1 seconds" in answer["error"]) == (504, True)
     with socket.create_connection(("127.0.0.1", service.port), timeout=30) as slow:

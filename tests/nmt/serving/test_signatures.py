@@ -1,26 +1,22 @@
 """The signatures of an export, called in process."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
 from nmt.text.batches import LONGEST
 from tests.nmt.serving.exports import (
-    ARCHITECTURES,
-    MODELS,
     SOURCE,
     TARGET,
-    best,
     make_model,
     make_signatures,
     models,
     strange_strings,
 )
 
-joined = pytest.mark.parametrize("signatures", ["joined"], indirect=True, scope="module")
+rnn = pytest.mark.parametrize("signatures", ["rnn"], indirect=True, scope="module")
 
 
 @models("transformer")
@@ -38,38 +34,12 @@ def test_n_best_counts_what_was_found(signatures):
 def test_scores_are_those_of_the_command(vocabularies):
     signatures = make_signatures(vocabularies, "layernorm")
     sources, targets = [*SOURCE, "a", "", "ab " * LONGEST], [*TARGET[:5], "", "", ""]
-    expected = Scorer(*vocabularies, make_model(vocabularies, "layernorm"), alpha=1.0).costs(
+    expected = Scorer(*vocabularies, make_model(vocabularies, "layernorm"), DecodingOptions()).costs(
         [(source.encode(), target.encode()) for source, target in zip(sources, targets, strict=True)]
     )
     found = signatures.score(tf.constant(sources), tf.constant(targets))["scores"].numpy()
     assert np.isinf(found).tolist() == [False] * 7 + [True]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-@pytest.mark.slow
-@joined
-def test_callers_of_several_signatures_share_no_batch(signatures):
-    texts = tf.constant(["Das Haus", "viel"])
-    calls = [lambda: signatures.serve(texts), lambda: signatures.n_best(texts), lambda: signatures.score(texts, texts)]
-    expected = [call() for call in calls]
-    with ThreadPoolExecutor(6) as pool:
-        for found, alone in zip(pool.map(lambda call: call(), calls * 2), expected * 2, strict=True):
-            for name, values in alone.items():
-                equal = np.testing.assert_allclose if values.dtype.is_floating else np.testing.assert_array_equal
-                equal(found[name], values, **({"rtol": 1e-4, "atol": 1e-6} if values.dtype.is_floating else {}))
-
-
-@pytest.mark.slow
-def test_models_in_one_process_share_no_batch(vocabularies):
-    """TensorFlow itself keeps apart what it loads, but not what was made in the process."""
-    joining = MODELS["joined"][1]
-    made = [make_signatures(vocabularies, "layernorm", architecture, joining) for architecture in ARCHITECTURES]
-    sources = SOURCE[:2]
-    expected = [best(signatures, sources) for signatures in made]
-    assert expected[0] != expected[1]
-    order = [0, 1] * 8
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda i: best(made[i], sources), order)) == [expected[i] for i in order]
 
 
 @models("transformer")
@@ -78,7 +48,7 @@ def test_sides_of_other_lengths_are_refused(signatures):
         signatures.score(tf.constant(["a", "b"]), tf.constant(["a"]))
 
 
-@joined
+@rnn
 def test_attention_has_a_distribution_for_each_target_token(signatures):
     found = signatures.attention(tf.constant(["Das Haus", "x"]), tf.constant(["дом", "жук щи дом"]))
     weights, source, target = (found[key].numpy() for key in ("attention", "source_tokens", "target_tokens"))
@@ -88,7 +58,7 @@ def test_attention_has_a_distribution_for_each_target_token(signatures):
     assert (b"".join(source[0]).decode(), b"".join(target[1]).decode()) == ("▁Das▁Haus</s>", "▁жук▁щи▁дом</s>")
 
 
-@joined
+@rnn
 def test_attention_of_a_large_batch_is_that_of_each_pair(signatures):
     """Many long sources with short targets take several slices."""
     sources = ["Haus " * 900, "Das", "viel " * 400, ""] * 5
@@ -106,7 +76,7 @@ def test_attention_of_a_large_batch_is_that_of_each_pair(signatures):
                 assert not any(found[side][j, length:])
 
 
-@joined
+@rnn
 def test_too_many_attention_weights_are_refused(signatures):
     """The number of weights of the larger batch does not fit into 32 bits."""
     for others in (40, 2200):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nmt.text.batches import encode_pairs, token_pieces
+from nmt.text.batches import cut_batches, encode_pairs, ragged, rows_of
 
 
 def test_a_batch_is_padded_with_ends_and_masked_after_the_first(vocabulary):
@@ -13,8 +13,18 @@ def test_a_batch_is_padded_with_ends_and_masked_after_the_first(vocabulary):
     np.testing.assert_array_equal(batch.target_mask, [[1, 1, 0], [1, 1, 1]])
 
 
-def test_pieces_have_at_most_so_many_tokens_with_their_padding_or_one_sentence():
-    assert list(token_pieces([3, 3, 5, 9], 10)) == [(0, 2), (2, 3), (3, 4)]
-    assert list(token_pieces([20, 1], 10)) == [(0, 1), (1, 2)]
-    assert list(token_pieces([2, 2, 2], 6)) == [(0, 3)]
-    assert list(token_pieces([], 6)) == []
+def test_batches_have_at_most_so_many_tokens_with_their_padding_or_one_sentence():
+    def cut(lengths, sentences, tokens):
+        return [batch.tolist() for batch in cut_batches(np.array(lengths, int), sentences, tokens)]
+
+    assert cut([3, 3, 5, 9], 9, 10) == [[3], [2, 0], [1]]
+    assert cut([1, 20], 9, 10) == [[1], [0]]
+    assert cut([2, 2, 2], 9, 6) == [[0, 1, 2]]
+    assert cut([2, 2, 2], 2, 6) == [[0, 1], [2]]
+    assert cut([], 9, 6) == []
+
+
+def test_rows_come_back_from_a_ragged_tensor():
+    rows = [np.array([3, 1], np.int32), np.zeros(0, np.int32), np.array([2], np.int32)]
+    assert [row.tolist() for row in rows_of(ragged(rows))] == [[3, 1], [], [2]]
+    assert ragged([]).shape[0] == 0

@@ -1,12 +1,15 @@
 """Lines of files and streams."""
 
+import gzip
 import os
+import random
 import threading
 
 import pytest
+import zstandard
 
 from nmt.errors import UserError
-from nmt.text.lines import Text, read_chunks
+from nmt.text.lines import Text, file_lines, read_chunks
 
 
 @pytest.mark.parametrize(
@@ -30,6 +33,36 @@ def test_files_and_streams_give_the_same_lines(write, content, lines):
         chunks = list(read_chunks(file.fileno(), 2))
     assert [line for chunk in chunks for line in chunk] == lines
     assert [len(chunk) for chunk in chunks] == [2] * (len(lines) // 2) + [1] * (len(lines) % 2)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [random.Random(1).randbytes(5000), "Größe und Gewicht\n".encode("utf-16"), gzip.compress(b"a b c\n" * 9000) * 20],
+    ids=["random", "UTF-16", "gzip"],
+)
+def test_what_is_not_text_is_refused(write, content):
+    path = write("data", content)
+    with path.open("rb") as file, pytest.raises(UserError, match="the input is not text: "):
+        list(read_chunks(file.fileno(), 2))
+    with pytest.raises(UserError, match="data is not text: "):
+        list(read_chunks(path, 2))
+    with pytest.raises(UserError, match="data is not text: "):
+        list(file_lines(path))
+
+
+def test_text_with_some_strange_bytes_is_read(write):
+    latin = "Größe, Süße, Maße und weiterer Text in einer alten Kodierung".encode("latin-1")
+    for content in (latin, b"a\0b", b"\xff\xfe a"):
+        assert list(file_lines(write("data", content))) == [content]
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+def test_a_file_may_be_compressed(write, ending):
+    content = b"one\ntwo\n\nlast"
+    packed = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}[ending](content)
+    path = write(f"text{ending}", packed)
+    assert list(read_chunks(path, 3)) == [[b"one", b"two", b""], [b"last"]]
+    assert list(file_lines(path)) == [b"one", b"two", b"", b"last"]
 
 
 def test_a_stream_gives_lines_before_it_ends():

@@ -64,7 +64,7 @@ def outcome(directory):
     (log,) = (directory / "model" / "logs").iterdir()
     events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(log))]
     logged = [(event.step, value.tag, value.tensor) for event in events for value in event.summary.value]
-    shown = [(step, tag, tensor) for step, tag, tensor in logged if tag != "update/words_per_second"]
+    shown = [(step, tag, tensor) for step, tag, tensor in logged if tag != "update/tokens_per_second"]
     found["logs"] = sorted((step, tag, float(tf.make_ndarray(tensor))) for step, tag, tensor in shown)
     return found
 

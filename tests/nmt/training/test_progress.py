@@ -41,12 +41,13 @@ def test_an_extra_validation_does_not_affect_a_resumed_training():
 def test_another_ranking_begins_with_the_next_validation():
     """The file of the best model holds the first of these three, so no later one may be called the best unsaved."""
     progress = after(10.0, 9.0, 8.0)
-    assert progress.ranked_by("bleu", "13a").best == progress.best
-    for ranking in (("loss", "13a"), ("bleu", "char")):
-        changed = validated(replace(progress, tokenizer="13a").ranked_by(*ranking), 5.0, 3)
+    assert progress.ranked_by("bleu", "13a", "beam").best == progress.best
+    known = replace(progress, tokenizer="13a", search="beam")
+    for ranking in (("loss", "13a", "beam"), ("bleu", "char", "beam"), ("bleu", "13a", "greedy")):
+        changed = validated(known.ranked_by(*ranking), 5.0, 3)
         assert (changed.best.update, changed.bad_validations) == (12, 0)
-    by_loss = replace(progress, metric="loss", tokenizer="13a")
-    assert by_loss.ranked_by("loss", "char").best == by_loss.best  # the loss does not depend on the tokenizer
+    by_loss = replace(known, metric="loss")
+    assert by_loss.ranked_by("loss", "char", "greedy").best == by_loss.best  # the loss depends on neither
 
 
 def test_a_skipped_update_adds_nothing_and_is_counted():

@@ -27,7 +27,7 @@ from tests.nmt.bigrams import Bigrams
 LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
 
 
-def copy(lines):
+def copy(lines, between):
     return [line.decode() for line in lines]
 
 
@@ -62,7 +62,7 @@ def scripted(scores):
     """Returns a stand-in for translation that copies a given share of the lines in each validation."""
     shares = iter(scores)
 
-    def translate(lines):
+    def translate(lines, between):
         kept = round(next(shares) * len(lines))
         return [line.decode() if i < kept else "x y z" for i, line in enumerate(lines)]
 
@@ -123,7 +123,7 @@ def test_a_resumed_training_keeps_the_best_model(make_trainer, tmp_path):
     assert (best[name] != last[name]).any()
 
 
-def broken(lines):
+def broken(lines, between):
     raise RuntimeError
 
 
@@ -182,7 +182,7 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
     (path,) = (tmp_path / "model" / "logs").iterdir()
     events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
     logged = sorted((value.tag, event.step) for event in events for value in event.summary.value)
-    of_updates = ("gradient_norm", "learning_rate", "loss", "words_per_second")
+    of_updates = ("gradient_norm", "learning_rate", "loss", "tokens_per_second")
     of_validations = ("bleu", "chrf", "train_loss", "valid_loss")
     assert logged == sorted(
         [(f"update/{name}", step) for name in of_updates for step in (2, 4, 6)]

@@ -96,7 +96,7 @@ def test_the_parts_of_a_batch_give_the_update_of_the_whole(make_bigrams_update, 
     """Up to rounding, where clipping is active and the last of the parts is filled up."""
     batch, found = Batch(*(tf.repeat(x, 2, 0) for x in BATCH)), {}
     for steps in (1, 3):
-        update, _ = make_bigrams_update(clip_norm=norm, clip_c=0.01, gradient_aggregation_steps=steps)
+        update, _ = make_bigrams_update(clip_counts=norm, clip_c=0.01, gradient_aggregation_steps=steps)
         found[steps] = [*update(batch, 1), *update(batch, 2), *(each.numpy().copy() for each in update.variables)]
     assert found[1][2] > 0.01
     for whole, parts in zip(found[1], found[3], strict=True):
@@ -105,7 +105,7 @@ def test_the_parts_of_a_batch_give_the_update_of_the_whole(make_bigrams_update, 
 
 def test_the_clipped_norm_counts_occurrences_or_words(make_bigrams_update):
     """Of two occurrences of a word, Nematus v0.3 counts two rows, and master their sum."""
-    norms = {norm: make_bigrams_update(clip_norm=norm)[0](BATCH, 1)[2] for norm in ("occurrences", "words")}
+    norms = {norm: make_bigrams_update(clip_counts=norm)[0](BATCH, 1)[2] for norm in ("occurrences", "words")}
     _, model = make_bigrams_update()
     with tf.GradientTape() as tape:
         cost = tf.reduce_mean(model.costs(*BATCH))

@@ -1,0 +1,90 @@
+"""How to translate: the options of validation, `translate`, `score` and `export`.
+
+They belong to no model. A checkpoint does not depend on them, so they may change from one use of a model to the next.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..config_fields import choice, mistakes, only_with, option, whole
+from ..errors import UserError
+
+# The longest translation of a source: FACTOR times its tokens, plus CONSTANT. docs/nmt.md has the measurement.
+FACTOR, CONSTANT = 3, 20
+_LEAST, _MOST = 1e-3, 1e3  # temperatures
+
+
+def _sampling_only(field: Any) -> Any:
+    return only_with(field, translation_strategy=("sampling",))
+
+
+@dataclass(frozen=True)
+class DecodingOptions:
+    """The options. Defaults are those of every use.
+
+    Raises:
+        UserError: Options are wrong. The message has a line for each.
+    """
+
+    batch_size: int = whole(80, "sentences translated together", 1, 100_000)
+    beam_size: int = whole(5, "hypotheses that are kept", 1, 1000)
+    normalization_alpha: float = option(
+        1.0,
+        "divide costs by length to this power; 0 is Nematus without -n",
+        "from 0 to 10; -n alone: 1",
+        lambda value: 0 <= value <= 10,
+        nargs="?",
+        const=1.0,
+        metavar="ALPHA",
+    )
+    translation_maxlen: int | None = option(
+        None,
+        f"longest translation, in tokens; by default {FACTOR} times the tokens of the source plus {CONSTANT}",
+        "from 1 to 10000",
+        lambda value: 1 <= value <= 10_000,
+    )
+    n_best: bool = option(False, "write the whole beam: line ||| translation ||| cost")
+    translation_strategy: str = choice(
+        "beam_search",
+        "search, or draw each word at random: one translation a line, or --beam_size with --n_best",
+        ("beam_search", "sampling"),
+    )
+    sampling_temperature: float = _sampling_only(
+        option(
+            1.0,
+            "divide log-probabilities by this before drawing: below 1 likely words become likelier",
+            f"from {_LEAST} to {_MOST:g}",
+            lambda value: _LEAST <= value <= _MOST,
+        )
+    )
+    sampling_top_k: int | None = _sampling_only(
+        option(None, "draw from this many likeliest words; by default, from all", "above 0", lambda value: value > 0)
+    )
+    seed: int = _sampling_only(whole(1234, "seed of the sampling", 0, 2**31 - 1))
+
+    def __post_init__(self) -> None:
+        if wrong := mistakes(self):
+            raise UserError("\n".join(wrong))
+
+    @property
+    def samples(self) -> bool:
+        """Whether translations are drawn at random."""
+        return self.translation_strategy == "sampling"
+
+    @property
+    def hypotheses(self) -> int:
+        """Translations that are found for each sentence."""
+        return 1 if self.samples and not self.n_best else self.beam_size
+
+    @property
+    def search(self) -> str:
+        """The options that decide which translation is best, to compare them."""
+        return f"beam {self.beam_size} alpha {self.normalization_alpha:g} limit {self.translation_maxlen}"
+
+    def limits(self, lengths: Any) -> Any:
+        """Returns the longest translation of each source, in tokens.
+
+        Args:
+            lengths: Tokens of the sources, without their ends: an array or a tensor of integers, `[batch]`.
+        """
+        return lengths * 0 + self.translation_maxlen if self.translation_maxlen else lengths * FACTOR + CONSTANT

@@ -1,0 +1,54 @@
+"""Batches computed side by side: one thread for each operation, and as many batches at a time as there are cores.
+
+The operations of a decoding step are small, so several threads gain little within one and much between batches.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..text.batches import TOKENS, cut_batches
+from ..text.threads import cores, parallel_map
+
+_LEAST_TOKENS = 2048  # of a batch, so that many cores do not make tiny batches
+
+
+def use_cores_for_batches() -> None:
+    """Gives each operation one thread. Has an effect only before TensorFlow has computed anything."""
+    if workers() > 1:
+        with contextlib.suppress(RuntimeError):
+            tf.config.threading.set_intra_op_parallelism_threads(1)
+
+
+def workers() -> int:
+    """Returns how many batches are computed at a time: one on a GPU, which a batch fills."""
+    return 1 if tf.config.list_physical_devices("GPU") else cores()
+
+
+def map_batches(
+    function: Callable[[np.ndarray], Sequence],
+    lengths: np.ndarray,
+    sentences: int,
+    between: Callable[[], None] = lambda: None,
+) -> list[Any]:
+    """Returns the result of each item. Batches hold items of similar length.
+
+    Args:
+        function: Maps the numbers of the items of a batch to their results. It runs in several threads at a time.
+        lengths: Tokens of each item, `[items]`.
+        sentences: Most items in a batch.
+        between: Called after each batch in the calling thread; it may raise.
+    """
+    batches = list(cut_batches(lengths, sentences, max(_LEAST_TOKENS, TOKENS // workers())))
+    results = [None] * len(lengths)
+    alone = len(batches) < 2  # then a thread would only cost time
+    found: Iterator[Sequence] = map(function, batches) if alone else parallel_map(function, batches, workers())
+    between()
+    for numbers, batch in zip(batches, found, strict=True):
+        between()
+        for number, result in zip(numbers, batch, strict=True):
+            results[number] = result
+    return results

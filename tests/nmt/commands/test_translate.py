@@ -1,0 +1,57 @@
+"""`python -m nmt translate` and `score`: the files that they read and write, and what they say of lines."""
+
+import gzip
+import stat
+from pathlib import Path
+
+import pytest
+import zstandard
+
+GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
+TEXT = b"a b\n\nc d\n"
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".zst", zstandard.compress)])
+def test_compressed_files_are_read_as_plain_ones(run, trained, tmp_path, ending, pack):
+    (tmp_path / "text").write_bytes(TEXT)
+    (tmp_path / f"text{ending}").write_bytes(pack(TEXT))
+    for command in (("translate", "-i"), ("score", "-t", "text", "-s")):
+        plain, packed = (run(*command, name, "-m", "model") for name in ("text", f"text{ending}"))
+        assert plain[:2] == packed[:2]
+        assert (plain[0], plain[1].count("\n")) == (0, 3)
+
+
+def test_a_file_that_is_not_text_is_refused(run, trained, tmp_path):
+    (tmp_path / "data").write_bytes(gzip.compress(TEXT * 100) * 20)
+    (tmp_path / "old").write_text("old")
+    for command in (("translate", "-i", "data"), ("score", "-s", "data", "-t", "data")):
+        status, output, said = run(*command, "-m", "model", "-o", "old")
+        assert (status, output, said.count("\n")) == (2, "", 1)
+        assert said.startswith("nmt: data is not text: ")
+    assert (tmp_path / "old").read_text() == "old"
+
+
+def test_texts_of_different_lengths_are_not_scored(run, trained, tmp_path):
+    (tmp_path / "text").write_bytes(TEXT)
+    (tmp_path / "other.gz").write_bytes(gzip.compress(TEXT + b"a\n"))
+    status, output, said = run("score", "-m", "model", "-s", "text", "-t", "other.gz")
+    assert (status, output) == (2, "")
+    assert "text has 3 lines and other.gz has 4" in said
+
+
+def test_an_output_keeps_its_permissions(run, trained, tmp_path):
+    (tmp_path / "text").write_bytes(TEXT)
+    (tmp_path / "out").touch(0o600)
+    assert run("translate", "-m", "model", "-i", "text", "-o", "out")[0] == 0
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o600
+    assert (tmp_path / "out").read_bytes().count(b"\n") == 3
+
+
+def test_translations_that_are_cut_are_counted_and_named(run, write_lines):
+    lines = (GOLDEN / "test.en").read_text("utf-8").splitlines()
+    text = write_lines("text", [lines[0], "", lines[0]])
+    status, output, said = run("translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1, "--translation_maxlen", 1)
+    assert (status, output.count("\n")) == (0, 3)
+    assert "warning: 2 translations were cut at the limit of length (lines 1, 3); --translation_maxlen N" in said
+    status, _, said = run("translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1)
+    assert (status, "cut" in said) == (0, False)
