@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import uvicorn
@@ -60,7 +60,10 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
         address.listen(2048)
         _log.info("serving %s at http://%s:%d", models, host, address.getsockname()[1])
         with ThreadPoolExecutor(1) as thread:  # uvicorn handles signals only in the main thread
-            thread.submit(server.run, sockets=[address]).result()
+            running = thread.submit(server.run, sockets=[address])
+            while not running.done():  # a signal that another thread gets does not end a wait without a limit
+                wait([running], 0.2)
+            running.result()
 
 
 def _listen(host: str, port: int) -> socket.socket:
