@@ -9,7 +9,7 @@ class Limits:
 
     workers: int = 1  # batches computed at the same time
     batch: int = 64  # rows in a batch
-    batch_bytes: int = 16 << 10  # bytes of the inputs in a batch of several rows
+    batch_bytes: int = 8 << 10  # bytes of the inputs in a batch of several rows
     batch_wait: float = 0.003  # seconds to wait for the callers of the last batch; longer after a long one
     queue: int = 1024  # rows that wait or are computed
     queue_bytes: int = 16 << 20  # bytes of the inputs that wait or are computed
