@@ -32,8 +32,9 @@ from .config_fields import (
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
-from .storage.files import atomic_write
+from .storage.files import atomic_write, read_inside
 
+_LONGEST = 1 << 24  # bytes of the JSON files of a model
 VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
@@ -241,6 +242,19 @@ class Config:
         """The options that two models must share to have the same weights."""
         return {name: value for name, value in self.fixed_options().items() if name in _ARCHITECTURE}
 
+    @property
+    def least_weights(self) -> int:
+        """A number of weights that its models certainly have, known without making one."""
+        words = max(self.source_vocab_sizes or 2, self.target_vocab_size or 2)
+        if self.model_type == "rnn":
+            grus = self.rnn_enc_depth * self.rnn_enc_transition_depth + self.rnn_dec_base_transition_depth
+            layers = grus + (self.rnn_dec_depth - 1) * self.rnn_dec_high_transition_depth
+            layer = 3 * self.state_size**2
+        else:
+            layers = self.transformer_enc_depth + self.transformer_dec_depth
+            layer = 4 * self.state_size**2 + 2 * self.state_size * self.transformer_ffn_hidden_size
+        return words * self.embedding_size + layers * layer
+
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as a JSON file for `--config`."""
         with atomic_write(path) as file:
@@ -266,14 +280,19 @@ def make_config(options: dict[str, Any]) -> Config:
     return config
 
 
-def read_options(path: str | os.PathLike) -> dict[str, Any]:
+def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
     """Reads the options of a JSON file, as `Config.save` writes it.
+
+    Args:
+        path: The file.
+        directory: The model directory that holds it; it may come from an untrusted source.
 
     Raises:
         UserError: The file cannot be read or does not hold a JSON object.
     """
     try:
-        options = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = read_inside(Path(path), directory, _LONGEST) if directory else Path(path).read_bytes()
+        options = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -281,6 +300,20 @@ def read_options(path: str | os.PathLike) -> dict[str, Any]:
     if not isinstance(options, dict):
         raise UserError(f"{path} must hold a JSON object from option to value")
     return options
+
+
+def read_config(directory: Path) -> Config:
+    """Returns the configuration of a model directory.
+
+    Raises:
+        UserError: It is missing or wrong; the message names the file.
+    """
+    path = directory / "config.json"
+    try:
+        return make_config(read_options(path, directory))
+    except UserError as error:
+        lines = str(error).splitlines()
+        raise UserError("\n".join(line if str(path) in line else f"{path}: {line}" for line in lines)) from None
 
 
 def _unknown(name: str, known: list[str]) -> str:

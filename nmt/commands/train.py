@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from ..config import CHANGEABLE, Config, make_config, read_options
+from ..config import read_config as read_model_config
 from ..decoding.metrics import cannot_split
 from ..errors import UserError
 from ..storage.cache import open_cache
@@ -119,7 +120,7 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
 def _say_changes(config: Config, directory: Path) -> None:
     """Prints the options that differ from those of the training found in a directory."""
     if (directory / LAST).exists():
-        original = make_config(read_options(directory / "config.json"))
+        original = read_model_config(directory)
         for name in CHANGEABLE:
             if getattr(config, name) != getattr(original, name):
                 say(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")
