@@ -202,7 +202,11 @@ class Config:
     finish_after: int = positive(10_000_000, "stop after this many updates")
     max_epochs: int = positive(5000, "stop after this many passes over the training text")
     patience: int = positive(10, "stop after this many validations in a row without a better model")
-    valid_freq: int = positive(10_000, "updates between validations; each saves a checkpoint")
+    valid_freq: int | None = positive(
+        None,
+        "updates between validations, each of which saves a checkpoint; by default, those of a pass over the training "
+        "text, but at least 500 and at most 10000",
+    )
     valid_metric: str = choice(
         "bleu", "metric that chooses the best model; the loss decides between equals", VALID_METRICS
     )

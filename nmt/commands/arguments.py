@@ -1,13 +1,13 @@
 """Command-line arguments that several commands share, and messages to the user."""
 
 import argparse
+import difflib
 import math
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
-
-from tqdm import tqdm
+from typing import Any, NoReturn, TextIO, TypeVar
 
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
@@ -20,7 +20,14 @@ ALPHA = 0.0  # no normalization by length
 class Parser(argparse.ArgumentParser):
     """Prints a mistake in one line and exits with status 2."""
 
-    def error(self, message: str):
+    def unrecognized(self, words: list[str]) -> NoReturn:
+        """Refuses words that are no arguments, and names the option that each may stand for."""
+        known, said = re.findall(r"--\w+", self.format_help()), f"unrecognized arguments: {' '.join(words)}"
+        close = [difflib.get_close_matches(word.partition("=")[0], known, 1) for word in words if word[:2] == "--"]
+        hints = [each[0] for each in close if each]
+        self.error(f"{said}; did you mean {' '.join(hints)}?" if hints else said)
+
+    def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
@@ -90,8 +97,8 @@ def add_batch_size(parser: argparse.ArgumentParser, items: str) -> None:
 
 def positive_int(text: str) -> int:
     """Parses a whole number above 0."""
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    if not (text.isdecimal() and len(text) < 20 and 0 < int(text) < 2**31):
+        raise argparse.ArgumentTypeError(f"{text[:50]!r} is not a whole number above 0 and below 2147483648")
     return int(text)
 
 
@@ -128,6 +135,8 @@ def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
         output: Where the caller writes the results.
         **given: Arguments of `tqdm`.
     """
+    from tqdm import tqdm  # not in the environment of nmt.bulk, which shares this module
+
     hidden = {"disable": True} if output.isatty() else {}  # False would overrule TQDM_DISABLE
     return tqdm(results, **given, **hidden)
 

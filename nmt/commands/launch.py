@@ -34,4 +34,7 @@ def _check_options(words: list[str]) -> None:
     """Refuses wrong options of `train` here, so that the message is printed once and not by each process."""
     parser = Parser(prog="python -m nmt train")
     train.add_arguments(parser)
-    train.read_config(parser.parse_args(words))
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        parser.unrecognized(unknown)
+    train.read_config(arguments)

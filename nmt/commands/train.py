@@ -20,6 +20,7 @@ from ..storage.files import exclusive
 from ..system import System, code_digests, file_digests, open_system, save_system
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
+from ..text.vocabulary import Vocabulary
 from ..training.cluster import read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
 from ..training.replicas import Replicas, connect
@@ -28,8 +29,10 @@ from ..training.update import Update
 from ..training.validation import Validator
 from .arguments import say
 from .options import add_options
-from .processes import train_in_processes, visible_gpus
+from .processes import end_with_launcher, train_in_processes, visible_gpus
 from .training_text import read_texts
+
+_MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Trains a model, or resumes the training found in its directory."""
+    end_with_launcher()
     config = read_config(arguments)
     gpus = visible_gpus()
     if len(gpus) > 1 and len(read_cluster().workers) < 2:
@@ -134,6 +138,21 @@ def _read_texts(config: Config, system: System) -> tuple[TrainingData, Validatio
             f"warning: --valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "
             "any spaces, so BLEU stays near 0; give --valid_tokenizer char or --valid_metric chrf"
         )
+    if not any(valid.references):
+        say("warning: all target lines of the validation text are empty, so BLEU and chrF stay 0")
+    targets = [line.encode() for line in valid.references]
+    _warn_of_unknown_words("source", system.source_vocabulary, valid.sources)
+    _warn_of_unknown_words("target", system.target_vocabulary, targets)
     if valid.too_long:
         say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
     return data, valid
+
+
+def _warn_of_unknown_words(side: str, vocabulary: Vocabulary, lines: list[bytes]) -> None:
+    ids = vocabulary.encode(tf.constant(lines, tf.string)).flat_values.numpy()
+    share = (ids == vocabulary.unknown).mean() if ids.size else 0.0
+    if share > _MANY_UNKNOWN:
+        say(
+            f"warning: {100 * share:.0f}% of the tokens on the {side} side of the validation text are unknown words; "
+            f"the {side} vocabulary may belong to another text, or the text may be split into tokens otherwise"
+        )

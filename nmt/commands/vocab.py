@@ -47,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Trains a SentencePiece vocabulary for each side or for both, or copies a pair of Nematus dictionaries."""
     given = arguments.dictionaries or (arguments.source_dataset, arguments.target_dataset)
+    if arguments.dictionaries and (arguments.source_dataset or arguments.target_dataset):
+        raise UserError("--dictionaries copies a pair and needs no text; leave out the options of the texts")
     if None in given:
         raise UserError("give --source_dataset and --target_dataset, or --dictionaries")
     if arguments.dictionaries and arguments.joint:

@@ -175,7 +175,7 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory:
         UserError: The file is missing or damaged, or has another extension.
     """
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f"there is no vocabulary {path}; `python -m nmt vocab` makes one")
     if path.suffix not in (".json", ".model"):
         raise UserError(f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus dictionary)")

@@ -35,7 +35,7 @@ def read_cluster() -> Cluster:
             raise ValueError("there are several chiefs")
         if workers and (task.get("type") not in ("chief", "worker") or not 0 <= rank < len(workers)):
             raise ValueError("the task is not one of the workers")
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
         raise UserError(
             f"TF_CONFIG is {text!r}: {error}; it must look like "
             '{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}'

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import os
 import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from ..errors import UserError
 from .cluster import read_cluster
 from .interruption import restored_handlers
 
+HELD_PORT = "NMT_HELD_PORT"  # variable of the environment: descriptor of a socket that reserves the port
 _LONGEST = 300  # characters of TensorFlow's reason that a message quotes
 
 
@@ -126,6 +128,8 @@ def connect() -> Replicas:
     workers, rank = read_cluster()
     if len(workers) < 2:
         return Replicas()
+    if held := os.environ.pop(HELD_PORT, ""):
+        os.close(int(held))  # TensorFlow listens there now
     with _explained(), _kept_signals():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     if strategy.num_replicas_in_sync != len(workers):
