@@ -86,7 +86,7 @@ def mistake(field: dataclasses.Field, value: Any) -> str | None:
     if not field.metadata["ok"](value):
         return f"--{field.name} is {_short(value)}; it must be {field.metadata['allowed']}"
     if any(map(_is_absurd, value if isinstance(value, tuple) else (value,))):
-        return f"--{field.name} is {_short(value)}; a number must have a size from {LEAST:g} to {MOST:g}, or be 0"
+        return f"--{field.name} is {_short(value)}; a number must have a size from {LEAST:g} to {MOST}, or be 0"
     return None
 
 

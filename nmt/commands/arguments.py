@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TextIO, TypeVar
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
 T = TypeVar("T")
+_ALIKE = 0.7  # similarity of a mistyped option with the right one, as difflib measures it
 
 BEAM_SIZE = 5
 ALPHA = 0.0  # no normalization by length
@@ -23,7 +24,8 @@ class Parser(argparse.ArgumentParser):
     def unrecognized(self, words: list[str]) -> NoReturn:
         """Refuses words that are no arguments, and names the option that each may stand for."""
         known, said = re.findall(r"--\w+", self.format_help()), f"unrecognized arguments: {' '.join(words)}"
-        close = [difflib.get_close_matches(word.partition("=")[0], known, 1) for word in words if word[:2] == "--"]
+        options = [word.partition("=")[0] for word in words if word.startswith("--")]
+        close = [difflib.get_close_matches(option, known, 1, _ALIKE) for option in options]
         hints = [each[0] for each in close if each]
         self.error(f"{said}; did you mean {' '.join(hints)}?" if hints else said)
 

@@ -1,7 +1,6 @@
 """The processes of a training on this machine: starts them, gives each its GPU or its cores, and waits for them."""
 
 import contextlib
-import ctypes
 import json
 import os
 import signal
@@ -14,15 +13,12 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from ..training.replicas import HELD_PORT
+from ..training.cluster import HELD_PORT, LAUNCHER
 from .arguments import say
 
 _ROOT = Path(__file__).parents[2]  # on PYTHONPATH, so that a child finds the package from any directory
-_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
-_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SECONDS = 10  # for the others to end after one of them has failed
-_LAUNCHER = "NMT_LAUNCHER"  # variable of the environment: the process that started this one
 
 
 def visible_gpus() -> list[str]:
@@ -74,22 +70,13 @@ def reserved_ports(count: int) -> list[socket.socket]:
     return sockets
 
 
-def end_with_launcher() -> None:
-    """Makes this process get SIGTERM when the process that `train_in_processes` runs in is killed. Only on Linux."""
-    launcher = os.environ.pop(_LAUNCHER, "")
-    if launcher and _prctl:
-        _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
-        if os.getppid() != int(launcher):  # it was killed before
-            sys.exit(128 + signal.SIGTERM)
-
-
 def _wait(processes: list[subprocess.Popen], received: list[int]) -> list[int]:
     """Waits for all processes and returns their statuses. Passes on the signals that are received.
 
     `_SECONDS` after one has failed, the others are killed: they may wait for it.
     """
     end, failed = float("inf"), None
-    while any(process.poll() is None for process in processes):
+    while None in [process.poll() for process in processes]:
         while received:
             number = received.pop(0)
             for process in processes:
@@ -123,5 +110,5 @@ def _environment(addresses: list[str], rank: int, gpus: list[str], port: int) ->
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "TF_CONFIG": json.dumps(config), **own} | {
         HELD_PORT: str(port),
-        _LAUNCHER: str(os.getpid()),
+        LAUNCHER: str(os.getpid()),
     }

@@ -21,7 +21,7 @@ from ..system import System, code_digests, file_digests, open_system, save_syste
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
 from ..text.vocabulary import Vocabulary
-from ..training.cluster import read_cluster
+from ..training.cluster import end_with_launcher, read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
 from ..training.replicas import Replicas, connect
 from ..training.trainer import Trainer
@@ -29,7 +29,7 @@ from ..training.update import Update
 from ..training.validation import Validator
 from .arguments import say
 from .options import add_options
-from .processes import end_with_launcher, train_in_processes, visible_gpus
+from .processes import train_in_processes, visible_gpus
 from .training_text import read_texts
 
 _MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has

@@ -19,10 +19,9 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
-from .cluster import read_cluster
+from .cluster import HELD_PORT, read_cluster
 from .interruption import restored_handlers
 
-HELD_PORT = "NMT_HELD_PORT"  # variable of the environment: descriptor of a socket that reserves the port
 _LONGEST = 300  # characters of TensorFlow's reason that a message quotes
 
 

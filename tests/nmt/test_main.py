@@ -104,8 +104,8 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("translate -m nowhere --seed 2147483648", "--seed: '2147483648' is not a whole number from 0 to 2147483647"),
         ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
         (
-            "translate -m nowhere --beem 3",
-            "unrecognized arguments: --beem 3; did you mean --beam_size?; see",
+            "translate -m nowhere --beam_sise 3",
+            "unrecognized arguments: --beam_sise 3; did you mean --beam_size?; see python",
         ),
         ("corpus other --to there", "argument name: invalid choice: 'other'"),
         ("", "the following arguments are required: COMMAND"),

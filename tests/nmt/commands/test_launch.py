@@ -37,8 +37,8 @@ def launched(training):
     [
         (["--maxlen", 0], "nmt: --maxlen is 0; it must be above 0\n"),
         (
-            ["--max_words", 3],
-            "python -m nmt train: unrecognized arguments: --max_words 3; did you mean --maxlen?; "
+            ["--maxlens", 3],
+            "python -m nmt train: unrecognized arguments: --maxlens 3; did you mean --maxlen?; "
             "see python -m nmt train --help\n",
         ),
     ],
@@ -136,7 +136,7 @@ def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):
 PROCESS = """
 import os, pathlib, signal, socket, sys, time
 sys.path.insert(0, {root!r})
-from nmt.commands.processes import end_with_launcher
+from nmt.training.cluster import end_with_launcher
 
 def end(*_):
     pathlib.Path(f"ended-{{os.getpid()}}").touch()
