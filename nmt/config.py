@@ -55,6 +55,15 @@ CHANGEABLE = (
     "keep",
     "summary_freq",
 )
+# The largest values of options: beyond them, the memory of any machine ends before a message does.
+_MOST = {
+    **dict.fromkeys(("source_vocab_sizes", "target_vocab_size", "token_batch_size"), 10_000_000),
+    **dict.fromkeys(("embedding_size", "state_size", "transformer_ffn_hidden_size", "maxlen"), 100_000),
+    **dict.fromkeys(("batch_size", "valid_batch_size"), 100_000),
+    **dict.fromkeys(("transformer_enc_depth", "transformer_dec_depth", "transformer_num_heads"), 1000),
+    **dict.fromkeys(("rnn_enc_depth", "rnn_enc_transition_depth", "rnn_dec_depth"), 1000),
+    **dict.fromkeys(("rnn_dec_base_transition_depth", "rnn_dec_high_transition_depth"), 1000),
+}
 # These options decide which weights there are and what they mean. Those of other model types have no effect.
 _ARCHITECTURE = (
     "model_type",
@@ -247,17 +256,22 @@ class Config:
         return {name: value for name, value in self.fixed_options().items() if name in _ARCHITECTURE}
 
     @property
-    def least_weights(self) -> int:
+    def layers(self) -> int:
+        """The GRUs, or the layers, of its models; each has several weights."""
+        if self.model_type == "transformer":
+            return self.transformer_enc_depth + self.transformer_dec_depth
+        encoder = self.rnn_enc_depth * self.rnn_enc_transition_depth
+        decoder = self.rnn_dec_base_transition_depth + (self.rnn_dec_depth - 1) * self.rnn_dec_high_transition_depth
+        return encoder + decoder
+
+    @property
+    def least_size(self) -> int:
         """A number of weights that its models certainly have, known without making one."""
         words = max(self.source_vocab_sizes or 2, self.target_vocab_size or 2)
-        if self.model_type == "rnn":
-            grus = self.rnn_enc_depth * self.rnn_enc_transition_depth + self.rnn_dec_base_transition_depth
-            layers = grus + (self.rnn_dec_depth - 1) * self.rnn_dec_high_transition_depth
-            layer = 3 * self.state_size**2
-        else:
-            layers = self.transformer_enc_depth + self.transformer_dec_depth
-            layer = 4 * self.state_size**2 + 2 * self.state_size * self.transformer_ffn_hidden_size
-        return words * self.embedding_size + layers * layer
+        layer = 3 * self.state_size**2
+        if self.model_type == "transformer":
+            layer += 2 * self.state_size * self.transformer_ffn_hidden_size
+        return words * self.embedding_size + self.layers * layer
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as a JSON file for `--config`."""
@@ -338,7 +352,10 @@ def _without_effect(config: Config) -> Iterator[str]:
 
 
 def _conflicts(config: Config) -> Iterator[str]:
-    """Yields a message for each combination of options that is not allowed."""
+    """Yields a message for each number that no machine can work with, and for each combination that is not allowed."""
+    for name, most in _MOST.items():
+        if (getattr(config, name) or 0) > most:
+            yield f"--{name} is {getattr(config, name)}; it must be at most {most}"
     if config.rnn_dec_depth == 1:
         if config.rnn_dec_high_transition_depth != 1:
             yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"

@@ -23,7 +23,7 @@ from .errors import UserError
 from .model.contract import TranslationModel
 from .model.registry import build_model
 from .storage.cache import open_cache
-from .storage.checkpoints import BEST, LAST, count_weights, load_checkpoint
+from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
 from .storage.files import atomic_write
 from .text.shards import MissingFile, all_shards, content_digest, find_shards
 from .text.vocabulary import Vocabulary, load_vocabulary
@@ -170,11 +170,12 @@ def load_ensemble(directories: Sequence[Path]) -> System:
 
 def _require_room(config: Config, checkpoint: Path) -> None:
     """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made."""
-    there = count_weights(checkpoint)
-    if config.least_weights > 4 * there + 1_000_000:  # smaller differences are named when the weights are loaded
+    arrays, numbers = checkpoint_size(checkpoint)
+    # Smaller differences are named when the weights are loaded.
+    if config.layers > arrays or config.least_size > 4 * numbers + 1_000_000:
         raise UserError(
-            f"{checkpoint} holds {there} numbers, but the config.json beside it describes a model of at least "
-            f"{config.least_weights} weights; copy the directory again"
+            f"{checkpoint} has {arrays} arrays of {numbers} numbers, but its config.json describes a model of "
+            f"{config.layers} layers and at least {config.least_size} weights; copy the directory again"
         )
 
 

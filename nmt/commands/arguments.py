@@ -5,7 +5,7 @@ import difflib
 import math
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeVar
 
@@ -99,9 +99,18 @@ def add_batch_size(parser: argparse.ArgumentParser, items: str) -> None:
 
 def positive_int(text: str) -> int:
     """Parses a whole number above 0."""
-    if not (text.isdecimal() and len(text) < 20 and 0 < int(text) < 2**31):
-        raise argparse.ArgumentTypeError(f"{text[:50]!r} is not a whole number above 0 and below 2147483648")
-    return int(text)
+    return at_most(2**31 - 1)(text)
+
+
+def at_most(most: int) -> Callable[[str], int]:
+    """Returns a function that parses a whole number above 0."""
+
+    def parse(text: str) -> int:
+        if not (text.isdecimal() and len(text) < 20 and 0 < int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text[:50]!r} is not a whole number above 0 and at most {most}")
+        return int(text)
+
+    return parse
 
 
 def seed(text: str) -> int:

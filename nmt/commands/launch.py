@@ -4,7 +4,7 @@ import argparse
 
 from ..errors import UserError
 from . import train
-from .arguments import Parser, positive_int
+from .arguments import Parser, at_most
 from .processes import train_in_processes, visible_gpus
 
 
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s --processes N train -m DIR [options of train]"
     parser.add_argument(
         "--processes",
-        type=positive_int,
+        type=at_most(1000),
         required=True,
         metavar="N",
         help="each gets one GPU or, if there are none, a share of the cores (above 0; required)",

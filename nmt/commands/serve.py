@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ..errors import UserError
-from .arguments import positive_int
+from .arguments import at_most, positive_int
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("batches and limits")
     group.add_argument(
-        "--workers", type=positive_int, default=1, help="batches computed at the same time (above 0; default: 1)"
+        "--workers", type=at_most(1000), default=1, help="batches computed at the same time (above 0; default: 1)"
     )
     group.add_argument(
         "--batch", type=positive_int, default=64, help="sentences joined into a batch (above 0; default: 64)"

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..storage.files import atomic_write
 from ..text.vocabulary import load_vocabulary, train_sentencepiece
-from .arguments import positive_int, say
+from .arguments import at_most, positive_int, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=f"training text, {side} side: files or patterns, also .gz, .zst (required without --dictionaries)",
         )
     group.add_argument(
-        "--size", type=positive_int, default=8000, help="subword units on each side (above 0; default: 8000)"
+        "--size", type=at_most(10_000_000), default=8000, help="subword units on each side (above 0; default: 8000)"
     )
     group.add_argument(
         "--kind", choices=("bpe", "unigram"), default="bpe", help="byte-pair encoding or unigram model (default: bpe)"

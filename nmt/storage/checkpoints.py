@@ -95,15 +95,15 @@ def load_checkpoint(
     return head
 
 
-def count_weights(path: str | os.PathLike) -> int:
-    """Returns how many numbers the arrays of a checkpoint hold, without reading them.
+def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
+    """Returns how many arrays a checkpoint has, and how many numbers they hold, without reading them.
 
     Raises:
         UserError: The file is missing or damaged.
     """
     with _open_archive(path) as archive:
         names = [each.removesuffix(".npy") for each in archive.namelist() if each != "state.npy"]
-        return sum(math.prod(_read_header(archive, name)[0]) for name in names)
+        return len(names), sum(math.prod(_read_header(archive, name)[0]) for name in names)
 
 
 def kept_checkpoints(directory: Path) -> list[Path]:

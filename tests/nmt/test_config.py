@@ -59,6 +59,8 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ({"batch_size": 0}, "--batch_size is 0; it must be above 0"),
         ({"learning_rate": 10**400}, "a number must have a size from 1e-30 to 2147483647"),
         ({"learning_rate": 1e-300}, "--learning_rate is 1e-300; a number must have a size from 1e-30 to"),
+        ({"batch_size": 2**31 - 1}, "--batch_size is 2147483647; it must be at most 100000"),
+        ({"rnn_enc_depth": 10**6}, "--rnn_enc_depth is 1000000; it must be at most 1000"),
         ({"batch_size": 10**30}, "a number must have a size from 1e-30 to 2147483647"),
         ({"batch_size": 2.5}, "--batch_size is 2.5; it must be of type int"),
         ({"batch_size": True}, "--batch_size is True; it must be of type int"),

@@ -187,7 +187,7 @@ def not_finite(path):
     return {name: array(np.full_like(found, np.nan))}
 
 
-DAMAGED, LARGER = "best.npz is damaged", "describes a model of at least"
+DAMAGED, LARGER = "best.npz is damaged", "describes a model of .* layers and at least"
 HARM = {
     "compressed": (
         lambda model: rewrite(model / "best.npz", {}, zipfile.ZIP_DEFLATED),
@@ -209,14 +209,12 @@ HARM = {
     "long config": (lambda model: (model / "config.json").write_bytes(b" " * 2**25), "config.json has more than"),
     "a million levels": (
         lambda model: edit_json(model / "config.json", rnn_enc_depth=10**6),
-        "describes a model of at",
+        "it must be at most 1000",
     ),
-    "a wide state": (lambda model: edit_json(model / "config.json", state_size=10**6), LARGER),
+    "1000 levels": (lambda model: edit_json(model / "config.json", rnn_enc_depth=1000), LARGER),
+    "a wide state": (lambda model: edit_json(model / "config.json", state_size=10**5), LARGER),
     "a state of 1e30": (lambda model: edit_json(model / "config.json", state_size=10**30), "--state_size is 10{30};"),
-    "a long dictionary": (
-        lambda model: edit_json(model / "config.json", source_vocab_sizes=10**9),
-        "describes a model",
-    ),
+    "a long dictionary": (lambda model: edit_json(model / "config.json", source_vocab_sizes=10**7), LARGER),
     "unknown option": (lambda model: edit_json(model / "config.json", colour=1), "config.json: unknown option colour"),
 }
 
