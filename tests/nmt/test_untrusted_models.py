@@ -143,16 +143,14 @@ def first_weight(path):
 
 
 def huge_array(model):
-    """Zeros of 4 GB in an archive of 4 MB."""
+    """Zeros of 1 GiB in an archive of 1 MiB."""
     path = model / "best.npz"
     name = first_weight(path)
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the second member with this name
         with archive.open(name, "w", force_zip64=True) as file:
-            np.lib.format.write_array_header_1_0(
-                file, {"descr": "<f4", "fortran_order": False, "shape": (2**10, 2**20)}
-            )
-            for _ in range(2**12):
+            np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (2**8, 2**20)})
+            for _ in range(2**10):
                 file.write(bytes(2**20))
 
 
