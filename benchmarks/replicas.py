@@ -111,15 +111,12 @@ class Group:
 
     def __init__(self, options, model, count, cores):
         sys.path.insert(0, str(ROOT))
-        from nmt.commands.processes import reserved_ports
+        from nmt.commands.processes import free_ports
 
         shared = (*SIZES, "batches")
         command = [sys.executable, __file__, "--worker", "--models", model]
         command += [f"--{name}={value}" for name, value in vars(options).items() if name in shared]
-        sockets = reserved_ports(count)
-        workers = [f"localhost:{each.getsockname()[1]}" for each in sockets]
-        for each in sockets:
-            each.close()
+        workers = [f"localhost:{port}" for port in free_ports(count)]
         self._processes = []
         for rank, core in enumerate(cores[:count]):
             config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}

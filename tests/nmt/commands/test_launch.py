@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands.processes import reserved_ports
+from nmt.commands.processes import free_ports
 
 
 def status_of(process):
@@ -116,10 +116,7 @@ def test_a_signal_reaches_every_process_of_train(start_for_gpus, training, tmp_p
 def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):
     """They end when they read the dictionaries, which are missing."""
     (tmp_path / "words.json").unlink()
-    sockets = reserved_ports(2)
-    workers = [f"localhost:{each.getsockname()[1]}" for each in sockets]
-    for each in sockets:
-        each.close()
+    workers = [f"localhost:{port}" for port in free_ports(2)]
     started = []
     for rank in range(2):
         cluster = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
