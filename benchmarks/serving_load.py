@@ -64,7 +64,9 @@ class Service:
 def ask(connection, texts):
     """Sends a request and returns its seconds."""
     start = time.perf_counter()
-    connection.request("POST", "/v1/models/model:predict", json.dumps({"inputs": texts}))
+    connection.request(
+        "POST", "/v1/models/model:predict", json.dumps({"inputs": texts}), {"Content-Type": "application/json"}
+    )
     response = connection.getresponse()
     body = response.read()
     assert response.status == 200, body

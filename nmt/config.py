@@ -34,8 +34,9 @@ from .decoding.options import DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
-from .storage.files import atomic_write
+from .storage.files import atomic_write, read_inside
 
+_LONGEST = 1 << 24  # bytes of the JSON files of a model
 VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
@@ -60,6 +61,15 @@ CHANGEABLE = (
     "keep",
     "summary_freq",
 )
+# The largest values of options: beyond them, the memory of any machine ends before a message does.
+_MOST = {
+    **dict.fromkeys(("source_vocab_sizes", "target_vocab_size", "token_batch_size"), 10_000_000),
+    **dict.fromkeys(("embedding_size", "state_size", "transformer_ffn_hidden_size", "maxlen"), 100_000),
+    **dict.fromkeys(("batch_size", "valid_batch_size"), 100_000),
+    **dict.fromkeys(("transformer_enc_depth", "transformer_dec_depth", "transformer_num_heads"), 1000),
+    **dict.fromkeys(("rnn_enc_depth", "rnn_enc_transition_depth", "rnn_dec_depth"), 1000),
+    **dict.fromkeys(("rnn_dec_base_transition_depth", "rnn_dec_high_transition_depth"), 1000),
+}
 # These options decide which weights there are and what they mean. Those of other model types have no effect.
 _ARCHITECTURE = (
     "model_type",
@@ -209,7 +219,11 @@ class Config:
     finish_after: int = positive(10_000_000, "stop after this many updates")
     max_epochs: int = positive(5000, "stop after this many passes over the training text")
     patience: int = positive(10, "stop after this many validations in a row without a better model")
-    valid_freq: int = positive(10_000, "updates between validations; each saves a checkpoint")
+    valid_freq: int | None = positive(
+        None,
+        "updates between validations, each of which saves a checkpoint; by default, those of a pass over the training "
+        "text, but at least 500 and at most 10000",
+    )
     valid_metric: str = choice(
         "bleu", "metric that chooses the best model; the loss decides between equals", VALID_METRICS
     )
@@ -252,6 +266,24 @@ class Config:
         """The options that two models must share to have the same weights."""
         return {name: value for name, value in self.fixed_options().items() if name in _ARCHITECTURE}
 
+    @property
+    def layers(self) -> int:
+        """The GRUs, or the layers, of its models; each has several weights."""
+        if self.model_type == "transformer":
+            return self.transformer_enc_depth + self.transformer_dec_depth
+        encoder = self.rnn_enc_depth * self.rnn_enc_transition_depth
+        decoder = self.rnn_dec_base_transition_depth + (self.rnn_dec_depth - 1) * self.rnn_dec_high_transition_depth
+        return encoder + decoder
+
+    @property
+    def least_size(self) -> int:
+        """A number of weights that its models certainly have, known without making one."""
+        words = max(self.source_vocab_sizes or 2, self.target_vocab_size or 2)
+        layer = 3 * self.state_size**2
+        if self.model_type == "transformer":
+            layer += 2 * self.state_size * self.transformer_ffn_hidden_size
+        return words * self.embedding_size + self.layers * layer
+
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as a JSON file for `--config`."""
         with atomic_write(path) as file:
@@ -278,14 +310,19 @@ def make_config(options: dict[str, Any]) -> Config:
     return config
 
 
-def read_options(path: str | os.PathLike) -> dict[str, Any]:
+def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
     """Reads the options of a JSON file, as `Config.save` writes it.
+
+    Args:
+        path: The file.
+        directory: The model directory that holds it; it may come from an untrusted source.
 
     Raises:
         UserError: The file cannot be read or does not hold a JSON object.
     """
     try:
-        options = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = read_inside(Path(path), directory, _LONGEST) if directory else Path(path).read_bytes()
+        options = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -295,6 +332,20 @@ def read_options(path: str | os.PathLike) -> dict[str, Any]:
     return options
 
 
+def read_config(directory: Path) -> Config:
+    """Returns the configuration of a model directory.
+
+    Raises:
+        UserError: It is missing or wrong; the message names the file.
+    """
+    path = directory / "config.json"
+    try:
+        return make_config(read_options(path, directory))
+    except UserError as error:
+        lines = str(error).splitlines()
+        raise UserError("\n".join(line if str(path) in line else f"{path}: {line}" for line in lines)) from None
+
+
 def _unknown(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}?" if close else "`python -m nmt train --help` lists the options"
@@ -302,7 +353,10 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _conflicts(config: Config) -> Iterator[str]:
-    """Yields a message for each combination of options that is not allowed."""
+    """Yields a message for each number that no machine can work with, and for each combination that is not allowed."""
+    for name, most in _MOST.items():
+        if (getattr(config, name) or 0) > most:
+            yield f"--{name} is {getattr(config, name)}; it must be at most {most}"
     if config.rnn_dec_depth == 1:
         if config.rnn_dec_high_transition_depth != 1:
             yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"

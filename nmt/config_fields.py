@@ -8,6 +8,8 @@ import typing
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+LEAST, MOST = 1e-30, 2**31 - 1  # sizes of numbers
+
 
 def option(
     default: Any, text: str, allowed: str = "", ok: Callable[[Any], bool] = lambda value: True, **argument
@@ -98,9 +100,11 @@ def mistake(field: dataclasses.Field, value: Any) -> str | None:
         return None if is_optional(field) else f"--{field.name} is missing: {field.metadata['help']}"
     if not any(_fits(kind, value) for kind in kinds):
         described = next(filter(None, map(_DESCRIBED.get, kinds)), f"of type {kinds[0].__name__}")
-        return f"--{field.name} is {value!r}; it must be {described}"
+        return f"--{field.name} is {_short(value)}; it must be {described}"
     if not field.metadata["ok"](value):
-        return f"--{field.name} is {value!r}; it must be {field.metadata['allowed']}"
+        return f"--{field.name} is {_short(value)}; it must be {field.metadata['allowed']}"
+    if any(map(_is_absurd, value if isinstance(value, tuple) else (value,))):
+        return f"--{field.name} is {_short(value)}; a number must have a size from {LEAST:g} to {MOST}, or be 0"
     return None
 
 
@@ -113,6 +117,18 @@ def _without_effect(config: Any) -> Iterator[str]:
                 f"--{field.name} has no effect with --{name} {getattr(config, name)}, only with {' or '.join(values)}; "
                 "leave it out"
             )
+
+
+def _is_absurd(value: Any) -> bool:
+    """Returns whether a number is too large or too small to be computed with, in float32 or as a count."""
+    if type(value) is int:
+        return abs(value) > MOST
+    return type(value) is float and value != 0 and not LEAST <= abs(value) <= MOST
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 200 else f"{text[:100]}..."
 
 
 def is_optional(field: dataclasses.Field) -> bool:
@@ -148,7 +164,7 @@ def _fits(kind: type, value: Any) -> bool:
         entries = entries[:1] * len(value) if ... in entries else entries
         return len(entries) == len(value) and all(map(_fits, entries, value))
     if kind is float:
-        return type(value) in (int, float) and math.isfinite(value)
+        return type(value) in (int, float) and -math.inf < value < math.inf
     return type(value) is kind
 
 

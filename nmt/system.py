@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .config import FILES, Config, make_config, read_options
+from .config import FILES, Config, read_config, read_options
 from .decoding.ensemble import Ensemble
 from .decoding.options import DecodingOptions
 from .decoding.translator import Translator
@@ -23,7 +23,7 @@ from .errors import UserError
 from .model.contract import TranslationModel
 from .model.registry import build_model
 from .storage.cache import open_cache
-from .storage.checkpoints import BEST, LAST, load_checkpoint
+from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
 from .storage.files import atomic_write
 from .text.shards import MissingFile, all_shards, content_digest, find_shards
 from .text.vocabulary import Vocabulary, load_vocabulary
@@ -61,14 +61,19 @@ class System(NamedTuple):
         return Translator(self.source_vocabulary, self.target_vocabulary, self.model, options)
 
 
-def build_system(config: Config, vocabularies: tuple[Path, Path]) -> System:
+def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Path | None = None) -> System:
     """Builds the model of a configuration for two vocabulary files, with initial weights.
+
+    Args:
+        config: The configuration.
+        vocabularies: The files.
+        directory: The model directory that holds them, if any; it may come from an untrusted source.
 
     Raises:
         UserError: A vocabulary cannot be loaded, or the embeddings are tied and the vocabularies differ.
     """
-    source = load_vocabulary(vocabularies[0], config.source_vocab_sizes)
-    target = load_vocabulary(vocabularies[1], config.target_vocab_size)
+    source = load_vocabulary(vocabularies[0], config.source_vocab_sizes, directory)
+    target = load_vocabulary(vocabularies[1], config.target_vocab_size, directory)
     if config.tie_encoder_decoder_embeddings and (source.digest, source.size) != (target.digest, target.size):
         raise UserError(
             f"--tie_encoder_decoder_embeddings needs one vocabulary of one size for both sides, but {vocabularies[0]} "
@@ -88,12 +93,13 @@ def open_system(config: Config, directory: Path) -> System:
         if (directory / BEST).exists():
             raise UserError(f"{directory} holds a model but no {LAST} to resume from; train in another directory")
         return build_system(config, tuple(map(Path, config.dictionaries)))
-    original = make_config(read_options(directory / "config.json"))
+    original = read_config(directory)
     changed = [name for name, value in config.fixed_options().items() if value != getattr(original, name)]
     if _vocabularies(config, directory) != _vocabularies(original, directory):
         changed.append("dictionaries")  # .json in place of .model, or the reverse
     _refuse(changed, "values", directory)
-    return build_system(config, _vocabularies(config, directory))
+    _require_room(config, directory / LAST)
+    return build_system(config, _vocabularies(config, directory), directory)
 
 
 def save_system(system: System, directory: Path) -> None:
@@ -104,7 +110,7 @@ def save_system(system: System, directory: Path) -> None:
     """
     digests, path = file_digests(system.config), directory / "files.json"
     if (directory / LAST).exists() and path.exists():
-        original = read_options(path)
+        original = read_options(path, directory)
         if _CORPORA not in original:  # a training of an earlier version
             digests.pop(_CORPORA, None)
         _refuse([name for name in digests if digests[name] != original.get(name)], "contents", directory)
@@ -127,8 +133,14 @@ def load_system(directory: Path) -> System:
     """
     if not (directory / "config.json").exists():
         raise UserError(f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one")
-    config = make_config(read_options(directory / "config.json"))
-    system = build_system(config, _vocabularies(config, directory))
+    config = read_config(directory)
+    if not (directory / BEST).exists() and (directory / LAST).exists():
+        raise UserError(
+            f"{directory} has no model to translate with yet: its training has not validated so far; let it reach its "
+            "first validation, or resume it with a smaller --valid_freq"
+        )
+    _require_room(config, directory / BEST)
+    system = build_system(config, _vocabularies(config, directory), directory)
     load_checkpoint(directory / BEST, system.model.variables, system.made_with)
     return system
 
@@ -146,6 +158,17 @@ def load_ensemble(directories: Sequence[Path]) -> System:
                 f"{directories[0]} and {directory} have different vocabularies; the models of an ensemble need the same"
             )
     return first._replace(model=Ensemble([system.model for system in systems])) if others else first
+
+
+def _require_room(config: Config, checkpoint: Path) -> None:
+    """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made."""
+    arrays, numbers = checkpoint_size(checkpoint)
+    # Smaller differences are named when the weights are loaded.
+    if config.layers > arrays or config.least_size > 4 * numbers + 1_000_000:
+        raise UserError(
+            f"{checkpoint} has {arrays} arrays of {numbers} numbers, but its config.json describes a model of "
+            f"{config.layers} layers and at least {config.least_size} weights; copy the directory again"
+        )
 
 
 def _vocabulary(system: System) -> list:

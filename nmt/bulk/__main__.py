@@ -80,6 +80,13 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument(
         "--max_bytes", type=positive_int, default=4000, metavar="N", help="longer lines fail (above 0; default: 4000)"
     )
+    parser.add_argument(
+        "--model_timeout",
+        type=positive_int,
+        default=3600,
+        metavar="N",
+        help="a job ends if the model takes longer for a piece, or to be loaded (above 0; default: 3600)",
+    )
     return parser.parse_known_args(words)
 
 
@@ -98,7 +105,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     if not pipeline.on_this_machine(options):
         logging.getLogger().setLevel(logging.INFO)  # Beam logs where the job can be watched
     export, output = map(storage.folder, (arguments.export, arguments.output))
-    job = Job(export, output, arguments.piece_lines, arguments.max_bytes, time.time())
+    job = Job(export, output, arguments.piece_lines, arguments.max_bytes, arguments.model_timeout, time.time())
     require_export(export)
     shards = find_shards(arguments.input, output)
     prepare_output(job, fingerprint(export))
@@ -106,7 +113,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     if stale:
         named = ", ".join(shard.target for shard in stale[:_NAMED])
         _say(f"warning: translations of other texts are kept: {len(stale)} ({named}); remove those to be made again")
-    Export(export).close()  # refuse a damaged one before the job starts
+    Export(export, arguments.model_timeout).close()  # refuse a damaged one before the job starts
     start = time.monotonic()
     try:
         report = pipeline.run(job, todo, options)

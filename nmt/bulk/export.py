@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from . import model_process, storage
-from .isolation import ModelError, reason_of
+from .isolation import HungError, ModelError, reason_of
 
 _GRAPH = "saved_model.pb"
 
@@ -48,13 +48,14 @@ class Export:
 
     Args:
         path: Its folder.
+        seconds: Longest time for it to be loaded, and to translate the lines of a call.
 
     Raises:
         UserError: It cannot be loaded, or it does not translate.
     """
 
-    def __init__(self, path: str):
-        self._path, self._process = path, None
+    def __init__(self, path: str, seconds: float):
+        self._path, self._seconds, self._process = path, seconds, None
         self._lock = threading.Lock()  # one call at a time, so that it is known which one kills the process
         try:
             self([b""])
@@ -67,6 +68,7 @@ class Export:
 
         Raises:
             ModelError: The model fails, or its process was killed; if there is only one line, twice.
+            HungError: The model does not answer in time. Its process is killed.
         """
         with self._lock:
             try:
@@ -109,11 +111,23 @@ class Export:
 
     def _answer(self) -> list[bytes]:
         """Returns the strings of the next message of the process."""
+        process = self._process
+        hung = threading.Event()
+        timer = threading.Timer(self._seconds, lambda: (hung.set(), process.kill()))
+        timer.daemon = True
+        timer.start()
         try:
-            texts, error = model_process.receive(self._process.stdout)
+            texts, error = model_process.receive(process.stdout)
         except EOFError:
-            process, self._process = self._process, None
-            raise _KilledError(f"its process {_end_of(process.wait())}") from None
+            self._process, status = None, process.wait()
+            if hung.is_set():
+                raise HungError(
+                    f"the model did not answer within {self._seconds:g} seconds; give a larger --model_timeout, "
+                    "or fewer --piece_lines"
+                ) from None
+            raise _KilledError(f"its process {_end_of(status)}") from None
+        finally:
+            timer.cancel()
         if error:
             raise ModelError(error)
         return texts

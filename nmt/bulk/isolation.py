@@ -13,6 +13,10 @@ class ModelError(Exception):
     """An error of the model; its message is the reason."""
 
 
+class HungError(Exception):
+    """The model did not answer in time. No line is blamed, since a slow machine may be the reason."""
+
+
 def translate_lines(model: Model, lines: Sequence[bytes | Fault]) -> list[bytes | Fault]:
     """Returns the translation of each line, or a fault.
 
@@ -20,6 +24,7 @@ def translate_lines(model: Model, lines: Sequence[bytes | Fault]) -> list[bytes 
 
     Raises:
         Exception: The model fails on an empty line too, so the fault is not in the lines.
+        HungError: The model does not answer in time.
     """
     found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))
     return [line if isinstance(line, Fault) else next(found) for line in lines]
@@ -30,6 +35,8 @@ def _isolate(model: Model, lines: Sequence[bytes]) -> list[bytes | Fault]:
         return []
     try:
         return [_whole(text) for text in model(lines)]
+    except HungError:
+        raise
     except Exception as error:  # whatever a damaged line makes TensorFlow raise
         if len(lines) == 1:
             model([b""])

@@ -19,6 +19,7 @@ class Job:
         output: Folder of the translations.
         piece_lines: Lines that are translated, and written, at a time.
         max_bytes: Longest line that is translated.
+        model_timeout: Longest time for the model to translate that many lines.
         started: When the job started, in seconds since 1970.
     """
 
@@ -26,6 +27,7 @@ class Job:
     output: str
     piece_lines: int
     max_bytes: int
+    model_timeout: int
     started: float
 
     @property

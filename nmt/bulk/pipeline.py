@@ -40,9 +40,7 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
         | "Spread" >> beam.Reshuffle()
         | "Read" >> beam.ParDo(steps.ReadPiece(job)).with_outputs(steps.DONE, main="tasks")
     )
-    written = (
-        read.tasks | "Translate" >> RunInference(steps.Handler(job.export)) | "Write" >> beam.ParDo(steps.WritePiece())
-    )
+    written = read.tasks | "Translate" >> RunInference(steps.Handler(job)) | "Write" >> beam.ParDo(steps.WritePiece())
     outcomes = (written, read[steps.DONE]) | "All pieces" >> beam.Flatten()
     shards_written = (
         {"outcomes": outcomes, steps.LINES: found[steps.LINES]}

@@ -78,12 +78,12 @@ class ReadPiece(beam.DoFn):
 class Handler(ModelHandler[Task, Translated, Any]):
     """Translates a task with an export. A task is a batch by itself."""
 
-    def __init__(self, export: str):
+    def __init__(self, job: Job):
         super().__init__(min_batch_size=1, max_batch_size=1)
-        self._export = export
+        self._job = job
 
     def load_model(self) -> Any:
-        return Export(self._export)
+        return Export(self._job.export, self._job.model_timeout)
 
     def run_inference(
         self, batch: Sequence[Task], model: Any, inference_args: dict[str, Any] | None = None

@@ -1,22 +1,31 @@
 """Command-line arguments that several commands share, and messages to the user."""
 
 import argparse
+import difflib
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
-
-from tqdm import tqdm
+from typing import Any, NoReturn, TextIO, TypeVar
 
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
 T = TypeVar("T")
+_ALIKE = 0.7  # similarity of a mistyped option with the right one, as difflib measures it
 
 
 class Parser(argparse.ArgumentParser):
     """Prints a mistake in one line and exits with status 2."""
 
-    def error(self, message: str):
+    def unrecognized(self, words: list[str]) -> NoReturn:
+        """Refuses words that are no arguments, and names the option that each may stand for."""
+        known, said = re.findall(r"--\w+", self.format_help()), f"unrecognized arguments: {' '.join(words)}"
+        options = [word.partition("=")[0] for word in words if word.startswith("--")]
+        close = [difflib.get_close_matches(option, known, 1, _ALIKE) for option in options]
+        hints = [each[0] for each in close if each]
+        self.error(f"{said}; did you mean {' '.join(hints)}?" if hints else said)
+
+    def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
@@ -56,9 +65,18 @@ class _Once(argparse.Action):
 
 def positive_int(text: str) -> int:
     """Parses a whole number above 0."""
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
+    return at_most(2**31 - 1)(text)
+
+
+def at_most(most: int) -> Callable[[str], int]:
+    """Returns a function that parses a whole number above 0."""
+
+    def parse(text: str) -> int:
+        if not (text.isdecimal() and len(text) < 20 and 0 < int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text[:50]!r} is not a whole number above 0 and at most {most}")
+        return int(text)
+
+    return parse
 
 
 def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
@@ -69,6 +87,8 @@ def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
         output: Where the caller writes the results.
         **given: Arguments of `tqdm`.
     """
+    from tqdm import tqdm  # not in the environment of nmt.bulk, which shares this module
+
     hidden = {"disable": True} if output.isatty() else {}  # False would overrule TQDM_DISABLE
     return tqdm(results, **given, **hidden)
 

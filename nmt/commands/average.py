@@ -1,18 +1,18 @@
 """`python -m nmt average`."""
 
 import argparse
-import shutil
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import UserError
 from ..storage.checkpoints import BEST, kept_checkpoints, load_checkpoint, save_checkpoint
-from ..storage.files import atomic_directory
+from ..storage.files import atomic_directory, read_inside
 from ..system import load_system
 from .arguments import add_model, positive_int, say
 
 _FILES = ("config.json", "versions.json", "files.json", "nematus.json", "source.*", "target.*")  # of a model directory
+_LARGEST = 1 << 26  # bytes of one of them
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +41,6 @@ def run(arguments: argparse.Namespace) -> None:
         directory.mkdir()
         for pattern in _FILES:
             for path in arguments.model.glob(pattern):
-                shutil.copyfile(path, directory / path.name)
+                (directory / path.name).write_bytes(read_inside(path, arguments.model, _LARGEST))
         save_checkpoint(directory / BEST, variables, {}, system.made_with)
     say(f"{arguments.to}: the average of updates {', '.join(path.stem for path in chosen)}")

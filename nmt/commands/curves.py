@@ -1,10 +1,10 @@
 """`python -m nmt curves`."""
 
 import argparse
-import json
 import os
 from pathlib import Path
 
+from ..config import read_options
 from ..errors import UserError
 from ..storage.files import atomic_write
 from ..training.progress import Progress, Validation
@@ -49,8 +49,7 @@ def _validations(directory: Path) -> tuple[Validation, ...]:
     Raises:
         UserError: The directory has no validations.
     """
-    try:
-        state = json.loads((directory / "progress.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise UserError(f"{directory} has no validations: its progress.json is missing or damaged") from None
-    return Progress.from_json(state).validations
+    path = directory / "progress.json"
+    if not path.exists():
+        raise UserError(f"{directory} has no validations: its progress.json is missing")
+    return Progress.from_json(read_options(path, directory)).validations

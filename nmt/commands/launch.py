@@ -4,7 +4,7 @@ import argparse
 
 from ..errors import UserError
 from . import train
-from .arguments import Parser, positive_int
+from .arguments import Parser, at_most
 from .processes import train_in_processes, visible_gpus
 
 
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s --processes N train -m DIR [options of train]"
     parser.add_argument(
         "--processes",
-        type=positive_int,
+        type=at_most(1000),
         required=True,
         metavar="N",
         help="each gets one GPU or, if there are none, a share of the cores (above 0; required)",
@@ -34,4 +34,7 @@ def _check_options(words: list[str]) -> None:
     """Refuses wrong options of `train` here, so that the message is printed once and not by each process."""
     parser = Parser(prog="python -m nmt train")
     train.add_arguments(parser)
-    train.read_config(parser.parse_args(words))
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        parser.unrecognized(unknown)
+    train.read_config(arguments)

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..config import Config, make_config, read_options
+from ..config import Config, read_config, read_options
 from ..decoding.options import CONSTANT, FACTOR, DecodingOptions
 from ..system import System
 from ..training.progress import Progress
@@ -15,7 +15,7 @@ from ..training.progress import Progress
 def describe(system: System, arguments: argparse.Namespace, options: DecodingOptions) -> dict[str, Any]:
     """Returns the model card of a system, exported with these arguments; an unknown value is `None`."""
     config = system.config
-    configs = [make_config(read_options(directory / "config.json")) for directory in arguments.model]
+    configs = [read_config(directory) for directory in arguments.model]
     texts = (config.source_dataset, config.target_dataset)
     source, target = arguments.languages or map(_language, texts)
     return {
@@ -36,7 +36,7 @@ def describe(system: System, arguments: argparse.Namespace, options: DecodingOpt
             or {"times_source_tokens": FACTOR, "plus_tokens": CONSTANT},
         },
         "models": [
-            {"validation": _best_validation(directory), "trained_with": _read(directory / "versions.json")}
+            {"validation": _best_validation(directory), "trained_with": _read(directory, "versions.json")}
             for directory in arguments.model
         ],
         "exported_with": {name: importlib.metadata.version(name) for name in ("tensorflow", "tensorflow-text")},
@@ -56,10 +56,10 @@ def _language(files: str | tuple[str, ...]) -> str | None:
 
 
 def _best_validation(directory: Path) -> dict[str, Any] | None:
-    progress = _read(directory / "progress.json")
+    progress = _read(directory, "progress.json")
     best = progress and Progress.from_json(progress).best
     return best and {"update": best.update, "bleu": best.bleu, "loss": best.valid_loss}
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    return read_options(path) if path.exists() else None
+def _read(directory: Path, name: str) -> dict[str, Any] | None:
+    return read_options(directory / name, directory) if (directory / name).exists() else None

@@ -1,6 +1,6 @@
 """The processes of a training on this machine: starts them, gives each its GPU or its cores, and waits for them."""
 
-import ctypes
+import contextlib
 import json
 import os
 import signal
@@ -10,15 +10,15 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import tensorflow as tf
 
+from ..training.cluster import HELD_PORT, LAUNCHER
+from .arguments import say
+
 _ROOT = Path(__file__).parents[2]  # on PYTHONPATH, so that a child finds the package from any directory
-_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
-_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_SECONDS = 120  # for the others to end after one of them has failed
+_SECONDS = 10  # for the others to end after one of them has failed
 
 
 def visible_gpus() -> list[str]:
@@ -37,27 +37,24 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
         options: The command line of `train`, without the name of the command.
         count: Number of processes; if there are GPUs, at most their number.
     """
-    gpus = visible_gpus()
-    addresses = [f"localhost:{port}" for port in free_ports(count)]
+    gpus, received = visible_gpus(), []
     command = [sys.executable, "-m", "nmt", "train", *options]
     processes: list[subprocess.Popen] = []
-
-    def forward(number: int, frame: FrameType | None) -> None:
-        for process in processes:
-            process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
-
-    signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until all have started
     for number in _FORWARDED:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, forward)
+            signal.signal(number, lambda number, _: received.append(number))
     try:
-        for rank in range(count):
-            environment = _environment(addresses, rank, gpus)
-            processes.append(subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=_begin))
-            if not gpus:
-                _give_cores(processes[rank].pid, rank, count)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
-        statuses = _wait(processes)
+        with contextlib.ExitStack() as held:
+            sockets = [held.enter_context(each) for each in reserved_ports(count)]
+            addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
+            for rank, port in enumerate(sockets):
+                environment = _environment(addresses, rank, gpus, port.fileno())
+                processes.append(
+                    subprocess.Popen(command, env=environment, start_new_session=True, pass_fds=[port.fileno()])
+                )
+                if not gpus:
+                    _give_cores(processes[rank].pid, rank, count)
+        statuses = _wait(processes, received)
     finally:
         for process in processes:
             process.kill()
@@ -65,25 +62,39 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
         sys.exit(failed if failed > 0 else 128 - failed)
 
 
-def free_ports(count: int) -> list[int]:
-    """Returns ports that no program uses now."""
+def reserved_ports(count: int) -> list[socket.socket]:
+    """Returns sockets with ports that no program uses. While they are open, no other program gets these ports."""
     sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("localhost", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    for each in sockets:
+        each.bind(("localhost", 0))
+    return sockets
 
 
-def _wait(processes: list[subprocess.Popen]) -> list[int]:
-    """Waits for all processes and returns their statuses. Kills the others `_SECONDS` after one has failed."""
-    end = float("inf")
-    while any(process.poll() is None for process in processes):
-        if any(process.returncode for process in processes):
-            end = min(end, time.monotonic() + _SECONDS)
+def free_ports(count: int) -> list[int]:
+    """Returns ports that no program uses now, for processes that do not hold them."""
+    with contextlib.ExitStack() as held:
+        return [held.enter_context(each).getsockname()[1] for each in reserved_ports(count)]
+
+
+def _wait(processes: list[subprocess.Popen], received: list[int]) -> list[int]:
+    """Waits for all processes and returns their statuses. Passes on the signals that are received.
+
+    `_SECONDS` after one has failed, the others are killed: they may wait for it.
+    """
+    end, failed = float("inf"), None
+    while None in [process.poll() for process in processes]:
+        while received:
+            number = received.pop(0)
+            for process in processes:
+                process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
+        if failed is None and (failed := next((p for p in processes if p.returncode), None)):
+            end = time.monotonic() + _SECONDS
         if time.monotonic() > end:
+            number = processes.index(failed) + 1
+            status = failed.returncode
+            how = f"ended with status {status}" if status > 0 else f"was killed by {signal.Signals(-status).name}"
+            say(f"process {number} {how}, so the others are ended; the same command resumes the training")
+            end = float("inf")
             for process in processes:
                 process.kill()
         time.sleep(0.1)
@@ -98,16 +109,12 @@ def _give_cores(process: int, rank: int, count: int) -> None:
             os.sched_setaffinity(process, cores[rank * len(cores) // count : (rank + 1) * len(cores) // count])
 
 
-def _begin() -> None:
-    """Prepares a new process: it gets signals, and on Linux SIGTERM when its parent is killed, so none trains alone."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
-    if _prctl:
-        _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
-
-
-def _environment(addresses: list[str], rank: int, gpus: list[str]) -> dict[str, str]:
+def _environment(addresses: list[str], rank: int, gpus: list[str], port: int) -> dict[str, str]:
     """Returns the environment of a process, which holds its rank and, if there are GPUs, its GPU."""
     config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}
     own = {"CUDA_VISIBLE_DEVICES": gpus[rank]} if gpus else {}
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, "TF_CONFIG": json.dumps(config), **own}
+    return {**os.environ, "PYTHONPATH": path, "TF_CONFIG": json.dumps(config), **own} | {
+        HELD_PORT: str(port),
+        LAUNCHER: str(os.getpid()),
+    }

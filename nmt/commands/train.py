@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from ..config import CHANGEABLE, Config, make_config, read_options
+from ..config import read_config as read_model_config
 from ..decoding.metrics import cannot_split
 from ..errors import UserError
 from ..storage.cache import open_cache
@@ -19,7 +20,8 @@ from ..storage.files import exclusive
 from ..system import System, code_digests, file_digests, open_system, save_system
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
-from ..training.cluster import read_cluster
+from ..text.vocabulary import Vocabulary
+from ..training.cluster import end_with_launcher, read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
 from ..training.replicas import Replicas, connect
 from ..training.trainer import Trainer
@@ -29,6 +31,8 @@ from .arguments import say
 from .options import add_options
 from .processes import train_in_processes, visible_gpus
 from .training_text import read_texts
+
+_MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Trains a model, or resumes the training found in its directory."""
+    end_with_launcher()
     config = read_config(arguments)
     gpus = visible_gpus()
     if len(gpus) > 1 and len(read_cluster().workers) < 2:
@@ -119,7 +124,7 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
 def _say_changes(config: Config, directory: Path) -> None:
     """Prints the options that differ from those of the training found in a directory."""
     if (directory / LAST).exists():
-        original = make_config(read_options(directory / "config.json"))
+        original = read_model_config(directory)
         for name in CHANGEABLE:
             if getattr(config, name) != getattr(original, name):
                 say(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")
@@ -133,6 +138,21 @@ def _read_texts(config: Config, system: System) -> tuple[TrainingData, Validatio
             f"warning: --valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "
             "any spaces, so BLEU stays near 0; give --valid_tokenizer char or --valid_metric chrf"
         )
+    if not any(valid.references):
+        say("warning: all target lines of the validation text are empty, so BLEU and chrF stay 0")
+    targets = [line.encode() for line in valid.references]
+    _warn_of_unknown_words("source", system.source_vocabulary, valid.sources)
+    _warn_of_unknown_words("target", system.target_vocabulary, targets)
     if valid.too_long:
         say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
     return data, valid
+
+
+def _warn_of_unknown_words(side: str, vocabulary: Vocabulary, lines: list[bytes]) -> None:
+    ids = vocabulary.encode(tf.constant(lines, tf.string)).flat_values.numpy()
+    share = (ids == vocabulary.unknown).mean() if ids.size else 0.0
+    if share > _MANY_UNKNOWN:
+        say(
+            f"warning: {100 * share:.0f}% of the tokens on the {side} side of the validation text are unknown words; "
+            f"the {side} vocabulary may belong to another text, or the text may be split into tokens otherwise"
+        )

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..storage.files import atomic_write
 from ..text.vocabulary import load_vocabulary, train_sentencepiece
-from .arguments import positive_int, say
+from .arguments import at_most, positive_int, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=f"training text, {side} side: files or patterns, also .gz, .zst (required without --dictionaries)",
         )
     group.add_argument(
-        "--size", type=positive_int, default=8000, help="subword units on each side (above 0; default: 8000)"
+        "--size", type=at_most(10_000_000), default=8000, help="subword units on each side (above 0; default: 8000)"
     )
     group.add_argument(
         "--kind", choices=("bpe", "unigram"), default="bpe", help="byte-pair encoding or unigram model (default: bpe)"
@@ -47,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Trains a SentencePiece vocabulary for each side or for both, or copies a pair of Nematus dictionaries."""
     given = arguments.dictionaries or (arguments.source_dataset, arguments.target_dataset)
+    if arguments.dictionaries and (arguments.source_dataset or arguments.target_dataset):
+        raise UserError("--dictionaries copies a pair and needs no text; leave out the options of the texts")
     if None in given:
         raise UserError("give --source_dataset and --target_dataset, or --dictionaries")
     if arguments.dictionaries and arguments.joint:

@@ -98,6 +98,8 @@ def _bleu(tokenizer: str, option: str, **settings: str) -> Metric:
 
 def _require_equal_lengths(*texts: Sequence[str]) -> None:
     lengths = [len(text) for text in texts]
+    if not any(lengths):
+        raise UserError("the texts are empty; give texts with a sentence on each line")
     if len(set(lengths)) != 1 or not lengths[0]:
         raise UserError(f"the texts have {', '.join(map(str, lengths))} lines; give texts of the same number of lines")
 

@@ -1,6 +1,5 @@
 """Exports a system as a SavedModel, which runs with TensorFlow and tensorflow-text alone."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from ..storage.files import atomic_directory
-from .extra_files import CARD, WARMUP
+from .assets import write_card, write_warmup
 from .signatures import Signatures
-from .warmup import write_warmup
 
 
 def save_signatures(signatures: Signatures, to: str | os.PathLike, card: dict[str, Any], warmup: list[bytes]) -> bool:
@@ -36,10 +34,8 @@ def save_signatures(signatures: Signatures, to: str | os.PathLike, card: dict[st
     with atomic_directory(Path(to)) as directory:
         tf.saved_model.save(signatures, str(directory), signatures=signatures.functions, options=options)
         _forget_gradients(directory / "saved_model.pb")
-        (directory / CARD).parent.mkdir()
-        text = json.dumps({**card, "signatures": list(signatures.functions)}, indent=2, ensure_ascii=False)
-        (directory / CARD).write_text(f"{text}\n", encoding="utf-8")
-        return write_warmup(signatures, warmup, directory / WARMUP)
+        write_card(directory, {**card, "signatures": list(signatures.functions)})
+        return write_warmup(directory, signatures.functions, warmup)
 
 
 def _forget_gradients(path: Path) -> None:

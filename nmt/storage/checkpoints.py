@@ -3,19 +3,21 @@
 Checkpoints are written atomically. Reading one unpickles nothing.
 """
 
+import contextlib
 import json
+import math
 import os
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 import keras
 import numpy as np
 
 from ..errors import UserError
-from .files import atomic_write
+from .files import atomic_write, open_inside
 
 BEST, LAST = "best.npz", "last.npz"  # the best model, and the checkpoint that a training resumes from
 KEPT = "kept"  # a directory of models, by update
@@ -51,6 +53,8 @@ def load_checkpoint(
 ) -> dict[str, Any]:
     """Assigns the variables from a checkpoint and returns the state stored in it.
 
+    The file may come from an untrusted source: no array is read before its shape and type are those of a variable.
+
     Args:
         path: The file.
         variables: Variables to assign; the checkpoint may hold more.
@@ -58,48 +62,114 @@ def load_checkpoint(
 
     Raises:
         UserError: The file is missing, damaged or of another version; a value of `made_with` differs; or a variable is
-            missing or has another shape or type. Then no variable is assigned.
+            missing, has another shape or type, or is not finite. Then no variable is assigned.
     """
     variables = list(variables)
     made_with = json.loads(json.dumps(dict(made_with)))  # tuples become lists, as in the checkpoint
-    head, arrays = _read(path, [variable.path for variable in variables])
-    version, needs = head.pop("version", VERSION), head.pop("made_with", {})
-    if version != VERSION:
-        raise UserError(
-            f"{path} has version {version}, but this nmt reads version {VERSION}; use the nmt that wrote it"
-        )
-    if others := [name for name, value in needs.items() if name in made_with and made_with[name] != value]:
-        raise UserError(f"{path} was made with another {', another '.join(others)}; restore the original")
-    for variable in variables:
-        found = arrays.get(variable.path)
-        if found is None or found.shape != tuple(variable.shape) or found.dtype != variable.dtype:
-            wanted = f"{variable.dtype} {list(variable.shape)}"
-            actual = "is missing" if found is None else f"is {found.dtype} {list(found.shape)}"
+    with _open_archive(path) as archive:
+        head = _read_head(archive)
+        version, needs = head.pop("version", VERSION), head.pop("made_with", {})
+        if version != VERSION:
             raise UserError(
-                f"{variable.path} {actual} in {path}, but {wanted} in the model; "
-                "use the vocabularies and the configuration of its training"
+                f"{path} has version {version}, but this nmt reads version {VERSION}; use the nmt that wrote it"
             )
-    for variable in variables:
-        variable.assign(arrays[variable.path])
+        if others := [name for name, value in needs.items() if name in made_with and made_with[name] != value]:
+            raise UserError(f"{path} was made with another {', another '.join(others)}; restore the original")
+        for variable in variables:
+            shape, dtype = _read_header(archive, variable.path)
+            if shape != tuple(variable.shape) or dtype != variable.dtype:
+                wanted = f"{variable.dtype} {list(variable.shape)}"
+                actual = "is missing" if shape is None else f"is {dtype} {list(shape)}"
+                raise UserError(
+                    f"{variable.path} {actual} in {path}, but {wanted} in the model; "
+                    "use the vocabularies and the configuration of its training"
+                )
+        arrays = [_read_array(archive, variable.path) for variable in variables]
+    for variable, array in zip(variables, arrays, strict=True):
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise UserError(
+                f"{variable.path} in {path} is not finite; its training diverged, so use another checkpoint"
+            )
+    for variable, array in zip(variables, arrays, strict=True):
+        variable.assign(array)
     return head
+
+
+def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
+    """Returns how many arrays a checkpoint has, and how many numbers they hold, without reading them.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    with _open_archive(path) as archive:
+        names = [each.removesuffix(".npy") for each in archive.namelist() if each != "state.npy"]
+        return len(names), sum(math.prod(_read_header(archive, name)[0]) for name in names)
 
 
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
+    if not (directory / KEPT).resolve().is_relative_to(directory.resolve()):
+        raise UserError(f"{directory / KEPT} is a link out of {directory}; copy what it points to")
     found = [path for path in (directory / KEPT).glob("*.npz") if path.stem.isdecimal()]
     return sorted(found, key=lambda path: int(path.stem))
 
 
-def _read(path: str | os.PathLike, names: list[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Returns the head of a checkpoint, and those arrays of `names` that it has."""
+@contextlib.contextmanager
+def _open_archive(path: str | os.PathLike) -> Iterator[zipfile.ZipFile]:
+    """Opens a checkpoint, and raises `UserError` for whatever is wrong with it."""
+    path = Path(path)
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
-            head = dict(json.loads(str(saved["state"])))
-            return head, {name: saved[name] for name in names if name in saved}
+        with open_inside(path, path.parent) as file, zipfile.ZipFile(file) as archive:
+            yield archive
+    except UserError:
+        raise
     except FileNotFoundError:
         raise UserError(f"there is no checkpoint {path}; `python -m nmt train` makes one") from None
     except Exception as error:  # the zip reader raises many types for a damaged file
         raise UserError(f"{path} is damaged or not a checkpoint: {error}; copy it again") from None
+
+
+def _read_head(archive: zipfile.ZipFile) -> dict[str, Any]:
+    head = json.loads(str(_read_array(archive, "state")))
+    if not isinstance(head, dict) or not isinstance(head.get("made_with", {}), dict):
+        raise ValueError("its state is no JSON object")
+    return head
+
+
+def _read_header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...] | None, np.dtype | None]:
+    """Returns shape and type of an array, or `None` for both if there is none."""
+    if f"{name}.npy" not in archive.NameToInfo:
+        return None, None
+    with _open_array(archive, name) as file:
+        shape, _, dtype = _header(file)
+    return shape, dtype
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    with _open_array(archive, name) as file:
+        shape, is_fortran, dtype = _header(file)
+        content = file.read()  # to the end, where its checksum is compared
+    return np.frombuffer(content, dtype).reshape(shape, order="F" if is_fortran else "C")
+
+
+def _open_array(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    info = archive.getinfo(f"{name}.npy")
+    if info.compress_type != zipfile.ZIP_STORED:  # it could have a thousand times the size of the file
+        raise ValueError("it is compressed")
+    return archive.open(info)
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Reads the header of an array: shape, whether it is in Fortran's order, and type.
+
+    Raises:
+        ValueError: There is no such header, or `save_checkpoint` does not write such arrays.
+    """
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, is_fortran, dtype = read[np.lib.format.read_magic(file)](file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    return shape, is_fortran, dtype
 
 
 def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:

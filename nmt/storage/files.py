@@ -1,4 +1,4 @@
-"""Atomic writes, and exclusive locks on directories."""
+"""Atomic writes, exclusive locks on directories, and reading files of directories that nobody vouches for."""
 
 import contextlib
 import fcntl
@@ -10,7 +10,7 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -70,6 +70,41 @@ def atomic_directory(path: Path) -> Iterator[Path]:
 def temporary_path(path: Path) -> Path:
     """Returns an unused path in the same directory, for a file or directory that is renamed to `path` when complete."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+
+
+@contextlib.contextmanager
+def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
+    """Opens a regular file of a directory that may come from an untrusted source.
+
+    Raises:
+        UserError: The file cannot be read, is a pipe or a device, or is a link out of the directory.
+        FileNotFoundError: There is none.
+    """
+    try:
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
+            raise UserError(f"{path} is a link to a file outside of {directory}; copy that file into it")
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise UserError(f"{path} is not a regular file; copy the directory again")
+        with path.open("rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def read_inside(path: Path, directory: Path, most: int) -> bytes:
+    """Returns the content of a file, as `open_inside` opens it.
+
+    Raises:
+        UserError: It cannot be opened, or has more than `most` bytes.
+        FileNotFoundError: There is none.
+    """
+    with open_inside(path, directory) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise UserError(f"{path} has more than {most} bytes, which no such file needs; copy the directory again")
+    return content
 
 
 @contextlib.contextmanager

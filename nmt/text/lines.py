@@ -128,10 +128,10 @@ class _Opened:
     """A file that is open for reading at any position, if it is still the one with this state."""
 
     def __init__(self, paths: list[Path], states: list[FileState], shard: int):
-        self._path = paths[shard]
+        self._path, self._state = paths[shard], states[shard]
         self._descriptor = os.open(self._path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._descriptor)
-        _require_state(self._descriptor, states[shard], self._path)
+        _require_state(self._descriptor, self._state, self._path)
 
     def read(self, start: int, size: int) -> bytes:
         found = os.pread(self._descriptor, size, start)
@@ -139,6 +139,7 @@ class _Opened:
             raise UserError(
                 f"{self._path} became shorter while it was being read; start again and leave the file alone"
             )
+        _require_state(self._descriptor, self._state, self._path)
         return found
 
 

@@ -18,13 +18,14 @@ import tensorflow as tf
 import tensorflow_text
 
 from ..errors import UserError
-from ..storage.files import atomic_write
+from ..storage.files import atomic_write, read_inside
 from .lines import stream_lines
 from .scan import require_utf8
 from .shards import Files, all_shards
 
 END = 0
 UNKNOWN = 1
+_LARGEST = 1 << 26  # bytes of a file
 _drawing = threading.Lock()  # SentencePiece has one seed for the whole process
 
 
@@ -32,7 +33,8 @@ class SentencePieceVocabulary(tf.Module):
     """Subword units of raw text.
 
     Args:
-        path: A model as `train_sentencepiece` writes it: end of sentence at id 0, unknown word at id 1, no other
+        path: The file.
+        model: Its content, as `train_sentencepiece` writes it: end of sentence at id 0, unknown word at id 1, no other
             special symbol.
 
     Attributes:
@@ -48,9 +50,8 @@ class SentencePieceVocabulary(tf.Module):
 
     unknown = UNKNOWN
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, model: bytes):
         super().__init__()
-        model = path.read_bytes()
         self.digest = hashlib.sha256(model).hexdigest()
         processor = sentencepiece.SentencePieceProcessor()
         try:
@@ -112,8 +113,9 @@ class DictionaryVocabulary(tf.Module):
     """Words separated by spaces, looked up in a Nematus JSON dictionary.
 
     Args:
-        path: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`, or without it `<GO>`)
-            may have any other.
+        path: The file.
+        content: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`, or without it
+            `<GO>`) may have any other.
         size: Number of ids; by default, the number of words. In a smaller vocabulary the words with higher ids are
             unknown. In a larger one the ids without a word decode to the unknown word.
 
@@ -126,9 +128,8 @@ class DictionaryVocabulary(tf.Module):
         UserError: The file is not a Nematus dictionary, or the id of the unknown word is not below `size`.
     """
 
-    def __init__(self, path: Path, size: int | None = None):
+    def __init__(self, path: Path, content: bytes, size: int | None = None):
         super().__init__()
-        content = path.read_bytes()
         self.digest = hashlib.sha256(content).hexdigest()
         ids = _read_dictionary(path, content)
         self.size = size or len(ids)
@@ -162,26 +163,28 @@ class DictionaryVocabulary(tf.Module):
 Vocabulary = SentencePieceVocabulary | DictionaryVocabulary
 
 
-def load_vocabulary(path: str | os.PathLike, size: int | None = None) -> Vocabulary:
+def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory: Path | None = None) -> Vocabulary:
     """Loads a SentencePiece model (`.model`) or a Nematus dictionary (`.json`).
 
     Args:
         path: The file.
         size: Number of ids, for dictionaries only.
+        directory: The model directory that holds it, if any; it may come from an untrusted source.
 
     Raises:
         UserError: The file is missing or damaged, or has another extension.
     """
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f"there is no vocabulary {path}; `python -m nmt vocab` makes one")
-    if path.suffix == ".json":
-        return DictionaryVocabulary(path, size)
-    if path.suffix == ".model":
-        if size is not None:
-            raise UserError(f"the size of {path} is fixed; give a vocabulary size for .json dictionaries only")
-        return SentencePieceVocabulary(path)
-    raise UserError(f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus dictionary)")
+    if path.suffix not in (".json", ".model"):
+        raise UserError(f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus dictionary)")
+    if path.suffix == ".model" and size is not None:
+        raise UserError(f"the size of {path} is fixed; give a vocabulary size for .json dictionaries only")
+    content = read_inside(path, directory or path.resolve().parent, _LARGEST)
+    return (
+        DictionaryVocabulary(path, content, size) if path.suffix == ".json" else SentencePieceVocabulary(path, content)
+    )
 
 
 def train_sentencepiece(

@@ -112,6 +112,6 @@ def _checked(cls: type, values: dict[str, Any]) -> Any:
     made = cls(**values)
     for field in fields(cls):
         value, kind = getattr(made, field.name), get_origin(field.type) or field.type
-        if type(value) is not kind:
-            raise TypeError(f"{field.name} is {value!r}")
+        if type(value) is not kind or (kind is int and not 0 <= value < 2**53):
+            raise TypeError(f"{field.name} is {str(value)[:100]!r}")
     return made

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import os
 import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
-from .cluster import read_cluster
+from .cluster import HELD_PORT, read_cluster
 from .interruption import restored_handlers
 
 _LONGEST = 300  # characters of TensorFlow's reason that a message quotes
@@ -126,6 +127,8 @@ def connect() -> Replicas:
     workers, rank = read_cluster()
     if len(workers) < 2:
         return Replicas()
+    if held := os.environ.pop(HELD_PORT, ""):
+        os.close(int(held))  # TensorFlow listens there now
     with _explained(), _kept_signals():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     if strategy.num_replicas_in_sync != len(workers):

@@ -102,6 +102,7 @@ class Trainer:
             Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
         self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
+        self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
         if self._begin >= last:
             raise UserError(
@@ -163,7 +164,7 @@ class Trainer:
 
     def _validation_is_due(self, last: int) -> bool:
         update = self.progress.update
-        is_due = update % self._config.valid_freq == 0 or update >= last
+        is_due = update % self._valid_freq == 0 or update >= last
         return is_due and update > self._begin and not self.progress.validated
 
     def _save_is_due(self) -> bool:
@@ -235,7 +236,7 @@ class Trainer:
             bleu=scores.bleu,
             chrf=scores.chrf,
             seconds=self._seconds(),
-            counts=progress.update % self._config.valid_freq == 0,
+            counts=progress.update % self._valid_freq == 0,
         )
         _say(
             f"update {validation.update}  train loss {validation.train_loss:.3f}  valid loss {scores.loss:.3f}  "

@@ -1,5 +1,6 @@
 """The commands, from text to translation, and their messages about mistakes."""
 
+import importlib.metadata
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import rmsnorm_tf
 from tests.nmt.conftest import LINES
 
 
@@ -88,6 +90,12 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("vocab --dictionaries words.json words.json --to words.json", "nmt: FileExistsError"),
         ("vocab --dictionaries a.json b.json --joint --to v", "nmt: --joint trains a vocabulary and --dictionaries"),
         ("vocab --source_dataset a --to v", "nmt: give --source_dataset and --target_dataset, or --dictionaries"),
+        ("vocab --dictionaries a.json b.json --source_dataset a --to v", "nmt: --dictionaries copies a pair and needs"),
+        ("vocab --source_dataset a --target_dataset b --to v --size 100000000000", "above 0 and at most 10000000"),
+        (
+            f"vocab --source_dataset a --target_dataset b --to v --size {'9' * 5000}",
+            "is not a whole number above 0 and",
+        ),
         ("vocab --dictionaries a.json b.json --to v", "nmt: there is no vocabulary a.json"),
         ("train -m model --config none.json", "nmt: none.json cannot be read"),
         ("train -m model --batch_size many", "python -m nmt train: argument --batch_size: invalid int value: 'many'"),
@@ -98,7 +106,10 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("score -m model -s a -t b -b 0", "nmt: --batch_size is 0; it must be from 1 to 100000"),
         ("translate -m nowhere --seed 3", "nmt: --seed has no effect with --translation_strategy beam_search, only"),
         ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
-        ("translate -m nowhere --beem 3", "unrecognized arguments: --beem 3; see python -m nmt translate --help"),
+        (
+            "translate -m nowhere --beam_sise 3",
+            "unrecognized arguments: --beam_sise 3; did you mean --beam_size?; see python",
+        ),
         ("corpus other --to there", "argument name: invalid choice: 'other'"),
         ("", "the following arguments are required: COMMAND"),
     ],
@@ -111,11 +122,21 @@ def test_a_mistake_is_one_line_and_status_2(run, dictionary, tmp_path, words, sa
     assert not list(tmp_path.rglob("*.npz"))
 
 
-def test_a_model_without_its_best_checkpoint_is_refused(run, trained, tmp_path):
-    (tmp_path / "model" / "best.npz").unlink()
-    status, _, said = run("translate", "-m", "model")
+@pytest.mark.parametrize(
+    ("left", "said"), [("last.npz", "nmt: model has no model to translate with yet"), (None, "nmt: there is no checkp")]
+)
+def test_a_model_without_its_best_checkpoint_is_refused(run, trained, tmp_path, left, said):
+    for name in {"best.npz", "last.npz"} - {left}:
+        (tmp_path / "model" / name).unlink()
+    status, _, error = run("translate", "-m", "model")
     assert status == 2
-    assert said.startswith("nmt: there is no checkpoint")
+    assert error.startswith(said)
+
+
+def test_the_version_is_printed(run):
+    status, said, _ = run("--version")
+    version = importlib.metadata.version("tensorflow")
+    assert (status, said) == (0, f"rmsnorm-tf {rmsnorm_tf.__version__}, tensorflow {version}\n")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,21 @@
 """Model directories that were damaged or made to do harm."""
 
+import io
 import json
+import os
 import pickle
+import resource
+import shutil
+import time
+import warnings
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+from nmt.errors import UserError
+from nmt.system import load_system
 
 
 def edit_json(path, **changes):
@@ -97,3 +108,142 @@ def test_a_malformed_config_is_refused(run, trained, tmp_path, content):
     status, _, said = run("translate", "-m", "model", "-i", "dev.en")
     assert status == 2
     assert said.startswith(("nmt: model/config.json", "nmt: --", "nmt: unknown option"))
+
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "models" / "none"
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A directory of a small model."""
+    return Path(shutil.copytree(GOLDEN, tmp_path / "model"))
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def rewrite(path, changes, compression=zipfile.ZIP_STORED):
+    """Writes the archive again, with other contents of some members."""
+    found = members(path) | changes
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in found.items():
+            archive.writestr(name, content)
+
+
+def array(value):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.asarray(value), allow_pickle=False)
+    return file.getvalue()
+
+
+def first_weight(path):
+    return next(name for name in members(path) if name != "state.npy")
+
+
+def huge_array(model):
+    """Zeros of 1 GiB in an archive of 1 MiB."""
+    path = model / "best.npz"
+    name = first_weight(path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the second member with this name
+        with archive.open(name, "w", force_zip64=True) as file:
+            np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (2**8, 2**20)})
+            for _ in range(2**10):
+                file.write(bytes(2**20))
+
+
+def link_out(name):
+    def damage(model):
+        (model / name).replace(model.parent / name)
+        (model / name).symlink_to(model.parent / name)
+
+    return damage
+
+
+def pipe(name):
+    def damage(model):
+        (model / name).unlink()
+        os.mkfifo(model / name)
+
+    return damage
+
+
+def device(model):
+    (model / "config.json").unlink()
+    (model / "config.json").symlink_to("/dev/zero")
+
+
+def weights(change):
+    return lambda model: rewrite(model / "best.npz", change(model / "best.npz"))
+
+
+def not_finite(path):
+    name = first_weight(path)
+    found = np.load(io.BytesIO(members(path)[name]))
+    return {name: array(np.full_like(found, np.nan))}
+
+
+DAMAGED, LARGER = "best.npz is damaged", "describes a model of .* layers and at least"
+HARM = {
+    "compressed": (
+        lambda model: rewrite(model / "best.npz", {}, zipfile.ZIP_DEFLATED),
+        f"{DAMAGED} .*compressed",
+    ),
+    "huge array": (huge_array, f"{DAMAGED} .*compressed"),
+    "no magic": (weights(lambda path: {first_weight(path): b"nothing"}), DAMAGED),
+    "state null": (weights(lambda path: {"state.npy": array("null")}), f"{DAMAGED} .*its state"),
+    "state list": (weights(lambda path: {"state.npy": array("[]")}), f"{DAMAGED} .*its state"),
+    "made_with 3": (weights(lambda path: {"state.npy": array('{"made_with": 3}')}), f"{DAMAGED} .*its state"),
+    "not finite": (weights(not_finite), "in .*best.npz is not finite"),
+    "config is a pipe": (pipe("config.json"), "config.json is not a regular file"),
+    "best is a pipe": (pipe("best.npz"), "best.npz is not a regular file"),
+    "source is a pipe": (pipe("source.model"), "source.model is not a regular file"),
+    "config is a device": (device, "config.json is a link to a file outside"),
+    "config is outside": (link_out("config.json"), "config.json is a link to a file outside"),
+    "best is outside": (link_out("best.npz"), "best.npz is a link to a file outside"),
+    "source is outside": (link_out("source.model"), "source.model is a link to a file outside"),
+    "long config": (lambda model: (model / "config.json").write_bytes(b" " * 2**25), "config.json has more than"),
+    "a million levels": (
+        lambda model: edit_json(model / "config.json", rnn_enc_depth=10**6),
+        "it must be at most 1000",
+    ),
+    "1000 levels": (lambda model: edit_json(model / "config.json", rnn_enc_depth=1000), LARGER),
+    "a wide state": (lambda model: edit_json(model / "config.json", state_size=10**5), LARGER),
+    "a state of 1e30": (lambda model: edit_json(model / "config.json", state_size=10**30), "--state_size is 10{30};"),
+    "a long dictionary": (lambda model: edit_json(model / "config.json", source_vocab_sizes=10**7), LARGER),
+    "unknown option": (lambda model: edit_json(model / "config.json", colour=1), "config.json: unknown option colour"),
+}
+
+
+@pytest.mark.parametrize(("damage", "said"), HARM.values(), ids=HARM)
+def test_a_model_that_would_do_harm_is_refused_at_once_and_in_little_memory(model, damage, said):
+    damage(model)
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    with pytest.raises(UserError, match=said) as refused:
+        load_system(model)
+    assert "\n" not in str(refused.value)
+    assert "allow_pickle" not in str(refused.value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
+    assert time.monotonic() - start < 60
+
+
+def test_a_link_within_a_model_is_followed(model):
+    (model / "best.npz").rename(model / "others.npz")
+    (model / "best.npz").symlink_to("others.npz")
+    assert load_system(model).model.variables
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged(model):
+    if os.geteuid() == 0:
+        pytest.skip("root may read all files")
+    (model / "best.npz").chmod(0)
+    with pytest.raises(UserError, match=r"best\.npz cannot be read: Permission denied"):
+        load_system(model)
+
+
+def test_a_training_that_has_not_validated_yet_is_named(model):
+    (model / "best.npz").rename(model / "last.npz")
+    with pytest.raises(UserError, match="has not validated so far"):
+        load_system(model)

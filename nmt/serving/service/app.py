@@ -18,11 +18,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from . import rest
+from .access import Access, Gate
+from .answers import Outbox, Refused, refusal
 from .batcher import Batcher
-from .limits import Limits, Refused
+from .connection import Connection
+from .limits import Limits
 from .loaded_model import Arrays
 from .metrics import Metrics
-from .outbox import Outbox
 from .store import Store
 
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
@@ -39,15 +41,17 @@ class Service:
     Args:
         store: The models, loaded by `Store.open`.
         limits: The limits.
+        access: Who may call it.
+        connections: The open connections, by the address of the client.
     """
 
-    def __init__(self, store: Store, limits: Limits):
+    def __init__(self, store: Store, limits: Limits, access: Access, connections: dict[tuple, Connection]):
         self._store, self._limits, self._metrics = store, limits, Metrics()
         self._batcher: Batcher | None = None
         self._outbox = Outbox(limits.unread)
         self._noted: set[str] = set()  # models with a version in the metrics
         self._page = Path(__file__).with_name("page.html").read_bytes()
-        self.app = Starlette(
+        app = Starlette(
             routes=[
                 Route("/", self._show_page),
                 Route("/healthz", self._health),
@@ -56,9 +60,10 @@ class Service:
                 Route("/v1/models", self._models),
                 Route("/v1/models/{target:path}", self._model, methods=["GET", "POST"]),
             ],
-            exception_handlers={Refused: _say, HTTPException: _say_http, Exception: _say_failed},
+            exception_handlers={Refused: refusal, HTTPException: _say_http, Exception: _say_failed},
             lifespan=self._lifespan,
         )
+        self.app = Gate(app, access, connections)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -223,10 +228,6 @@ async def _left(request: Request) -> None:
 
 def _status(version: str, state: str, code: str, message: str) -> dict:
     return {"version": version, "state": state, "status": {"error_code": code, "error_message": message}}
-
-
-async def _say(_: Request, refused: Refused) -> Response:
-    return JSONResponse({"error": refused.message}, refused.status, refused.headers)
 
 
 async def _say_http(_: Request, error: HTTPException) -> Response:

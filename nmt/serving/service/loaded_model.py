@@ -1,6 +1,5 @@
 """A version of a SavedModel in memory."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
 from ...errors import UserError
-from ..extra_files import CARD
-from .warmup import warmup_requests
+from ..assets import read_card, read_warmup
 
 Arrays = dict[str, np.ndarray]
 
@@ -25,14 +23,17 @@ class Signature:
         inputs: Shapes and types of the inputs, by name.
         has_rows: Whether the first dimension of every input counts rows.
         joinable: Whether rows of several requests can be computed together: no other dimension is unknown.
+        unusable: Name and type of an input or output that JSON cannot hold, such as a complex number; else empty.
     """
 
     def __init__(self, function: Any):
         self._function = function
         self.inputs: Mapping[str, tf.TensorSpec] = function.structured_input_signature[1]
         self.has_rows = bool(self.inputs) and all(_has_rows(spec.shape) for spec in self.inputs.values())
+        specs = self.inputs | function.structured_outputs
         shapes = [spec.shape for spec in (*self.inputs.values(), *function.structured_outputs.values())]
         self.joinable = self.has_rows and all(_has_rows(x) and x[1:].is_fully_defined() for x in shapes)
+        self.unusable = next((f"{name} is {x.dtype.name}" for name, x in specs.items() if not _in_json(x.dtype)), "")
 
     def run(self, inputs: Arrays) -> Arrays:
         """Returns the outputs. Blocks, and may be called by several threads."""
@@ -60,8 +61,8 @@ class LoadedModel:
             loaded = tf.saved_model.load(str(path))
             self.signatures = {name: Signature(function) for name, function in loaded.signatures.items()}
             self.metadata = _metadata(path)
-            self.card = _card(path)
-            for signature, inputs in warmup_requests(path):
+            self.card = read_card(path)
+            for signature, inputs in read_warmup(path):
                 self.signatures[signature].run(inputs)
         except Exception as error:  # a damaged SavedModel fails in many ways
             lines = str(error).strip().splitlines() or [""]
@@ -72,6 +73,10 @@ class LoadedModel:
 
 def _array(tensor: tf.Tensor) -> np.ndarray:
     return np.asarray(tensor.numpy(), object if tensor.dtype == tf.string else None)  # a scalar is not an array
+
+
+def _in_json(dtype: tf.DType) -> bool:
+    return dtype in (tf.string, tf.bool) or dtype.is_integer or dtype.is_floating
 
 
 def _has_rows(shape: tf.TensorShape) -> bool:
@@ -87,10 +92,3 @@ def _metadata(path: Path) -> dict[str, Any]:
         for name, signature in model.meta_graphs[0].signature_def.items()
         if not name.startswith("__")
     }
-
-
-def _card(path: Path) -> dict[str, Any] | None:
-    file = path / CARD
-    if not file.exists():
-        return None
-    return json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)  # JSON has no NaN

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import tensorflow as tf
 
-from .limits import Refused
+from .answers import Refused
 from .loaded_model import Arrays, LoadedModel, Signature
 
 _KEYS = {"signature_name", "instances", "inputs"}
@@ -46,6 +46,8 @@ def parse(body: bytes, model: LoadedModel) -> Prediction:
     signature = model.signatures.get(name) if isinstance(name, str) else None
     if signature is None:
         _refuse(f"there is no signature {_short(name)}; the model has {', '.join(sorted(model.signatures))}")
+    if signature.unusable:
+        _refuse(f"this signature cannot be served, because {signature.unusable}, which JSON does not have")
     by_row = "instances" in request
     columns = _columns(request["instances"], signature) if by_row else _named(request["inputs"], signature)
     inputs = {name: _array(columns[name], spec, name) for name, spec in signature.inputs.items()}

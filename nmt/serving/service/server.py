@@ -1,24 +1,30 @@
 """The service as a process: listens, and ends in order."""
 
 import logging
+import os
 import signal
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ...errors import UserError
+from .access import Access
 from .app import Service
+from .connection import Connection, guarded
 from .limits import Limits
-from .protocol import TimedProtocol
 from .store import Store
 
 _log = logging.getLogger("serve")
 
 
-def serve(models: Path, host: str, port: int, limits: Limits) -> None:
+def serve(models: Path, host: str, port: int, limits: Limits, access: Access) -> None:
     """Serves the models of a folder until SIGTERM or Ctrl-C; then answers the requests it has.
+
+    A second Ctrl-C ends the process at once.
 
     Raises:
         UserError: No model can be loaded, or the address cannot be used.
@@ -27,27 +33,37 @@ def serve(models: Path, host: str, port: int, limits: Limits) -> None:
         store = Store(models)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # process 1 of a container ignores it otherwise
         store.open()
-        timeouts = {"headers_timeout": limits.headers_timeout, "reading_timeout": limits.deadline}
-        protocol = type("Protocol", (TimedProtocol,), timeouts)
+        connections: dict[tuple, Connection] = {}
         config = uvicorn.Config(
-            Service(store, limits).app,
-            http=protocol,
+            Service(store, limits, access, connections).app,
+            http=guarded(H11Protocol, limits.headers_timeout, limits.deadline, opened=connections),
             ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,
+            proxy_headers=False,
             server_header=False,
             limit_concurrency=limits.connections,
             timeout_keep_alive=60,
             timeout_graceful_shutdown=round(limits.deadline) + 1,
         )
         server = uvicorn.Server(config)
-        # uvicorn replaces these handlers while it runs and raises the signal again when it ends.
+
+        def end(number: int, _) -> None:
+            if server.should_exit and number == signal.SIGINT:
+                _log.warning("ended by a second Ctrl-C; requests in progress get no answer")
+                os._exit(128 + number)
+            server.should_exit = True
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+            signal.signal(number, end)
         address.listen(2048)
         _log.info("serving %s at http://%s:%d", models, host, address.getsockname()[1])
-        server.run(sockets=[address])
+        with ThreadPoolExecutor(1) as thread:  # uvicorn handles signals only in the main thread
+            running = thread.submit(server.run, sockets=[address])
+            while not running.done():  # a signal that another thread gets does not end a wait without a limit
+                wait([running], 0.2)
+            running.result()
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,5 +1,6 @@
 """The command line, without Beam."""
 
+import configparser
 import re
 import shlex
 from pathlib import Path
@@ -8,7 +9,8 @@ import pytest
 
 from nmt.bulk.__main__ import parse
 
-PAGE = Path(__file__).parents[3] / "docs" / "bulk.md"
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "bulk.md"
 WORDS = ["--export", "model", "--input", "a", "b", "--output", "out"]
 
 
@@ -49,6 +51,24 @@ def test_every_command_of_the_page_is_one_that_the_program_takes():
     assert len(commands) > 3
     for words in commands:
         parse(words[words.index("nmt.bulk") + 1 :])
+
+
+def packages(lines):
+    """Returns the names of packages, as they are imported."""
+    names = (re.match(r"[\w-]+", line.strip()) for line in lines)
+    return {name[0].lower().replace("-", "_") for name in names if name}
+
+
+def test_the_program_starts_with_nothing_but_its_extra(run_python):
+    """All packages of the extra `nmt` are absent that its own extra does not bring."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    of_nmt = packages(config["options.extras_require"]["nmt"].splitlines())
+    absent = of_nmt - packages((ROOT / "constraints-bulk.txt").read_text().splitlines())
+    assert "tqdm" in absent
+    script = f"import sys; sys.modules.update(dict.fromkeys({sorted(absent)!r})); sys.path.insert(0, {str(ROOT)!r})\n"
+    done = run_python(script + "from nmt.bulk.__main__ import main; main()", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_without_beam_the_program_says_what_is_missing(run_python):

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from nmt.bulk.isolation import ModelError, reason_of, translate_lines
+from nmt.bulk.isolation import HungError, ModelError, reason_of, translate_lines
 from nmt.bulk.lines import Fault
 
 FAILS = Fault("the model fails: ValueError: no x")
@@ -47,6 +47,18 @@ def test_no_line_is_blamed_if_the_model_fails_on_an_empty_one_too():
     with pytest.raises(MemoryError, match="the device is gone"):
         translate_lines(broken, [b"a"] * 1024)
     assert len(calls) == 12
+
+
+def test_no_line_is_blamed_if_the_model_does_not_answer():
+    calls = []
+
+    def hanging(lines):
+        calls.append(lines)
+        raise HungError("the model did not answer")
+
+    with pytest.raises(HungError):
+        translate_lines(hanging, [b"a"] * 1024)
+    assert len(calls) == 1
 
 
 def test_a_translation_of_two_lines_is_refused():

@@ -230,6 +230,21 @@ def test_a_process_of_the_model_that_something_else_kills_costs_no_line(start_bu
 
 
 @pytest.mark.slow
+def test_a_model_that_hangs_ends_the_job_with_one_line(bulk, toy, tmp_path):
+    """Its lines would take minutes. No line is blamed, and a later run with more time goes on."""
+    write_slow(tmp_path / "in", shards=1, lines=40)
+    (tmp_path / "in" / "0.en").write_text("slow line\n" * 10_000)
+    begun = time.monotonic()
+    words = words_of(toy, "in/0.en", piece_lines=10_000)
+    status, _, errors = bulk(*words, "--model_timeout", 20)
+    assert time.monotonic() - begun < 180
+    assert (status, errors.count("\n")) == (2, 1), errors
+    assert "the model did not answer within 20 seconds; give a larger --model_timeout" in errors
+    assert translations(tmp_path / "out") == {}
+    assert failed_lines(tmp_path / "out") == []
+
+
+@pytest.mark.slow
 def test_a_shard_that_cannot_be_written_whole_is_not_there(bulk, toy, tmp_path):
     """The disk takes files of 10,000 bytes; the shard has more, and its pieces have less."""
     (tmp_path / "in").mkdir()

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -36,8 +37,9 @@ def launched(training):
     [
         (["--maxlen", 0], "nmt: --maxlen is 0; it must be above 0\n"),
         (
-            ["--max_words", 3],
-            "python -m nmt train: unrecognized arguments: --max_words 3; see python -m nmt train --help\n",
+            ["--maxlens", 3],
+            "python -m nmt train: unrecognized arguments: --maxlens 3; did you mean --maxlen?; "
+            "see python -m nmt train --help\n",
         ),
     ],
 )
@@ -91,6 +93,17 @@ def test_train_returns_the_status_of_a_process_that_failed(start_for_gpus, train
     assert status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")) == 7
 
 
+def test_a_killed_process_ends_the_others_and_is_named(start_for_gpus, training, tmp_path):
+    """The other one waits, as a process does that expects values of the killed one."""
+    script = "[ $CUDA_VISIBLE_DEVICES = 5 ] && kill -9 $$; exec sleep 100"
+    begun = time.monotonic()
+    assert status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")) == 137
+    assert time.monotonic() - begun < 60
+    assert (tmp_path / "errors").read_text().splitlines()[-1] == (
+        "process 2 was killed by SIGKILL, so the others are ended; the same command resumes the training"
+    )
+
+
 def test_a_signal_reaches_every_process_of_train(start_for_gpus, training, tmp_path):
     script = "trap 'touch ended-$$; exit' TERM\ntouch begun-$$\nfor i in $(seq 300); do sleep 0.1; done"
     process = start_for_gpus(["train", "-m", "model", *launched(training)], script)
@@ -117,15 +130,32 @@ def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):
         assert "with a process for each" not in errors
 
 
+PROCESS = """
+import os, pathlib, signal, socket, sys, time
+sys.path.insert(0, {root!r})
+from nmt.training.cluster import end_with_launcher
+
+def end(*_):
+    pathlib.Path(f"ended-{{os.getpid()}}").touch()
+    sys.exit()
+
+signal.signal(signal.SIGTERM, end)
+end_with_launcher()
+with socket.socket(fileno=int(os.environ["NMT_HELD_PORT"])) as held:
+    assert held.getsockname()[1]
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    part = pathlib.Path(f"part-{{os.getpid()}}")
+    part.write_text(next(line for line in lines if line.startswith("Cpus_allowed_list")))
+    part.rename(f"cores-{{os.getpid()}}")
+    time.sleep(60)
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs signals and affinities of Linux")
 def test_launch_gives_each_process_its_cores_and_none_outlives_it(start, training, tmp_path):
     """A script in place of Python writes its cores, and waits for the signal that it gets when `launch` is killed."""
     script = tmp_path / "python"
-    script.write_text(
-        "#!/bin/sh\ntrap 'touch ended-$$; exit' TERM\nsleep 1\n"
-        "grep Cpus_allowed_list /proc/self/status > part-$$\nmv part-$$ cores-$$\n"
-        "for i in $(seq 300); do sleep 0.1; done\n"
-    )
+    script.write_text(f"#!{sys.executable}\n{PROCESS.format(root=str(Path(__file__).parents[3]))}")
     script.chmod(0o755)
     words = ["launch", "--processes", 2, "train", "-m", "model", *launched(training)]
     process = start(tmp_path, words, first=f"sys.executable = {str(script)!r}")

@@ -314,3 +314,12 @@ def test_a_model_without_its_last_checkpoint_is_not_overwritten(run, trained, tm
     status, _, said = run(*trained)
     assert (status, (tmp_path / "model" / "best.npz").read_bytes()) == (2, best)
     assert "holds a model but no last.npz" in said
+
+
+def test_texts_that_cannot_be_learned_from_are_warned_of(run, training, tmp_path):
+    (tmp_path / "dev.en").write_text("x y a\n" * 64)
+    (tmp_path / "dev.de").write_text("\n" * 64)
+    status, _, said = run(*training, "-m", "model", "--finish_after", 1)
+    assert status == 0, said
+    assert "warning: all target lines of the validation text are empty, so BLEU and chrF stay 0" in said
+    assert "warning: 67% of the tokens on the source side of the validation text are unknown words" in said

@@ -60,6 +60,8 @@ def test_a_difference_between_systems_is_significant_if_every_line_differs():
 def test_texts_of_different_lengths_are_refused():
     with pytest.raises(UserError, match="the texts have 2, 3 lines; give texts of the same number of lines"):
         Evaluation([LINES[:3]]).scores(LINES[:2])
+    with pytest.raises(UserError, match="the texts are empty; give texts with a sentence on each line"):
+        Evaluation([[]]).scores([])
 
 
 JAPANESE, CHINESE, THAI = ["これはペンです", "ネコが好きです"], ["这是一支钢笔", "我喜欢猫"], ["นี่คือปากกา"]

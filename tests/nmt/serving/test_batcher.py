@@ -10,8 +10,9 @@ import tensorflow as tf
 
 pytest.importorskip("starlette")
 
+from nmt.serving.service.answers import Refused
 from nmt.serving.service.batcher import Batcher
-from nmt.serving.service.limits import Limits, Refused
+from nmt.serving.service.limits import Limits
 from nmt.serving.service.metrics import Metrics
 
 
@@ -49,6 +50,62 @@ def test_a_request_larger_than_a_batch_is_computed_in_pieces(joinable, sizes):
     found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": numbers}, 10), batch=4)
     np.testing.assert_array_equal(found["doubles"], 2 * numbers)
     assert signature.sizes == sizes
+
+
+def test_others_are_computed_between_the_pieces_of_a_large_request():
+    signature = Doubling()
+
+    async def work(batcher):
+        done = []
+
+        async def call(name, rows):
+            await batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows)
+            done.append(name)
+
+        calls = [asyncio.ensure_future(call("large", 10))]
+        await asyncio.to_thread(signature.begun.acquire)
+        calls += [asyncio.ensure_future(call(name, 1)) for name in ("first", "second")]
+        await asyncio.sleep(0)
+        signature.go.release(9)
+        await asyncio.gather(*calls)
+        return done
+
+    assert with_batcher(work, batch=4) == ["first", "second", "large"]
+    assert signature.sizes == [4, 2, 4, 2]
+
+
+def test_a_batch_is_limited_by_bytes_too():
+    signature, numbers = Doubling(releases=9), np.arange(10, dtype=np.int32)
+    found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": numbers}, 10), batch_bytes=15)
+    np.testing.assert_array_equal(found["doubles"], 2 * numbers)
+    assert signature.sizes == [3, 3, 3, 1]
+
+
+def test_a_row_that_is_larger_than_a_batch_is_computed_alone():
+    signature = Doubling(releases=9)
+    with_batcher(lambda batcher: batcher.run(signature, {"numbers": np.zeros(3, np.int32)}, 3), batch_bytes=1)
+    assert signature.sizes == [1, 1, 1]
+
+
+def test_a_queue_is_limited_by_bytes_too_but_takes_one_request_of_any_size():
+    async def work(batcher):
+        signature = Doubling(releases=9)
+        calls = [batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows) for rows in (100, 1)]
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        return [each.status if isinstance(each, Refused) else len(each["doubles"]) for each in found]
+
+    assert with_batcher(work, queue_bytes=100) == [100, 429]
+
+
+def test_pieces_whose_outputs_have_no_rows_are_computed_again_as_a_whole():
+    class Summing(Doubling):
+        def run(self, inputs):
+            return {"sum": super().run(inputs)["doubles"].sum(keepdims=True)}
+
+    signature = Summing(releases=9)
+    found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": np.arange(10)}, 10), batch=4)
+    assert found["sum"].tolist() == [90]
+    assert signature.sizes == [4, 10]
 
 
 def test_a_large_request_stops_when_its_client_leaves():

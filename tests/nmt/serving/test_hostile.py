@@ -19,7 +19,8 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n"
 
 def head(method=b"POST", path=PREDICT, length=None, more=b""):
     size = b"" if length is None else b"Content-Length: %d\r\n" % length
-    return b"%s %s HTTP/1.1\r\nHost: a\r\n%s%s\r\n" % (method, path, size, more)
+    line = b"%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" % (method, path)
+    return b"%s%s%s\r\n" % (line, size, more)
 
 
 def exchange(port, parts, pause=0.0, read=True, leave=True):

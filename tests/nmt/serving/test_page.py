@@ -1,5 +1,6 @@
 """The page in headless Chromium: Debian's packages chromium and chromium-driver."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -121,6 +122,86 @@ def test_errors_are_said_and_go_away(service, browser):
     browser.run("const t = document.getElementById('text'); t.value = 'b'; t.dispatchEvent(new Event('input'))")
     browser.until(f"{TEXT} === 'B!'")
     assert browser.run(ERROR) == ""
+
+
+SHOWN = """
+return ["translation", "alternatives", "picture"].filter(id => {
+  const each = document.getElementById(id);
+  return each.offsetParent && each.textContent;
+})"""
+
+
+def enter(browser, text):
+    browser.run(
+        f"const t = document.getElementById('text'); t.value = {json.dumps(text)}; t.dispatchEvent(new Event('input'))"
+    )
+
+
+def test_after_an_error_nothing_of_another_text_is_shown(service, browser):
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    browser.type("#text", "a b")
+    browser.until("return document.querySelectorAll('#picture rect').length === 4")
+    assert browser.run(SHOWN) == ["translation", "alternatives", "picture"]
+    enter(browser, "\n" * 600 + "c")
+    browser.until(ERROR)
+    assert browser.run(SHOWN) == []
+
+
+def test_a_cut_text_or_translation_is_said(service, browser):
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    notice = "return document.getElementById('notice').textContent"
+    browser.type("#text", "short")
+    browser.until(f"{TEXT} === 'SHORT!'")
+    assert browser.run(notice) == ""
+    enter(browser, f"short\n{'long ' * 250}\nendless")
+    source, translation = browser.until(notice).split(". ")
+    assert source == "Line 2 is too long, so only its beginning is translated"
+    assert translation == "The translation of line 3 is cut at its longest length."
+    picture(browser, "page-cut")
+    enter(browser, "short")
+    browser.until(f"{TEXT} === 'SHORT!'")
+    assert browser.run(notice) == ""
+
+
+def test_a_service_that_went_away_is_said(toy, start_service, browser, tmp_path):
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    leaving = start_service(tmp_path / "models")
+    browser.open(f"http://127.0.0.1:{leaving.port}/")
+    browser.type("#text", "a b")
+    browser.until(f"{TEXT} === 'A B!'")
+    leaving.process.terminate()
+    leaving.process.join(60)
+    enter(browser, "c")
+    assert browser.until(ERROR) == "The service does not answer. Is it running?"
+    assert browser.run(SHOWN) == []
+    picture(browser, "page-away")
+
+
+def test_a_key_is_asked_for(toy, start_service, browser, tmp_path):
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    (tmp_path / "key").write_text("0123456789abcdef")
+    keyed = start_service(tmp_path / "models", "--api_key_file", tmp_path / "key")
+    browser.open(f"http://127.0.0.1:{keyed.port}/")
+    assert browser.until(ERROR) == "This service needs a key."
+    picture(browser, "page-key")
+    browser.type("#key", "wrong\ue007")
+    browser.until(f"{ERROR} === 'The service does not know this key.'")
+    browser.run("document.getElementById('key').value = ''")
+    browser.type("#key", "0123456789abcdef\ue007")
+    browser.until(f"{ERROR} === ''")
+    browser.type("#text", "a b")
+    browser.until(f"{TEXT} === 'A B!'")
+
+
+def test_text_from_right_to_left(service, browser):
+    browser.open(f"http://127.0.0.1:{service.port}/")
+    browser.type("#text", "שלום עולם, this is LTR")
+    browser.until("return document.querySelectorAll('#picture rect').length")
+    direction = "return getComputedStyle(document.getElementById('{}')).direction"
+    for part in ("text", "translation", "alternatives"):
+        assert browser.run(direction.format(part)) == "rtl", part
+    assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+    picture(browser, "page-right-to-left")
 
 
 def test_dark_and_phone(service, browser):

@@ -16,7 +16,7 @@ import tensorflow_text
 from tensorflow.core.protobuf import saved_model_pb2
 
 from nmt.errors import UserError
-from nmt.serving.extra_files import CARD, WARMUP
+from nmt.serving.assets import CARD, WARMUP
 from nmt.serving.saved_model import save_signatures
 from tests.nmt.serving.exports import (
     best,

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tests.nmt.serving.toy import b64, until
+from tests.nmt.serving.toy import POST, b64, until
 
 pytest.importorskip("starlette")
 
@@ -41,6 +41,7 @@ GOOD = [
     ({"signature_name": "pair", "inputs": {"sources": ["a"], "targets": ["b"]}}, {"outputs": ["ab"]}),
     ({"signature_name": "add", "inputs": [[1, 2], [-3, 4]]}, {"outputs": {"sums": [3, 1], "flags": [True, False]}}),
     ({"signature_name": "add", "instances": [[1, 2]]}, {"predictions": [{"sums": 3, "flags": True}]}),
+    ({"signature_name": "halves", "instances": [3]}, {"predictions": [1.5]}),
     ({"signature_name": "reverse", "instances": ["né"]}, {"predictions": [b64("né".encode()[::-1])]}),
 ]
 
@@ -86,6 +87,7 @@ BAD = {
     '{"signature_name": "add", "inputs": [[1, NaN]]}': "NaN is not a number of JSON",
     '{"signature_name": "add", "inputs": [[1, 1e999]]}': "numbers must be",
     '{"signature_name": "reverse", "instances": ["axa"]}': "refuses the inputs: no x",
+    '{"signature_name": "roots", "inputs": [1]}': "cannot be served, because roots is complex64",
     "[" * 100_000: "nested too deeply",
     '{"instances": [' + "1" * 10_000 + "]}": "too many digits",
 }
@@ -233,15 +235,15 @@ def test_a_body_that_is_much_too_large_is_not_read_to_its_end(service):
     except (BrokenPipeError, ConnectionResetError):  # the service closed the connection while the body was sent
         pass
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
-        start = "POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n"
-        connection.sendall(f"{start}Expect: 100-continue\r\n\r\n".encode())
+        start = POST + b"Content-Length: 2000000\r\n"
+        connection.sendall(start + b"Expect: 100-continue\r\n\r\n")
         assert connection.recv(12) == b"HTTP/1.1 413"  # before the body is sent
     assert service.predict({"instances": ["a"]})[0] == 200
 
 
 def test_a_full_queue_says_try_again_and_a_client_that_leaves_frees_its_place(service):
     body = json.dumps({"signature_name": "slow", "inputs": [30_000] + [0] * 49}).encode()
-    head = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body)
+    head = POST + b"Content-Length: %d\r\n\r\n" % len(body)
     left = service.metric("nmt_clients_left_total")
     clients = []
     for _ in range(2):  # one is computed, one waits
@@ -266,7 +268,7 @@ def test_no_result_in_time_is_504(toy, start_service, tmp_path):
     status, answer = service.predict({"signature_name": "slow", "inputs": [40_000]})
     assert (status, "no result within 1 seconds" in answer["error"]) == (504, True)
     with socket.create_connection(("127.0.0.1", service.port), timeout=30) as slow:
-        slow.sendall(b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+        slow.sendall(POST + b"Content-Length: 100\r\n\r\n{")
         assert slow.recv(100).startswith(b"HTTP/1.1 408")
     until(lambda: not service.metric("nmt_rows_running"))
     assert service.predict({"signature_name": "slow", "inputs": [3_000] * 200})[0] == 504

@@ -1,10 +1,12 @@
 """New, broken and vanished versions, while requests go on."""
 
 import gc
+import http.client
 import os
 import shutil
 import signal
 import threading
+import time
 import weakref
 
 import pytest
@@ -115,6 +117,32 @@ def test_a_signal_lets_requests_finish(toy, start_service, tmp_path, number):
     service.process.join(60)
     assert service.process.exitcode == 0
     assert "Traceback" not in service.log.read_text()
+
+
+def test_a_second_ctrl_c_ends_the_service_at_once_without_a_traceback(toy, start_service, tmp_path):
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    service = start_service(tmp_path / "models")
+    found = []
+
+    def call():
+        try:
+            found.append(service.predict({"signature_name": "slow", "inputs": [100_000]}))
+        except (ConnectionError, http.client.HTTPException):
+            found.append("no answer")
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    until(lambda: service.metric("nmt_rows_running"))
+    os.kill(service.process.pid, signal.SIGINT)
+    time.sleep(0.5)
+    assert service.process.is_alive()
+    os.kill(service.process.pid, signal.SIGINT)
+    service.process.join(3)
+    assert service.process.exitcode == 130
+    caller.join()
+    assert found == ["no answer"]
+    assert "Traceback" not in service.log.read_text()
+    assert service.log.read_text().count("a second Ctrl-C") == 1
 
 
 def test_a_long_batch_does_not_delay_the_end(toy, start_service, tmp_path):

@@ -10,6 +10,7 @@ import time
 import tensorflow as tf
 
 TEXTS = [tf.TensorSpec([None], tf.string, name="sources")]
+POST = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 PAIRS = [*TEXTS, tf.TensorSpec([None], tf.string, name="targets")]
 
 
@@ -28,11 +29,13 @@ class Toy(tf.Module):
     @tf.function(input_signature=TEXTS)
     def n_best(self, sources):
         best, worse = tf.strings.upper(sources) + self.mark, tf.strings.lower(sources) + "?"
-        shape = [tf.size(sources), 2]
+        shape, endless = [tf.size(sources), 2], tf.strings.regex_full_match(sources, ".*endless.*")
         return {
             "translations": tf.ensure_shape(tf.stack([best, worse], 1), [None, 2]),
             "scores": tf.ensure_shape(tf.broadcast_to([[0.25, 1.5]], shape), [None, 2]),
             "counts": tf.fill([tf.size(sources)], 2),
+            "source_cut": tf.strings.length(sources) > 1000,
+            "translation_cut": tf.ensure_shape(tf.stack([endless, endless], 1), [None, 2]),
         }
 
     @tf.function(input_signature=PAIRS)
@@ -70,6 +73,15 @@ class Toy(tf.Module):
     def log(self, numbers):
         return {"logs": tf.math.log(numbers)}
 
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="numbers")])
+    def roots(self, numbers):
+        """Complex numbers, which JSON does not have."""
+        return {"roots": tf.sqrt(tf.cast(numbers, tf.complex64))}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.bfloat16, name="numbers")])
+    def halves(self, numbers):
+        return {"halves": numbers / 2}
+
     @tf.function(input_signature=TEXTS)
     def joined(self, sources):
         return {"text": tf.strings.reduce_join(sources), "count": tf.size(sources)}
@@ -82,7 +94,7 @@ class Toy(tf.Module):
 def write_toy(path, mark="!"):
     """Exports the toy; returns its path."""
     toy = Toy(mark)
-    names = ("n_best", "attention", "pair", "add", "reverse", "slow", "log", "joined", "broken")
+    names = ("n_best", "attention", "pair", "add", "reverse", "slow", "log", "roots", "halves", "joined", "broken")
     signatures = {"serving_default": toy.serve} | {name: getattr(toy, name) for name in names}
     tf.saved_model.save(toy, str(path), signatures=signatures)
     return path
@@ -98,7 +110,8 @@ class Client:
         """Returns status, headers and body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         with contextlib.closing(connection):
-            connection.request(method, path, body, headers or {})
+            json_type = {"Content-Type": "application/json"} if method == "POST" else {}
+            connection.request(method, path, body, json_type | (headers or {}))
             response = connection.getresponse()
             return response.status, response.headers, response.read()
 

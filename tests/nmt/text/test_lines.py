@@ -79,6 +79,17 @@ def test_a_stream_gives_lines_before_it_ends():
     os.close(reading)
 
 
+def test_a_text_that_is_edited_in_place_is_refused(write):
+    path = write("text", b"one\ntwo\n")
+    text = Text(path)
+    assert text[0] == b"one"
+    with path.open("r+b") as file:
+        file.write(b"ten")
+    os.utime(path, ns=(1, 1))  # some file systems keep only a part of a second
+    with pytest.raises(UserError, match="changed while it was being read"):
+        text[1]
+
+
 def test_a_text_that_shrinks_is_refused(write):
     text = Text(write("text", b"one\ntwo\n"))
     write("text", b"one\n")

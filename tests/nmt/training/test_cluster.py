@@ -26,6 +26,8 @@ def test_a_process_may_have_no_cluster(monkeypatch, config):
     [
         "worker 0",
         "[]",
+        "[" * 100_000,
+        '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1e999}}',
         '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}',
         '{"cluster": {"worker": [1, 2]}, "task": {"type": "worker", "index": 0}}',
         '{"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}}',

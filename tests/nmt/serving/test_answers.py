@@ -6,8 +6,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from nmt.serving.service.limits import Refused
-from nmt.serving.service.outbox import PIECE, Outbox
+from nmt.serving.service.answers import PIECE, Outbox, Refused
 
 
 def send(response, stop_after=None):

@@ -1,11 +1,29 @@
-"""The responses that clients have not read yet."""
+"""What the service answers: refusals, and responses that are counted until their clients have read them."""
 
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from .limits import Refused
-
 PIECE = 1 << 20  # bytes that wait in a connection; the rest of a response follows when the client has read them
+
+
+class Refused(Exception):
+    """A request that gets no result.
+
+    Args:
+        status: HTTP status.
+        message: One sentence on what is wrong and what to do.
+        headers: HTTP headers of the response.
+    """
+
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None):
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, headers or {}
+
+
+async def refusal(_: Request | None, refused: Refused) -> Response:
+    """Returns the response to a refused request."""
+    return JSONResponse({"error": refused.message}, refused.status, refused.headers)
 
 
 class Outbox:

@@ -1,0 +1,66 @@
+"""The files of an export besides those of TensorFlow: the model card, and requests that warm a server up."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+CARD = "assets.extra/model.json"
+WARMUP = "assets.extra/tf_serving_warmup_requests"  # TensorFlow Serving looks for this name
+
+
+def write_card(export: Path, card: dict[str, Any]) -> None:
+    """Writes the model card of an export."""
+    (export / CARD).parent.mkdir(exist_ok=True)
+    (export / CARD).write_text(f"{json.dumps(card, indent=2, ensure_ascii=False)}\n", encoding="utf-8")
+
+
+def read_card(export: Path) -> dict[str, Any] | None:
+    """Returns the model card of an export, if it has one."""
+    file = export / CARD
+    if not file.exists():
+        return None
+    return json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)  # JSON has no NaN
+
+
+def write_warmup(export: Path, functions: dict[str, Any], sentences: list[bytes]) -> bool:
+    """Writes requests that a server runs before it serves a model, so that the first caller does not wait.
+
+    Args:
+        export: The export.
+        functions: Its signatures, by name.
+        sentences: Each signature gets one request with the first sentence and one with all.
+
+    Returns:
+        Whether the package `tensorflow-serving-api` is there to write them.
+    """
+    try:
+        from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+    except ImportError:
+        return False
+    with tf.io.TFRecordWriter(str(export / WARMUP)) as file:
+        for name, function in functions.items():
+            for texts in (sentences[:1], sentences):
+                request = predict_pb2.PredictRequest()
+                request.model_spec.signature_name = name
+                for spec in function.input_signature:
+                    request.inputs[spec.name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
+                log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
+                file.write(log.SerializeToString())
+    return True
+
+
+def read_warmup(export: Path) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """Yields signature and inputs of every warm-up request of an export, if it has any."""
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    file = export / WARMUP
+    if not file.exists():
+        return
+    for record in tf.data.TFRecordDataset(str(file)):
+        request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
+        inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
+        yield request.model_spec.signature_name or "serving_default", inputs

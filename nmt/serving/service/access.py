@@ -1,0 +1,124 @@
+"""Who may call the service, and with which requests."""
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ...errors import UserError
+from .answers import Refused, refusal
+from .connection import Connection, connection_of
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(:[0-9]*)?")
+_OPEN = ("/", "/healthz", "/readyz")  # paths that need no key
+_CLOSE = {"Connection": "close"}
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may call the service.
+
+    Attributes:
+        hosts: Names of the service, besides `localhost` and all IP addresses; `*` stands for any. A page of another
+            site can make its own name point to the service's address. The browser of its reader then sends that name.
+        any_content_type: Whether POST needs no `Content-Type: application/json`. A page of another site can send other
+            types without asking the service first.
+        key: What `Authorization: Bearer KEY` must hold, if anything.
+    """
+
+    hosts: Collection[str] = ()
+    any_content_type: bool = False
+    key: str | None = None
+
+
+def read_key(path: Path) -> str:
+    """Returns the key in a file.
+
+    Raises:
+        UserError: The file cannot be read, or does not hold one word.
+    """
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeError) as error:
+        raise UserError(f"the key file {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(text) < 16 or not re.fullmatch(r"[!-~]+", text):
+        raise UserError(
+            f"the key file {path} must hold one word of at least 16 ASCII characters; `openssl rand -hex 32` makes one"
+        )
+    return text
+
+
+class Gate:
+    """Passes on the requests that may be answered, and refuses the others.
+
+    Args:
+        app: The application behind it.
+        access: Who may call it.
+        connections: The open connections, by the address of the client.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, connections: dict[tuple, Connection]):
+        self._app, self._access, self._connections = app, access, connections
+        self._hosts = {host.lower() for host in access.hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = connection_of(scope, self._connections) if scope["type"] == "http" else None
+        if connection is None:
+            return await self._app(scope, receive, send)
+
+        async def send_if_open(message: Message) -> None:
+            await connection.until_open()
+            await send(message)
+
+        with connection.request():
+            try:
+                self._check(scope, Headers(scope=scope))
+            except Refused as refused:
+                return await (await refusal(None, refused))(scope, receive, send_if_open)
+            await self._app(scope, receive, send_if_open)
+
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        """Raises `Refused` unless the request may be answered."""
+        framing = "transfer-encoding" in headers and ("content-length" in headers or scope["http_version"] == "1.0")
+        if framing or not scope["raw_path"].startswith(b"/"):
+            # A proxy in front may take such a request for another one, or for two.
+            raise Refused(400, "the length or the target of the request can be read in two ways; send only one", _CLOSE)
+        host = headers.get("host")
+        if host is not None and not self._knows(host):
+            text = f"this service does not answer for the host {host[:100]!r}; --allowed_hosts names more"
+            raise Refused(403, text, _CLOSE)
+        given = headers.get("authorization", "").encode()
+        key = self._access.key
+        if key and scope["path"] not in _OPEN and not hmac.compare_digest(given, f"Bearer {key}".encode()):
+            text = "this service needs the header Authorization: Bearer KEY, with the key of its --api_key_file"
+            raise Refused(401, text, _CLOSE | {"WWW-Authenticate": "Bearer"})
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and kind != "application/json" and not self._access.any_content_type:
+            text = "POST needs the header Content-Type: application/json, or a service with --any_content_type"
+            raise Refused(415, text, _CLOSE)
+
+    def _knows(self, host: str) -> bool:
+        """Returns whether a Host header names this service."""
+        found = _HOST.fullmatch(host.strip().lower())
+        if found is None:
+            return "*" in self._hosts
+        name = found[1].rstrip(".")
+        return (
+            name == "localhost"
+            or name.endswith(".localhost")
+            or _is_address(name.strip("[]"))
+            or not self._hosts.isdisjoint((name, "*"))
+        )
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
