@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import tensorflow as tf
@@ -49,11 +49,10 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
             addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
             for rank, port in enumerate(sockets):
                 environment = _environment(addresses, rank, gpus, port.fileno())
-                processes.append(
-                    subprocess.Popen(command, env=environment, start_new_session=True, pass_fds=[port.fileno()])
-                )
-                if not gpus:
-                    _give_cores(processes[rank].pid, rank, count)
+                with contextlib.nullcontext() if gpus else _share_of_cores(rank, count):
+                    processes.append(
+                        subprocess.Popen(command, env=environment, start_new_session=True, pass_fds=[port.fileno()])
+                    )
         statuses = _wait(processes, received)
     finally:
         for process in processes:
@@ -101,12 +100,21 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> list[int]:
     return [process.returncode for process in processes]
 
 
-def _give_cores(process: int, rank: int, count: int) -> None:
-    """Restricts a process to its share of the cores, so that threads of several do not wait for each other."""
-    if hasattr(os, "sched_setaffinity"):  # not on macOS and Windows
-        cores = sorted(os.sched_getaffinity(0))
-        if count <= len(cores):
-            os.sched_setaffinity(process, cores[rank * len(cores) // count : (rank + 1) * len(cores) // count])
+@contextlib.contextmanager
+def _share_of_cores(rank: int, count: int) -> Iterator[None]:
+    """Restricts this thread, and so each process that it starts, to a share of the cores.
+
+    A process that is restricted after its start may count all cores first, and threads of several wait for each other.
+    """
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []  # not on macOS and Windows
+    if count > len(cores):
+        yield
+        return
+    os.sched_setaffinity(0, cores[rank * len(cores) // count : (rank + 1) * len(cores) // count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def _environment(addresses: list[str], rank: int, gpus: list[str], port: int) -> dict[str, str]:
