@@ -1,6 +1,6 @@
 """A row is one training, declared in a file of `rows/`. A run is a row with a seed, and perhaps with a step size."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +21,9 @@ class Row:
         build: Maps a layer name to a Keras layer over the last axis, for a norm that the patched baseline lacks. The
             kind is then the row's name.
         seeds: How many seeds it is trained with.
+        first_seed: The first of them; the others follow.
+        corpora: Names of the only corpora that it is trained on. By default, all that have its architecture and do not
+            leave it out.
         partial: The share of the entries that gives the statistic, for a point of Figure 3.
         centre: Added to the matrices when they are initialised, for a curve of Figure 4.
         moved: The matrices that it is added to: `all`, `embeddings`, or `matrices`, the others in front of a norm.
@@ -36,6 +39,8 @@ class Row:
     kind: str = ""
     build: "Callable[[str], keras.layers.Layer] | None" = None
     seeds: int = 1
+    first_seed: int = 1
+    corpora: Sequence[str] = ()
     partial: float | None = None
     centre: float = 0.0
     moved: str = "all"

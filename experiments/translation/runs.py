@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import sacrebleu
+
 from nmt.decoding.metrics import bleu, read_lines
 from nmt.errors import UserError
 from nmt.storage.files import atomic_write
@@ -98,7 +100,8 @@ def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -
         with atomic_write(place.translations(run, test)) as file:
             file.writelines(f"{line}\n" for line in translations)
         score = bleu(translations, references)
-        found[test] = {"bleu": score.score, "signature": score.signature}
+        chrf = sacrebleu.corpus_chrf(translations, [references]).score
+        found[test] = {"bleu": score.score, "signature": score.signature, "chrf": chrf}
     return found
 
 

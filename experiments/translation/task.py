@@ -1,6 +1,6 @@
 """Trains every row on a corpus, measures, and reports: the task `translation`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,20 +40,21 @@ DATA = "demo"  # by default
 _MODELS = {"rnn": "RNNSearch as in Nematus", "transformer": "A Transformer"}
 
 
-def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
+def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int] = ()) -> None:
     """Trains every row on a corpus, measures, and writes the report.
 
     Args:
         data: Name of a corpus, or a folder of text.
         so_far: Report on the runs that are done; train and measure nothing.
         root: The folder of logs, work and report.
+        seeds: The only seeds to train. If some are given, nothing is measured afterwards.
 
     Raises:
         UserError: A run or a measurement failed, or nothing is done yet. The report on what is done is written first.
     """
     corpus = read_corpus(data)
     place = Place(corpus.name, root)
-    failed = {} if so_far else _make(corpus, place)
+    failed = {} if so_far else _make(corpus, place, seeds)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
     if report(corpus, place, list(failed)):
         print(f"wrote {place.report / 'report.html'}")
@@ -87,7 +88,7 @@ def report(corpus: Corpus, place: Place, failed: Sequence[str] = ()) -> bool:
     return bool(results)
 
 
-def _make(corpus: Corpus, place: Place) -> dict[str, str]:
+def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str]:
     """Trains and measures what is not done yet; returns the reason of each failure, by name."""
     rows = corpus.adapt(read_rows())
     with exclusive(place.work):
@@ -96,8 +97,10 @@ def _make(corpus: Corpus, place: Place) -> dict[str, str]:
         grid = grid_runs(rows, corpus.step_sizes)
         failed = train_all(grid, corpus, place)
         chosen = choose(rows, read_results(grid, corpus, place), corpus.step_sizes)
-        runs = list(seed_runs(chosen, corpus.seeds))
+        runs = list(seed_runs(chosen, corpus.seeds, seeds))
         failed |= train_all(runs, corpus, place)
+        if seeds:
+            return failed
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
         timed = [run.row for run in runs if run.row.section == "main" and (run.row.kind or run.name not in failed)]
         kinds = list(dict.fromkeys(row.normalization for row in timed))
