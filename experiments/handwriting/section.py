@@ -30,7 +30,6 @@ _COMPARISONS = (
     Comparison(
         "mean validation loss",
         mean_of("nll"),
-        margin=0.02,
         unit=" nats",
         digits=3,
         expectations=[
@@ -42,7 +41,6 @@ _COMPARISONS = (
     Comparison(
         "last test loss",
         last("test_nll"),
-        margin=0.02,
         unit=" nats",
         digits=3,
         expectations=[

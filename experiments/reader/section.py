@@ -69,7 +69,6 @@ _COMPARISONS = (
     Comparison(
         "mean validation error",
         mean_of("error"),
-        margin=1.0,
         unit=" points",
         expectations=[
             Expectation("layernorm", "none", "lower", "LayerNorm learns faster than no norm", _B),
@@ -84,7 +83,6 @@ _COMPARISONS = (
     Comparison(
         "test error",
         _TEST_ERROR,
-        margin=1.0,
         unit=" points",
         expectations=[
             Expectation("layernorm", "none", "lower", "LayerNorm ends with a lower error than no norm", _B),

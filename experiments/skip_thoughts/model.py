@@ -66,8 +66,3 @@ def nats_per_word(ids, logits):
     costs = keras.losses.sparse_categorical_crossentropy(ids, logits, from_logits=True)
     is_word = ops.cast(ids != PADDING, costs.dtype)
     return ops.sum(costs * is_word) / ops.sum(is_word)
-
-
-def encoder(model: keras.Model) -> keras.Model:
-    """Returns the part that maps sentences `[batch, LONGEST + 1]` to their vectors, `[batch, units]`."""
-    return keras.Model(model.inputs[0], model.get_layer("thought").output)

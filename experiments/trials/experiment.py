@@ -17,9 +17,9 @@ from ..reporting.writer import write_report
 from .book import ROOT, Book
 from .clock import ROUNDS, time_updates
 from .fitting import fit, order
-from .learning import Learning, learning_section
+from .learning import Learning, claims_section, learning_section
 from .probes import gain_rms
-from .sections import Logs, rows_in, settings_of, share_section, speed_section, step_sizes
+from .sections import Logs, rows_in, settings_of, share_section, step_sizes, times_section
 from .trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, seed_trials
 
 
@@ -63,10 +63,11 @@ class Experiment:
         """Returns the sections for which there are results."""
         found = [
             learning_section(logs, self.learning),
+            claims_section(logs, self.learning.comparisons),
             step_sizes(logs, self.metric, self.metric_label),
             share_section(logs, self.share_over),
             *self.more_sections(logs),
-            speed_section(times, rows_in(logs), settings_of(logs), self.published_times),
+            times_section(times, rows_in(logs), settings_of(logs), self.published_times),
         ]
         return [section for section in found if section]
 

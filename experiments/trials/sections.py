@@ -5,18 +5,15 @@ from statistics import mean
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from ..reporting.intervals import Interval, median_interval
-from ..reporting.section import Claim, Section
+from ..reporting.section import Section
+from ..reporting.speed import Timed, speed_section
 from ..reporting.step_sizes import step_size_section
 from ..reporting.styles import Style, styles
-from .clock import AGAIN
 from .trial import GRID_SEED, Setting, Trial, TrialRow, lowest
 
 Logs = Mapping[Trial, Mapping[str, Any]]
-_CHEAPER = ("rmsnorm", "prmsnorm")  # than LayerNorm, as the paper says
 
 
 def trial_styles(rows: Sequence[TrialRow]) -> dict[TrialRow, Style]:
@@ -123,81 +120,32 @@ def _plot_shares(figure: Figure, shares: Mapping[tuple[Setting, TrialRow], Any],
     figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
 
-def speed_section(
+def times_section(
     times: Mapping[str, Any] | None,
     rows: Sequence[TrialRow],
     settings: Sequence[Setting],
     published: Mapping[str, float] = MappingProxyType({}),
 ) -> Section | None:
-    """Returns the section of the seconds of an update, or `None` without any.
+    """Returns the section of the times of updates, or `None` without any.
 
     Args:
-        times: The result of `clock.time_updates`.
-        rows: The rows; all are compared with `layernorm`.
+        times: What `time_updates` returned, or `None`.
+        rows: The rows.
         settings: The settings.
         published: The published times of the rows by their names, in any unit.
     """
     if not times:
         return None
-    labels = {row.name: row.label for row in rows}
-    panels = {
-        f"{setting.label}, {mode}": _ratios(times["seconds"][setting.name][mode])
+    timed = [
+        Timed(f"{setting.label}, {mode}", seconds)
         for setting in settings
-        for mode in times["seconds"].get(setting.name, {})
-    }
-    names = list(next(iter(panels.values())))
-    published = {name: taken / published["layernorm"] for name, taken in published.items()}
-    return Section(
-        name="speed",
-        title="Seconds of an update over LayerNorm's",
-        text=[
-            "The median ratio of an update's time to LayerNorm's over interleaved rounds, with its 95% bootstrap "
-            f"interval, on {times['cores']} processor cores, commit {times['commit']}; compiled by XLA, and as plain "
-            "operations of a graph. `layernorm, again` is a second model with LayerNorm: its distance from 1 is noise. "
-            "An update counts as faster if its interval is below 1 and below that of `layernorm, again`."
-        ],
-        columns=["", *panels, *(["published"] if published else [])],
-        rows=[
-            [labels.get(name, name), *(_ratio(found[name]) for found in panels.values())]
-            + ([f"{published[name]:.2f}" if name in published else ""] if published else [])
-            for name in names
-        ],
-        data=times,
-        plot=lambda figure: _plot_speed(figure, panels, [labels.get(name, name) for name in names]),
-        claims=[_faster(name, labels[name], panels, published[name]) for name in _CHEAPER if name in published],
+        for mode, seconds in times["seconds"].get(setting.name, {}).items()
+    ]
+    text = (
+        f"On {times['cores']} processor cores, commit {times['commit']}; compiled by XLA, and as plain operations of a "
+        "graph."
     )
-
-
-def _faster(name: str, label: str, panels: Mapping[str, Mapping[str, Interval]], published: float) -> Claim:
-    """Judges whether an update takes less time than with LayerNorm; less than one of the noise is not counted."""
-    found = {panel: ratios[name] for panel, ratios in panels.items()}
-    shown = [panel for panel, ratio in found.items() if ratio.high < min(1, panels[panel][AGAIN].low)]
-    verdict = "borne out" if len(shown) == len(found) else f"only {' and '.join(shown)}" if shown else "not shown"
-    ours = "; ".join(f"{_ratio(ratio)} {panel}" for panel, ratio in found.items())
-    paper = f"Zhang & Sennrich: {published:.2f} of LayerNorm's time"
-    return Claim(f"An update with {label} takes less time than with LayerNorm", paper, ours, verdict)
-
-
-def _ratios(seconds: Mapping[str, Sequence[float]]) -> dict[str, Interval]:
-    return {name: median_interval(np.divide(taken, seconds["layernorm"])) for name, taken in seconds.items()}
-
-
-def _ratio(found: Interval) -> str:
-    return f"{found.middle:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
-def _plot_speed(figure: Figure, panels: Mapping[str, Mapping[str, Interval]], labels: Sequence[str]) -> None:
-    figure.set(size_inches=(9.5, 1.6 + 0.45 * len(labels)), layout_engine="constrained")
-    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (title, ratios) in zip(all_axes, panels.items(), strict=True):
-        axes.axvline(1, color="black", linewidth=0.6)
-        for at, found in enumerate(ratios.values()):
-            errors = [[found.middle - found.low], [found.high - found.middle]]
-            axes.errorbar(found.middle, at, xerr=errors, fmt="o", color="black", capsize=3)
-        axes.set_yticks(range(len(labels)), labels)
-        axes.set_ylim(len(labels) - 0.5, -0.5)
-        axes.set_title(title.replace(", ", ",\n"), fontsize=10)
-    figure.supxlabel("time of an update over LayerNorm's", fontsize=10)
+    return speed_section(timed, {row.name: row.label for row in rows}, published, text, times)
 
 
 def samples_sections(

@@ -5,8 +5,8 @@ pytest.importorskip("scipy")
 
 from matplotlib.figure import Figure
 
-from experiments.trials.clock import AGAIN
-from experiments.trials.sections import logs_by_row, share_section, speed_section, step_sizes, trial_styles
+from experiments.reporting.speed import AGAIN
+from experiments.trials.sections import logs_by_row, share_section, step_sizes, times_section, trial_styles
 from experiments.trials.trial import GRID_SEED, Trial, TrialRow
 from tests.experiments.trials.conftest import ROWS, SETTING
 
@@ -49,15 +49,14 @@ def test_the_share_has_mean_and_range_of_the_seeds(logs):
     assert share_section({}) is None
 
 
-def test_speed_is_over_layernorms_round_by_round():
+def test_times_are_over_layernorms_round_by_round():
     seconds = {"layernorm": [1.0, 2.0, 4.0], "rmsnorm": [0.5, 1.0, 2.0], AGAIN: [1.0, 2.0, 4.0]}
     times = {"seconds": {"small": {"XLA": seconds, "plain": seconds}}, "cores": 2, "commit": "0123"}
-    made = speed_section(times, ROWS, [SETTING])
-    assert made.columns == ["", "small batches, XLA", "small batches, plain"]
-    assert made.rows[1] == ["RMSNorm", "0.50 [0.50, 0.50]", "0.50 [0.50, 0.50]"]
-    assert made.rows[2][0] == AGAIN
+    made = times_section(times, ROWS, [SETTING], {"layernorm": 4.0, "rmsnorm": 3.0})
+    assert made.columns[1:3] == ["small batches, XLA: ms", "small batches, XLA: ratio"]
+    assert made.rows[1] == ["RMSNorm", *["1000.0", "0.50 [0.50, 0.50]"] * 2, "0.75"]
     assert len(axes_of(made)) == 2
-    assert speed_section(None, ROWS, [SETTING]) is None
+    assert times_section(None, ROWS, [SETTING]) is None
 
 
 def test_an_added_row_has_its_own_style():

@@ -1,0 +1,123 @@
+"""The section of the time of an update, for all tasks, and its verdict."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .intervals import Interval, median_interval
+from .section import Claim, Section
+
+TITLE = "Time of an update"
+AGAIN = "layernorm, again"  # a second model with LayerNorm: its difference to the first is noise
+_JUDGED = ("rmsnorm", "prmsnorm")
+
+
+class Timed(NamedTuple):
+    """Updates that took turns in one process.
+
+    Args:
+        label: Setting and kind of compilation.
+        seconds: The seconds of each round, by the name of the kind; `layernorm` and `AGAIN` are among them.
+    """
+
+    label: str
+    seconds: Mapping[str, Sequence[float]]
+
+    def ratio(self, kind: str) -> Interval:
+        """Returns the median ratio to LayerNorm's time over the rounds, with its 95% bootstrap interval."""
+        return median_interval(np.divide(self.seconds[kind], self.seconds["layernorm"]))
+
+    def milliseconds(self, kind: str) -> float:
+        """Returns the median over the rounds."""
+        return 1e3 * median(self.seconds[kind])
+
+    def verdict(self, kind: str) -> str:
+        """Returns whether an update takes less time than with LayerNorm: less than one of its second model too."""
+        found, again = self.ratio(kind), self.ratio(AGAIN)
+        noise = max(1 - again.low, again.high - 1, 0)
+        if found.high < 1 - noise:
+            return "shown, in one process"
+        return "the opposite, in one process" if found.low > 1 + noise else "not shown"
+
+
+def speed_section(
+    timed: Sequence[Timed], labels: Mapping[str, str], published: Mapping[str, float], text: str, data: Any
+) -> Section | None:
+    """Returns the section of the times, or `None` without any with a second model of LayerNorm.
+
+    Args:
+        timed: What was timed, of the same kinds.
+        labels: The kinds to show, and their names.
+        published: The published time of the kinds in any unit; empty if the paper has none.
+        text: What was measured.
+        data: For the JSON file.
+    """
+    timed = [each for each in timed if AGAIN in each.seconds]
+    if not timed:
+        return None
+    kinds = [kind for kind in (*labels, AGAIN) if kind in timed[0].seconds]
+    names = {**labels, AGAIN: "LayerNorm, a second model"}
+    ratios = {kind: taken / published["layernorm"] for kind, taken in published.items()}
+    return Section(
+        name="speed",
+        title=TITLE,
+        text=[
+            f"{text} The ratio to LayerNorm's time is the median over interleaved rounds, with its 95% bootstrap "
+            "interval. The second model with LayerNorm shows the noise. An update takes less time if its interval is "
+            "below 1 by more than the noise. All is of one process; two identical models have differed by 7.5% "
+            "between processes, so a process alone is weak evidence."
+        ],
+        columns=["", *(f"{each.label}: {head}" for each in timed for head in ("ms", "ratio")), "paper: ratio"],
+        rows=[
+            [
+                names[kind],
+                *(cell for each in timed for cell in (f"{each.milliseconds(kind):.1f}", _told(each.ratio(kind)))),
+                f"{ratios[kind]:.2f}" if kind in ratios else "",
+            ]
+            for kind in kinds
+        ],
+        data=data,
+        plot=lambda figure: _plot(figure, timed, [names[kind] for kind in kinds], kinds, ratios),
+        claims=[
+            _claim(kind, names[kind], each, ratios[kind])
+            for kind in _JUDGED
+            if kind in ratios and kind in kinds
+            for each in timed
+        ],
+    )
+
+
+def _claim(kind: str, name: str, timed: Timed, published: float) -> Claim:
+    ours = f"{_told(timed.ratio(kind))}: {timed.milliseconds(kind):.1f} ms, {timed.milliseconds('layernorm'):.1f} ms"
+    return Claim(
+        f"An update with {name} takes less time than with LayerNorm",
+        f"{published:.2f} of LayerNorm's time",
+        f"{ours}, {timed.label}",
+        timed.verdict(kind),
+    )
+
+
+def _told(found: Interval) -> str:
+    return f"{found.middle:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _plot(
+    figure: Figure, timed: Sequence[Timed], names: Sequence[str], kinds: Sequence[str], published: Mapping[str, float]
+) -> None:
+    figure.set(size_inches=(9.5, 1.8 + 0.4 * len(kinds)), layout_engine="constrained")
+    all_axes = figure.subplots(1, len(timed), sharey=True, squeeze=False)[0]
+    for axes, each in zip(all_axes, timed, strict=True):
+        axes.axvline(1, color="black", linewidth=0.6)
+        for at, kind in enumerate(kinds):
+            found = each.ratio(kind)
+            errors = [[found.middle - found.low], [found.high - found.middle]]
+            axes.errorbar(found.middle, at, xerr=errors, fmt="o", color="black", capsize=3)
+            if kind in published:
+                axes.plot(published[kind], at, "D", markerfacecolor="white", markeredgecolor="black")
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_title(each.label.replace(", ", ",\n"), fontsize=10)
+    figure.supxlabel("time of an update over LayerNorm's; diamonds: published, on a GPU", fontsize=10)
