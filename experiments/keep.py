@@ -1,9 +1,9 @@
 """`python -m experiments.keep NAME ...` writes kept reports anew from their kept logs and remarks.
 
-A name is that of a task, or of a corpus of the task `translation`. The kept logs are in
-experiments/results/NAME/logs.json.gz; the logs of trainings in this checkout, experiments/logs/NAME, are added first.
-`remarks.md` beside them explains the results of a task; a corpus declares its own. The page over all reports is written
-too.
+A name is that of a task, of a corpus of the task `translation`, or `planned`: the trainings of experiments/PLAN.md. The
+kept logs are in experiments/results/NAME/logs.json.gz; the logs of this checkout, experiments/logs/NAME, are added
+first. `remarks.md` beside them explains the results of a task; a corpus declares its own. The page over all reports is
+written too.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from nmt.errors import UserError
 
 from .archive import ARCHIVE, add_logs, unpack
 from .overview import RESULTS, write_overview
+from .translation import planned
 from .translation import task as translation
 from .translation.corpus import FOLDER as CORPORA
 from .translation.corpus import read_corpus
@@ -36,10 +37,15 @@ def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / 
         UserError: There are no logs, or one has other options than the task or the corpus.
     """
     folder = results / name
-    add_logs(folder, new / name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in planned.CORPORA if name == planned.NAME else (name,):
+        add_logs(folder, new / each)
     with tempfile.TemporaryDirectory() as temporary:
-        make = _translation if (CORPORA / f"{name}.json").exists() else _task
-        made = make(name, folder, Path(temporary))
+        if name == planned.NAME:
+            made = planned.report(folder, Path(temporary))
+        else:
+            make = _translation if (CORPORA / f"{name}.json").exists() else _task
+            made = make(name, folder, Path(temporary))
         for picture in folder.glob("*.png"):
             picture.unlink()
         for path in made.iterdir():
@@ -70,7 +76,7 @@ def _translation(name: str, folder: Path, temporary: Path) -> Path:
 
 def main() -> None:
     places = [*RESULTS.glob(f"*/{ARCHIVE}"), *(ROOT / "experiments" / "logs").glob("*/*.json")]
-    names = sorted({path.parent.name for path in places})
+    names = sorted({path.parent.name for path in places} - planned.CORPORA.keys() | {planned.NAME})
     parser = argparse.ArgumentParser(prog="python -m experiments.keep", description=__doc__.split("` ")[1])
     parser.add_argument("names", nargs="+", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
     try:

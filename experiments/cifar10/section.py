@@ -4,7 +4,7 @@ from ..trials.learning import Column, Curve, Learning, best, last, last_loss
 
 _TEXT = (
     "ConvPool-CNN-C with fewer channels than the paper's, trained by Adam on ZCA-whitened images with noise and "
-    "dropout. The step size is constant for the first half of the training, and then falls to 0. As in the paper's "
+    "dropout. The learning rate is constant for the first half of the training, and then falls to 0. As in the paper's "
     "code, LayerNorm and RMSNorm normalize each channel over height and width (instance normalization); pRMSNorm takes "
     "the first 12.5% of the positions, row by row. BatchNorm and WeightNorm normalize the logits too; the others "
     "cannot, because the logits have one position. The last three rows normalize over other axes. The test error is "

@@ -26,7 +26,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, length: int, units: 
 
     Args:
         row: Its options are arguments of the LSTMs.
-        step_size: Step size of Adam.
+        step_size: Learning rate of Adam.
         seed: Seed of the initial weights.
         length: Number of points.
         units: Size of the LSTMs.

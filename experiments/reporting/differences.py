@@ -32,7 +32,15 @@ def differences_section(
         columns=list(COLUMNS),
         rows=[each.cells for each in judged],
         data=[
-            {"claim": each.question.claim, "differences": each.question.differences, "holm": each.p} for each in judged
+            {
+                "claim": each.question.claim,
+                "pair": each.question.pair,
+                "differences": each.question.differences,
+                "holm": each.p,
+                "ours": each.ours,
+                "verdict": each.verdict,
+            }
+            for each in judged
         ],
         plot=lambda figure: _plot(figure, judged),
         claims=[each.claim for each in judged],

@@ -106,10 +106,11 @@ class Judged(NamedTuple):
             if shown:
                 return "shown" if self.direction == asked.outcome else f"the opposite: {self.direction}"
             return "not shown" + " after Holm's correction" * bool(self.direction)
-        narrow, bound = self._narrow(), f"±{asked.margin:g}"
+        margin = f"{asked.margin:.{asked.digits + 1}f}".rstrip("0").rstrip(".")
+        narrow, bound = self._narrow(), f"±{margin}"
         inside = asked.p <= LEVEL
         if asked.outcome != "equal":
-            bound = f"{'-' if asked.outcome == 'not lower' else '+'}{asked.margin:g}"
+            bound = f"{'-' if asked.outcome == 'not lower' else '+'}{margin}"
         place = f"90% interval {narrow}, margin {bound}"
         also = f"; {self.direction}" if self.direction else ""
         corrected = " after Holm's correction" if inside and not shown else ""

@@ -61,6 +61,12 @@ def speed_section(
     kinds = [kind for kind in (*labels, AGAIN) if kind in timed[0].seconds]
     names = {**labels, AGAIN: "LayerNorm, a second model"}
     ratios = {kind: taken / published["layernorm"] for kind, taken in published.items()}
+    judged = [
+        _judged(each, kind, names[kind], ratios[kind])
+        for kind in _JUDGED
+        if kind in ratios and kind in kinds
+        for each in timed
+    ]
     return Section(
         name="speed",
         title=TITLE,
@@ -74,34 +80,44 @@ def speed_section(
         rows=[
             [
                 names[kind],
-                *(cell for each in timed for cell in (f"{each.milliseconds(kind):.1f}", _told(each.ratio(kind)))),
+                *(cell for each in timed for cell in (f"{each.milliseconds(kind):.1f}", told(each.ratio(kind)))),
                 f"{ratios[kind]:.2f}" if kind in ratios else "",
             ]
             for kind in kinds
         ],
-        data=data,
+        data={"measured": data, "judged": judged},
         plot=lambda figure: _plot(figure, timed, [names[kind] for kind in kinds], kinds, ratios),
-        claims=[
-            _claim(kind, names[kind], each, ratios[kind])
-            for kind in _JUDGED
-            if kind in ratios and kind in kinds
-            for each in timed
-        ],
+        claims=[_claim(each) for each in judged],
     )
 
 
-def _claim(kind: str, name: str, timed: Timed, published: float) -> Claim:
-    ours = f"{_told(timed.ratio(kind))}: {timed.milliseconds(kind):.1f} ms, {timed.milliseconds('layernorm'):.1f} ms"
+def _judged(timed: Timed, kind: str, name: str, published: float) -> dict[str, Any]:
+    """Returns what is known of the time of a kind, in JSON types."""
+    return {
+        "kind": name,
+        "label": timed.label,
+        "ms": timed.milliseconds(kind),
+        "layernorm_ms": timed.milliseconds("layernorm"),
+        "ratio": list(timed.ratio(kind)),
+        "published": published,
+        "verdict": timed.verdict(kind),
+    }
+
+
+def _claim(judged: Mapping[str, Any]) -> Claim:
+    times = f"{judged['ms']:.1f} ms against {judged['layernorm_ms']:.1f} ms"
     return Claim(
-        f"An update with {name} takes less time than with LayerNorm",
-        f"{published:.2f} of LayerNorm's time",
-        f"{ours}, {timed.label}",
-        timed.verdict(kind),
+        f"An update with {judged['kind']} takes less time than with LayerNorm",
+        f"{judged['published']:.2f} of LayerNorm's time",
+        f"{told(judged['ratio'])}: {times}, {judged['label']}",
+        judged["verdict"],
     )
 
 
-def _told(found: Interval) -> str:
-    return f"{found.middle:.2f} [{found.low:.2f}, {found.high:.2f}]"
+def told(ratio: Sequence[float]) -> str:
+    """Returns a ratio with its interval as text."""
+    middle, low, high = ratio
+    return f"{middle:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _plot(

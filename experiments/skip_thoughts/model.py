@@ -31,7 +31,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
 
     Args:
         row: Its options are arguments of the GRUs.
-        step_size: Step size of Adam.
+        step_size: Learning rate of Adam.
         seed: Seed of the initial weights.
         sizes: Sizes of the network.
 

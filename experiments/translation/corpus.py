@@ -37,12 +37,13 @@ class Corpus:
         vocabulary_size: Units on each side.
         seeds: The largest number of seeds of a row.
         options: Options of `nmt train`.
-        step_sizes: The grid of step sizes from which each row takes the best. Without one, all rows have that of the
-            options.
+        step_sizes: The grid of learning rates from which each row takes the best. Without one, all rows have that of
+            the options.
         rows: Options of single rows, by the name of the row.
         without: Patterns of the names of rows that are not trained on this corpus, as in `fnmatch`, unless a row names
             the corpus.
         remarks: Paragraphs for the beginning of the report.
+        sentences: Sentences of each test set, which weight means over them. By default all weigh the same.
         origin: The folder of the files, if `corpus` is `None`.
     """
 
@@ -60,6 +61,7 @@ class Corpus:
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     without: Sequence[str] = ()
     remarks: Sequence[str] = ()
+    sentences: dict[str, int] = field(default_factory=dict)
     origin: Path | None = None
 
     def __post_init__(self):

@@ -25,7 +25,7 @@ def seed_runs(step_sizes: Mapping[Row, float | None], most_seeds: int, only: Col
     """Yields all rows with the lowest seed, then those that have the second, and so on.
 
     Args:
-        step_sizes: The chosen step size of each row, or `None` for that of its options.
+        step_sizes: The chosen learning rate of each row, or `None` for that of its options.
         most_seeds: The largest number of seeds of a row.
         only: The seeds to yield; by default all.
     """

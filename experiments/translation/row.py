@@ -1,4 +1,4 @@
-"""A row is one training, declared in a file of `rows/`. A run is a row with a seed, and perhaps with a step size."""
+"""A row is one training, declared in a file of `rows/`. A run is a row with a seed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Row:
         centre: Added to the matrices when they are initialised, for a curve of Figure 4.
         moved: The matrices that it is added to: `all`, `embeddings`, or `matrices`, the others in front of a norm.
         options: Options of `nmt train` that differ from the corpus's.
-        step_size_of: Name of the row that it varies, whose step size it takes where the corpus has a grid of step
+        step_size_of: Name of the row that it varies, whose learning rate it takes where the corpus has a grid of step
             sizes. By default a row chooses its own, unless its options have a `learning_rate`.
         model_type: The architecture that it is trained with.
         program: The module that runs the commands of `nmt`.
@@ -67,12 +67,12 @@ class Row:
 
     @property
     def chooses(self) -> bool:
-        """Whether its step size is chosen by a grid of its own."""
+        """Whether its learning rate is chosen by a grid of its own."""
         return not (self.step_size_of or "learning_rate" in self.options)
 
 
 class Run(NamedTuple):
-    """A row with a seed, and with a step size if a grid chooses it."""
+    """A row with a seed, and with a learning rate if a grid chooses it."""
 
     row: Row
     seed: int
@@ -80,7 +80,7 @@ class Run(NamedTuple):
 
     @property
     def of_grid(self) -> bool:
-        """Whether it only serves to choose a step size."""
+        """Whether it only serves to choose a learning rate."""
         return self.seed == GRID_SEED
 
     @property

@@ -28,7 +28,7 @@ def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
     """
     if not place.log(run).exists():
         return False
-    log, options = read_log(run, place), _portable(options_of(run, corpus, place))
+    log, options = read_log(run, place), portable(options_of(run, corpus, place))
     was = {**log["options"], "centre": log["centre"], "moved": log["moved"], "tests": sorted(log["tests"])}
     tests = sorted(corpus.tests) if run.tested else []
     wanted = {**options, "centre": run.row.centre, "moved": run.row.moved, "tests": tests}
@@ -78,8 +78,6 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         log["tests"] = _tested(run, corpus, place, call)
     if shares:
         log["mean_share"] = _measured("mean_shares", run, corpus, place, call)
-        if run.row.model_type == "rnn" and run.seed == 1:
-            log["activations"] = _measured("decoder_states", run, corpus, place, call)
     with atomic_write(place.log(run)) as file:
         json.dump(log, file, indent=2)
         file.write("\n")
@@ -149,7 +147,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
         "seed": run.seed,
         "centre": run.row.centre,
         "moved": run.row.moved,
-        "options": _portable(options_of(run, corpus, place)),
+        "options": portable(options_of(run, corpus, place)),
         "step_size_chosen": run.step_size is not None,
         "validations": progress["validations"],
         "skipped": progress["skipped"],
@@ -160,7 +158,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
     }
 
 
-def _portable(options: dict[str, Any]) -> dict[str, Any]:
+def portable(options: dict[str, Any]) -> dict[str, Any]:
     """Returns options with file names instead of paths, so that a log reveals nothing about the machine."""
 
     def name(value: Any) -> Any:

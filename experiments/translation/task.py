@@ -9,34 +9,27 @@ from nmt.storage.files import exclusive
 
 from ..invariance import section as invariance
 from ..invariance.measure import measure_invariance
+from ..reporting.differences import differences_section
+from ..reporting.judging import RULE, judge
 from ..reporting.section import Section
 from ..reporting.writer import write_report
 from .baseline import make_baseline
-from .corpus import Corpus, is_prepared, prepare, read_corpus
-from .measure.bootstrap import compare_pairs
+from .claims import questions
+from .corpus import Corpus, prepare, read_corpus
 from .measure.seconds import measure_seconds, read_seconds
 from .measure.untrained import measure_initial_scale, read_initial_scale
 from .place import ROOT, Place
 from .plan import read_rows, seed_runs
 from .results import Result, read_results
-from .sections import (
-    activations,
-    centre,
-    curves,
-    initial_scale,
-    mean_share,
-    partial,
-    quality,
-    seeds,
-    significance,
-    speed,
-    step_sizes,
-    variants,
-)
+from .sections import centre, curves, initial_scale, mean_share, quality, speed, step_sizes, variants
 from .step_sizes import choose, grid_runs
 from .training import train_all
 
 DATA = "demo"  # by default
+_MEASURE = (
+    "BLEU is over all test sets, weighted by sentences; the training loss is the last, and dev BLEU the best. The "
+    "margin of equality is 0.5 BLEU."
+)
 _MODELS = {"rnn": "RNNSearch as in Nematus", "transformer": "A Transformer"}
 
 
@@ -153,11 +146,11 @@ def _updates(results: Sequence[Result]) -> str:
 
 
 def _besides(count: int) -> str:
-    return f", besides {count} that choose step sizes" if count else ""
+    return f", besides {count} that choose learning rates" if count else ""
 
 
 def _step_size(corpus: Corpus) -> str:
-    return "a step size for each row" if corpus.step_sizes else f"step size {corpus.options['learning_rate']:g}"
+    return "a learning rate for each row" if corpus.step_sizes else f"learning rate {corpus.options['learning_rate']:g}"
 
 
 def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
@@ -165,23 +158,14 @@ def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus,
     times = read_seconds(place)
     found = [
         quality.section(results),
+        differences_section(judge(questions(results)), [f"{RULE} {_MEASURE}"]),
         step_sizes.section(grid),
-        seeds.section(results),
-        significance.section(compare_pairs(results, _references(corpus, place), place), results),
         speed.section(results, times),
         curves.section(results, times),
-        partial.section(results),
         centre.section(results),
-        variants.section(results),
-        activations.section(results),
+        *variants.sections(results),
         mean_share.section(results),
         invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
         initial_scale.section(read_initial_scale(place)),
     ]
     return [section for section in found if section]
-
-
-def _references(corpus: Corpus, place: Place) -> Mapping[str, Path]:
-    """Returns the reference translation of each test set, if the text is in place."""
-    prepared = is_prepared(corpus, place)
-    return {test: Path(corpus.files(part, place.work)[1]) for test, part in corpus.tests.items() if prepared}

@@ -1,4 +1,4 @@
-"""The course of a task: the grid of step sizes, the reported seeds, the times of the updates, and the report."""
+"""The course of a task: the grid of learning rates, the reported seeds, the times of the updates, and the report."""
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
@@ -32,8 +32,8 @@ class Experiment:
         title: Title of the report.
         rows: The kinds of normalization.
         settings: The settings to train in.
-        step_size: Step size of Adam, which the factors of the grid multiply.
-        metric: Key of a validation. The lowest value chooses the step size.
+        step_size: Learning rate of Adam, which the factors of the grid multiply.
+        metric: Key of a validation. The lowest value chooses the learning rate.
         metric_label: The metric in words.
         learning: The first section of the report.
         share_over: What the means in the section on the share of the mean run over, in words.

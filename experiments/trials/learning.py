@@ -17,6 +17,8 @@ from ..reporting.styles import band
 from .sections import Logs, logs_by_row, settings_of, trial_styles
 from .trial import Setting, TrialRow, or_infinite
 
+FASTER = "learns faster than the model without a norm"
+
 Log = Mapping[str, Any]
 Done = Mapping[TrialRow, Mapping[int, Log]]  # the log of each seed of each row
 
@@ -146,7 +148,7 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
         name="learning",
         title=learning.title,
         text=[learning.text],
-        columns=["", "seeds", "step size", *(column.label for column in learning.columns)]
+        columns=["", "seeds", "learning rate", *(column.label for column in learning.columns)]
         + (["published"] if learning.published else []),
         rows=cells,
         data={

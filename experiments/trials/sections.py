@@ -1,4 +1,4 @@
-"""Sections that the reports of all Keras tasks share: step sizes, the share of the mean, and speed."""
+"""Sections that the reports of all Keras tasks share: learning rates, the share of the mean, and speed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
@@ -42,7 +42,7 @@ def rows_in(logs: Logs) -> list[TrialRow]:
 
 
 def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
-    """Returns the section of the grid of step sizes, or `None` without any.
+    """Returns the section of the grid of learning rates, or `None` without any.
 
     Args:
         logs: The logs so far.

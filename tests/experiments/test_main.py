@@ -34,6 +34,11 @@ def test_an_unknown_task_is_refused(tasks):
         command.reproduce("three", "", so_far=False)
 
 
+def test_seeds_are_chosen_in_translation_alone(tasks):
+    with pytest.raises(UserError, match="--seeds is for translation; TASK=one trains all its seeds"):
+        command.reproduce("one", "", so_far=False, seeds=[1])
+
+
 def test_a_task_that_has_filled_the_memory_goes_on_in_a_new_process(tasks, monkeypatch, tmp_path):
     (tmp_path / "experiments" / "full").mkdir()
     (tmp_path / "experiments" / "full" / "task.py").write_text(

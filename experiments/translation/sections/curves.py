@@ -7,16 +7,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...reporting.section import Claim, Section
+from ...reporting.section import Section
 from ...reporting.styles import KINDS, Style, band
 from ..published import LABELS, TABLES
 from ..published_curves import LOSS, MINUTES
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
-from .hypotheses import Paired, compare
-from .paired import told
-from .verdicts import on_recipes, seeds
 
 Curve = dict[int, list[float]]  # the value of each seed, by update
 
@@ -97,27 +94,7 @@ def section(results: Sequence[Result], times: dict[str, Any] | None) -> Section 
             for row, found in curves.items()
         },
         plot=lambda figure: _plot(figure, curves, losses, timed),
-        claims=_claims(results),
     )
-
-
-def _claims(results: Sequence[Result]) -> list[Claim]:
-    """Judges Figure 1 by models that learn to translate: LayerNorm's training loss is below that without a norm."""
-    (update, ours), (_, theirs) = (list(LOSS[name].items())[-1] for name in ("layernorm", "baseline"))
-    return [
-        Claim(
-            f"Figure 1: the training loss of {' is below that of '.join(each.labels)} after the same number of updates",
-            f"{ours - theirs:+.2f} after {update:,}",
-            f"{told([-gain for gain in each.gains], 2)} after {_last_update(each):,}, {seeds(len(each.gains))}",
-            each.verdict + on_recipes(*each.pairs[0]),
-        )
-        for each in compare(results)
-        if each.hypothesis.measure == "loss"
-    ]
-
-
-def _last_update(paired: Paired) -> int:
-    return paired.pairs[0][0].log["validations"][-1]["update"]
 
 
 def _losses(done: Sequence[Result]) -> Curve:

@@ -1,65 +1,99 @@
-"""Variants of a kind: other epsilons, and a statistic of lower precision."""
+"""Variants of a kind: other epsilons, a statistic of lower precision, and parts of the entries (Figure 3)."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
+from fractions import Fraction
 
 from matplotlib.figure import Figure
 
-from ...reporting.intervals import spread
+from ...reporting.differences import draw_differences
+from ...reporting.intervals import signed, spread, t_interval
+from ...reporting.judging import Judged, Question
 from ...reporting.section import Section
 from ..results import Result, by_row
 from ..row import Row
-from ..row_styles import styles_of
-from .forest import draw_forest
-from .paired import RULE, first_test, gains_of, narrow, shown, told
 
-Rows = dict[Row, list[Result]]
+_TEXT = (
+    "Rows of Table 2 with one change in the norm, after 600 updates. BLEU is over all test sets, weighted by "
+    "sentences; (sd) is the standard deviation over the seeds. Differences to the row without the change are paired by "
+    "seed, with 95% intervals. After so few updates nothing is judged."
+)
 
 
-def section(results: Sequence[Result]) -> Section | None:
-    """Returns the section of the variants, or `None` without any."""
-    rows = by_row(results)
-    usual = {row.name: done for row, done in rows.items() if row.section == "main"}
-    variants = {row: done for row, done in rows.items() if row.section == "variants"}
-    if not variants:
-        return None
-    test = first_test(results)
-    gains = {
-        row: gains_of(done, usual.get(row.step_size_of, []), lambda result: result.test(test))
-        for row, done in variants.items()
-    }
-    return Section(
-        name="variants",
-        title="Epsilon, and the precision of the statistic",
-        text=[
-            f"Rows of Table 2 with one change in the norm, and their BLEU on {test}. The other rows have an epsilon of "
-            f"1e-5. A difference is paired by seed. A variant and its row count as equal if {RULE}; otherwise it "
-            "is better or worse if the 95% interval excludes 0, without a correction for the number of variants.",
-            _summary(gains),
+def sections(results: Sequence[Result]) -> list[Section]:
+    """Returns the sections of the parts of the entries, and of the other variants, as far as there are some."""
+    partial = _section(
+        results,
+        "partial",
+        "The part of the entries that gives the statistic (Figure 3)",
+        [
+            f"pRMSNorm takes the root mean square of the first k = ceil(n p) of n entries. {_TEXT} The paper shows "
+            "Figure 3 as a plot, without a vector drawing, so its values were not read off."
         ],
-        columns=["", "seeds", "best dev BLEU", f"{test} BLEU", "difference [95% interval]", "90% interval", "shown"],
-        rows=[_cells(row, done, gains[row], test) for row, done in variants.items()],
-        data={row.name: {"seeds": len(done), "differences": gains[row]} for row, done in variants.items()},
-        plot=lambda figure: _plot(figure, gains, test),
+    )
+    variants = _section(results, "variants", "Epsilon, and the precision of the statistic", [_TEXT])
+    return [each for each in (partial, variants) if each]
+
+
+def _section(results: Sequence[Result], name: str, title: str, text: list[str]) -> Section | None:
+    rows = by_row(results)
+    usual = {row.name: {each.seed: each for each in done} for row, done in rows.items() if row.section == "main"}
+    changed = {row: done for row, done in rows.items() if row.section == name}
+    if not changed:
+        return None
+    gains = {
+        row: [each.bleu - others[each.seed].bleu for each in done if each.seed in others]
+        for row, done in changed.items()
+        for others in [usual.get(row.step_size_of, {})]
+    }
+    sizes = _sizes(results[0]) if name == "partial" else []
+    return Section(
+        name=name,
+        title=title,
+        text=text,
+        columns=[
+            "",
+            *(f"k of {size}" for size in sizes),
+            "seeds",
+            "best dev BLEU",
+            "BLEU",
+            "difference [95% interval]",
+        ],
+        rows=[
+            [
+                row.label,
+                *(str(prefix(size, row.partial)) for size in sizes),
+                str(len(done)),
+                spread([each.dev for each in done]),
+                spread([each.bleu for each in done]),
+                signed(t_interval(gains[row]), 2) if len(gains[row]) > 1 else "",
+            ]
+            for row, done in changed.items()
+        ],
+        data={row.name: {"seeds": len(done), "differences": gains[row]} for row, done in changed.items()},
+        plot=lambda figure: _plot(figure, gains),
     )
 
 
-def _summary(gains: Mapping[Row, Sequence[float]]) -> str:
-    """Says for how many variants the seeds show whether the change matters."""
-    found = Counter(shown(each) for each in gains.values())
-    matters = found["better"] + found["worse"]
-    return (
-        f"Of {len(gains)} changes, {matters} matter{'s' if matters == 1 else ''} and {found['no difference']} "
-        f"make{'s' if found['no difference'] == 1 else ''} no difference; for the others, the seeds show neither."
-    )
+def _sizes(result: Result) -> list[int]:
+    options = result.log["options"]
+    return sorted({options["embedding_size"], options["state_size"], 2 * options["state_size"]})
 
 
-def _cells(row: Row, done: Sequence[Result], gains: Sequence[float], test: str) -> list[str]:
-    scores = [spread([each.dev for each in done]), spread([each.test(test) for each in done])]
-    return [row.label, str(len(done)), *scores, told(gains, 2), narrow(gains), shown(gains)]
+def prefix(size: int, p: float) -> int:
+    """Returns k, the number of entries of the statistic. The arithmetic is exact: 10% of 30 is 3.
+
+    >>> prefix(30, 0.1)
+    3
+    """
+    return math.ceil(size * Fraction(str(p)))
 
 
-def _plot(figure: Figure, gains: dict[Row, list[float]], test: str) -> None:
-    figure.set(size_inches=(9, 1.8 + 0.4 * len(gains)), layout_engine="constrained")
-    draw_forest(figure.subplots(), {row.label: (gains[row], style) for row, style in styles_of(gains).items()}, test)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+def _plot(figure: Figure, gains: dict[Row, list[float]]) -> None:
+    figure.set(size_inches=(9.5, 1.8 + 0.5 * len(gains)), layout_engine="constrained")
+    drawn = [
+        Judged(Question("", "", row.label, "equal", found, " BLEU"), 1.0 if len(found) > 1 else None)
+        for row, found in gains.items()
+    ]
+    draw_differences(axes := figure.subplots(), drawn)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)

@@ -120,9 +120,6 @@ def ran(monkeypatch, times):
             write(f"{given['--model']}/versions.json", '{"tensorflow": "2"}')
         elif "translate" in arguments:
             write(given["-o"], f"{SENTENCE}\n")
-        elif "experiments.translation.inside.decoder_states" in arguments:
-            second = {"mean": [0.5, 0.5], "std": [1.0, 1.5]}
-            write(given["--to"], json.dumps({"positions": ["1", "all"], "tokens": [1, 8], **second, "second": second}))
         elif "experiments.translation.inside.mean_shares" in arguments:
             assert Path(given["--model"], "kept").exists()
             write(given["--to"], json.dumps({"0": {"encoder.norm": 0.25}, "20": {"encoder.norm": 0.5}}))

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("scipy")
 
+from experiments.archive import read_archive
 from experiments.reporting.intervals import signed, t_interval
 from experiments.translation.corpus import read_corpus
 
@@ -19,9 +20,9 @@ README = " ".join((ROOT / "README.md").read_text("utf-8").split())
 
 def runs(row, corpus="multi30k"):
     """Returns the log of each seed."""
-    logs, found = RESULTS / corpus / "logs", []
-    while (path := logs / f"{row}-{len(found) + 1}.json").exists():
-        found.append(json.loads(path.read_text("utf-8")))
+    logs, found = read_archive(RESULTS / corpus), []
+    while log := logs.get(f"{row}-{len(found) + 1}"):
+        found.append(log)
     return found
 
 
@@ -42,7 +43,7 @@ def gains(one, other):
 
 def updates():
     """Returns the times of updates in float32, by kind."""
-    return json.loads((RESULTS / "multi30k" / "logs" / "times.json").read_text("utf-8"))["updates"]["float32"]
+    return read_archive(RESULTS / "multi30k")["times"]["updates"]["float32"]
 
 
 @pytest.mark.parametrize(
@@ -92,13 +93,12 @@ def remarks(corpus):
 
 
 def test_on_mnist_rmsnorm_has_the_lower_loss_with_every_equal_step_size():
-    logs = RESULTS / "mnist" / "logs"
-    cells = sorted(path.name.removeprefix("rmsnorm-") for path in logs.glob("rmsnorm-batch-*-step-*.json"))
+    logs = read_archive(RESULTS / "mnist")
+    cells = sorted(name.removeprefix("rmsnorm-") for name in logs if name.startswith("rmsnorm-") and "-step-" in name)
     assert len(cells) == 6
 
     def loss(kind, cell):
-        found = json.loads((logs / f"{kind}-{cell}").read_text("utf-8"))
-        return statistics.mean(each["loss"] for each in found["train"])
+        return statistics.mean(each["loss"] for each in logs[f"{kind}-{cell}"]["train"])
 
     assert all(loss("rmsnorm", cell) < loss("layernorm", cell) for cell in cells)
     assert "with equal step sizes RMSNorm has the lower training loss in all six cells of the grid" in README
@@ -123,8 +123,8 @@ def test_the_remarks_on_transformers_hold():
     def losses(row):
         return [each["train_loss"] for run in runs(row, "multi30k_transformer") for each in run["validations"]]
 
-    logs = RESULTS / "multi30k_transformer" / "logs"
-    grid = [json.loads(path.read_text("utf-8")) for path in logs.glob("post-none-step-*.json")]
+    logs = read_archive(RESULTS / "multi30k_transformer")
+    grid = [log for name, log in logs.items() if name.startswith("post-none-step-")]
     assert len(grid) == 3
     assert min(losses("post-none") + [each["train_loss"] for run in grid for each in run["validations"]]) > 50
     told = remarks("multi30k_transformer")
@@ -133,4 +133,4 @@ def test_the_remarks_on_transformers_hold():
     assert f"it is {small[-1]:.0f} at the end and still falls" in told and small == sorted(small, reverse=True)
     below = gains(bleu("post-layernorm", "multi30k_transformer"), bleu("post-prmsnorm", "multi30k_transformer"))
     assert len(below) == 3 and min(below) > 0
-    assert "pRMSNorm is below LayerNorm in every seed" in told
+    assert "pRMSNorm (post) is below LayerNorm (post) in every seed" in told

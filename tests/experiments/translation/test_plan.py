@@ -57,3 +57,9 @@ def test_every_row_has_its_first_seed_before_any_second_seed():
     one, two = Row("one", "", kind="none"), Row("two", "", kind="none", seeds=2)
     assert [run.name for run in seed_runs({one: None, two: None}, 3)] == ["one-1", "two-1", "two-2"]
     assert list(seed_runs({two: 0.5}, 1)) == [Run(two, 1, 0.5)]
+
+
+def test_seeds_may_begin_later_and_only_some_may_be_wanted():
+    late = Row("late", "", kind="none", seeds=3, first_seed=101)
+    assert [run.seed for run in seed_runs({late: None}, 2)] == [101, 102]
+    assert [run.seed for run in seed_runs({late: None}, 3, only=[102, 7])] == [102]

@@ -26,3 +26,18 @@ def test_only_finished_runs_have_results(corpus, place, ran):
 def test_results_are_grouped_by_row():
     results = [make_result(ROWS["none"], 1), make_result(ROWS["half"]), make_result(ROWS["none"], 2)]
     assert by_row(results) == {ROWS["none"]: [results[0], results[2]], ROWS["half"]: [results[1]]}
+
+
+def test_bleu_over_the_test_sets_is_weighted_by_their_sentences():
+    result = make_result(ROWS["none"], bleu=[20.0])  # 19 on news and 18 on web
+    assert result.bleu == 18.5
+    assert result._replace(sentences={"news": 3, "web": 1}).bleu == 18.75
+
+
+def test_the_tested_checkpoint_is_that_of_the_metric_of_the_training():
+    result = make_result(ROWS["none"], bleu=[20.0, 30.0])
+    for each, loss in zip(result.log["validations"], (1.0, 2.0), strict=True):
+        each["valid_loss"] = loss
+    assert result.best["bleu"] == 30
+    result.log["options"]["valid_metric"] = "loss"
+    assert result.best["bleu"] == 20

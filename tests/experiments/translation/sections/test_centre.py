@@ -44,20 +44,8 @@ def test_an_added_row_of_the_same_kind_is_not_the_papers(results):
     assert section([*results, added]).rows == section(results).rows
 
 
-@pytest.mark.parametrize(
-    ("layernorm", "verdict"),
-    [
-        ([10, 11, 10], "borne out"),
-        ([30, 31, 30], "the opposite: worse"),
-        ([19, 22, 20], "not shown by 3 seeds"),
-        ([10], "not shown by 1 seed"),
-    ],
-)
-def test_the_order_of_the_norms_is_compared_with_the_papers(layernorm, verdict):
-    made = section([*seeds(moved("rmsnorm"), 20, 21, 21), *seeds(moved("layernorm"), *layernorm)])
-    (claim,) = made.claims
-    assert claim.paper == "best BLEU 16.0 against 3.8"
-    assert claim.verdict == verdict
+def test_the_text_has_the_papers_best_values():
+    made = section([*seeds(moved("rmsnorm"), 20, 21, 21), *seeds(moved("layernorm"), 10, 11, 10)])
     assert "30 validations of its Figure 4" in made.text[-1]
     assert "the best BLEU is 3.8 with LayerNorm and 16.0 with RMSNorm" in made.text[-1]
 
@@ -73,25 +61,6 @@ def test_the_differences_are_told_for_every_part_and_centre():
     assert told["rmsnorm, embeddings 0.2", "0.2", "embeddings"] == "+1.0 [+1.0, +1.0]"
     assert told["rmsnorm, matrices 0.02", "0.02", "other matrices"] == "-2.0 [-2.0, -2.0]"
     assert told["layernorm, embeddings 0.2", "0.2", "embeddings"] == ""
-
-
-@pytest.mark.parametrize(
-    ("kind", "bleu", "verdict"),
-    [
-        ("layernorm", (20.1, 21, 22), "borne out: 90% interval [-0.06, +0.13] within ±0.5 BLEU"),
-        ("layernorm", (10, 11, 12.1), "not borne out: worse"),
-        ("layernorm", (10, 21, 25), "not shown: 90% interval [-13.81, +9.14] not within ±0.5 BLEU"),
-        ("rmsnorm", (20.1, 21, 22), "not borne out: equal"),
-        ("rmsnorm", (10, 11, 12.1), "borne out"),
-        ("rmsnorm", (30, 31, 32.1), "borne out"),
-    ],
-)
-def test_matrices_before_a_norm_are_what_layernorm_is_invariant_to(kind, bleu, verdict):
-    ordinary = LAYERNORM if kind == "layernorm" else RMSNORM
-    made = section([*seeds(ordinary, 20, 21, 22), *seeds(moved(kind, "matrices"), *bleu)])
-    (claim,) = made.claims
-    assert claim.verdict == verdict
-    assert claim.ours.startswith(f"{sum(bleu) / 3 - 21:+.1f} [")  # of the row that is moved
 
 
 def test_the_text_says_how_little_the_losses_of_layernorm_change():
