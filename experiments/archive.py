@@ -1,7 +1,11 @@
-"""The logs of a kept report: one compressed file, which holds the content of each log by its name."""
+"""`python -m experiments.archive NAME FOLDER` writes the logs of a kept report to a folder, each as JSON.
+
+They are kept in one compressed file, which holds the content of each log by its name.
+"""
 
 import gzip
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +39,8 @@ def unpack(folder: Path, to: Path) -> None:
     to.mkdir(parents=True, exist_ok=True)
     for name, log in read_archive(folder).items():
         (to / f"{name}.json").write_text(json.dumps(log), "utf-8")
+
+
+if __name__ == "__main__":
+    name, to = sys.argv[1:]
+    unpack(Path(__file__).parent / "results" / name, Path(to))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from .corpus import Corpus
 from .place import Place
 from .row import Row, Run
-from .runs import is_done, read_log
+from .runs import Training
 
 
 class Result(NamedTuple):
@@ -69,10 +69,10 @@ def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Resu
     Raises:
         UserError: A log is of a run with other options.
     """
-    done = [(run, read_log(run, place)) for run in runs if is_done(run, corpus, place)]
+    done = {run: log for run in runs if (log := place.book.read(Training(run, corpus, place)))}
     return [
         Result(run.row, run.seed, log, {test: place.translations(run, test) for test in log["tests"]}, corpus.sentences)
-        for run, log in done
+        for run, log in done.items()
     ]
 
 

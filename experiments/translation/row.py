@@ -31,7 +31,6 @@ class Row:
         step_size_of: Name of the row that it varies, whose learning rate it takes where the corpus has a grid of step
             sizes. By default a row chooses its own, unless its options have a `learning_rate`.
         model_type: The architecture that it is trained with.
-        program: The module that runs the commands of `nmt`.
     """
 
     name: str
@@ -47,7 +46,6 @@ class Row:
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     step_size_of: str = ""
     model_type: str = "rnn"
-    program: str = "nmt"
 
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):
@@ -55,10 +53,10 @@ class Row:
 
     @property
     def section(self) -> str:
-        """The section of the report that shows it: `partial`, `centre`, `variants`, or `main`."""
+        """The section of the report that shows it: `partial`, `centre`, or `main`."""
         if self.partial or self.centre:
             return "partial" if self.partial else "centre"
-        return "variants" if self.step_size_of else "main"
+        return "main"
 
     @property
     def normalization(self) -> str:

@@ -16,14 +16,13 @@ from ..reporting.writer import write_report
 from .baseline import make_baseline
 from .claims import questions
 from .corpus import Corpus, prepare, read_corpus
-from .measure.seconds import measure_seconds, read_seconds
-from .measure.untrained import measure_initial_scale, read_initial_scale
+from .measure import measure_initial_scale, measure_seconds, read_initial_scale, read_seconds
 from .place import ROOT, Place
 from .plan import read_rows, seed_runs
 from .results import Result, read_results
-from .sections import centre, curves, initial_scale, mean_share, quality, speed, step_sizes, variants
+from .runs import make_all
+from .sections import centre, curves, initial_scale, mean_share, partial, quality, speed, step_sizes
 from .step_sizes import choose, grid_runs
-from .training import train_all
 
 DATA = "demo"  # by default
 _MEASURE = (
@@ -88,10 +87,10 @@ def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str
         make_baseline(place)
         prepare(corpus, place)
         grid = grid_runs(rows, corpus.step_sizes)
-        failed = train_all(grid, corpus, place)
+        failed = make_all(grid, corpus, place)
         chosen = choose(rows, read_results(grid, corpus, place), corpus.step_sizes)
         runs = list(seed_runs(chosen, corpus.seeds, seeds))
-        failed |= train_all(runs, corpus, place)
+        failed |= make_all(runs, corpus, place)
         if seeds:
             return failed
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
@@ -163,7 +162,7 @@ def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus,
         speed.section(results, times),
         curves.section(results, times),
         centre.section(results),
-        *variants.sections(results),
+        partial.section(results),
         mean_share.section(results),
         invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
         initial_scale.section(read_initial_scale(place)),

@@ -161,6 +161,8 @@ def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
         folder: Holds the checkpoint of an interrupted training.
     """
 
+    keras.backend.clear_session()
+
     def build() -> keras.Model:
         return networks.build(trial.row, trial.step_size, trial.seed, trial.setting)
 
@@ -179,8 +181,11 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
         return train(trial, networks, folder)
 
     grid = grid_trials(experiment.rows, experiment.settings, experiment.step_size)
-    step_sizes = best_step_sizes(book.make_all(grid, make), experiment.metric)
-    book.make_all(seed_trials(step_sizes, experiment.seeds), make)
+    failed = book.make_all(grid, make)
+    step_sizes = best_step_sizes(book.read_all(grid), experiment.metric)
+    failed |= book.make_all(seed_trials(step_sizes, experiment.seeds), make)
+    if failed:
+        raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
     if not book.read_file("times"):
         batches = {setting: networks.batch(np.arange(setting.batch_size), setting) for setting in experiment.settings}
         times = time_updates(

@@ -82,6 +82,10 @@ class Trial:
         row = {"row": self.row.name, **self.row.options}
         return {**row, **sizes, **self.setting.options, "seed": self.seed, "step_size": self.step_size}
 
+    def options_of(self, log: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns these values of a log."""
+        return log["options"]
+
 
 def rows_of(package: ModuleType, first: str = "kinds") -> list:
     """Returns the `ROWS` of every module in a package, those of the module `first` before the others.

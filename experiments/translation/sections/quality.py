@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ...reporting.intervals import spread
 from ...reporting.section import Claim, Section
-from ..published import FAILS, RESULTS, TABLES, THEANO
+from ..published import FAILS, RESULTS, TABLES
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
@@ -121,8 +121,6 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
 
 
 def _published(row: Row) -> str:
-    if row.name in THEANO:
-        return f"{', '.join(map(str, THEANO[row.name]))} (Theano)"
     return ", ".join(map(str, RESULTS[row.name].bleu)) if row.name in RESULTS else ""
 
 

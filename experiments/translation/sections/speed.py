@@ -5,7 +5,7 @@ from typing import Any
 
 from ...reporting.section import Section
 from ...reporting.speed import AGAIN, Timed, speed_section
-from ..measure.seconds import AGAIN as SECOND
+from ..measure import AGAIN as SECOND
 from ..published import RESULTS
 from ..results import Result
 

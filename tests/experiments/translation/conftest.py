@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.translation import corpus as corpora
-from experiments.translation import runs
+from experiments.translation import measure, runs
 from experiments.translation.corpus import Corpus
-from experiments.translation.measure import kept
 from experiments.translation.place import Place
 from experiments.translation.results import Result
 from experiments.translation.row import Row
@@ -132,7 +131,7 @@ def ran(monkeypatch, times):
             updates = {"float32": {name: known.get(name, known["none"]) for name in names}}
             write(given["--json"], json.dumps({**times, "updates": updates}))
 
-    for module in (corpora, runs, kept):
+    for module in (corpora, runs, measure):
         monkeypatch.setattr(module, "execute", execute)
     return commands
 

@@ -3,7 +3,7 @@ import pytest
 from experiments.translation.corpus import prepare
 from experiments.translation.results import by_row, read_results
 from experiments.translation.row import Run
-from experiments.translation.runs import make
+from experiments.translation.runs import make_all
 from nmt.decoding.metrics import read_lines
 from nmt.errors import UserError
 from tests.experiments.translation.conftest import ROWS, SENTENCE, make_result
@@ -13,7 +13,7 @@ RUN = Run(ROWS["rmsnorm"], 1)
 
 def test_only_finished_runs_have_results(corpus, place, ran):
     prepare(corpus, place)
-    make(RUN, corpus, place, lambda: None)
+    make_all([RUN], corpus, place)
     (result,) = read_results([Run(ROWS["half"], 1), RUN], corpus, place)
     assert (result.row, result.seed, result.dev) == (RUN.row, 1, 1.5)
     assert result.test("news") == pytest.approx(100)

@@ -41,11 +41,11 @@ def test_the_seed_of_the_grid_is_not_reported(logs):
     assert list(logs_by_row(logs, SETTING)[ROWS[0]]) == [1, 3]
 
 
-def test_the_share_has_mean_and_range_of_the_seeds(logs):
+def test_the_share_has_its_mean_before_and_after(logs):
     made = share_section(logs)
-    assert made.columns == ["", "hidden, before", "hidden, after"]
-    assert made.rows == [["LayerNorm, small batches", *["50.00% [25.00%, 75.00%]"] * 2]]
-    assert list(axes_of(made)[0].lines[0].get_ydata()) == [0.25, 0.75]
+    assert made.columns == ["", "seeds", "before", "after", "norms, at the end"]
+    assert made.rows == [["LayerNorm", "2", "50.0%", "50.0%", "50.0% to 50.0%"]]
+    assert list(axes_of(made)[0].lines[0].get_xdata()) == [0.5]
     assert share_section({}) is None
 
 

@@ -64,11 +64,6 @@ def test_the_epsilon_of_adam_is_that_of_the_options_or_the_default_of_train():
     )
 
 
-def test_weight_normalization_has_the_bleu_of_the_theano_version():
-    row = Row("weightnorm", "WeightNorm", kind="none", program="another")
-    assert cells_of(section([make_result(row)]))["WeightNorm"]["paper: BLEU 2014, 2017"] == "21.7, 23.5 (Theano)"
-
-
 def test_rows_have_the_papers_bleu_but_added_rows_have_none(results):
     added = results[0]._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
     found = {name: row["paper: BLEU 2014, 2017"] for name, row in cells_of(section([*results, added])).items()}

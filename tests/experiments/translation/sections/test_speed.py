@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from experiments.translation.measure.seconds import AGAIN
+from experiments.translation.measure import AGAIN
 from experiments.translation.row import Row
 from experiments.translation.sections.speed import section
 from tests.experiments.translation.conftest import make_result

@@ -2,8 +2,15 @@ import json
 
 import pytest
 
-from experiments.translation.measure import kept
-from experiments.translation.measure.seconds import AGAIN, measure_seconds, read_seconds
+from experiments.translation import measure
+from experiments.translation.measure import (
+    AGAIN,
+    measure_initial_scale,
+    measure_seconds,
+    read_initial_scale,
+    read_seconds,
+)
+from tests.experiments.translation.conftest import INITIAL_SCALE
 
 BENCHMARK = "benchmarks/training.py"
 
@@ -48,7 +55,16 @@ def test_an_interrupted_measurement_is_not_kept(corpus, place, ran, monkeypatch)
     def end(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kept, "execute", end)
+    monkeypatch.setattr(measure, "execute", end)
     with pytest.raises(KeyboardInterrupt):
         measure_seconds(["none"], corpus, place)
     assert read_seconds(place) is None
+
+
+def test_the_norms_of_our_size_and_the_papers_are_measured_once(corpus, place, ran):
+    assert read_initial_scale(place) is None
+    for _ in range(2):
+        measure_initial_scale(corpus, place)
+    assert read_initial_scale(place) == {**INITIAL_SCALE, "commit": "0123456789ab"}
+    (command,) = ran
+    assert "--kinds layernorm rmsnorm --size 4 8 --size 512 1024" in " ".join(command)

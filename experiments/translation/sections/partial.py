@@ -1,4 +1,4 @@
-"""Variants of a kind: other epsilons, a statistic of lower precision, and parts of the entries (Figure 3)."""
+"""The part of the entries that gives the statistic (Figure 3)."""
 
 import math
 from collections.abc import Sequence
@@ -13,32 +13,12 @@ from ...reporting.section import Section
 from ..results import Result, by_row
 from ..row import Row
 
-_TEXT = (
-    "Rows of Table 2 with one change in the norm, after 600 updates. BLEU is over all test sets, weighted by "
-    "sentences; (sd) is the standard deviation over the seeds. Differences to the row without the change are paired by "
-    "seed, with 95% intervals. After so few updates nothing is judged."
-)
 
-
-def sections(results: Sequence[Result]) -> list[Section]:
-    """Returns the sections of the parts of the entries, and of the other variants, as far as there are some."""
-    partial = _section(
-        results,
-        "partial",
-        "The part of the entries that gives the statistic (Figure 3)",
-        [
-            f"pRMSNorm takes the root mean square of the first k = ceil(n p) of n entries. {_TEXT} The paper shows "
-            "Figure 3 as a plot, without a vector drawing, so its values were not read off."
-        ],
-    )
-    variants = _section(results, "variants", "Epsilon, and the precision of the statistic", [_TEXT])
-    return [each for each in (partial, variants) if each]
-
-
-def _section(results: Sequence[Result], name: str, title: str, text: list[str]) -> Section | None:
+def section(results: Sequence[Result]) -> Section | None:
+    """Returns the section of the rows with another part, or `None` without any."""
     rows = by_row(results)
     usual = {row.name: {each.seed: each for each in done} for row, done in rows.items() if row.section == "main"}
-    changed = {row: done for row, done in rows.items() if row.section == name}
+    changed = {row: done for row, done in rows.items() if row.section == "partial"}
     if not changed:
         return None
     gains = {
@@ -46,19 +26,17 @@ def _section(results: Sequence[Result], name: str, title: str, text: list[str]) 
         for row, done in changed.items()
         for others in [usual.get(row.step_size_of, {})]
     }
-    sizes = _sizes(results[0]) if name == "partial" else []
+    sizes = _sizes(results[0])
     return Section(
-        name=name,
-        title=title,
-        text=text,
-        columns=[
-            "",
-            *(f"k of {size}" for size in sizes),
-            "seeds",
-            "best dev BLEU",
-            "BLEU",
-            "difference [95% interval]",
+        name="partial",
+        title="The part of the entries that gives the statistic (Figure 3)",
+        text=[
+            "pRMSNorm takes the root mean square of the first k = ceil(n p) of n entries. BLEU, after 600 updates, is "
+            "over all test sets, weighted by sentences; (sd) is the standard deviation over the seeds. Differences to "
+            "RMSNorm are paired by seed, with 95% intervals. After so few updates nothing is judged. The paper shows "
+            "Figure 3 as a plot, without a vector drawing, so its values were not read off."
         ],
+        columns=["", *(f"k of {size}" for size in sizes), "seeds", "best dev BLEU", "BLEU", "minus RMSNorm"],
         rows=[
             [
                 row.label,
