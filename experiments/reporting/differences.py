@@ -49,7 +49,8 @@ def differences_section(
 
 def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
     """Draws the differences of each unit on an axis of its own."""
-    groups = [list(found) for _, found in groupby(judged, key=lambda each: each.question.unit)]
+    once = list({(each.question.pair, each.question.unit): each for each in judged}.values())
+    groups = [list(found) for _, found in groupby(once, key=lambda each: each.question.unit)]
     heights = [len(found) + 1.2 for found in groups]
     figure.set(size_inches=(9.5, 0.5 * sum(heights) + 0.8), layout_engine="constrained")
     all_axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
@@ -65,8 +66,8 @@ def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
         asked, known = each.question, each.interval is not None
         if asked.margin:
             axes.fill_betweenx([at - 0.45, at + 0.45], -asked.margin, asked.margin, color="#E4E4E4", zorder=0)
-        axes.plot(asked.differences, [at - _ABOVE] * len(asked.differences), "|", color="black", markersize=9)
         if known:
+            axes.plot(asked.differences, [at - _ABOVE] * len(asked.differences), "|", color="black", markersize=9)
             axes.hlines(at, *each.interval[1:], color="black", linewidth=1)
             axes.hlines(at, *t_interval(asked.differences, 0.9)[1:], color="black", linewidth=4)
             axes.plot(each.interval.middle, at, "o", color="white", markeredgecolor="black")

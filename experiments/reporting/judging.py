@@ -130,14 +130,14 @@ class Judged(NamedTuple):
     def cells(self) -> list[str]:
         """The row of the table of differences."""
         asked = self.question
-        each = ", ".join(f"{value:+.{asked.digits + 1}f}" for value in asked.differences)
-        cells = [f"{asked.pair}{asked.unit and ','}{asked.unit}", str(len(asked.differences)), each]
+        cells = [f"{asked.pair},{asked.unit}", asked.outcome, str(len(asked.differences))]
         if self.interval is None:
-            return [*cells, "", "", "", ""]
-        return [*cells, signed(self.interval, asked.digits + 1), self._narrow(), _p(asked.p), _p(self.p)]
+            return [*cells, *[""] * 5]
+        each = ", ".join(f"{value:+.{asked.digits + 1}f}" for value in asked.differences)
+        return [*cells, each, signed(self.interval, asked.digits + 1), self._narrow(), _p(asked.p), _p(self.p)]
 
 
-COLUMNS = ("", "seeds", "each seed", "mean [95% interval]", "90% interval", "p", "Holm's p")
+COLUMNS = ("", "asked", "seeds", "each seed", "mean [95% interval]", "90% interval", "p", "Holm's p")
 
 
 def judge(questions: Sequence[Question]) -> list[Judged]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..reporting.judging import Question
+from .plan import read_rows
 from .results import Result
 
 MARGIN = 0.5  # BLEU
@@ -95,13 +96,13 @@ HYPOTHESES = (
 def questions(results: Sequence[Result], hypotheses: Sequence[Hypothesis] = HYPOTHESES) -> list[Question]:
     """Returns the claims whose rows share a seed, and all that have planned seeds."""
     done = {(each.row.name, each.seed): each for each in results}
-    labels = {each.row.name: each.row.label for each in results}
+    labels = {row.name: row.label for row in [*read_rows(), *(each.row for each in results)]}
     found = []
     for asked in hypotheses:
         shared = sorted(seed for name, seed in done if name == asked.one and (asked.other, seed) in done)
         measure = MEASURES[asked.measure]
         values = [measure.value(done[asked.one, seed]) - measure.value(done[asked.other, seed]) for seed in shared]
-        pair = f"{labels.get(asked.one, asked.one)} minus {labels.get(asked.other, asked.other)}"
+        pair = f"{labels[asked.one]} minus {labels[asked.other]}"
         if shared or asked.planned > 2:
             found.append(
                 Question(

@@ -74,20 +74,17 @@ def report(folder: Path, temporary: Path) -> Path:
         "states of 128; 1,800 updates, and 6,000 of the pre-norm Transformer.",
         f"{len(results)} of 49 trainings are done.",
     ]
-    values = _values(results)
-    sections = [differences_section(judged, [_TEXT], "RMSNorm and LayerNorm"), *([values] if values else [])]
+    sections = [differences_section(judged, [_TEXT], "RMSNorm and LayerNorm"), _values(results)]
     write_report(made, "RMSNorm and LayerNorm in translation, as planned", about, {"about": about}, sections)
     return made
 
 
-def _values(results: Sequence[Result]) -> Section | None:
-    """Returns the section of the values of each kind."""
-    if not results:
-        return None
-    tests = list(results[0].log["tests"])
+def _values(results: Sequence[Result]) -> Section:
+    """Returns the section of the values of the kinds that have all their seeds."""
+    tests = list(read_corpus(next(iter(CORPORA))).tests)
     cells = [
         [
-            f"{row.label}, {CORPORA[row.corpora[0]][0]}",
+            row.label,
             str(len(done)),
             spread([each.bleu for each in done], 2),
             *(spread([each.test(test) for each in done]) for test in tests),
@@ -95,11 +92,12 @@ def _values(results: Sequence[Result]) -> Section | None:
             spread([each.valid_loss for each in done], 3),
         ]
         for row, done in by_row(results).items()
+        if len(done) == row.seeds
     ]
     return Section(
         name="values",
         title="The values of each kind",
-        text=["Means over the seeds, with their standard deviation (sd)."],
+        text=["Means over the seeds of the kinds whose trainings are all done, with their standard deviation (sd)."],
         columns=["", "seeds", "BLEU, weighted", *tests, "chrF, weighted", "validation loss"],
         rows=cells,
         data=[
@@ -112,5 +110,6 @@ def _values(results: Sequence[Result]) -> Section | None:
                 "seconds": each.log["validations"][-1]["seconds"],
             }
             for each in results
+            if each.row.label in [cell[0] for cell in cells]
         ],
     )

@@ -6,11 +6,11 @@ _KINDS = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "prmsnorm": "pRMSNorm"
 _FIRST = 101
 
 
-def _rows(corpus: str, model_type: str, **seeds: int) -> list[Row]:
+def _rows(corpus: str, model: str, model_type: str, **seeds: int) -> list[Row]:
     return [
         Row(
             f"{corpus}-{kind}",
-            _KINDS[kind],
+            f"{_KINDS[kind]}, {model}",
             kind=kind,
             seeds=count,
             first_seed=_FIRST,
@@ -22,7 +22,7 @@ def _rows(corpus: str, model_type: str, **seeds: int) -> list[Row]:
 
 
 ROWS = [
-    *_rows("multi30k_rnn", "rnn", layernorm=8, rmsnorm=8, prmsnorm=8),
-    *_rows("multi30k_post", "transformer", layernorm=6, rmsnorm=6),
-    *_rows("multi30k_pre", "transformer", layernorm=5, rmsnorm=5, prmsnorm=3),
+    *_rows("multi30k_rnn", "RNN", "rnn", layernorm=8, rmsnorm=8, prmsnorm=8),
+    *_rows("multi30k_post", "post-norm", "transformer", layernorm=6, rmsnorm=6),
+    *_rows("multi30k_pre", "pre-norm", "transformer", layernorm=5, rmsnorm=5, prmsnorm=3),
 ]

@@ -24,8 +24,8 @@ def test_rows_are_paired_by_seed():
 
 
 def test_planned_seeds_are_asked_for_before_there_is_one():
-    (found,) = questions([], [Hypothesis("one", "other", "equal", "claim", planned=8)])
-    assert (found.pair, found.differences, found.planned) == ("one minus other", [], 8)
+    (found,) = questions([], [Hypothesis("rmsnorm", "layernorm", "equal", "claim", planned=8)])
+    assert (found.pair, found.differences, found.planned) == ("RMSNorm minus LayerNorm", [], 8)
 
 
 @pytest.mark.parametrize(("measure", "difference"), [("bleu", 2), ("dev", 2), ("valid_loss", 0.25), ("train_loss", -1)])
