@@ -11,7 +11,7 @@ from pathlib import Path
 from nmt.errors import UserError
 from nmt.load_tensorflow import load_tensorflow
 
-from .trials.memory import MemoryGrown
+from .trials.memory import Restart
 
 FOLDER = Path(__file__).parent
 
@@ -50,7 +50,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         reproduce(options.task, options.data, options.so_far, options.seeds)
-    except MemoryGrown:
+    except Restart:
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "experiments", *sys.argv[1:]])
     except UserError as error:

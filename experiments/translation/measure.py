@@ -7,6 +7,7 @@ from typing import Any
 
 from nmt.storage.files import atomic_write
 
+from ..reporting.speed import PROCESSES
 from .baseline import commit_of, execute
 from .corpus import Corpus
 from .place import Place
@@ -18,13 +19,14 @@ _BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
 _PROGRAM = ("-m", "experiments.translation.inside.untrained_norms", "--kinds", "layernorm", "rmsnorm")
 
 
-def read_seconds(place: Place) -> dict[str, Any] | None:
-    """Returns the measurements as `benchmarks/training.py --json` writes them, or `None`."""
-    return place.book.read_file(_TIMES)
+def read_seconds(place: Place) -> list[dict[str, Any]]:
+    """Returns the measurements of each process as `benchmarks/training.py --json` writes them."""
+    found = place.book.read_file(_TIMES) or {"processes": []}
+    return found.get("processes", [found])  # older files have one
 
 
 def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> None:
-    """Times the updates of all kinds in turn, unless that is done. Nothing else should run at that time.
+    """Times the updates of all kinds in turn, in several processes. Nothing else should run at that time.
 
     LayerNorm is timed twice, to show the noise.
 
@@ -36,14 +38,14 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
     Raises:
         UserError: The benchmark failed.
     """
-    times = read_seconds(place)
-    if times and not {*kinds, AGAIN} - times["updates"]["float32"].keys():
-        return
+    processes = [each for each in read_seconds(place) if not {*kinds, AGAIN} - each["updates"]["float32"].keys()]
     options = place.work / "options.json"
     with atomic_write(options) as file:
         json.dump(corpus.training(place.work), file, indent=2)
     given = ["--baseline", str(place.baseline), "--kinds", *kinds, "layernorm", "--config", str(options), "--json"]
-    _keep_output(place, _TIMES, *_BENCHMARK, *given)
+    while len(processes) < PROCESSES:
+        processes.append(_output(place, _TIMES, *_BENCHMARK, *given))
+        place.book.write(_TIMES, {"processes": processes})
 
 
 def read_initial_scale(place: Place) -> dict[str, Any] | None:
@@ -61,15 +63,15 @@ def measure_initial_scale(corpus: Corpus, place: Place) -> None:
         return
     sizes = dict.fromkeys([(corpus.options["embedding_size"], corpus.options["state_size"]), PAPERS_SIZE])
     given = [word for size in sizes for word in ("--size", *map(str, size))]
-    _keep_output(place, _SCALE, *_PROGRAM, *given, "--to")
+    place.book.write(_SCALE, _output(place, _SCALE, *_PROGRAM, *given, "--to"))
 
 
-def _keep_output(place: Place, name: str, *words: str) -> None:
-    """Runs a program in the patched copy and keeps the JSON object that it writes, with the commit.
+def _output(place: Place, name: str, *words: str) -> dict[str, Any]:
+    """Runs a program in the patched copy and returns the JSON object that it writes, with the commit.
 
     The file that the program writes is added to the end of its command.
     """
     print(f"measuring: {name}", file=sys.stderr)
     found = place.work / f"{name}.json"
     execute(place, *words, str(found))
-    place.book.write(name, {**json.loads(found.read_text(encoding="utf-8")), "commit": commit_of(place)})
+    return {**json.loads(found.read_text(encoding="utf-8")), "commit": commit_of(place)}

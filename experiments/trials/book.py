@@ -107,7 +107,7 @@ class Book:
 
         Raises:
             UserError: A log has other options.
-            MemoryGrown: Trainings have left much memory behind; the next call, in a new process, goes on.
+            Restart: Trainings have left much memory behind; the next call, in a new process, goes on.
         """
         failed: dict[str, str] = {}
         missing = [trial for trial in trials if not self.read(trial)]

@@ -13,11 +13,13 @@ from nmt.errors import UserError
 from nmt.storage.files import exclusive
 
 from ..reporting.section import Section
+from ..reporting.speed import PROCESSES
 from ..reporting.writer import write_report
 from .book import ROOT, Book
 from .clock import ROUNDS, time_updates
 from .fitting import fit, order
 from .learning import Learning, claims_section, learning_section
+from .memory import Restart
 from .probes import gain_rms
 from .sections import Logs, rows_in, settings_of, share_section, step_sizes, times_section
 from .trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, seed_trials
@@ -186,12 +188,14 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     failed |= book.make_all(seed_trials(step_sizes, experiment.seeds), make)
     if failed:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
-    if not book.read_file("times"):
+    times = book.read_file("times") or {"processes": []}
+    if len(times.get("processes", ())) < PROCESSES:
         batches = {setting: networks.batch(np.arange(setting.batch_size), setting) for setting in experiment.settings}
-        times = time_updates(
+        found = time_updates(
             experiment.rows,
             batches,
             lambda row, setting: networks.build(row, experiment.step_size, 1, setting),
             experiment.rounds,
         )
-        book.write("times", times)
+        book.write("times", {"processes": [*times.get("processes", ()), found]})
+        raise Restart  # so that each process measures once

@@ -94,13 +94,12 @@ def times_section(
     """
     if not times:
         return None
+    processes = times.get("processes", [times])  # older files have one
     timed = [
-        Timed(f"{setting.label}, {mode}", seconds)
+        Timed(f"{setting.label}, {mode}", [each["seconds"][setting.name][mode] for each in processes])
         for setting in settings
-        for mode, seconds in times["seconds"].get(setting.name, {}).items()
+        for mode in processes[0]["seconds"].get(setting.name, ())
     ]
-    text = (
-        f"On {times['cores']} processor cores, commit {times['commit']}; compiled by XLA, and as plain operations of a "
-        "graph."
-    )
+    cores, commit = (processes[0][name] for name in ("cores", "commit"))
+    text = f"On {cores} processor cores, commit {commit}; compiled by XLA, and as plain operations of a graph."
     return speed_section(timed, {row.name: row.label for row in rows}, published, text, times)

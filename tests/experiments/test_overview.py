@@ -66,3 +66,8 @@ def test_the_readme_gets_six_rows(results):
 
 def test_the_kept_page_is_that_of_the_kept_reports():
     assert (RESULTS / "README.md").read_text("utf-8") == overview(RESULTS)
+
+
+def test_what_the_readme_says_of_the_six_claims_is_what_the_reports_say():
+    readme, (_, _, *rows) = (RESULTS.parents[1] / "README.md").read_text("utf-8"), readme_rows(RESULTS).splitlines()
+    assert all(row in readme for row in rows if row.rsplit(" | ", 2)[0] in readme)

@@ -28,12 +28,12 @@ def curve(done: Sequence[Result], name: str = "bleu") -> Curve:
     return {update: [each[update] for each in curves] for update in sorted(common)}
 
 
-def section(results: Sequence[Result], times: Mapping[str, Any] | None) -> Section | None:
+def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -> Section | None:
     """Returns the section of the learning curves of the main rows, or `None` without any.
 
     Args:
         results: The results so far.
-        times: The output of `benchmarks/training.py --json`, or `None`.
+        processes: The output of `benchmarks/training.py --json` in each process.
     """
     rows = {row: done for row, done in by_row(results).items() if row.section == "main"}
     if not rows:
@@ -41,7 +41,7 @@ def section(results: Sequence[Result], times: Mapping[str, Any] | None) -> Secti
     curves, losses = ({row: curve(done, name) for row, done in rows.items()} for name in ("bleu", "train_loss"))
     updates = sorted({update for found in curves.values() for update in found})
     updates = updates[::-1][:: -(-len(updates) // _MOST_COLUMNS)][::-1]  # the last included
-    timed = times["updates"]["float32"] if times else {}
+    timed = processes[0]["updates"]["float32"] if processes else {}
     rnn = next(iter(rows)).model_type == "rnn"
     published = "; ".join(
         f"{name} {LOSS[name][0]:.2f} at first, {LOSS[name][9900]:.2f} after 9,900 updates, which take {minutes} minutes"

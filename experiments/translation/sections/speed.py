@@ -10,16 +10,16 @@ from ..published import RESULTS
 from ..results import Result
 
 
-def section(results: Sequence[Result], times: Mapping[str, Any] | None) -> Section | None:
+def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -> Section | None:
     """Returns the section of the times of the main rows, or `None` without any.
 
     Args:
         results: The results so far.
-        times: The output of `benchmarks/training.py --json`, or `None`.
+        processes: The output of `benchmarks/training.py --json` in each process.
     """
-    if not times:
+    if not processes:
         return None
-    updates = times["updates"]["float32"]
+    times, updates = processes[0], processes[0]["updates"]["float32"]
     main = {each.row.normalization: each.row for each in reversed(results) if each.row.section == "main"}
     labels = {kind: main[kind].label for kind in updates if kind in main}
     if not labels:
@@ -30,7 +30,10 @@ def section(results: Sequence[Result], times: Mapping[str, Any] | None) -> Secti
     rows = {kind: RESULTS[row.name].seconds for kind, row in main.items() if row.name in RESULTS and kind in labels}
     names = ("baseline", "layernorm") if first.row.model_type == "rnn" else ("", "post-layernorm")
     published = {kind: RESULTS[name].seconds for kind, name in zip(("none", "layernorm"), names, strict=True) if name}
-    seconds = {AGAIN if kind == SECOND else kind: found["rounds"] for kind, found in updates.items()}
+    seconds = [
+        {AGAIN if kind == SECOND else kind: found["rounds"] for kind, found in each["updates"]["float32"].items()}
+        for each in processes
+    ]
     options = first.log["options"]
     threads = f"{times['threads']} thread{'s' * (times['threads'] != 1)}"
     text = (
@@ -39,4 +42,4 @@ def section(results: Sequence[Result], times: Mapping[str, Any] | None) -> Secti
         f"are of a TITAN X, with embedding 512 and state 1024; ours are {options['embedding_size']} and "
         f"{options['state_size']}."
     )
-    return speed_section([Timed("XLA", seconds)], labels, rows | published, text, times)
+    return speed_section([Timed("XLA", seconds)], labels, rows | published, text, processes)

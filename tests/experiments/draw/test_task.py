@@ -10,8 +10,9 @@ pytest.importorskip("scipy")
 
 from experiments.draw.model import Sizes
 from experiments.draw.task import EXPERIMENT, Drawers, binarize
-from experiments.trials.experiment import conduct, train
+from experiments.trials.experiment import train
 from experiments.trials.trial import Setting, Trial
+from tests.experiments.trials.conftest import conduct_whole
 
 SETTING = Setting("batch-8", "batches of 8", batch_size=8, updates=4, window=2, validate_every=2)
 ROWS = {row.name: row for row in EXPERIMENT.rows}
@@ -25,7 +26,7 @@ def networks(folder):
 
 @pytest.mark.slow
 def test_everything_is_trained_measured_and_reported(networks, tmp_path):
-    conduct(SMALL, lambda: networks, so_far=False, root=tmp_path)
+    conduct_whole(SMALL, lambda: networks, tmp_path)
     found = json.loads((tmp_path / "build" / "report" / "report.json").read_text())
     assert list(found["sections"]) == ["learning", "differences", "step_sizes", "mean_share", "speed"]
     assert len(found["claims"]) == 2

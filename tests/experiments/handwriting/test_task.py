@@ -10,9 +10,10 @@ pytest.importorskip("scipy")
 
 from experiments.handwriting.data import Lines
 from experiments.handwriting.task import EXPERIMENT, Writers, reproduce
-from experiments.trials.experiment import conduct, train
+from experiments.trials.experiment import train
 from experiments.trials.trial import Setting, Trial
 from nmt.errors import UserError
+from tests.experiments.trials.conftest import conduct_whole
 
 SETTING = Setting("length-6", "6 points", batch_size=4, updates=4, window=2, validate_every=2, options={"length": 6})
 ROWS = {row.name: row for row in EXPERIMENT.rows}
@@ -27,7 +28,7 @@ def networks():
 
 @pytest.mark.slow
 def test_everything_is_trained_measured_and_reported(networks, tmp_path):
-    conduct(SMALL, lambda: networks, so_far=False, root=tmp_path)
+    conduct_whole(SMALL, lambda: networks, tmp_path)
     found = json.loads((tmp_path / "build" / "report" / "report.json").read_text())
     assert list(found["sections"]) == ["learning", "differences", "step_sizes", "mean_share", "speed"]
     assert len(found["claims"]) == 2

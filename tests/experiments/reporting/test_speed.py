@@ -11,7 +11,7 @@ LAYERNORM = [1.0, 2.0, 0.5]
 
 
 def timed(rmsnorm, again=(1.0, 2.0, 0.5)):
-    return Timed("XLA", {"layernorm": LAYERNORM, "rmsnorm": rmsnorm, AGAIN: again})
+    return Timed("XLA", [{"layernorm": LAYERNORM, "rmsnorm": rmsnorm, AGAIN: again}])
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,25 @@ def test_a_claim_has_milliseconds_beside_the_ratio_and_the_papers_ratio():
     made.plot(figure)
     (axes,) = figure.axes
     assert [axes.get_yticklabels()[at].get_text() for at in range(2)] == ["LayerNorm", "RMSNorm"]
-    assert speed_section([Timed("XLA", {"layernorm": LAYERNORM})], {"layernorm": "LayerNorm"}, {}, "", {}) is None
+    assert speed_section([Timed("XLA", [{"layernorm": LAYERNORM}])], {"layernorm": "LayerNorm"}, {}, "", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("ratios", "again", "verdict"),
+    [
+        ([0.9, 0.91, 0.89, 0.9, 0.9], [1.0] * 5, "shown"),
+        ([0.9, 0.91, 0.89, 0.9, 0.9], [1.0, 1.0, 1.0, 1.1, 1.0], "not shown"),
+        ([0.9, 0.91, 0.89, 0.9, 0.9], [1.0, 1.0, 1.0, 0.92, 1.0], "shown"),
+        ([0.7, 1.1, 0.8, 1.2, 0.9], [1.0] * 5, "not shown"),
+        ([1.1, 1.11, 1.09, 1.1, 1.1], [1.0] * 5, "the opposite"),
+        ([0.9, 0.91], [1.0] * 2, "shown, in one process"),
+    ],
+)
+def test_the_unit_is_a_process(ratios, again, verdict):
+    processes = [
+        {"layernorm": LAYERNORM, "rmsnorm": [one * t for t in LAYERNORM], AGAIN: [two * t for t in LAYERNORM]}
+        for one, two in zip(ratios, again, strict=True)
+    ]
+    found = Timed("XLA", processes)
+    assert found.ratio("rmsnorm").middle == pytest.approx(sum(ratios) / len(ratios))
+    assert found.verdict("rmsnorm") == verdict

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from experiments.reporting.speed import PROCESSES
 from experiments.translation import measure
 from experiments.translation.measure import (
     AGAIN,
@@ -16,11 +17,11 @@ BENCHMARK = "benchmarks/training.py"
 
 
 def test_seconds_are_kept_with_their_commit(corpus, place, ran, times):
-    assert read_seconds(place) is None
+    assert read_seconds(place) == []
     for _ in range(2):
         measure_seconds([kind for kind in times["updates"]["float32"] if kind != AGAIN], corpus, place)
-    assert read_seconds(place) == {**times, "commit": "0123456789ab"}
-    assert [command[0] for command in ran] == [BENCHMARK]
+    assert read_seconds(place) == [{**times, "commit": "0123456789ab"}] * PROCESSES
+    assert [command[0] for command in ran] == [BENCHMARK] * PROCESSES
     assert json.loads((place.work / "options.json").read_text()) == corpus.training(place.work)
 
 
@@ -38,17 +39,21 @@ def test_a_new_kind_causes_all_kinds_to_be_timed_again(corpus, place, ran, times
     measure_seconds(kinds, corpus, place)
     ran.clear()
     measure_seconds([*kinds, "mine"], corpus, place)
-    assert [command[0] for command in ran] == [BENCHMARK]
+    assert [command[0] for command in ran] == [BENCHMARK] * PROCESSES
 
 
-def test_times_without_a_second_layernorm_are_measured_again(corpus, place, ran, times):
+def test_times_of_one_process_are_read_and_completed(corpus, place, ran, times):
     kinds = [kind for kind in times["updates"]["float32"] if kind != AGAIN]
+    place.book.write("times", times)  # as it was written before
+    assert read_seconds(place) == [times]
     measure_seconds(kinds, corpus, place)
-    old = json.loads((place.logs / "times.json").read_text())
-    del old["updates"]["float32"][AGAIN]
-    (place.logs / "times.json").write_text(json.dumps(old))
+    assert len(ran) == PROCESSES - 1
+    old = times["updates"]["float32"]
+    del old[AGAIN]
+    place.book.write("times", times)
+    ran.clear()
     measure_seconds(kinds, corpus, place)
-    assert len(ran) == 2
+    assert len(ran) == PROCESSES
 
 
 def test_an_interrupted_measurement_is_not_kept(corpus, place, ran, monkeypatch):
@@ -58,7 +63,7 @@ def test_an_interrupted_measurement_is_not_kept(corpus, place, ran, monkeypatch)
     monkeypatch.setattr(measure, "execute", end)
     with pytest.raises(KeyboardInterrupt):
         measure_seconds(["none"], corpus, place)
-    assert read_seconds(place) is None
+    assert read_seconds(place) == []
 
 
 def test_the_norms_of_our_size_and_the_papers_are_measured_once(corpus, place, ran):

@@ -14,7 +14,7 @@ def test_a_curve_ends_with_the_shortest_seed(results):
 
 def test_time_is_updates_times_measured_seconds(results, times):
     figure = Figure()
-    section(results, times).plot(figure)
+    section(results, [times]).plot(figure)
     lines = {line.get_label(): line.get_xdata() for line in figure.axes[1].lines}
     assert list(lines["LayerNorm"]) == pytest.approx([100 / 60, 200 / 60, 300 / 60])
     assert "Mine" not in lines
@@ -23,7 +23,7 @@ def test_time_is_updates_times_measured_seconds(results, times):
 def test_an_added_kind_has_its_own_time_and_colour(results, times):
     times["updates"]["float32"]["mine"] = {"seconds": 0.6}
     figure = Figure()
-    section(results, times).plot(figure)
+    section(results, [times]).plot(figure)
     by_updates, by_time = ({line.get_label(): line for line in axes.lines} for axes in figure.axes[:2])
     assert list(by_time["Mine"].get_xdata()) == pytest.approx([1, 2, 3])
     assert by_time.keys() == by_updates.keys()
@@ -31,7 +31,7 @@ def test_an_added_kind_has_its_own_time_and_colour(results, times):
 
 
 def test_a_row_that_stopped_early_has_empty_cells(results, times):
-    made = section(results, times)
+    made = section(results, [times])
     rows = {row[0]: row[1:] for row in made.rows}
     assert made.columns == ["dev BLEU after N updates", "N = 100", "N = 200", "N = 300"]
     assert rows["Baseline"] == ["12.0", "22.0", ""]
@@ -39,7 +39,7 @@ def test_a_row_that_stopped_early_has_empty_cells(results, times):
 
 
 def test_a_long_training_has_a_limited_number_of_columns(times):
-    made = section([make_result(ROWS["rmsnorm"], bleu=[float(number) for number in range(25)])], times)
+    made = section([make_result(ROWS["rmsnorm"], bleu=[float(number) for number in range(25)])], [times])
     assert made.columns[1:] == [f"N = {update:,}" for update in range(100, 2501, 300)]
     assert made.rows[0][-1] == "24.0"
     assert len(made.data["rmsnorm"]["bleu"]) == 25
@@ -49,7 +49,7 @@ def test_training_losses_are_drawn_beside_the_published(times):
     result = make_result(ROWS["layernorm"])
     for number, each in enumerate(result.log["validations"], 1):
         each["train_loss"] = 6 / number
-    made = section([result], times)
+    made = section([result], [times])
     assert "layernorm 9.18 at first, 4.27 after 9,900 updates, which take 157.0 minutes" in made.text[0]
     figure = Figure()
     made.plot(figure)
@@ -60,13 +60,13 @@ def test_training_losses_are_drawn_beside_the_published(times):
 
 def test_the_range_of_the_seeds_is_shaded(results):
     figure = Figure()
-    section(results, None).plot(figure)
+    section(results, []).plot(figure)
     (baseline, *_) = figure.axes[0].collections
     assert sorted({y for _, y in baseline.get_paths()[0].vertices}) == [10, 14, 20, 24]
 
 
 def test_without_rows_of_table_2_there_is_no_section(results, times):
-    assert section([each for each in results if each.row.section != "main"], times) is None
+    assert section([each for each in results if each.row.section != "main"], [times]) is None
 
 
 @pytest.mark.parametrize("worst, scale", [(8.0, "linear"), (80.0, "log")])
@@ -76,5 +76,5 @@ def test_losses_that_diverge_make_the_axis_logarithmic(worst, scale):
         for each in result.log["validations"]:
             each["train_loss"] = loss
     figure = Figure()
-    section(results, None).plot(figure)
+    section(results, []).plot(figure)
     assert figure.axes[2].get_yscale() == scale

@@ -13,23 +13,23 @@ def cells_of(made):
 
 
 def test_rows_have_their_time_and_the_papers_ratio(results, times):
-    rows = cells_of(section(results, times))
+    rows = cells_of(section(results, [times]))
     assert rows["RMSNorm"] == ["750.0", "0.75 [0.50, 0.75]", "0.75"]  # the paper's: 501 of 665
     assert rows["without a norm"][-1] == "0.60"
     assert "Mine" not in rows  # it was not timed
-    assert len(section(results, times).claims) == 2  # RMSNorm and pRMSNorm
+    assert len(section(results, [times]).claims) == 2  # RMSNorm and pRMSNorm
 
 
 def test_an_added_kind_has_its_time_and_no_published_one(results, times):
     times["updates"]["float32"]["mine"] = times["updates"]["float32"]["prmsnorm"]
-    assert cells_of(section(results, times))["Mine"] == ["500.0", "0.50 [0.25, 1.00]", ""]
+    assert cells_of(section(results, [times]))["Mine"] == ["500.0", "0.50 [0.25, 1.00]", ""]
 
 
 def test_without_measured_seconds_there_is_no_section(results, times):
-    assert section(results, None) is None
-    assert section([each for each in results if each.row.section != "main"], times) is None
+    assert section(results, []) is None
+    assert section([each for each in results if each.row.section != "main"], [times]) is None
     del times["updates"]["float32"][AGAIN]  # as before LayerNorm was timed twice
-    assert section(results, times) is None
+    assert section(results, [times]) is None
 
 
 def test_a_kind_is_shown_once_however_many_rows_have_it(times):
@@ -38,10 +38,10 @@ def test_a_kind_is_shown_once_however_many_rows_have_it(times):
         for position in ("post", "pre")
         for kind in ("layernorm", "rmsnorm")
     ]
-    made = section([make_result(row) for row in rows], times)
+    made = section([make_result(row) for row in rows], [times])
     assert [cells[0] for cells in made.rows] == ["layernorm, post", "rmsnorm, post", "LayerNorm, a second model"]
     assert made.rows[1][-1] == "0.93"  # 231 of 248
 
 
 def test_the_text_says_how_time_was_measured(results, times):
-    assert "of commit 0123456789ab on 1 thread, compiled by XLA" in section(results, times).text[0]
+    assert "of commit 0123456789ab on 1 thread, compiled by XLA" in section(results, [times]).text[0]
