@@ -87,8 +87,8 @@ def speed_section(
         text=[
             f"{text} Brackets hold the 95% interval of the ratio to LayerNorm's time: Student's t over processes, or, "
             "of a single process, a bootstrap over its rounds. The second model with LayerNorm shows the noise. An "
-            f"update takes less time if its interval is below 1 by more than the noise. Here {len(timed[0].processes)} of the "
-            f"{PROCESSES} processes of the plan were measured; two identical models have differed by 7.5% between "
+            f"update takes less time if its interval is below 1 by more than the noise. {len(timed[0].processes)} of "
+            f"the {PROCESSES} processes of the plan were measured; two identical models have differed by 7.5% between "
             "processes, so a process alone is weak evidence."
         ],
         columns=["", *(f"{each.label}: {head}" for each in timed for head in ("ms", "ratio")), "paper: ratio"],

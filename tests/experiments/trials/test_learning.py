@@ -60,7 +60,7 @@ def test_values_of_a_log():
 
 def test_a_row_of_the_table_has_seeds_step_size_values_and_what_was_published():
     section, _ = made(rmsnorm=[1.0, 2.0], layernorm=[1.0], published={"rmsnorm": "1.2"})
-    assert section.columns == ["", "seeds", "step size", "loss", "published"]
+    assert section.columns == ["", "seeds", "learning rate", "loss", "published"]
     assert section.rows == [
         ["RMSNorm, small batches", "2", "0.001", "1.50 (sd 0.71) nats", "1.2"],
         ["LayerNorm, small batches", "1", "0.001", "1.00 nats", ""],
