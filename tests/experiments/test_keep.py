@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
-from experiments.archive import ARCHIVE, read_archive
+from experiments.archive import ARCHIVE, read_archive, write_archive
 from experiments.keep import keep
 from experiments.overview import RESULTS
 from nmt.errors import UserError
@@ -46,9 +46,10 @@ def test_a_folder_without_logs_of_a_corpus_is_refused(tmp_path):
 def test_logs_of_new_trainings_join_the_kept_ones(tmp_path):
     kept = read_archive(RESULTS / "skip_thoughts")
     name = "rmsnorm-batch-32-1"
-    assert name in kept
+    (tmp_path / "skip_thoughts").mkdir()
+    write_archive(tmp_path / "skip_thoughts", {each: log for each, log in kept.items() if each != name})
     (tmp_path / "new" / "skip_thoughts").mkdir(parents=True)
     (tmp_path / "new" / "skip_thoughts" / f"{name}.json").write_text(json.dumps(kept[name]))
     keep("skip_thoughts", tmp_path, tmp_path / "new")
-    assert read_archive(tmp_path / "skip_thoughts") == {name: kept[name]}
+    assert read_archive(tmp_path / "skip_thoughts") == kept
     assert (tmp_path / "skip_thoughts" / "report.md").exists()
