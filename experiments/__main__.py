@@ -5,12 +5,13 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from nmt.errors import UserError
 from nmt.load_tensorflow import load_tensorflow
 
-from .trials.memory import MemoryGrown
+from .trials.memory import Restart
 
 FOLDER = Path(__file__).parent
 
@@ -20,7 +21,7 @@ def find_tasks() -> list[str]:
     return sorted(path.parent.name for path in FOLDER.glob("*/task.py"))
 
 
-def reproduce(task: str, data: str, so_far: bool) -> None:
+def reproduce(task: str, data: str, so_far: bool, seeds: Collection[int] = ()) -> None:
     """Reproduces a task on some data; an empty string means the default data of the task.
 
     Raises:
@@ -29,7 +30,9 @@ def reproduce(task: str, data: str, so_far: bool) -> None:
     if task not in find_tasks():
         raise UserError(f"TASK={task} is unknown; choose one of {', '.join(find_tasks())}")
     module = importlib.import_module(f"experiments.{task}.task")
-    module.reproduce(data or module.DATA, so_far)
+    if seeds and task != "translation":
+        raise UserError(f"--seeds is for translation; TASK={task} trains all its seeds")
+    module.reproduce(data or module.DATA, so_far, **({"seeds": seeds} if seeds else {}))
 
 
 def main() -> None:
@@ -39,12 +42,15 @@ def main() -> None:
         "--task", default="translation", help=f"one of {', '.join(find_tasks())} (default: translation)"
     )
     parser.add_argument("--so-far", action="store_true", help="report on what is done; train and measure nothing")
+    parser.add_argument(
+        "--seeds", nargs="+", type=int, default=[], metavar="N", help="train only these seeds, and measure nothing"
+    )
     options = parser.parse_args()
     load_tensorflow()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        reproduce(options.task, options.data, options.so_far)
-    except MemoryGrown:
+        reproduce(options.task, options.data, options.so_far, options.seeds)
+    except Restart:
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "experiments", *sys.argv[1:]])
     except UserError as error:

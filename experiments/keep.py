@@ -1,8 +1,9 @@
 """`python -m experiments.keep NAME ...` writes kept reports anew from their kept logs and remarks.
 
-A name is that of a task, or of a corpus of the task `translation`. The logs are in experiments/results/NAME/logs; copy
-those of new trainings there first. `remarks.md` beside them explains the results of a task; a corpus declares its own.
-The page over all reports is written too.
+A name is that of a task, of a corpus of the task `translation`, or `planned`: the trainings of experiments/PLAN.md. The
+kept logs are in experiments/results/NAME/logs.json.gz; the logs of this checkout, experiments/logs/NAME, are added
+first. `remarks.md` beside them explains the results of a task; a corpus declares its own. The page over all reports is
+written too.
 """
 
 import argparse
@@ -13,33 +14,42 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
+from .archive import ARCHIVE, add_logs, unpack
 from .overview import RESULTS, write_overview
+from .translation import planned
 from .translation import task as translation
 from .translation.corpus import FOLDER as CORPORA
 from .translation.corpus import read_corpus
 from .translation.place import Place
-from .trials.book import Book
+from .trials.book import ROOT, Book
 from .trials.experiment import report
 
 
-def keep(name: str, results: Path = RESULTS) -> None:
-    """Writes a report, without its HTML page, beside its logs.
+def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / "logs") -> None:
+    """Writes a report beside its logs, without its HTML page and the vector drawings.
 
     Args:
         name: A task with an `EXPERIMENT`, or a corpus.
         results: Holds a folder for each kept report.
+        new: Holds a folder with the logs of each task and corpus that has been trained.
 
     Raises:
         UserError: There are no logs, or one has other options than the task or the corpus.
     """
     folder = results / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in planned.CORPORA if name == planned.NAME else (name,):
+        add_logs(folder, new / each)
     with tempfile.TemporaryDirectory() as temporary:
-        make = _translation if (CORPORA / f"{name}.json").exists() else _task
-        made = make(name, folder, Path(temporary))
-        for picture in [*folder.glob("*.png"), *folder.glob("*.svg")]:
+        if name == planned.NAME:
+            made = planned.report(folder, Path(temporary))
+        else:
+            make = _translation if (CORPORA / f"{name}.json").exists() else _task
+            made = make(name, folder, Path(temporary))
+        for picture in folder.glob("*.png"):
             picture.unlink()
         for path in made.iterdir():
-            if path.suffix != ".html":
+            if path.suffix not in (".html", ".svg"):
                 shutil.copy(path, folder)
     print(f"wrote {folder / 'report.md'}")
 
@@ -48,7 +58,8 @@ def _task(name: str, folder: Path, temporary: Path) -> Path:
     """Writes the report of a task to a temporary folder and returns its own."""
     remarks = folder / "remarks.md"
     book = Book(name)
-    book.logs, book.report = folder / "logs", temporary / "report"
+    book.logs, book.report = temporary / "logs", temporary / "report"
+    unpack(folder, book.logs)
     experiment = importlib.import_module(f"experiments.{name}.task").EXPERIMENT
     report(experiment, book, [remarks.read_text("utf-8").strip()] if remarks.exists() else [])
     return book.report
@@ -57,14 +68,15 @@ def _task(name: str, folder: Path, temporary: Path) -> Path:
 def _translation(name: str, folder: Path, temporary: Path) -> Path:
     """Writes the report of a corpus to a temporary folder and returns its own."""
     place = Place(name, temporary)
-    shutil.copytree(folder / "logs", place.logs)
+    unpack(folder, place.logs)
     if not translation.report(read_corpus(name), place):
-        raise UserError(f"{folder / 'logs'} has no log of a training that {name} declares; copy some there")
+        raise UserError(f"{folder / ARCHIVE} has no log of a training that {name} declares; train some")
     return place.report
 
 
 def main() -> None:
-    names = sorted(path.parent.name for path in RESULTS.glob("*/logs"))
+    places = [*RESULTS.glob(f"*/{ARCHIVE}"), *(ROOT / "experiments" / "logs").glob("*/*.json")]
+    names = sorted({path.parent.name for path in places} - planned.CORPORA.keys() | {planned.NAME})
     parser = argparse.ArgumentParser(prog="python -m experiments.keep", description=__doc__.split("` ")[1])
     parser.add_argument("names", nargs="+", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
     try:

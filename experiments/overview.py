@@ -1,38 +1,104 @@
-"""`python -m experiments.overview` writes experiments/results/README.md: the claims of all kept reports on one page."""
+"""`python -m experiments.overview` writes experiments/results/README.md, the page over all kept reports.
 
+With `--readme` it prints the six rows of the project's README in place of that.
+"""
+
+import argparse
 import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from nmt.storage.files import atomic_write
 
-from .reporting.section import Claim
-from .reporting.writer import CLAIM_COLUMNS, markdown_table
+from .reporting.speed import told
+from .reporting.writer import markdown_table
 
 RESULTS = Path(__file__).parent / "results"
+PLANNED = "planned"
 
-_ABOUT = (
-    "Every claim that the kept reports judge. Brackets hold 95% intervals. Each folder has the report, its pictures "
-    "and its logs; [experiments/README.md](../README.md) says how to make them again. "
-    "`python -m experiments.overview` writes this page."
-)
+_PAGE = Path(__file__).with_suffix(".md")  # the page with gaps for the tables
+
+
+def read_reports(results: Path) -> dict[str, dict[str, Any]]:
+    """Returns the kept reports by the names of their folders; each has its `title` too."""
+    found = {}
+    for path in sorted(results.glob("*/report.json")):
+        title = path.with_name("report.md").read_text("utf-8").partition("\n")[0].removeprefix("# ")
+        found[path.parent.name] = {**json.loads(path.read_text("utf-8")), "title": title}
+    return found
 
 
 def overview(results: Path) -> str:
-    """Returns the page in Markdown: the claims of each report, and its remarks, if it has a `remarks.md`.
+    """Returns the page in Markdown.
 
     Args:
         results: The folder with a folder for each report.
     """
-    parts = ["# The claims of the papers, and what we found", _ABOUT]
-    for path in sorted(results.glob("*/report.json")):
-        title = (path.parent / "report.md").read_text("utf-8").partition("\n")[0].removeprefix("# ")
-        report = json.loads(path.read_text("utf-8"))
-        claims = [Claim(**claim) for claim in report["claims"]]
-        parts += [f"## [{title}]({path.parent.name}/report.md)", *report.get("about", [])]
-        parts.append(markdown_table(CLAIM_COLUMNS, claims, ":---"))
-        if (remarks := path.with_name("remarks.md")).exists():
-            parts.append(remarks.read_text("utf-8").strip())
-    return "\n\n".join(parts) + "\n"
+    reports = read_reports(results)
+    tables = {"planned": "", "done": "", "times": markdown_table(_TIME_COLUMNS, _times(reports), "---:")}
+    if PLANNED in reports:
+        claims = [[each["claim"], each["ours"], each["verdict"]] for each in reports[PLANNED]["claims"]]
+        tables["planned"] = markdown_table(["claim", "difference", "verdict"], claims, ":---")
+        tables["done"] = reports[PLANNED]["about"][-1]
+    return _PAGE.read_text("utf-8").format(**tables, others=_others(reports))
+
+
+_TIME_COLUMNS = ("task", "kind", "ms", "LayerNorm: ms", "ratio", "paper: ratio", "takes less time")
+
+
+def _times(reports: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """Returns the rows of the table of times, from the lowest ratio to the highest."""
+    found = [
+        (each, name, report["title"])
+        for name, report in reports.items()
+        for each in report["sections"].get("speed", {}).get("data", {}).get("judged", ())
+    ]
+    return [
+        [
+            f"[{title}]({name}/report.md), {each['label']}",
+            each["kind"],
+            f"{each['ms']:.1f}",
+            f"{each['layernorm_ms']:.1f}",
+            told(each["ratio"]),
+            f"{each['published']:.2f}",
+            each["verdict"],
+        ]
+        for each, name, title in sorted(found, key=lambda found: found[0]["ratio"][0])
+    ]
+
+
+def _others(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """Returns the table with the differences of LayerNorm and RMSNorm in each report."""
+    rows = []
+    for name, report in reports.items():
+        judged = report["sections"].get("differences", {}).get("data", [])
+        if name != PLANNED:
+            cells = [
+                _differences(judged, *pair) for pair in (("LayerNorm", "without a norm"), ("RMSNorm", "LayerNorm"))
+            ]
+            rows.append([f"[{report['title']}]({name}/report.md)", *cells])
+    return markdown_table(["task", "LayerNorm minus without a norm", "RMSNorm minus LayerNorm"], rows, ":---")
+
+
+def _differences(judged: Sequence[Mapping[str, Any]], one: str, other: str) -> str:
+    pair = re.compile(rf"{one}\b.* minus {other}\b")
+    found = [f"{each['ours']}: {each['verdict']}" for each in judged if pair.match(each["pair"])]
+    return "; ".join(found) or "not judged"
+
+
+def readme_rows(results: Path) -> str:
+    """Returns the six rows of the README: four planned claims, and the best and the worst time."""
+    reports = read_reports(results)
+    planned = [[each["claim"], each["ours"], each["verdict"]] for each in reports[PLANNED]["claims"]]
+    chosen = [*planned[:2], *(each for each in planned if each[0].startswith("RMSNorm is not worse"))]
+    times = _times(reports)
+    for task, kind, ms, layernorm, ratio, paper, verdict in (times[0], times[-1]):
+        task = task.partition("]")[0].removeprefix("[") + task.rpartition(")")[2]
+        claim = f"An update with {kind} takes less time than with LayerNorm: {task}; {paper} in the paper"
+        chosen.append([claim, f"{ratio}: {ms} ms, {layernorm} ms", verdict])
+    return markdown_table(["claim", "ours", "verdict"], chosen, ":---")
 
 
 def write_overview() -> None:
@@ -43,4 +109,9 @@ def write_overview() -> None:
 
 
 if __name__ == "__main__":
-    write_overview()
+    parser = argparse.ArgumentParser(prog="python -m experiments.overview", description=__doc__.split("` ")[1])
+    parser.add_argument("--readme", action="store_true", help="print the six rows of the project's README")
+    if parser.parse_args().readme:
+        print(readme_rows(RESULTS))
+    else:
+        write_overview()

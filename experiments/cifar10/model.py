@@ -29,13 +29,13 @@ SUMS = tuple(f"conv_{number}" for number in range(1, 1 + len(_FIRST + _SECOND + 
 
 @keras.saving.register_keras_serializable(package="experiments.cifar10")
 class FlatThenLinear(keras.optimizers.schedules.LearningRateSchedule):
-    """A step size that stays the same for the first half of a training, and then falls linearly to 0.
+    """A learning rate that stays the same for the first half of a training, and then falls linearly to 0.
 
     >>> [float(FlatThenLinear(2.0, 4)(update)) for update in (0, 2, 3, 4)]
     [2.0, 2.0, 1.0, 0.0]
 
     Args:
-        step_size: The first step size.
+        step_size: The first learning rate.
         updates: Updates of the training.
     """
 
@@ -61,7 +61,7 @@ def build_model(
     Args:
         row: Builds the norm. Its option `weights` normalizes the weights instead; `normalize_logits` normalizes the
             logits too.
-        step_size: First step size of Adam.
+        step_size: First learning rate of Adam.
         seed: Seed of the initial weights, the noise and dropout.
         updates: Updates of the training.
         widths: Channels of the first three convolutions, and of the others.

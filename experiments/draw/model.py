@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import keras
-import numpy as np
 from keras import ops
 
 from ..trials.trial import TrialRow
@@ -51,7 +50,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, sizes: 
 
     Args:
         row: Builds the norm of each cell state.
-        step_size: Step size of Adam.
+        step_size: Learning rate of Adam.
         seed: Seed of the initial weights and of the noise.
         pixels: Size of an image.
         sizes: The other sizes.
@@ -84,13 +83,3 @@ def bound(images, outputs):
     logits, divergence = outputs[:, :-1], outputs[:, -1]
     cross_entropy = ops.maximum(logits, 0) - logits * images + ops.log1p(ops.exp(-ops.abs(logits)))
     return ops.sum(cross_entropy, -1) + divergence
-
-
-def draw_samples(model: keras.Model, count: int, steps: int, seed: int) -> np.ndarray:
-    """Returns the probabilities of the pixels of new drawings, `[count, pixels]`."""
-    step = model.get_layer("drawing").cell
-    noise = np.random.default_rng(seed).normal(size=(steps, count, step.latent)).astype(np.float32)
-    states = [ops.zeros((count, size)) for size in (*[step.decoder.units] * 2, step.pixels)]
-    for z in noise:
-        states = step.draw(z, states)
-    return ops.convert_to_numpy(ops.sigmoid(states[-1]))

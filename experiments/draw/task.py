@@ -1,6 +1,6 @@
 """DRAW on binarized MNIST with every kind of normalization: the task `draw`."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -9,10 +9,10 @@ from ..data_sets.mnist import read_mnist
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.feeding import in_batches
 from ..trials.probes import share_of_mean
-from ..trials.trial import Setting, Trial, TrialRow, rows_of
+from ..trials.trial import Setting, TrialRow, rows_of
 from . import rows
-from .model import Sizes, build_model, draw_samples
-from .section import LEARNING, drawn_sections, encode_picture
+from .model import Sizes, build_model
+from .section import LEARNING
 
 DATA = ""  # keras.datasets downloads it
 TRAINING = 50_000
@@ -26,12 +26,10 @@ EXPERIMENT = Experiment(
     metric_label="validation bound in nats",
     learning=LEARNING,
     share_over="the units of a cell state",
-    more_sections=drawn_sections,
 )
 _BINARIZATION = 0  # seed of the pixels
 _MEASURED = 2000  # images of a validation
 _PROBED = 200  # validation images whose cell states are measured
-_DRAWINGS = 16
 
 
 class Images(NamedTuple):
@@ -80,11 +78,6 @@ class Drawers(Networks):
             for name, c in (("encoder", states[1]), ("decoder", states[3])):
                 found[name].append(keras.ops.convert_to_numpy(c))
         return {name: share_of_mean(np.concatenate(each)) for name, each in found.items()}
-
-    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
-        """Returns new drawings as text."""
-        drawings = draw_samples(model, _DRAWINGS, self._sizes.steps, seed=0)
-        return {"samples": [encode_picture(drawing) for drawing in drawings]}
 
 
 def binarize(data: str, training: int = TRAINING) -> Images:

@@ -3,7 +3,6 @@
 import math
 
 import keras
-import numpy as np
 from keras import ops
 
 from rmsnorm_tf import RMSNormLSTM
@@ -26,7 +25,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, length: int, units: 
 
     Args:
         row: Its options are arguments of the LSTMs.
-        step_size: Step size of Adam.
+        step_size: Learning rate of Adam.
         seed: Seed of the initial weights.
         length: Number of points.
         units: Size of the LSTMs.
@@ -64,20 +63,6 @@ def negative_log_likelihood(points, outputs):
     return ops.softplus(logit) - up * logit - offsets
 
 
-def draw_lines(model: keras.Model, count: int, length: int, seed: int) -> np.ndarray:
-    """Returns new lines, drawn point by point from the model, `[count, length, 3]`."""
-    generator = np.random.default_rng(seed)
-    cells, mixture = [model.get_layer(name).cell for name in LSTMS], model.get_layer("mixture")
-    states = [[ops.zeros((count, cell.units)) for _ in range(2)] for cell in cells]
-    points = [np.zeros((count, 3), np.float32)]
-    for _ in range(length):
-        first, states[0] = cells[0](points[-1], states[0])
-        second, states[1] = cells[1](ops.concatenate([points[-1], first], -1), states[1])
-        outputs = mixture(ops.concatenate([first, second], -1))
-        points.append(_draw([ops.convert_to_numpy(part) for part in _split(outputs)], generator))
-    return np.stack(points[1:], 1)
-
-
 def _split(outputs):
     """Returns the logits of the pen `[..., 1]`, then six tensors `[..., COMPONENTS]`."""
     parts = ops.split(outputs, [1 + number * COMPONENTS for number in range(6)], -1)
@@ -95,18 +80,3 @@ def _log_densities(offsets, x_mean, y_mean, x_log_deviation, y_log_deviation, co
     log_rest = 2 * (math.log(2) - size - ops.softplus(-2 * size))  # log(1 - tanh(correlation)**2)
     distance = (x * x + y * y - 2 * ops.tanh(correlation) * x * y) * ops.exp(-log_rest)
     return -0.5 * distance - math.log(2 * math.pi) - x_log_deviation - y_log_deviation - 0.5 * log_rest
-
-
-def _draw(parts: list[np.ndarray], generator: np.random.Generator) -> np.ndarray:
-    """Returns one point for each row of the parts of the output, `[count, 3]`."""
-    pen, logits, *others = parts
-    count = len(pen)
-    component = np.argmax(logits + generator.gumbel(size=logits.shape), -1)
-    x_mean, y_mean, x_log_deviation, y_log_deviation, correlation = (
-        part[np.arange(count), component] for part in others
-    )
-    rho, (u, v) = np.tanh(correlation), generator.normal(size=(2, count))
-    x = x_mean + np.exp(x_log_deviation) * u
-    y = y_mean + np.exp(y_log_deviation) * (rho * u + np.sqrt(1 - rho**2) * v)
-    up = generator.random(count) < 1 / (1 + np.exp(-pen[:, 0]))
-    return np.stack([x, y, up], -1).astype(np.float32)

@@ -1,7 +1,5 @@
 """Prediction of handwriting with every kind of normalization: the task `handwriting`."""
 
-from typing import Any
-
 import keras
 import numpy as np
 
@@ -10,11 +8,11 @@ from nmt.errors import UserError
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.feeding import in_batches
 from ..trials.probes import lstm_shares
-from ..trials.trial import Setting, Trial, TrialRow, rows_of
+from ..trials.trial import Setting, TrialRow, rows_of
 from . import rows
 from .data import Lines, read_lines
-from .model import LSTMS, UNITS, build_model, draw_lines
-from .section import LEARNING, drawn_sections
+from .model import LSTMS, UNITS, build_model
+from .section import LEARNING
 
 DATA = ""
 _SETTINGS = [
@@ -38,12 +36,10 @@ EXPERIMENT = Experiment(
     metric="nll",
     metric_label="validation loss in nats a point",
     learning=LEARNING,
-    more_sections=drawn_sections,
     rounds=15,
 )
 _PROBED = 8  # validation lines whose activations are measured
 _MEASURED = 200  # lines of a validation
-_DRAWN, _POINTS = 2, 300  # new lines, and their points
 
 
 class Writers(Networks):
@@ -81,10 +77,6 @@ class Writers(Networks):
             for name, inputs in zip(LSTMS, probe(points), strict=True)
             for what, share in lstm_shares(model.get_layer(name).cell, inputs).items()
         }
-
-    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
-        """Returns new lines, drawn from the model."""
-        return {"samples": draw_lines(model, _DRAWN, _POINTS, seed=0).astype(float).round(2).tolist()}
 
 
 def _shifted(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

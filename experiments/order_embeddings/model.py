@@ -22,7 +22,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, features: int, units
 
     Args:
         row: Its options are arguments of the GRU.
-        step_size: Step size of Adam.
+        step_size: Learning rate of Adam.
         seed: Seed of the initial weights.
         features: Size of an image.
         units: Size of the embeddings.

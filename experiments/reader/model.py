@@ -61,7 +61,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
     Args:
         row: Its options are arguments of the LSTMs; see `build_lstm`. `gain` is the initial value of all gains, and
             with `normalize_attention`, all terms of the sums before a tanh are normalized over the batch.
-        step_size: Step size of Adam.
+        step_size: Learning rate of Adam.
         seed: Seed of the initial weights and of the numbers.
         sizes: Sizes of the network.
 

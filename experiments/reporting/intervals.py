@@ -56,6 +56,28 @@ def t_test(values: Sequence[float]) -> float:
     return float(stats.ttest_1samp(values, 0).pvalue)
 
 
+def exceeds_test(values: Sequence[float], bound: float) -> float:
+    """Returns the one-sided p-value of Student's t test that the mean of two or more values is above a bound.
+
+    >>> round(exceeds_test([1.0, 2.0, 3.0], 0.5), 3)
+    0.061
+    """
+    if stdev(values) == 0:
+        return float(mean(values) <= bound)
+    return float(stats.ttest_1samp(values, bound, alternative="greater").pvalue)
+
+
+def equality_test(values: Sequence[float], margin: float) -> float:
+    """Returns the p-value of two one-sided t tests that the mean of two or more values is between -margin and margin.
+
+    It is at most 0.05 if the 90% t interval lies between them.
+
+    >>> round(equality_test([-0.1, 0.0, 0.1], 0.5), 3)
+    0.007
+    """
+    return max(exceeds_test(values, -margin), exceeds_test([-each for each in values], -margin))
+
+
 def equality_power(values: Sequence[float], count: int, margin: float) -> float:
     """Returns how likely it is that the 90% t interval of some values lies between -margin and margin.
 

@@ -1,4 +1,4 @@
-"""The section of a grid of step sizes, from which each row takes its best."""
+"""The section of a grid of learning rates, from which each row takes its best."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from .section import Section
 from .styles import Style
 
-Grid = Mapping[str, Mapping[str, Mapping[float, float]]]  # the best value by setting, row and step size
+Grid = Mapping[str, Mapping[str, Mapping[float, float]]]  # the best value by setting, row and learning rate
 
 
 def step_size_section(grid: Grid, styles: Mapping[str, Style], label: str, digits: int, data: Any) -> Section | None:
@@ -26,10 +26,10 @@ def step_size_section(grid: Grid, styles: Mapping[str, Style], label: str, digit
     sizes = sorted({size for rows in grid.values() for found in rows.values() for size in found})
     return Section(
         name="step_sizes",
-        title="Step sizes",
+        title="Learning rates",
         text=[
-            f"Best {label} by the step size of Adam, with a seed that is not reported elsewhere. The reported seeds of "
-            "a row have its best step size."
+            f"Best {label} by the learning rate of Adam, with a seed that is not reported elsewhere. The reported "
+            "seeds of a row have its best learning rate."
         ],
         columns=["", *(f"{size:.2g}" for size in sizes)],
         rows=[
@@ -52,7 +52,7 @@ def _plot(figure: Figure, grid: Grid, styles: Mapping[str, Style], sizes: list[f
         for row, found in rows.items():
             known = [size for size in sizes if size in found]
             axes.plot(known, [found[size] for size in known], label=row, **styles[row].line())
-        axes.set(xscale="log", xlabel="step size of Adam", ylabel=f"best {label}", title=setting)
+        axes.set(xscale="log", xlabel="learning rate of Adam", ylabel=f"best {label}", title=setting)
         axes.set_xticks(sizes, [f"{size:.2g}" for size in sizes])
         axes.minorticks_off()
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)

@@ -31,7 +31,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
 
     Args:
         row: Its options are arguments of the GRUs.
-        step_size: Step size of Adam.
+        step_size: Learning rate of Adam.
         seed: Seed of the initial weights.
         sizes: Sizes of the network.
 
@@ -66,8 +66,3 @@ def nats_per_word(ids, logits):
     costs = keras.losses.sparse_categorical_crossentropy(ids, logits, from_logits=True)
     is_word = ops.cast(ids != PADDING, costs.dtype)
     return ops.sum(costs * is_word) / ops.sum(is_word)
-
-
-def encoder(model: keras.Model) -> keras.Model:
-    """Returns the part that maps sentences `[batch, LONGEST + 1]` to their vectors, `[batch, units]`."""
-    return keras.Model(model.inputs[0], model.get_layer("thought").output)

@@ -1,23 +1,18 @@
 """Skip-thoughts with every kind of normalization: the task `skip_thoughts`."""
 
-from pathlib import Path
-from typing import Any
-
 import keras
 import numpy as np
 
 from nmt.errors import UserError
 
-from ..data_sets.novels import Sentence
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.feeding import in_batches
 from ..trials.probes import gru_shares
-from ..trials.trial import GRID_SEED, Setting, Trial, TrialRow, rows_of
+from ..trials.trial import Setting, TrialRow, rows_of
 from . import rows
-from .data import PADDING, Corpus, Part, read_corpus, to_ids
-from .model import Sizes, build_model, encoder
-from .section import LEARNING, STAND_IN, transfer_sections
-from .transfer import TransferData, measure, read_tests
+from .data import PADDING, Corpus, Part, read_corpus
+from .model import Sizes, build_model
+from .section import LEARNING, STAND_IN
 
 DATA = ""
 EXPERIMENT = Experiment(
@@ -31,7 +26,6 @@ EXPERIMENT = Experiment(
     metric_label="validation loss in nats a word",
     learning=LEARNING,
     share_over="the units, in the GRU that reads",
-    more_sections=transfer_sections,
 )
 _PROBED = 64  # validation sentences whose activations are measured
 _VALIDATED = 1024  # sentences of a validation
@@ -42,12 +36,11 @@ class SkipThoughts(Networks):
 
     Args:
         corpus: The data to train on.
-        tests: The data of the tests of sentence vectors.
         sizes: Sizes of the networks.
     """
 
-    def __init__(self, corpus: Corpus, tests: TransferData, sizes: Sizes | None = None):
-        self._corpus, self._tests, self._sizes = corpus, tests, sizes or Sizes()
+    def __init__(self, corpus: Corpus, sizes: Sizes | None = None):
+        self._corpus, self._sizes = corpus, sizes or Sizes()
         self.examples = len(corpus.train.middles)
 
     def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
@@ -67,25 +60,6 @@ class SkipThoughts(Networks):
         ids = self._corpus.valid.ids[self._corpus.valid.middles[_spread_over(self._corpus.valid, _PROBED)]]
         return gru_shares(model.get_layer("thought").cell, model.get_layer("words")(ids), ids != PADDING)
 
-    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
-        """Returns the scores of the sentence vectors, of those of the untrained network, and of mean word vectors."""
-        if trial.seed == GRID_SEED:
-            return {}  # its scores are not reported
-        table = model.get_layer("words").embeddings.numpy()
-        untrained = self.build(trial.row, trial.step_size, trial.seed, trial.setting)
-        return {
-            "transfer": measure(self._vectors_of(model), self._tests),
-            "untrained": measure(self._vectors_of(untrained), self._tests),
-            "mean_word": measure(lambda sentences: _mean_words(self._ids(sentences), table), self._tests),
-        }
-
-    def _vectors_of(self, model: keras.Model):
-        read = encoder(model)
-        return lambda sentences: read.predict(in_batches(self._ids(sentences), batch_size=256), verbose=0)
-
-    def _ids(self, sentences: list[Sentence]) -> np.ndarray:
-        return to_ids(sentences, self._corpus.words)
-
 
 def _spread_over(part: Part, count: int) -> np.ndarray:
     """Returns the numbers of `count` triples that are evenly spread over a part, or of all if there are fewer."""
@@ -98,18 +72,8 @@ def _triples(part: Part, numbers: np.ndarray) -> tuple[list[np.ndarray], np.ndar
     return [part.ids[middles], neighbours], neighbours
 
 
-def _mean_words(ids: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Returns the mean vector of the words of each sentence, its end included."""
-    is_word = (ids != PADDING)[..., None]
-    return (table[ids] * is_word).sum(1) / is_word.sum(1)
-
-
 def reproduce(data: str, so_far: bool) -> None:
-    """Runs the task; see `conduct`. `data` is a folder with `novels` (see `read_corpus`) and `tests` (`read_tests`)."""
+    """Runs the task; see `conduct`. `data` is a folder of novels; see `read_corpus`."""
     if not (data or so_far):
-        raise UserError("give a folder with the folders novels and tests: DATA=/path; experiments/README.md names them")
-
-    def load() -> SkipThoughts:
-        return SkipThoughts(read_corpus(str(Path(data, "novels"))), read_tests(str(Path(data, "tests"))))
-
-    conduct(EXPERIMENT, load, so_far)
+        raise UserError("give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has them")
+    conduct(EXPERIMENT, lambda: SkipThoughts(read_corpus(data)), so_far)

@@ -7,19 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from nmt.errors import UserError
 
-from ..trials.commit import read_commit
+from ..trials.book import read_commit
 from .place import ROOT, Place
 
 _COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
 _MADE = ("logs", "results")  # folders of output in experiments/
 _NORMALIZATION = Path(__file__).parent / "inside" / "normalization.py"
 _COMMIT = "commit"
-_SECONDS = 2  # between two calls of `watch`
 
 
 def make_baseline(place: Place) -> None:
@@ -49,16 +47,13 @@ def commit_of(place: Place) -> str:
     return (place.baseline / _COMMIT).read_text()
 
 
-def execute(
-    place: Place, *arguments: str, output: Path | None = None, watch: Callable[[], None] = lambda: None
-) -> None:
+def execute(place: Place, *arguments: str, output: Path | None = None) -> None:
     """Runs Python in the copy.
 
     Args:
         place: The folders of the corpus.
         arguments: Arguments of the interpreter.
         output: File that the output is appended to; `None` for the terminal.
-        watch: Called every two seconds.
 
     Raises:
         UserError: The process failed.
@@ -75,11 +70,7 @@ def execute(
         printed = {"stdout": file, "stderr": file} if output else {}
         process = subprocess.Popen([sys.executable, *arguments], cwd=place.baseline, env=environment, **printed)
         try:
-            while process.poll() is None:
-                try:
-                    process.wait(_SECONDS)
-                except subprocess.TimeoutExpired:
-                    watch()
+            process.wait()
         finally:  # a training that gets SIGTERM saves a checkpoint
             process.terminate()
             process.wait()

@@ -37,11 +37,13 @@ class Corpus:
         vocabulary_size: Units on each side.
         seeds: The largest number of seeds of a row.
         options: Options of `nmt train`.
-        step_sizes: The grid of step sizes from which each row takes the best. Without one, all rows have that of the
-            options.
+        step_sizes: The grid of learning rates from which each row takes the best. Without one, all rows have that of
+            the options.
         rows: Options of single rows, by the name of the row.
-        without: Patterns of the names of rows that are not trained on this corpus, as in `fnmatch`.
+        without: Patterns of the names of rows that are not trained on this corpus, as in `fnmatch`, unless a row names
+            the corpus.
         remarks: Paragraphs for the beginning of the report.
+        sentences: Sentences of each test set, which weight means over them. By default all weigh the same.
         origin: The folder of the files, if `corpus` is `None`.
     """
 
@@ -59,6 +61,7 @@ class Corpus:
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     without: Sequence[str] = ()
     remarks: Sequence[str] = ()
+    sentences: dict[str, int] = field(default_factory=dict)
     origin: Path | None = None
 
     def __post_init__(self):
@@ -106,6 +109,8 @@ class Corpus:
         return [replace(row, **self._own(row)) if row.name in self.rows else row for row in rows if self._trains(row)]
 
     def _trains(self, row: Row) -> bool:
+        if row.corpora:
+            return self.name in row.corpora
         return row.model_type == self.model_type and not any(fnmatch(row.name, pattern) for pattern in self.without)
 
     def _own(self, row: Row) -> dict[str, Any]:
@@ -173,6 +178,8 @@ def prepare(corpus: Corpus, place: Place) -> None:
     if not (vocabularies / "target.model").exists():
         source, target = corpus.files(corpus.train, place.work)
         given = ["--source_dataset", source, "--target_dataset", target, "--size", str(corpus.vocabulary_size)]
+        if corpus.options.get("tie_encoder_decoder_embeddings"):
+            given.append("--joint")  # one embedding needs one vocabulary
         execute(place, "-m", "nmt", "vocab", *given, "--to", str(vocabularies))
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from nmt.errors import UserError
 
-from ..trials.options import changed_options
+from ..trials.book import Book, changed_options
 from .row import Run
 
 ROOT = Path(__file__).parents[2]
@@ -51,9 +51,10 @@ class Place(NamedTuple):
         """The model directory of a run."""
         return self.run(run) / "model"
 
-    def log(self, run: Run) -> Path:
-        """The log of a run, which exists when the run is done."""
-        return self.logs / f"{run.name}.json"
+    @property
+    def book(self) -> Book:
+        """The logs."""
+        return Book(self.corpus, self.root)
 
     def translations(self, run: Run, test: str) -> Path:
         """The translations of a test set by a run, beside its log."""

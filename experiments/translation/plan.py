@@ -1,6 +1,6 @@
 """The trainings: every row of `rows/` with every seed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from nmt.errors import UserError
 
@@ -21,12 +21,15 @@ def read_rows() -> list[Row]:
     return found
 
 
-def seed_runs(step_sizes: Mapping[Row, float | None], most_seeds: int) -> Iterator[Run]:
-    """Yields all rows with seed 1, then those that have a second seed with seed 2, and so on up to `most_seeds`.
+def seed_runs(step_sizes: Mapping[Row, float | None], most_seeds: int, only: Collection[int] = ()) -> Iterator[Run]:
+    """Yields all rows with the lowest seed, then those that have the second, and so on.
 
     Args:
-        step_sizes: The chosen step size of each row, or `None` for that of its options.
-        most_seeds: The last seed.
+        step_sizes: The chosen learning rate of each row, or `None` for that of its options.
+        most_seeds: The largest number of seeds of a row.
+        only: The seeds to yield; by default all.
     """
-    for seed in range(1, most_seeds + 1):
-        yield from (Run(row, seed, step_size) for row, step_size in step_sizes.items() if row.seeds >= seed)
+    seeds = {row: range(row.first_seed, row.first_seed + min(row.seeds, most_seeds)) for row in step_sizes}
+    for seed in sorted(set().union(*seeds.values())):
+        if seed in only or not only:
+            yield from (Run(row, seed, step_size) for row, step_size in step_sizes.items() if seed in seeds[row])

@@ -11,17 +11,6 @@ LABELS = {
     "prmsnorm": "pRMSNorm",
 }
 
-# Table 5: the decoder's GRU on newstest2013, by row.
-_POSITIONS = ("1", "2", "3", "4", "all")
-ACTIVATIONS: dict[str, dict[str, tuple]] = {
-    name: {"positions": _POSITIONS, "mean": mean, "std": std}
-    for name, (mean, std) in {
-        "baseline": ((-2.60, -1.19, -1.43, -1.53, -1.60), (7.35, 2.33, 2.61, 2.73, 3.04)),
-        "layernorm": ((-0.43, -0.48, -0.50, -0.50, -0.51), (1.19, 1.51, 1.51, 1.51, 1.51)),
-        "rmsnorm": ((-0.40, -0.60, -0.69, -0.74, -0.73), (1.27, 1.51, 1.50, 1.49, 1.50)),
-    }.items()
-}
-
 
 class Published(NamedTuple):
     """A row of Table 2 or 4: TensorFlow, Nematus in Table 2, on a TITAN X."""
@@ -48,9 +37,6 @@ TABLE4: dict[str, Published] = {
     "post-prmsnorm": Published((26.5, 27.8), 225, 1.63, 0.093),
 }
 FAILS = "post-none"
-
-# BLEU of the Theano version of Nematus, by row. The paper has WeightNorm there alone.
-THEANO = {"weightnorm": (21.7, 23.5)}
 
 RESULTS = TABLE2 | TABLE4
 TABLES = {"rnn": "Table 2", "transformer": "Table 4"}  # by architecture

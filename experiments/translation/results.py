@@ -1,13 +1,15 @@
 """The results: the logs of the runs that are done, with the rows they belong to."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .corpus import Corpus
 from .place import Place
 from .row import Row, Run
-from .runs import is_done, read_log
+from .runs import Training
 
 
 class Result(NamedTuple):
@@ -17,15 +19,38 @@ class Result(NamedTuple):
     seed: int
     log: dict[str, Any]  # as `runs.make` writes it
     translations: dict[str, Path]  # by test set
+    sentences: Mapping[str, int] = MappingProxyType({})  # of each test set, by which means over them are weighted
 
     @property
     def best(self) -> dict[str, Any]:
-        """The validation with the highest BLEU; its model is tested."""
+        """The validation with the highest BLEU, or the lowest loss if that chooses; its model is tested."""
+        if self.log["options"].get("valid_metric") == "loss":
+            return min(self.log["validations"], key=lambda each: each["valid_loss"])
         return max(self.log["validations"], key=lambda each: each["bleu"])
 
     @property
+    def bleu(self) -> float:
+        """BLEU over all test sets, weighted by their sentences."""
+        return self._over_tests("bleu")
+
+    @property
+    def chrf(self) -> float:
+        """chrF over all test sets, weighted by their sentences; NaN if the log is older."""
+        return self._over_tests("chrf")
+
+    def _over_tests(self, metric: str) -> float:
+        tests = self.log["tests"]
+        weights = {test: self.sentences.get(test, 1) for test in tests}
+        return sum(weights[test] * tests[test].get(metric, math.nan) for test in tests) / sum(weights.values())
+
+    @property
+    def valid_loss(self) -> float:
+        """The lowest loss of a validation, in nats a unit."""
+        return min(each["valid_loss"] for each in self.log["validations"])
+
+    @property
     def step_size_chosen(self) -> bool:
-        """Whether a grid has chosen its step size."""
+        """Whether a grid has chosen its learning rate."""
         return self.log["step_size_chosen"]
 
     @property
@@ -44,10 +69,10 @@ def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Resu
     Raises:
         UserError: A log is of a run with other options.
     """
-    done = [(run, read_log(run, place)) for run in runs if is_done(run, corpus, place)]
+    done = {run: log for run in runs if (log := place.book.read(Training(run, corpus, place)))}
     return [
-        Result(run.row, run.seed, log, {test: place.translations(run, test) for test in log["tests"]})
-        for run, log in done
+        Result(run.row, run.seed, log, {test: place.translations(run, test) for test in log["tests"]}, corpus.sentences)
+        for run, log in done.items()
     ]
 
 

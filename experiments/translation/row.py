@@ -1,6 +1,6 @@
-"""A row is one training, declared in a file of `rows/`. A run is a row with a seed, and perhaps with a step size."""
+"""A row is one training, declared in a file of `rows/`. A run is a row with a seed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,14 +21,16 @@ class Row:
         build: Maps a layer name to a Keras layer over the last axis, for a norm that the patched baseline lacks. The
             kind is then the row's name.
         seeds: How many seeds it is trained with.
+        first_seed: The first of them; the others follow.
+        corpora: Names of the only corpora that it is trained on. By default, all that have its architecture and do not
+            leave it out.
         partial: The share of the entries that gives the statistic, for a point of Figure 3.
         centre: Added to the matrices when they are initialised, for a curve of Figure 4.
         moved: The matrices that it is added to: `all`, `embeddings`, or `matrices`, the others in front of a norm.
         options: Options of `nmt train` that differ from the corpus's.
-        step_size_of: Name of the row that it varies, whose step size it takes where the corpus has a grid of step
+        step_size_of: Name of the row that it varies, whose learning rate it takes where the corpus has a grid of step
             sizes. By default a row chooses its own, unless its options have a `learning_rate`.
         model_type: The architecture that it is trained with.
-        program: The module that runs the commands of `nmt`.
     """
 
     name: str
@@ -36,13 +38,14 @@ class Row:
     kind: str = ""
     build: "Callable[[str], keras.layers.Layer] | None" = None
     seeds: int = 1
+    first_seed: int = 1
+    corpora: Sequence[str] = ()
     partial: float | None = None
     centre: float = 0.0
     moved: str = "all"
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     step_size_of: str = ""
     model_type: str = "rnn"
-    program: str = "nmt"
 
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):
@@ -50,10 +53,10 @@ class Row:
 
     @property
     def section(self) -> str:
-        """The section of the report that shows it: `partial`, `centre`, `variants`, or `main`."""
+        """The section of the report that shows it: `partial`, `centre`, or `main`."""
         if self.partial or self.centre:
             return "partial" if self.partial else "centre"
-        return "variants" if self.step_size_of else "main"
+        return "main"
 
     @property
     def normalization(self) -> str:
@@ -62,12 +65,12 @@ class Row:
 
     @property
     def chooses(self) -> bool:
-        """Whether its step size is chosen by a grid of its own."""
+        """Whether its learning rate is chosen by a grid of its own."""
         return not (self.step_size_of or "learning_rate" in self.options)
 
 
 class Run(NamedTuple):
-    """A row with a seed, and with a step size if a grid chooses it."""
+    """A row with a seed, and with a learning rate if a grid chooses it."""
 
     row: Row
     seed: int
@@ -75,7 +78,7 @@ class Run(NamedTuple):
 
     @property
     def of_grid(self) -> bool:
-        """Whether it only serves to choose a step size."""
+        """Whether it only serves to choose a learning rate."""
         return self.seed == GRID_SEED
 
     @property

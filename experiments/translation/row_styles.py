@@ -16,13 +16,13 @@ def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:
     """Returns the style of each row, with a marker of its own.
 
     The paper's rows have the style of their kind, and other rows of a known kind its colour. Other rows that build a
-    norm or have a program of their own have neither.
+    norm have neither.
     """
     colors = itertools.cycle(style.color for style in OTHERS)
     markers, dashes = itertools.cycle(_MARKERS), itertools.cycle(_DASHES)
     found = {}
     for row in rows:
-        kind = KINDS.get(row.name) or KINDS.get(row.kind if row.program == "nmt" else "")
+        kind = KINDS.get(row.name) or KINDS.get(row.kind)
         if row.name in (*RESULTS, FAILS, *KINDS):
             found[row] = kind
         else:

@@ -4,9 +4,11 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import sacrebleu
 
 from nmt.decoding.metrics import bleu, read_lines
 from nmt.errors import UserError
@@ -18,56 +20,66 @@ from .place import Place
 from .row import Run
 
 
-def is_done(run: Run, corpus: Corpus, place: Place) -> bool:
-    """Returns whether a run has a log.
+class Training(NamedTuple):
+    """A run on a corpus, as the book of its logs knows it."""
 
-    Raises:
-        UserError: The log is of a run with other options, another centre or other test sets.
-    """
-    if not place.log(run).exists():
-        return False
-    log, options = read_log(run, place), _portable(options_of(run, corpus, place))
-    was = {**log["options"], "centre": log["centre"], "moved": log["moved"], "tests": sorted(log["tests"])}
-    tests = sorted(corpus.tests) if run.tested else []
-    wanted = {**options, "centre": run.row.centre, "moved": run.row.moved, "tests": tests}
-    place.require_same(place.log(run), was, wanted)
-    return True
+    run: Run
+    corpus: Corpus
+    place: Place
+
+    @property
+    def name(self) -> str:
+        """Name of its log."""
+        return self.run.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the training, and what else a log must share with it."""
+        row, tests = self.run.row, sorted(self.corpus.tests) if self.run.tested else []
+        return {**portable(options_of(*self)), "centre": row.centre, "moved": row.moved, "tests": tests}
+
+    def options_of(self, log: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns these values of a log."""
+        return {**log["options"], "centre": log["centre"], "moved": log["moved"], "tests": sorted(log["tests"])}
 
 
-def read_log(run: Run, place: Place) -> dict[str, Any]:
-    """Returns the log of a run that is done."""
-    return json.loads(place.log(run).read_text(encoding="utf-8"))
+def make_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
+    """Makes the runs that are not done; see `Book.make_all`. Returns the reason of each failure, by the run's name."""
+    trainings = [Training(run, corpus, place) for run in runs]
+    failed = place.book.make_all(trainings, lambda training, _: make(*training))
+    for run in runs:
+        shutil.rmtree(place.model(run) / "kept", ignore_errors=True)  # they are large, and measured now
+    return failed
 
 
-def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> None:
-    """Trains a run from its last checkpoint, translates the test sets, and writes its log.
+def make(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
+    """Trains a run from its last checkpoint, translates the test sets, and returns its log.
 
     Args:
         run: The run.
         corpus: The text, and the options of the training.
         place: The folders of the corpus.
-        watch: Called every few seconds.
 
     Raises:
         UserError: A process failed.
     """
     place.run(run).mkdir(parents=True, exist_ok=True)
-    place.logs.mkdir(parents=True, exist_ok=True)
     config, model = place.run(run) / "options.json", place.model(run)
     with atomic_write(config) as file:
         json.dump(options_of(run, corpus, place), file, indent=2)
 
     def call(*arguments: str) -> None:
-        execute(place, "-m", *arguments, output=place.run(run) / "output.txt", watch=watch)
+        execute(place, "-m", *arguments, output=place.run(run) / "output.txt")
 
     training = ["--model", str(model), "--config", str(config)]
-    shares = run.row.section == "main" and run.row.program == "nmt" and not run.of_grid
-    keep = ["--keep", str(last_update(run, corpus))] if shares else []  # the models of all validations
+    shares = run.row.section == "main" and not run.of_grid
+    # keep the models of all validations
+    keep = ["--keep", str(options_of(run, corpus, place)["finish_after"])] if shares else []
     if run.row.centre and not (model / "last.npz").exists():
         moved = ["--centre", str(run.row.centre), "--moved", run.row.moved]
         call("experiments.translation.inside.recentre", *training, *moved)
     try:
-        call(run.row.program, "train", *training, *keep)
+        call("nmt", "train", *training, *keep)
     except UserError:
         if not _is_whole(run, corpus, place):
             raise
@@ -76,12 +88,7 @@ def make(run: Run, corpus: Corpus, place: Place, watch: Callable[[], None]) -> N
         log["tests"] = _tested(run, corpus, place, call)
     if shares:
         log["mean_share"] = _measured("mean_shares", run, corpus, place, call)
-        if run.row.model_type == "rnn" and run.seed == 1:
-            log["activations"] = _measured("decoder_states", run, corpus, place, call)
-    with atomic_write(place.log(run)) as file:
-        json.dump(log, file, indent=2)
-        file.write("\n")
-    shutil.rmtree(model / "kept", ignore_errors=True)  # they are large, and measured now
+    return log
 
 
 def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:
@@ -90,7 +97,8 @@ def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -
     sources, output = place.run(run) / "sources", place.run(run) / "translations"
     with atomic_write(sources) as file:
         file.writelines(f"{line}\n" for source, _ in files.values() for line in read_lines(source))
-    call(run.row.program, "translate", "-m", str(place.model(run)), "-i", str(sources), "-o", str(output), "-n")
+    call("nmt", "translate", "-m", str(place.model(run)), "-i", str(sources), "-o", str(output), "-n")
+    place.logs.mkdir(parents=True, exist_ok=True)
     lines, found = iter(read_lines(output)), {}
     for test, (_, reference) in files.items():
         references = read_lines(reference)
@@ -98,26 +106,16 @@ def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -
         with atomic_write(place.translations(run, test)) as file:
             file.writelines(f"{line}\n" for line in translations)
         score = bleu(translations, references)
-        found[test] = {"bleu": score.score, "signature": score.signature}
+        chrf = sacrebleu.corpus_chrf(translations, [references]).score
+        found[test] = {"bleu": score.score, "signature": score.signature, "chrf": chrf}
     return found
 
 
 def _is_whole(run: Run, corpus: Corpus, place: Place) -> bool:
     """Returns whether a training made all its updates. It fails at its end if it diverged, which is a result too."""
-    return updates_of(run, place) >= last_update(run, corpus)
-
-
-def last_update(run: Run, corpus: Corpus) -> int:
-    """Returns the number of updates of a run that is done, unless it stopped early."""
-    return {**corpus.options, **run.row.options}["finish_after"]
-
-
-def updates_of(run: Run, place: Place) -> int:
-    """Returns the number of updates of a run at its last validation."""
-    try:
-        return json.loads((place.model(run) / "progress.json").read_text(encoding="utf-8"))["update"]
-    except FileNotFoundError:
-        return 0
+    progress = place.model(run) / "progress.json"
+    made = json.loads(progress.read_text(encoding="utf-8"))["update"] if progress.exists() else 0
+    return made >= options_of(run, corpus, place)["finish_after"]
 
 
 def _measured(program: str, run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:
@@ -146,7 +144,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
         "seed": run.seed,
         "centre": run.row.centre,
         "moved": run.row.moved,
-        "options": _portable(options_of(run, corpus, place)),
+        "options": portable(options_of(run, corpus, place)),
         "step_size_chosen": run.step_size is not None,
         "validations": progress["validations"],
         "skipped": progress["skipped"],
@@ -157,7 +155,7 @@ def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
     }
 
 
-def _portable(options: dict[str, Any]) -> dict[str, Any]:
+def portable(options: dict[str, Any]) -> dict[str, Any]:
     """Returns options with file names instead of paths, so that a log reveals nothing about the machine."""
 
     def name(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The grid of step sizes: every row is trained with each on a seed that is not reported, and takes the best."""
+"""The grid of learning rates: every row is trained with each on a seed that is not reported, and takes the best."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,14 +8,14 @@ from .row import Row, Run
 
 
 def grid_runs(rows: Iterable[Row], step_sizes: Sequence[float]) -> list[Run]:
-    """Returns the runs with every step size, of the rows that choose one."""
+    """Returns the runs with every learning rate, of the rows that choose one."""
     return [Run(row, GRID_SEED, each) for each in step_sizes for row in rows if row.chooses]
 
 
 def choose(rows: Iterable[Row], grid: Iterable[Result], step_sizes: Sequence[float]) -> dict[Row, float | None]:
-    """Returns the step size of each row: that with the best validation, or `None` for that of its options.
+    """Returns the learning rate of each row: that with the best validation, or `None` for that of its options.
 
-    A row is left out as long as the grid that chooses its step size is not wholly done.
+    A row is left out as long as the grid that chooses its learning rate is not wholly done.
 
     Args:
         rows: All rows.

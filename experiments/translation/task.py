@@ -1,6 +1,6 @@
 """Trains every row on a corpus, measures, and reports: the task `translation`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,51 +9,44 @@ from nmt.storage.files import exclusive
 
 from ..invariance import section as invariance
 from ..invariance.measure import measure_invariance
+from ..reporting.differences import differences_section
+from ..reporting.judging import RULE, judge
 from ..reporting.section import Section
 from ..reporting.writer import write_report
 from .baseline import make_baseline
-from .corpus import Corpus, is_prepared, prepare, read_corpus
-from .measure.bootstrap import compare_pairs
-from .measure.seconds import measure_seconds, read_seconds
-from .measure.untrained import measure_initial_scale, read_initial_scale
+from .claims import questions
+from .corpus import Corpus, prepare, read_corpus
+from .measure import measure_initial_scale, measure_seconds, read_initial_scale, read_seconds
 from .place import ROOT, Place
 from .plan import read_rows, seed_runs
 from .results import Result, read_results
-from .sections import (
-    activations,
-    centre,
-    curves,
-    initial_scale,
-    mean_share,
-    partial,
-    quality,
-    seeds,
-    significance,
-    speed,
-    step_sizes,
-    variants,
-)
+from .runs import make_all
+from .sections import centre, curves, initial_scale, mean_share, partial, quality, speed, step_sizes
 from .step_sizes import choose, grid_runs
-from .training import train_all
 
 DATA = "demo"  # by default
+_MEASURE = (
+    "BLEU is over all test sets, weighted by sentences; the training loss is the last, and dev BLEU the best. The "
+    "margin of equality is 0.5 BLEU."
+)
 _MODELS = {"rnn": "RNNSearch as in Nematus", "transformer": "A Transformer"}
 
 
-def reproduce(data: str, so_far: bool, root: Path = ROOT) -> None:
+def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int] = ()) -> None:
     """Trains every row on a corpus, measures, and writes the report.
 
     Args:
         data: Name of a corpus, or a folder of text.
         so_far: Report on the runs that are done; train and measure nothing.
         root: The folder of logs, work and report.
+        seeds: The only seeds to train. If some are given, nothing is measured afterwards.
 
     Raises:
         UserError: A run or a measurement failed, or nothing is done yet. The report on what is done is written first.
     """
     corpus = read_corpus(data)
     place = Place(corpus.name, root)
-    failed = {} if so_far else _make(corpus, place)
+    failed = {} if so_far else _make(corpus, place, seeds)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
     if report(corpus, place, list(failed)):
         print(f"wrote {place.report / 'report.html'}")
@@ -87,17 +80,19 @@ def report(corpus: Corpus, place: Place, failed: Sequence[str] = ()) -> bool:
     return bool(results)
 
 
-def _make(corpus: Corpus, place: Place) -> dict[str, str]:
+def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str]:
     """Trains and measures what is not done yet; returns the reason of each failure, by name."""
     rows = corpus.adapt(read_rows())
     with exclusive(place.work):
         make_baseline(place)
         prepare(corpus, place)
         grid = grid_runs(rows, corpus.step_sizes)
-        failed = train_all(grid, corpus, place)
+        failed = make_all(grid, corpus, place)
         chosen = choose(rows, read_results(grid, corpus, place), corpus.step_sizes)
-        runs = list(seed_runs(chosen, corpus.seeds))
-        failed |= train_all(runs, corpus, place)
+        runs = list(seed_runs(chosen, corpus.seeds, seeds))
+        failed |= make_all(runs, corpus, place)
+        if seeds:
+            return failed
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
         timed = [run.row for run in runs if run.row.section == "main" and (run.row.kind or run.name not in failed)]
         kinds = list(dict.fromkeys(row.normalization for row in timed))
@@ -150,11 +145,11 @@ def _updates(results: Sequence[Result]) -> str:
 
 
 def _besides(count: int) -> str:
-    return f", besides {count} that choose step sizes" if count else ""
+    return f", besides {count} that choose learning rates" if count else ""
 
 
 def _step_size(corpus: Corpus) -> str:
-    return "a step size for each row" if corpus.step_sizes else f"step size {corpus.options['learning_rate']:g}"
+    return "a learning rate for each row" if corpus.step_sizes else f"learning rate {corpus.options['learning_rate']:g}"
 
 
 def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
@@ -162,23 +157,14 @@ def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus,
     times = read_seconds(place)
     found = [
         quality.section(results),
+        differences_section(judge(questions(results)), [f"{RULE} {_MEASURE}"]),
         step_sizes.section(grid),
-        seeds.section(results),
-        significance.section(compare_pairs(results, _references(corpus, place), place), results),
         speed.section(results, times),
         curves.section(results, times),
-        partial.section(results),
         centre.section(results),
-        variants.section(results),
-        activations.section(results),
+        partial.section(results),
         mean_share.section(results),
         invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
         initial_scale.section(read_initial_scale(place)),
     ]
     return [section for section in found if section]
-
-
-def _references(corpus: Corpus, place: Place) -> Mapping[str, Path]:
-    """Returns the reference translation of each test set, if the text is in place."""
-    prepared = is_prepared(corpus, place)
-    return {test: Path(corpus.files(part, place.work)[1]) for test, part in corpus.tests.items() if prepared}

@@ -4,24 +4,34 @@ import functools
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-import keras
-import numpy as np
-import tensorflow as tf
 from tqdm import tqdm
 
 from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 
-from .commit import read_commit
 from .memory import Growth
-from .options import changed_options
-from .trial import Trial
 
 ROOT = Path(__file__).parents[2]
+
+
+class Training(Protocol):
+    """What a book must know of a training. It can be a key of a dictionary."""
+
+    @property
+    def name(self) -> str:
+        """Name of its log."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Values that a log must share with it to be its log."""
+
+    def options_of(self, log: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns these values of a log."""
 
 
 class Book:
@@ -43,25 +53,28 @@ class Book:
         """The growth since the first training of this process."""
         return Growth()
 
-    def folder(self, trial: Trial) -> Path:
+    def folder(self, trial: Training) -> Path:
         """Returns the folder of the checkpoints of a trial."""
         return self.work / trial.name
 
-    def read(self, trial: Trial) -> dict[str, Any] | None:
-        """Returns the log of a trial, or `None` if it is not done.
+    def read(self, trial: Training) -> dict[str, Any] | None:
+        """Returns the log of a training, or `None` if it is not done.
 
         Raises:
             UserError: The log has other options.
         """
         if not (log := self.read_file(trial.name)):
             return None
-        if changed := changed_options(log["options"], trial.options):
-            raise UserError(f"{trial.name}: {changed}; move {self.logs} away, or restore the options")
+        if changed := changed_options(trial.options_of(log), trial.options):
+            raise UserError(
+                f"{self.logs / trial.name}.json: {changed}; move {self.logs} and {self.work} away, or restore the "
+                "options"
+            )
         return log
 
-    def keep(self, trial: Trial, log: Mapping[str, Any]) -> None:
+    def keep(self, trial: Training, log: Mapping[str, Any]) -> None:
         """Writes the log of a trial and removes its checkpoints."""
-        self.write(trial.name, {"options": trial.options, **log, **provenance()})
+        self.write(trial.name, {"options": trial.options, **provenance(), **log})
         shutil.rmtree(self.folder(trial), ignore_errors=True)
 
     def write(self, name: str, content: Mapping[str, Any]) -> None:
@@ -76,34 +89,45 @@ class Book:
         path = self.logs / f"{name}.json"
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
-    def read_all(self, trials: Iterable[Trial]) -> dict[Trial, dict[str, Any]]:
+    def read_all(self, trials: Iterable[Training]) -> dict[Training, dict[str, Any]]:
         """Returns the logs of the trials that are done."""
         return {trial: log for trial in trials if (log := self.read(trial))}
 
     def make_all(
-        self, trials: Sequence[Trial], make: Callable[[Trial, Path], Mapping[str, Any]]
-    ) -> dict[Trial, dict[str, Any]]:
-        """Makes the trials that are not done, and returns the logs of all.
+        self, trials: Sequence[Training], make: Callable[[Training, Path], Mapping[str, Any]]
+    ) -> dict[str, str]:
+        """Makes the trainings that are not done. One that fails does not stop the others.
 
         Args:
-            trials: The trials, in order.
-            make: Trains a trial, from the checkpoints in a folder if it has any, and returns the values of its log.
+            trials: The trainings, in order.
+            make: Makes a training, from the checkpoints in a folder if it has any, and returns the values of its log.
+
+        Returns:
+            The reason of each failure, by the name of the training.
 
         Raises:
-            MemoryGrown: Trainings have left much memory behind; the next call, in a new process, goes on.
+            UserError: A log has other options.
+            Restart: Trainings have left much memory behind; the next call, in a new process, goes on.
         """
+        failed: dict[str, str] = {}
         missing = [trial for trial in trials if not self.read(trial)]
         bar = tqdm(missing, unit=" trainings", initial=len(trials) - len(missing), total=len(trials))
         for trial in bar:
             self._growth.check()
             bar.set_description(trial.name)
-            keras.backend.clear_session()
-            self.keep(trial, make(trial, self.folder(trial)))
-        return self.read_all(trials)
+            try:
+                self.keep(trial, make(trial, self.folder(trial)))
+            except UserError as error:
+                failed[trial.name] = str(error)
+        return failed
 
 
 def provenance() -> dict[str, Any]:
     """Returns the commit, the library versions and the number of cores."""
+    import keras  # not at the top, because only trainings need them
+    import numpy as np
+    import tensorflow as tf
+
     return {
         "commit": commit_of_checkout(),
         "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
@@ -115,3 +139,22 @@ def provenance() -> dict[str, Any]:
 def commit_of_checkout(root: Path = ROOT) -> str:
     """Returns the commit of the checkout at the first call, with a plus if a tracked file has changed, or `unknown`."""
     return read_commit(root, "--untracked-files=no")
+
+
+def changed_options(was: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Returns the options that differ, with both values, as part of a sentence; an empty string if none does."""
+    changed = sorted(name for name in was.keys() | wanted.keys() if was.get(name) != wanted.get(name))
+    return ", ".join(f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in changed)
+
+
+def read_commit(root: Path, *which: str) -> str:
+    """Returns the commit of a checkout, with a plus if a file has changed, or `unknown`.
+
+    Args:
+        root: The checkout.
+        *which: Arguments of `git status` that say which files count.
+    """
+    git = ["git", "-C", str(root)]
+    head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+    changed = subprocess.run([*git, "status", "--porcelain", *which], capture_output=True).stdout
+    return f"{head or 'unknown'}{'+' if changed else ''}"

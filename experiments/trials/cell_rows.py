@@ -9,7 +9,7 @@ from .trial import TrialRow
 EPSILON = 1e-5  # of all kinds
 
 CELL_ROWS = (
-    TrialRow("none", "no norm", None, paper=True, options={"normalization": None}),
+    TrialRow("none", "without a norm", None, paper=True, options={"normalization": None}),
     TrialRow("layernorm", "LayerNorm", None, paper=True, options={"normalization": "layer", "epsilon": EPSILON}),
     TrialRow("rmsnorm", "RMSNorm", None, paper=True, options={"normalization": "rms", "epsilon": EPSILON}),
     TrialRow(

@@ -7,11 +7,11 @@ import keras
 
 from benchmarks.interleaved import seconds_of
 
+from ..reporting.speed import AGAIN
 from .book import provenance
 from .trial import Setting, TrialRow
 
 ROUNDS = 30
-AGAIN = "layernorm, again"  # a second model with LayerNorm: its difference to the first is noise
 
 
 def time_updates(

@@ -1,4 +1,4 @@
-"""The course of a task: the grid of step sizes, the reported seeds, the times of the updates, and the report."""
+"""The course of a task: the grid of learning rates, the reported seeds, the times of the updates, and the report."""
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +13,15 @@ from nmt.errors import UserError
 from nmt.storage.files import exclusive
 
 from ..reporting.section import Section
+from ..reporting.speed import PROCESSES
 from ..reporting.writer import write_report
 from .book import ROOT, Book
 from .clock import ROUNDS, time_updates
 from .fitting import fit, order
-from .learning import Learning, learning_section
+from .learning import Learning, claims_section, learning_section
+from .memory import Restart
 from .probes import gain_rms
-from .sections import Logs, rows_in, settings_of, share_section, speed_section, step_sizes
+from .sections import Logs, rows_in, settings_of, share_section, step_sizes, times_section
 from .trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, seed_trials
 
 
@@ -32,8 +34,8 @@ class Experiment:
         title: Title of the report.
         rows: The kinds of normalization.
         settings: The settings to train in.
-        step_size: Step size of Adam, which the factors of the grid multiply.
-        metric: Key of a validation. The lowest value chooses the step size.
+        step_size: Learning rate of Adam, which the factors of the grid multiply.
+        metric: Key of a validation. The lowest value chooses the learning rate.
         metric_label: The metric in words.
         learning: The first section of the report.
         share_over: What the means in the section on the share of the mean run over, in words.
@@ -63,10 +65,11 @@ class Experiment:
         """Returns the sections for which there are results."""
         found = [
             learning_section(logs, self.learning),
+            claims_section(logs, self.learning.comparisons),
             step_sizes(logs, self.metric, self.metric_label),
             share_section(logs, self.share_over),
             *self.more_sections(logs),
-            speed_section(times, rows_in(logs), settings_of(logs), self.published_times),
+            times_section(times, rows_in(logs), settings_of(logs), self.published_times),
         ]
         return [section for section in found if section]
 
@@ -160,6 +163,8 @@ def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
         folder: Holds the checkpoint of an interrupted training.
     """
 
+    keras.backend.clear_session()
+
     def build() -> keras.Model:
         return networks.build(trial.row, trial.step_size, trial.seed, trial.setting)
 
@@ -178,14 +183,19 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
         return train(trial, networks, folder)
 
     grid = grid_trials(experiment.rows, experiment.settings, experiment.step_size)
-    step_sizes = best_step_sizes(book.make_all(grid, make), experiment.metric)
-    book.make_all(seed_trials(step_sizes, experiment.seeds), make)
-    if not book.read_file("times"):
+    failed = book.make_all(grid, make)
+    step_sizes = best_step_sizes(book.read_all(grid), experiment.metric)
+    failed |= book.make_all(seed_trials(step_sizes, experiment.seeds), make)
+    if failed:
+        raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
+    times = book.read_file("times") or {"processes": []}
+    if len(times.get("processes", ())) < PROCESSES:
         batches = {setting: networks.batch(np.arange(setting.batch_size), setting) for setting in experiment.settings}
-        times = time_updates(
+        found = time_updates(
             experiment.rows,
             batches,
             lambda row, setting: networks.build(row, experiment.step_size, 1, setting),
             experiment.rounds,
         )
-        book.write("times", times)
+        book.write("times", {"processes": [*times.get("processes", ()), found]})
+        raise Restart  # so that each process measures once

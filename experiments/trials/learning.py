@@ -9,11 +9,15 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from ..reporting.intervals import holm, signed, spread, t_interval, t_test
-from ..reporting.section import Claim, Section
+from ..reporting.differences import differences_section
+from ..reporting.intervals import spread, t_interval
+from ..reporting.judging import RULE, Question, judge
+from ..reporting.section import Section
 from ..reporting.styles import band
 from .sections import Logs, logs_by_row, settings_of, trial_styles
 from .trial import Setting, TrialRow, or_infinite
+
+FASTER = "learns faster than the model without a norm"
 
 Log = Mapping[str, Any]
 Done = Mapping[TrialRow, Mapping[int, Log]]  # the log of each seed of each row
@@ -63,35 +67,51 @@ class Comparison(NamedTuple):
     Args:
         label: The value in words.
         value: Reads it from a log.
-        margin: Two kinds count as equal if the 90% interval of their difference lies between -margin and margin. It is
-            set before the trainings.
-        unit: Unit of margin and differences. With `%`, differences are relative.
+        unit: Unit of the differences. With `%`, differences are relative.
         expectations: The pairs of rows that are compared.
         digits: Decimals of the differences.
     """
 
     label: str
     value: Callable[[Log], float]
-    margin: float
     unit: str
     expectations: Sequence[Expectation]
     digits: int = 1
 
-    def differences(self, one: Mapping[int, Log], other: Mapping[int, Log]) -> list[float]:
+    def questions(self, setting: Setting, rows: Done) -> list[Question]:
+        """Returns the claims about the rows of a setting that are done.
+
+        Two kinds are equal within a quarter of LayerNorm's effect. Without such an effect there is nothing that another
+        kind could be equal in, so there is no claim on equality.
+        """
+        logs = {row.name: each for row, each in rows.items()}
+        labels = {row.name: row.label for row in rows}
+        effect = self._differences(logs.get("layernorm", {}), logs.get("none", {}))
+        shown = len(effect) > 1 and all(map(math.isfinite, effect)) and t_interval(effect).excludes(0)
+        return [
+            Question(
+                expected.claim,
+                expected.paper,
+                f"{labels[expected.one]} minus {labels[expected.other]}, {setting.label}",
+                expected.outcome,
+                self._differences(logs[expected.one], logs[expected.other]),
+                f"{self.unit} in {self.label}, {setting.label}",
+                margin=abs(mean(effect)) / 4 if expected.outcome == "equal" else 0.0,
+                digits=self.digits,
+            )
+            for expected in self.expectations
+            if expected.setting in ("", setting.name)
+            and {expected.one, expected.other} <= logs.keys()
+            and (shown or expected.outcome != "equal")
+        ]
+
+    def _differences(self, one: Mapping[int, Log], other: Mapping[int, Log]) -> list[float]:
         """Returns the difference for each seed that both rows have; NaN if one of the two diverged."""
         pairs = [(self.value(one[seed]), self.value(other[seed])) for seed in sorted(one.keys() & other.keys())]
         return [self._difference(*pair) if all(map(math.isfinite, pair)) else math.nan for pair in pairs]
 
     def _difference(self, a: float, b: float) -> float:
         return 100 * (a / b - 1) if self.unit == "%" else a - b
-
-
-_SIGNIFICANT = 0.05  # p-value after Holm's correction
-_JUDGING = (
-    "The claims on learning are judged by differences that are paired over the seeds. Two kinds are equal if the 90% "
-    "interval of their difference lies within a margin that was set before the trainings. Otherwise a difference is "
-    "shown if its p-value (Student's t), corrected by Holm's method for all claims on learning, is at most 0.05."
-)
 
 
 class Learning(NamedTuple):
@@ -127,8 +147,8 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
     return Section(
         name="learning",
         title=learning.title,
-        text=[learning.text, _JUDGING],
-        columns=["", "seeds", "step size", *(column.label for column in learning.columns)]
+        text=[learning.text],
+        columns=["", "seeds", "learning rate", *(column.label for column in learning.columns)]
         + (["published"] if learning.published else []),
         rows=cells,
         data={
@@ -139,8 +159,21 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
             for setting, rows in done.items()
         },
         plot=lambda figure: _plot(figure, done, learning.curves),
-        claims=_claims(learning.comparisons, done),
     )
+
+
+_MARGINS = "The margin of equality is a quarter of LayerNorm's effect, set when these trainings were done."
+
+
+def claims_section(logs: Logs, comparisons: Sequence[Comparison]) -> Section | None:
+    """Returns the section of the claims on learning, or `None` without any that is about rows that are done."""
+    asked = [
+        question
+        for comparison in comparisons
+        for setting in settings_of(logs)
+        for question in comparison.questions(setting, logs_by_row(logs, setting))
+    ]
+    return differences_section(judge(asked), [f"{RULE} {_MARGINS}"])
 
 
 def best(key: str, metric: str) -> Callable[[Log], float]:
@@ -190,67 +223,6 @@ def cell(values: Sequence[float], digits: int, unit: str = "") -> str:
 
 def _data(learning: Learning, log: Log) -> dict[str, float]:
     return {column.label: column.value(log) for column in learning.columns}
-
-
-class _Judged(NamedTuple):
-    """An expectation with the differences that judge it."""
-
-    expected: Expectation
-    comparison: Comparison
-    setting: Setting
-    differences: Sequence[float]
-
-    @property
-    def diverged(self) -> bool:
-        return not all(map(math.isfinite, self.differences))
-
-    @property
-    def testable(self) -> bool:
-        return len(self.differences) > 1 and not self.diverged
-
-
-def _claims(comparisons: Sequence[Comparison], done: Mapping[Setting, Done]) -> list[Claim]:
-    """Judges what the papers say of the settings that are done."""
-    found = []
-    for comparison in comparisons:
-        for setting, rows in done.items():
-            logs = {row.name: each for row, each in rows.items()}
-            for expected in comparison.expectations:
-                if expected.setting in ("", setting.name) and {expected.one, expected.other} <= logs.keys():
-                    differences = comparison.differences(logs[expected.one], logs[expected.other])
-                    found.append(_Judged(expected, comparison, setting, differences))
-    p_values = iter(holm([t_test(each.differences) for each in found if each.testable]))
-    return [_claim(each, next(p_values) if each.testable else None) for each in found]
-
-
-def _claim(judged: _Judged, p_value: float | None) -> Claim:
-    """Returns a claim with its verdict; `p_value` is `None` if there is nothing to be tested."""
-    expected, comparison, label = judged.expected, judged.comparison, judged.setting.label
-    ours, verdict = "fewer than two seeds", "not judged yet"
-    if judged.diverged:
-        ours, verdict = f"a training diverged, {label}", "not shown"
-    elif p_value is not None:
-        interval = signed(t_interval(judged.differences), comparison.digits)
-        ours = f"{interval}{comparison.unit} in {comparison.label}, {label}"
-        verdict = _verdict(judged, p_value)
-    return Claim(expected.claim, expected.paper, ours, verdict)
-
-
-def _verdict(judged: _Judged, p_value: float) -> str:
-    """Returns whether paired differences bear an expected outcome out."""
-    outcome, comparison = judged.expected.outcome, judged.comparison
-    middle = t_interval(judged.differences).middle
-    direction = ("lower" if middle < 0 else "higher") if p_value <= _SIGNIFICANT else ""
-    if outcome == "equal":
-        narrow = t_interval(judged.differences, 0.9)
-        _, _, brackets = signed(narrow, comparison.digits).partition(" ")
-        margin = f"±{comparison.margin:g}{comparison.unit}"
-        if narrow.within(comparison.margin):
-            return f"borne out: 90% interval {brackets} within {margin}"
-        return f"not borne out: {direction}" if direction else f"not shown: 90% interval {brackets} not within {margin}"
-    if not direction:
-        return "not shown" + (" after Holm's correction" if t_interval(judged.differences).excludes(0) else "")
-    return "borne out" if direction == outcome else f"the opposite: {direction}"
 
 
 def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve]) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 MOST = 4 << 30  # bytes
 
 
-class MemoryGrown(Exception):
-    """Trainings have left much memory behind. What is done is kept; start the program again to go on."""
+class Restart(Exception):
+    """The program must start again to go on, in a new process. What is done is kept."""
 
 
 class Growth:
@@ -24,10 +24,10 @@ class Growth:
         """Checks the growth so far.
 
         Raises:
-            MemoryGrown: It is above the limit.
+            Restart: It is above the limit.
         """
         if _taken() - self._begin > self._most:
-            raise MemoryGrown
+            raise Restart
 
 
 def _taken() -> int:

@@ -13,7 +13,7 @@ def norm_rows(epsilon: float) -> list[TrialRow]:
     """Returns a row for each kind; epsilon is the same for all."""
     rms = partial(RMSNormalization, epsilon=epsilon, center=True)
     return [
-        TrialRow("none", "no norm", None, paper=True),
+        TrialRow("none", "without a norm", None, paper=True),
         TrialRow(
             "layernorm",
             "LayerNorm",

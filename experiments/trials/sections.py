@@ -1,22 +1,17 @@
-"""Sections that the reports of all Keras tasks share: step sizes, the share of the mean, and speed."""
+"""Sections that the reports of all Keras tasks share: learning rates, the share of the mean, and speed."""
 
-from collections.abc import Callable, Mapping, Sequence
-from statistics import mean
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from matplotlib.figure import Figure
-
-from ..reporting.intervals import Interval, median_interval
-from ..reporting.section import Claim, Section
+from ..reporting.mean_share import mean_share_section
+from ..reporting.section import Section
+from ..reporting.speed import Timed, speed_section
 from ..reporting.step_sizes import step_size_section
 from ..reporting.styles import Style, styles
-from .clock import AGAIN
 from .trial import GRID_SEED, Setting, Trial, TrialRow, lowest
 
 Logs = Mapping[Trial, Mapping[str, Any]]
-_CHEAPER = ("rmsnorm", "prmsnorm")  # than LayerNorm, as the paper says
 
 
 def trial_styles(rows: Sequence[TrialRow]) -> dict[TrialRow, Style]:
@@ -45,7 +40,7 @@ def rows_in(logs: Logs) -> list[TrialRow]:
 
 
 def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
-    """Returns the section of the grid of step sizes, or `None` without any.
+    """Returns the section of the grid of learning rates, or `None` without any.
 
     Args:
         logs: The logs so far.
@@ -69,155 +64,42 @@ def share_section(logs: Logs, over: str = "the units") -> Section | None:
         logs: The logs so far.
         over: What the mean runs over, in words.
     """
+    done = {(row, setting): found for setting in settings_of(logs) for row, found in logs_by_row(logs, setting).items()}
+    styles, several = trial_styles(rows_in(logs)), len(settings_of(logs)) > 1
+    labels = {key: ", ".join([key[0].label, *([key[1].label] if several else [])]) for key in done}
     shares = {
-        (setting, row): [log["mean_share"] for log in done.values()]
-        for setting in settings_of(logs)
-        for row, done in logs_by_row(logs, setting).items()
-    }
-    if not shares:
-        return None
-    layers = list(next(iter(shares.values()))[0]["first"])
-    cells = [
-        [
-            f"{row.label}, {setting.label}",
-            *(_share(found, when, layer) for layer in layers for when in ("first", "last")),
+        labels[key]: [
+            {name: log["mean_share"][when] for name, when in (("before", "first"), ("after", "last"))}
+            for log in found.values()
         ]
-        for (setting, row), found in shares.items()
-    ]
-    return Section(
-        name="mean_share",
-        title="The share of the mean",
-        text=[
-            f"E[mean(a)²] / E[mean(a²)] of inputs a of the norms, with the means over {over}: the part of the "
-            "mean square that LayerNorm's centring removes. It is measured on validation data before and after "
-            "training. The table has the mean over the seeds and, in brackets, their range."
-        ],
-        columns=["", *(f"{layer}, {when}" for layer in layers for when in ("before", "after"))],
-        rows=cells,
-        data=[{"row": row.name, "setting": setting.name, "shares": found} for (setting, row), found in shares.items()],
-        plot=lambda figure: _plot_shares(figure, shares, layers),
-    )
+        for key, found in done.items()
+    }
+    text = "It is measured on validation data, before and after the training."
+    return mean_share_section(shares, {labels[key]: styles[key[0]] for key in done}, over, text)
 
 
-def _share(found: Sequence[Mapping[str, Any]], when: str, layer: str) -> str:
-    values = [each[when][layer] for each in found]
-    return f"{mean(values):.2%} [{min(values):.2%}, {max(values):.2%}]"
-
-
-def _plot_shares(figure: Figure, shares: Mapping[tuple[Setting, TrialRow], Any], layers: Sequence[str]) -> None:
-    settings = list(dict.fromkeys(setting for setting, _ in shares))
-    count = max(sum(each == setting for each, _ in shares) for setting in settings)
-    width = max(9.5, 0.16 * count * len(layers) * len(settings))
-    figure.set(size_inches=(width, 4.6), layout_engine="constrained")
-    all_axes = figure.subplots(1, len(settings), squeeze=False, sharey=True)[0]
-    for axes, setting in zip(all_axes, settings, strict=True):
-        rows = [row for each, row in shares if each == setting]
-        for number, (row, style) in enumerate(trial_styles(rows).items()):
-            shift = 0.8 / len(rows) * (number - (len(rows) - 1) / 2)
-            for at, layer in enumerate(layers):
-                values = [each["last"][layer] for each in shares[setting, row]]
-                label = {"label": row.label} if not at else {}
-                axes.plot([at + shift] * len(values), values, style.marker, color=style.color, alpha=0.7, **label)
-        axes.set_xticks(range(len(layers)), layers, rotation=30, ha="right")
-        axes.set(yscale="log", ylabel="share after training, each seed", title=setting.label)
-    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-
-
-def speed_section(
+def times_section(
     times: Mapping[str, Any] | None,
     rows: Sequence[TrialRow],
     settings: Sequence[Setting],
     published: Mapping[str, float] = MappingProxyType({}),
 ) -> Section | None:
-    """Returns the section of the seconds of an update, or `None` without any.
+    """Returns the section of the times of updates, or `None` without any.
 
     Args:
-        times: The result of `clock.time_updates`.
-        rows: The rows; all are compared with `layernorm`.
+        times: What `time_updates` returned, or `None`.
+        rows: The rows.
         settings: The settings.
         published: The published times of the rows by their names, in any unit.
     """
     if not times:
         return None
-    labels = {row.name: row.label for row in rows}
-    panels = {
-        f"{setting.label}, {mode}": _ratios(times["seconds"][setting.name][mode])
+    processes = times.get("processes", [times])  # older files have one
+    timed = [
+        Timed(f"{setting.label}, {mode}", [each["seconds"][setting.name][mode] for each in processes])
         for setting in settings
-        for mode in times["seconds"].get(setting.name, {})
-    }
-    names = list(next(iter(panels.values())))
-    published = {name: taken / published["layernorm"] for name, taken in published.items()}
-    return Section(
-        name="speed",
-        title="Seconds of an update over LayerNorm's",
-        text=[
-            "The median ratio of an update's time to LayerNorm's over interleaved rounds, with its 95% bootstrap "
-            f"interval, on {times['cores']} processor cores, commit {times['commit']}; compiled by XLA, and as plain "
-            "operations of a graph. `layernorm, again` is a second model with LayerNorm: its distance from 1 is noise. "
-            "An update counts as faster if its interval is below 1 and below that of `layernorm, again`."
-        ],
-        columns=["", *panels, *(["published"] if published else [])],
-        rows=[
-            [labels.get(name, name), *(_ratio(found[name]) for found in panels.values())]
-            + ([f"{published[name]:.2f}" if name in published else ""] if published else [])
-            for name in names
-        ],
-        data=times,
-        plot=lambda figure: _plot_speed(figure, panels, [labels.get(name, name) for name in names]),
-        claims=[_faster(name, labels[name], panels, published[name]) for name in _CHEAPER if name in published],
-    )
-
-
-def _faster(name: str, label: str, panels: Mapping[str, Mapping[str, Interval]], published: float) -> Claim:
-    """Judges whether an update takes less time than with LayerNorm; less than one of the noise is not counted."""
-    found = {panel: ratios[name] for panel, ratios in panels.items()}
-    shown = [panel for panel, ratio in found.items() if ratio.high < min(1, panels[panel][AGAIN].low)]
-    verdict = "borne out" if len(shown) == len(found) else f"only {' and '.join(shown)}" if shown else "not shown"
-    ours = "; ".join(f"{_ratio(ratio)} {panel}" for panel, ratio in found.items())
-    paper = f"Zhang & Sennrich: {published:.2f} of LayerNorm's time"
-    return Claim(f"An update with {label} takes less time than with LayerNorm", paper, ours, verdict)
-
-
-def _ratios(seconds: Mapping[str, Sequence[float]]) -> dict[str, Interval]:
-    return {name: median_interval(np.divide(taken, seconds["layernorm"])) for name, taken in seconds.items()}
-
-
-def _ratio(found: Interval) -> str:
-    return f"{found.middle:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
-def _plot_speed(figure: Figure, panels: Mapping[str, Mapping[str, Interval]], labels: Sequence[str]) -> None:
-    figure.set(size_inches=(9.5, 1.6 + 0.45 * len(labels)), layout_engine="constrained")
-    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (title, ratios) in zip(all_axes, panels.items(), strict=True):
-        axes.axvline(1, color="black", linewidth=0.6)
-        for at, found in enumerate(ratios.values()):
-            errors = [[found.middle - found.low], [found.high - found.middle]]
-            axes.errorbar(found.middle, at, xerr=errors, fmt="o", color="black", capsize=3)
-        axes.set_yticks(range(len(labels)), labels)
-        axes.set_ylim(len(labels) - 0.5, -0.5)
-        axes.set_title(title.replace(", ", ",\n"), fontsize=10)
-    figure.supxlabel("time of an update over LayerNorm's", fontsize=10)
-
-
-def samples_sections(
-    logs: Logs, title: str, text: str, column: str, plot: Callable[[Figure, Mapping[str, Any]], None]
-) -> list[Section]:
-    """Returns the section of what the networks made after training, with the first seed; no section without any.
-
-    Args:
-        logs: The logs so far; each has `samples`.
-        title: Title of the section.
-        text: Its paragraph.
-        column: What the samples are.
-        plot: Draws the samples of each row, by its label, on an empty figure.
-    """
-    made = {
-        f"{row.label}, {setting.label}": found[min(found)]["samples"]
-        for setting in settings_of(logs)
-        for row, found in logs_by_row(logs, setting).items()
-    }
-    if not made:
-        return []
-    rows = [[label, str(len(found))] for label, found in made.items()]
-    return [Section("samples", title, [text], ["", column], rows, made, lambda figure: plot(figure, made))]
+        for mode in processes[0]["seconds"].get(setting.name, ())
+    ]
+    cores, commit = (processes[0][name] for name in ("cores", "commit"))
+    text = f"On {cores} processor cores, commit {commit}; compiled by XLA, and as plain operations of a graph."
+    return speed_section(timed, {row.name: row.label for row in rows}, published, text, times)

@@ -13,8 +13,8 @@ from nmt.errors import UserError
 if TYPE_CHECKING:
     import keras
 
-GRID = (1 / 3, 1.0, 3.0)  # factors of a task's default step size
-GRID_SEED = 0  # seed of the trials that choose the step size; only their own section reports them
+GRID = (1 / 3, 1.0, 3.0)  # factors of a task's default learning rate
+GRID_SEED = 0  # seed of the trials that choose the learning rate; only their own section reports them
 SEEDS = (1, 2, 3, 4, 5)
 
 
@@ -82,6 +82,10 @@ class Trial:
         row = {"row": self.row.name, **self.row.options}
         return {**row, **sizes, **self.setting.options, "seed": self.seed, "step_size": self.step_size}
 
+    def options_of(self, log: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns these values of a log."""
+        return log["options"]
+
 
 def rows_of(package: ModuleType, first: str = "kinds") -> list:
     """Returns the `ROWS` of every module in a package, those of the module `first` before the others.
@@ -98,7 +102,7 @@ def rows_of(package: ModuleType, first: str = "kinds") -> list:
 
 
 def grid_trials(rows: Iterable[TrialRow], settings: Iterable[Setting], step_size: float) -> list[Trial]:
-    """Returns the trials of every row and setting with every step size of the grid."""
+    """Returns the trials of every row and setting with every learning rate of the grid."""
     rows = list(rows)
     return [
         Trial(row, setting, GRID_SEED, factor * step_size) for setting in settings for factor in GRID for row in rows
@@ -106,7 +110,7 @@ def grid_trials(rows: Iterable[TrialRow], settings: Iterable[Setting], step_size
 
 
 def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dict[tuple[TrialRow, Setting], float]:
-    """Returns the step size with the best validation for each row and setting whose whole grid is done."""
+    """Returns the learning rate with the best validation for each row and setting whose whole grid is done."""
     found: dict[tuple[TrialRow, Setting], dict[float, float]] = {}
     for trial, log in logs.items():
         if trial.seed == GRID_SEED:

@@ -34,11 +34,16 @@ def test_an_unknown_task_is_refused(tasks):
         command.reproduce("three", "", so_far=False)
 
 
+def test_seeds_are_chosen_in_translation_alone(tasks):
+    with pytest.raises(UserError, match="--seeds is for translation; TASK=one trains all its seeds"):
+        command.reproduce("one", "", so_far=False, seeds=[1])
+
+
 def test_a_task_that_has_filled_the_memory_goes_on_in_a_new_process(tasks, monkeypatch, tmp_path):
     (tmp_path / "experiments" / "full").mkdir()
     (tmp_path / "experiments" / "full" / "task.py").write_text(
-        "from experiments.trials.memory import MemoryGrown\n\nDATA = ''\n\n\n"
-        "def reproduce(data, so_far):\n    raise MemoryGrown\n"
+        "from experiments.trials.memory import Restart\n\nDATA = ''\n\n\n"
+        "def reproduce(data, so_far):\n    raise Restart\n"
     )
     started = []
     monkeypatch.setattr(command.os, "execv", lambda *given: started.append(given))

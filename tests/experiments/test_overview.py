@@ -1,25 +1,73 @@
-from dataclasses import replace
+import json
 
 import pytest
 
 pytest.importorskip("matplotlib")
 
-from experiments.overview import RESULTS, overview
-from experiments.reporting.section import Claim
-from experiments.reporting.writer import write_report
-from tests.experiments.reporting.test_writer import section
+from experiments.overview import RESULTS, overview, readme_rows
 
 
-def test_the_page_has_the_claims_of_every_report(tmp_path):
-    for name, verdict in (("one", "borne out"), ("two", "not shown")):
-        judged = replace(section(name), claims=[Claim(f"{name} is better", "by 2", "by 1", verdict)])
-        write_report(tmp_path / name, f"Report {name}", [], {}, [judged])
-    (tmp_path / "one" / "remarks.md").write_text("Why that is.\n")
-    page = overview(tmp_path)
-    first, second = page.index("## [Report one](one/report.md)"), page.index("## [Report two](two/report.md)")
-    assert first < page.index("| one is better | by 2 | by 1 | borne out |\n\nWhy that is.\n") < second
-    assert second < page.index("| two is better | by 2 | by 1 | not shown |")
+def report(folder, title, **facts):
+    folder.mkdir()
+    (folder / "report.md").write_text(f"# {title}\n\nText.\n")
+    (folder / "report.json").write_text(json.dumps({"about": ["Small.", "2 of 9 are done."], "sections": {}, **facts}))
+
+
+def timed(kind, ratio):
+    found = {"kind": kind, "label": "XLA", "ms": 90.0, "layernorm_ms": 100.0, "published": 0.5, "verdict": "shown"}
+    return {**found, "ratio": [ratio, ratio - 0.1, ratio + 0.1]}
+
+
+@pytest.fixture
+def results(tmp_path):
+    for name, ratio in (("slow", 0.95), ("fast", 0.75)):
+        differences = [
+            {"pair": f"{one} minus {other}, small", "ours": f"{one} of {name}", "verdict": "shown"}
+            for one, other in (("LayerNorm", "without a norm"), ("RMSNorm", "LayerNorm"), ("RMSNorm", "BatchNorm"))
+        ]
+        sections = {"speed": {"data": {"judged": [timed("RMSNorm", ratio)]}}, "differences": {"data": differences}}
+        report(tmp_path / name, f"Task {name}", sections=sections)
+    names = [
+        f"{claim}, {model}"
+        for model in ("RNN", "pre", "post")
+        for claim in ("RMSNorm is not worse", "RMSNorm is equal")
+    ]
+    names[0], names[1] = f"P1: {names[0]}", f"P2: {names[1]}"
+    claims = [{"claim": name, "ours": "+0.1", "verdict": "shown"} for name in names]
+    report(tmp_path / "planned", "Planned", claims=claims)
+    return tmp_path
+
+
+def test_the_page_has_the_planned_claims_then_times_from_the_best_to_the_worst_then_a_line_a_task(results):
+    page = overview(results)
+    lines = [
+        "2 of 9 are done.",
+        "| P1: RMSNorm is not worse, RNN | +0.1 | shown |",
+        "(planned/differences.png)",
+        "| [Task fast](fast/report.md), XLA | RMSNorm | 90.0 | 100.0 | 0.75 [0.65, 0.85] | 0.50 | shown |",
+        "| [Task slow](slow/report.md), XLA | RMSNorm | 90.0 | 100.0 | 0.95 [0.85, 1.05] | 0.50 | shown |",
+        "| [Task fast](fast/report.md) | LayerNorm of fast: shown | RMSNorm of fast: shown |",
+    ]
+    places = [page.index(line) for line in lines]
+    assert places == sorted(places)
+
+
+def test_the_readme_gets_six_rows(results):
+    _, _, *rows = readme_rows(results).splitlines()
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [
+        "P1: RMSNorm is not worse, RNN",
+        "P2: RMSNorm is equal, RNN",
+        "RMSNorm is not worse, pre",
+        "RMSNorm is not worse, post",
+        "An update with RMSNorm takes less time than with LayerNorm: Task fast, XLA; 0.50 in the paper",
+        "An update with RMSNorm takes less time than with LayerNorm: Task slow, XLA; 0.50 in the paper",
+    ]
 
 
 def test_the_kept_page_is_that_of_the_kept_reports():
     assert (RESULTS / "README.md").read_text("utf-8") == overview(RESULTS)
+
+
+def test_what_the_readme_says_of_the_six_claims_is_what_the_reports_say():
+    readme, (_, _, *rows) = (RESULTS.parents[1] / "README.md").read_text("utf-8"), readme_rows(RESULTS).splitlines()
+    assert all(row in readme for row in rows if row.rsplit(" | ", 2)[0] in readme)

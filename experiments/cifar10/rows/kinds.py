@@ -58,7 +58,7 @@ def _batch(name: str) -> keras.layers.Layer:
 
 
 ROWS = [
-    TrialRow("none", "no norm", None, paper=True),
+    TrialRow("none", "without a norm", None, paper=True),
     TrialRow("layernorm", "LayerNorm", _layer(-1), paper=True),
     TrialRow("rmsnorm", "RMSNorm", _rms(SPACE), paper=True),
     TrialRow("prmsnorm", "pRMSNorm, p = 12.5%", lambda name: OverPositions(0.125, name=name), paper=True),

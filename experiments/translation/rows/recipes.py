@@ -3,7 +3,7 @@
 from ..row import Row
 
 _OPTIONS = {"learning_rate": 0.01, "adam_epsilon": 0.001, "finish_after": 1800, "valid_freq": 300}
-_KINDS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
+_KINDS = {"none": "without a norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
 
 ROWS = [
     Row(f"{kind}-recipe", f"{label} (Adam epsilon 0.001)", kind=kind, seeds=5, options=_OPTIONS)

@@ -6,7 +6,7 @@ updates, because models with norms after the residual sums learn slowly.
 
 from ..row import Row
 
-_KINDS = {"none": "no norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "prmsnorm": "pRMSNorm"}
+_KINDS = {"none": "without a norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "prmsnorm": "pRMSNorm"}
 
 
 def _row(position: str, kind: str) -> Row:
@@ -22,7 +22,7 @@ def _row(position: str, kind: str) -> Row:
 
 _SMALL_STEPS = Row(
     "post-none-small-steps",
-    "no norm (post, small steps)",
+    "without a norm (post, small steps)",
     kind="none",
     options={"transformer_norm_position": "post", "learning_rate": 0.0001},
     model_type="transformer",

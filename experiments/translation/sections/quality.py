@@ -7,17 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...reporting.intervals import spread
-from ...reporting.limits import show_near
 from ...reporting.section import Claim, Section
-from ..published import FAILS, RESULTS, TABLES, THEANO
+from ..published import FAILS, RESULTS, TABLES
 from ..results import Result, by_row
 from ..row import Row
 from ..row_styles import styles_of
-from .differences import differences
-from .verdicts import seeds
 
 _FAILED = 1.0  # dev BLEU below which a training has failed
-_WIDTH = 8  # BLEU that the picture shows
+_MEANT = {"layer_normalization_type", "seed"}  # options that differ between rows
 
 _DEFAULTS = {"learning_rate": "default", "adam_epsilon": "1e-08"}  # of `nmt train`
 
@@ -61,8 +58,8 @@ def _on_failure(rows: dict[Row, list[Result]]) -> list[Claim]:
         Claim(
             "Table 4: a Transformer without a norm fails to train",
             "it fails",
-            f"best dev BLEU {', '.join(f'{bleu:.1f}' for bleu in found)}, {seeds(len(found))}",
-            f"borne out within {updates:,} updates" if max(found) < _FAILED else "not borne out",
+            f"best dev BLEU {', '.join(f'{bleu:.1f}' for bleu in found)}, {len(found)} seeds, {updates:,} updates",
+            "shown" if max(found) < _FAILED else "the opposite",
         )
     ]
 
@@ -114,7 +111,9 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
     return {
         "": row.label,
         "seeds": str(len(done)),
-        "step size, Adam's epsilon": ", ".join(str(options.get(name, default)) for name, default in _DEFAULTS.items()),
+        "learning rate, Adam's epsilon": ", ".join(
+            str(options.get(name, default)) for name, default in _DEFAULTS.items()
+        ),
         **{f"{name} BLEU, tested checkpoint": spread(values) for name, values in found.items()},
         "dev BLEU, last checkpoint": spread([each.log["validations"][-1]["bleu"] for each in done]),
         "paper: BLEU 2014, 2017": _published(row),
@@ -122,8 +121,6 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
 
 
 def _published(row: Row) -> str:
-    if row.name in THEANO:
-        return f"{', '.join(map(str, THEANO[row.name]))} (Theano)"
     return ", ".join(map(str, RESULTS[row.name].bleu)) if row.name in RESULTS else ""
 
 
@@ -142,11 +139,15 @@ def _draw(axes: Axes, rows: dict[Row, list[float]]) -> None:
     for at, (row, style) in enumerate(styles_of(rows).items()):
         axes.plot(rows[row], [at] * len(rows[row]), style.marker, color=style.color, alpha=0.7)
         axes.plot([mean(rows[row])] * 2, [at - 0.25, at + 0.25], color=style.color)
-    best = max(value for found in rows.values() for value in found)
-    show_near(axes, dict(enumerate(rows.values())), best, _distance(list(rows.values()), best))
 
 
-def _distance(rows: Sequence[Sequence[float]], best: float) -> float:
-    """Returns the distance from the best score to the farthest that is drawn, so that most rows are on the axis."""
-    reach = sorted(best - min(found) for found in rows)
-    return max(_WIDTH, reach[2 * (len(rows) - 1) // 3])
+def differences(one: Result, other: Result) -> str:
+    """Returns the options that differ between two trainings besides their norm, their seed, and what a grid has chosen.
+
+    They are part of a sentence; an empty string if none does.
+    """
+    ours, theirs = one.log["options"], other.log["options"]
+    meant = _MEANT | ({"learning_rate"} if one.step_size_chosen and other.step_size_chosen else set())
+    names = sorted(name for name in (ours.keys() | theirs.keys()) - meant if ours.get(name) != theirs.get(name))
+    default = "the default"
+    return " and ".join(f"`{name}` {ours.get(name, default)} instead of {theirs.get(name, default)}" for name in names)

@@ -1,4 +1,4 @@
-"""The grid of step sizes of the translation experiments."""
+"""The grid of learning rates of the translation experiments."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ..row_styles import styles_of
 
 
 def section(grid: Sequence[Result]) -> Section | None:
-    """Returns the section of the trainings that choose a step size, or `None` without any."""
+    """Returns the section of the trainings that choose a learning rate, or `None` without any."""
     rows = by_row(grid)
     found = {row.label: {each.log["options"]["learning_rate"]: each.dev for each in done} for row, done in rows.items()}
     styles = {row.label: style for row, style in styles_of(rows).items()}

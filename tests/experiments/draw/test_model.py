@@ -4,7 +4,7 @@ import pytest
 
 from experiments.draw import rows
 from experiments.draw.cells import CellNormLSTMCell, normal_divergence
-from experiments.draw.model import Sizes, bound, build_model, draw_samples
+from experiments.draw.model import Sizes, bound, build_model
 from experiments.trials.trial import rows_of
 
 ROWS = {row.name: row for row in rows_of(rows)}
@@ -76,19 +76,10 @@ def test_the_divergence_adds_up_over_the_steps():
     np.testing.assert_allclose(found, 3 * 0.5**2 / 2, rtol=1e-5)
 
 
-def test_drawings_come_from_the_decoder_alone():
-    model = small()
-    drawn = draw_samples(model, 6, steps=3, seed=1)
-    assert drawn.shape == (6, 9)
-    assert drawn.min() > 0 and drawn.max() < 1
-    np.testing.assert_allclose(drawn, draw_samples(model, 6, steps=3, seed=1), rtol=1e-5)
-    model.get_layer("drawing").cell.encoder.kernel.assign(np.ones((23, 20)))
-    np.testing.assert_allclose(drawn, draw_samples(model, 6, steps=3, seed=1), rtol=1e-5)
-
-
 def test_a_trained_model_is_saved_and_loaded(tmp_path):
     model = small()
     model.fit(images(), images(), verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(draw_samples(loaded, 2, 3, 0), draw_samples(model, 2, 3, 0), rtol=1e-5)
+    for one, other in zip(loaded.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)

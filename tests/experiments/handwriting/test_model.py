@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from experiments.handwriting import rows
-from experiments.handwriting.model import COMPONENTS, LEAST_DEVIATION, build_model, draw_lines, negative_log_likelihood
+from experiments.handwriting.model import COMPONENTS, LEAST_DEVIATION, build_model, negative_log_likelihood
 from experiments.trials.trial import rows_of
 
 ROWS = {row.name: row for row in rows_of(rows)}
@@ -75,38 +75,6 @@ def test_a_prediction_depends_on_earlier_points_alone(row):
     before, after = (model.predict(each, verbose=0) for each in (points, changed))
     np.testing.assert_allclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6)
     assert np.abs(before[:, 4:] - after[:, 4:]).min(-1).max() > 0
-
-
-def test_lines_are_drawn_from_the_distribution_of_the_model():
-    """With weights of 0, every point comes from the bias: one component, and a pen that goes up in a quarter."""
-    model = small()
-    mixture = model.get_layer("mixture")
-    bias = np.zeros(1 + 6 * COMPONENTS, np.float32)
-    bias[0] = -np.log(3)
-    for part, value in enumerate((30, 2, -1, np.log(0.5), np.log(3), np.arctanh(0.6))):
-        bias[1 + part * COMPONENTS + 7] = value
-    mixture.set_weights([0 * mixture.kernel.numpy(), bias])
-    drawn = draw_lines(model, 400, 20, seed=0)
-    assert drawn.shape == (400, 20, 3)
-    points = drawn.reshape(-1, 3)  # 8,000: a standard error of 0.006 to 0.034
-    np.testing.assert_allclose(points.mean(0), [2, -1, 0.25], atol=0.1)
-    np.testing.assert_allclose(points[:, :2].std(0), [0.5, 3], rtol=0.04)
-    assert np.corrcoef(points[:, 0], points[:, 1])[0, 1] == pytest.approx(0.6, abs=0.03)
-    np.testing.assert_array_equal(drawn, draw_lines(model, 400, 20, seed=0))
-
-
-def test_a_drawn_line_is_as_likely_as_the_model_says():
-    """The cells, step by step, predict what the whole model predicts."""
-    model = small(length=5)
-    mixture = model.get_layer("mixture")
-    mixture.bias.assign(
-        np.concatenate([np.zeros(1 + 3 * COMPONENTS), np.full(2 * COMPONENTS, -9.0), np.zeros(COMPONENTS)])
-    )
-    drawn = draw_lines(model, 1, 5, seed=0)  # with deviations near 0, each point is near the mean of a component
-    before = np.pad(drawn[:, :-1], ((0, 0), (1, 0), (0, 0)))
-    means = model.predict(before, verbose=0)[..., 1 + COMPONENTS : 1 + 2 * COMPONENTS]
-    nearest = np.abs(drawn[..., :1] - means).min(-1)
-    assert nearest.max() < 5 * LEAST_DEVIATION
 
 
 def test_a_trained_model_is_saved_and_loaded(tmp_path):

@@ -11,6 +11,7 @@ from experiments.mnist.task import EXPERIMENT, Classifiers
 from experiments.trials.experiment import conduct, train
 from experiments.trials.trial import Setting, Trial
 from nmt.errors import UserError
+from tests.experiments.trials.conftest import conduct_whole
 
 SETTINGS = [
     Setting(f"batch-{size}", f"batches of {size}", size, updates=4, window=2, validate_every=2) for size in (8, 4)
@@ -27,9 +28,9 @@ def networks(folder):
 
 @pytest.mark.slow
 def test_everything_is_trained_measured_and_reported_once(networks, tmp_path):
-    conduct(SMALL, lambda: networks, so_far=False, root=tmp_path)
+    conduct_whole(SMALL, lambda: networks, tmp_path)
     found = json.loads((tmp_path / "build" / "report" / "report.json").read_text())
-    assert list(found["sections"]) == ["learning", "step_sizes", "mean_share", "speed"]
+    assert list(found["sections"]) == ["learning", "differences", "step_sizes", "mean_share", "speed"]
     logs = {path: path.stat().st_mtime_ns for path in (tmp_path / "experiments" / "logs" / "mnist").glob("*.json")}
     assert len(logs) == 1 + len(SETTINGS) * len(ROWS) * (STEP_SIZES + len(SMALL.seeds))  # one has the times
     conduct(SMALL, lambda: networks, so_far=False, root=tmp_path)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.translation import corpus as corpora
-from experiments.translation import runs
+from experiments.translation import measure, runs
 from experiments.translation.corpus import Corpus
-from experiments.translation.measure import kept
 from experiments.translation.place import Place
 from experiments.translation.results import Result
 from experiments.translation.row import Row
@@ -120,9 +119,6 @@ def ran(monkeypatch, times):
             write(f"{given['--model']}/versions.json", '{"tensorflow": "2"}')
         elif "translate" in arguments:
             write(given["-o"], f"{SENTENCE}\n")
-        elif "experiments.translation.inside.decoder_states" in arguments:
-            second = {"mean": [0.5, 0.5], "std": [1.0, 1.5]}
-            write(given["--to"], json.dumps({"positions": ["1", "all"], "tokens": [1, 8], **second, "second": second}))
         elif "experiments.translation.inside.mean_shares" in arguments:
             assert Path(given["--model"], "kept").exists()
             write(given["--to"], json.dumps({"0": {"encoder.norm": 0.25}, "20": {"encoder.norm": 0.5}}))
@@ -135,7 +131,7 @@ def ran(monkeypatch, times):
             updates = {"float32": {name: known.get(name, known["none"]) for name in names}}
             write(given["--json"], json.dumps({**times, "updates": updates}))
 
-    for module in (corpora, runs, kept):
+    for module in (corpora, runs, measure):
         monkeypatch.setattr(module, "execute", execute)
     return commands
 

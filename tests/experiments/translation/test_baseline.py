@@ -1,4 +1,5 @@
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -82,9 +83,14 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(open({str(tmp_path / "saved")!
 time.sleep(60)
 """
 
-    def interrupt():
+    def interrupt(*_):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        execute(place, "-c", script, watch=interrupt)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            execute(place, "-c", script)
+    finally:
+        signal.signal(signal.SIGALRM, before)
     assert (tmp_path / "saved").exists()

@@ -1,5 +1,6 @@
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,15 @@ def test_another_size_of_vocabularies_is_refused(corpus, place, ran):
     object.__setattr__(corpus, "vocabulary_size", 200)
     with pytest.raises(UserError, match="vocabulary_size was 100 and is now 200"):
         prepare(corpus, place)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_one_embedding_for_both_sides_has_one_vocabulary(corpus, place, ran, tied):
+    prepare(replace(corpus, options={**corpus.options, "tie_encoder_decoder_embeddings": tied}), place)
+    (vocab,) = [each for each in ran if "vocab" in each]
+    assert ("--joint" in vocab) == tied
+
+
+def test_a_row_may_name_the_only_corpora_that_it_is_trained_on(corpus):
+    mine, other = (Row(name, "", kind="none", corpora=(name,)) for name in ("tiny", "other"))
+    assert replace(corpus, without=["*"]).adapt([mine, other, Row("none", "", kind="none")]) == [mine]

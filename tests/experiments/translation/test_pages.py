@@ -1,6 +1,5 @@
 """The remarks of the reports say what the logs of the experiments say."""
 
-import json
 import statistics
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 pytest.importorskip("scipy")
 
+from experiments.archive import read_archive
 from experiments.translation.corpus import read_corpus
 
 ROOT = Path(__file__).parents[3]
@@ -17,9 +17,9 @@ TEST = "test_2016_flickr"
 
 def runs(row, corpus="multi30k"):
     """Returns the log of each seed."""
-    logs, found = RESULTS / corpus / "logs", []
-    while (path := logs / f"{row}-{len(found) + 1}.json").exists():
-        found.append(json.loads(path.read_text("utf-8")))
+    logs, found = read_archive(RESULTS / corpus), []
+    while log := logs.get(f"{row}-{len(found) + 1}"):
+        found.append(log)
     return found
 
 
@@ -62,8 +62,8 @@ def test_the_remarks_on_transformers_hold():
     def losses(row):
         return [each["train_loss"] for run in runs(row, "multi30k_transformer") for each in run["validations"]]
 
-    logs = RESULTS / "multi30k_transformer" / "logs"
-    grid = [json.loads(path.read_text("utf-8")) for path in logs.glob("post-none-step-*.json")]
+    logs = read_archive(RESULTS / "multi30k_transformer")
+    grid = [log for name, log in logs.items() if name.startswith("post-none-step-")]
     assert len(grid) == 3
     assert min(losses("post-none") + [each["train_loss"] for run in grid for each in run["validations"]]) > 50
     told = remarks("multi30k_transformer")
@@ -72,4 +72,4 @@ def test_the_remarks_on_transformers_hold():
     assert f"it is {small[-1]:.0f} at the end and still falls" in told and small == sorted(small, reverse=True)
     below = gains(bleu("post-layernorm", "multi30k_transformer"), bleu("post-prmsnorm", "multi30k_transformer"))
     assert len(below) == 3 and min(below) > 0
-    assert "pRMSNorm is below LayerNorm in every seed" in told
+    assert "pRMSNorm (post) is below LayerNorm (post) in every seed" in told

@@ -11,7 +11,7 @@ from nmt.errors import UserError
 def test_work_is_in_build_and_logs_are_in_experiments():
     place, run = Place("tiny"), Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 2)
     assert place.model(run) == ROOT / "build" / "reproduce" / "tiny" / "runs" / "rmsnorm-2" / "model"
-    assert place.log(run) == ROOT / "experiments" / "logs" / "tiny" / "rmsnorm-2.json"
+    assert place.logs == place.book.logs == ROOT / "experiments" / "logs" / "tiny"
     assert place.translations(run, "news").parent == place.logs
 
 

@@ -3,7 +3,7 @@ import pytest
 from experiments.translation.corpus import prepare
 from experiments.translation.results import by_row, read_results
 from experiments.translation.row import Run
-from experiments.translation.runs import make
+from experiments.translation.runs import make_all
 from nmt.decoding.metrics import read_lines
 from nmt.errors import UserError
 from tests.experiments.translation.conftest import ROWS, SENTENCE, make_result
@@ -13,7 +13,7 @@ RUN = Run(ROWS["rmsnorm"], 1)
 
 def test_only_finished_runs_have_results(corpus, place, ran):
     prepare(corpus, place)
-    make(RUN, corpus, place, lambda: None)
+    make_all([RUN], corpus, place)
     (result,) = read_results([Run(ROWS["half"], 1), RUN], corpus, place)
     assert (result.row, result.seed, result.dev) == (RUN.row, 1, 1.5)
     assert result.test("news") == pytest.approx(100)
@@ -26,3 +26,18 @@ def test_only_finished_runs_have_results(corpus, place, ran):
 def test_results_are_grouped_by_row():
     results = [make_result(ROWS["none"], 1), make_result(ROWS["half"]), make_result(ROWS["none"], 2)]
     assert by_row(results) == {ROWS["none"]: [results[0], results[2]], ROWS["half"]: [results[1]]}
+
+
+def test_bleu_over_the_test_sets_is_weighted_by_their_sentences():
+    result = make_result(ROWS["none"], bleu=[20.0])  # 19 on news and 18 on web
+    assert result.bleu == 18.5
+    assert result._replace(sentences={"news": 3, "web": 1}).bleu == 18.75
+
+
+def test_the_tested_checkpoint_is_that_of_the_metric_of_the_training():
+    result = make_result(ROWS["none"], bleu=[20.0, 30.0])
+    for each, loss in zip(result.log["validations"], (1.0, 2.0), strict=True):
+        each["valid_loss"] = loss
+    assert result.best["bleu"] == 30
+    result.log["options"]["valid_metric"] = "loss"
+    assert result.best["bleu"] == 20

@@ -19,7 +19,7 @@ def test_the_section_of_a_row():
     assert Row("mine", "", build=len).section == "main"
     assert Row("mine", "", build=len, partial=0.25).section == "partial"
     assert Row("mine", "", kind="none", centre=0.25, step_size_of="other").section == "centre"
-    assert Row("mine", "", kind="none", step_size_of="other").section == "variants"
+    assert Row("mine", "", kind="none", step_size_of="other").section == "main"
 
 
 def test_a_row_of_the_sweep_builds_its_p():

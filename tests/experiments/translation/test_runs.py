@@ -6,12 +6,17 @@ import pytest
 from experiments.translation import runs
 from experiments.translation.corpus import prepare
 from experiments.translation.row import Row, Run
-from experiments.translation.runs import is_done, make, read_log
+from experiments.translation.runs import Training, make, make_all
 from experiments.trials.trial import GRID_SEED
 from nmt.errors import UserError
 
 RUN = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 1)
 MOVED = Run(Row("moved", "elsewhere", kind="layernorm", centre=0.2, options={"learning_rate": 0.5}), 2)
+
+
+def logged(run, corpus, place):
+    """Returns the log of a run, or `None`."""
+    return place.book.read(Training(run, corpus, place))
 
 
 @pytest.fixture
@@ -27,56 +32,52 @@ def names(commands):
 
 
 def test_a_run_is_trained_and_tested_and_leaves_a_log(corpus, place, commands):
-    assert not is_done(RUN, corpus, place)
-    make(RUN, corpus, place, lambda: None)
-    assert is_done(RUN, corpus, place)
-    inside = [f"experiments.translation.inside.{name}" for name in ("mean_shares", "decoder_states")]
-    assert names(commands) == ["nmt train", "nmt translate", *inside]
-    log = read_log(RUN, place)
-    assert log["tests"]["news"]["bleu"] == pytest.approx(100)
+    assert logged(RUN, corpus, place) is None
+    assert make_all([RUN], corpus, place) == {}
+    assert names(commands) == ["nmt train", "nmt translate", "experiments.translation.inside.mean_shares"]
+    log = logged(RUN, corpus, place)
+    assert [log["tests"]["news"][metric] for metric in ("bleu", "chrf")] == pytest.approx([100, 100])
     assert log["tests"]["news"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a")
     assert (log["commit"], log["centre"]) == ("0123456789ab", 0)
-    assert log["activations"]["tokens"] == [1, 8]
     assert log["mean_share"]["20"] == {"encoder.norm": 0.5}
 
 
 def test_the_models_of_all_validations_are_kept_until_they_are_measured(corpus, place, commands):
-    make(RUN, corpus, place, lambda: None)
+    make_all([RUN], corpus, place)
     given = dict(itertools.pairwise(commands[0]))
     assert given["--keep"] == "40"  # no more validations than updates
     assert not (place.model(RUN) / "kept").exists()
 
 
 def test_a_run_of_the_grid_keeps_only_its_best_model(corpus, place, commands):
-    make(Run(RUN.row, GRID_SEED, 0.5), corpus, place, lambda: None)
+    make(Run(RUN.row, GRID_SEED, 0.5), corpus, place)
     assert names(commands) == ["nmt train"]
     assert "--keep" not in commands[0]
 
 
 def test_a_log_contains_no_folders(corpus, place, commands, tmp_path):
-    make(RUN, corpus, place, lambda: None)
-    log = place.log(RUN).read_text()
+    make_all([RUN], corpus, place)
+    log = (place.logs / "rmsnorm-1.json").read_text()
     assert str(tmp_path) not in log
     assert json.loads(log)["options"]["dictionaries"] == ["source.model", "target.model"]
 
 
 def test_another_centre_is_set_once(corpus, place, commands):
-    make(MOVED, corpus, place, lambda: None)
+    make(MOVED, corpus, place)
     assert names(commands) == ["experiments.translation.inside.recentre", "nmt train"]
     (place.model(MOVED) / "last.npz").touch()
     commands.clear()
-    make(MOVED, corpus, place, lambda: None)
+    make(MOVED, corpus, place)
     assert names(commands) == ["nmt train"]
 
 
 def test_a_run_with_another_centre_translates_no_test_set(corpus, place, commands):
-    make(MOVED, corpus, place, lambda: None)
-    assert is_done(MOVED, corpus, place)
-    assert read_log(MOVED, place)["tests"] == {}
+    assert make_all([MOVED], corpus, place) == {}
+    assert logged(MOVED, corpus, place)["tests"] == {}
 
 
 def test_options_combine_corpus_row_and_seed(corpus, place, commands):
-    make(MOVED, corpus, place, lambda: None)
+    make(MOVED, corpus, place)
     options = json.loads((place.run(MOVED) / "options.json").read_text())
     assert (options["layer_normalization_type"], options["seed"], options["state_size"]) == ("layernorm", 2, 8)
     assert (corpus.options["learning_rate"], options["learning_rate"]) == (0.25, 0.5)
@@ -85,9 +86,8 @@ def test_options_combine_corpus_row_and_seed(corpus, place, commands):
 
 def test_a_run_of_the_grid_has_its_step_size_and_no_tests(corpus, place, commands):
     run = Run(RUN.row, 0, 0.125)
-    make(run, corpus, place, lambda: None)
-    assert is_done(run, corpus, place)
-    log = read_log(run, place)
+    assert make_all([run], corpus, place) == {}
+    log = logged(run, corpus, place)
     assert (log["options"]["learning_rate"], log["step_size_chosen"], log["tests"]) == (0.125, True, {})
     assert names(commands) == ["nmt train"]
 
@@ -102,8 +102,7 @@ def test_a_training_that_fails_after_its_last_update_is_a_result(corpus, place, 
             raise UserError("the training diverges")
 
     monkeypatch.setattr(runs, "execute", fail)
-    make(RUN, corpus, place, lambda: None)
-    assert is_done(RUN, corpus, place)
+    assert make_all([RUN], corpus, place) == {}
 
 
 def test_a_training_that_fails_before_its_last_update_is_none(corpus, place, commands, monkeypatch):
@@ -116,17 +115,16 @@ def test_a_training_that_fails_before_its_last_update_is_none(corpus, place, com
             raise UserError("the disk is full")
 
     monkeypatch.setattr(runs, "execute", fail)
-    with pytest.raises(UserError, match="the disk is full"):
-        make(RUN, corpus, place, lambda: None)
-    assert not is_done(RUN, corpus, place)
+    assert make_all([RUN], corpus, place) == {"rmsnorm-1": "the disk is full"}
+    assert logged(RUN, corpus, place) is None
 
 
 def test_a_log_with_other_options_is_refused(corpus, place, commands):
-    make(RUN, corpus, place, lambda: None)
+    make_all([RUN], corpus, place)
     elsewhere = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm", centre=0.2), 1)
     with pytest.raises(UserError, match=r"rmsnorm-1.json: centre was 0.0 and is now 0.2.*; move .* away, or restore"):
-        is_done(elsewhere, corpus, place)
+        logged(elsewhere, corpus, place)
     corpus.options["state_size"] = 16
     corpus.tests["web"] = "dev"
     with pytest.raises(UserError, match=r"state_size was 8 and is now 16, tests was \['news'\] and is now"):
-        is_done(RUN, corpus, place)
+        logged(RUN, corpus, place)

@@ -1,8 +1,7 @@
 import json
 import re
-import shutil
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -10,20 +9,22 @@ pytest.importorskip("markdown")
 pytest.importorskip("matplotlib")
 
 from experiments import __main__ as command
+from experiments.archive import unpack
+from experiments.reporting.speed import PROCESSES
 from experiments.translation import corpus as corpora
 from experiments.translation import runs, task
 from experiments.translation.corpus import prepare, read_corpus
 from experiments.translation.place import ROOT, Place
 from experiments.translation.plan import read_rows
 from experiments.translation.row import Run
-from experiments.translation.runs import make
+from experiments.translation.runs import make_all
 from experiments.translation.task import reproduce
 from nmt.errors import UserError
 from nmt.storage.files import exclusive
 from tests.experiments.translation.conftest import write
 
-SECTIONS = ["table2", "seeds", "significance", "speed", "curves", "partial", "centre", "variants", "activations"]
-SECTIONS += ["mean_share", "invariance", "initial_scale"]
+SECTIONS = ["table2", "differences", "speed", "curves", "centre", "partial", "mean_share", "invariance"]
+SECTIONS += ["initial_scale"]
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def tiny(corpus, tmp_path, monkeypatch):
 
 def rnn_rows():
     """Returns the rows that are trained on it."""
-    return [row for row in read_rows() if row.model_type == "rnn"]
+    return [row for row in read_rows() if row.model_type == "rnn" and not row.corpora]
 
 
 def reported(place):
@@ -59,7 +60,7 @@ def test_everything_is_trained_measured_and_reported_once(tiny, ran):
     reproduce("tiny", so_far=False)
     found, text = reported(tiny)
     pictures = sorted(path.stem for path in tiny.report.glob("*.png"))
-    assert pictures == sorted(name for name in SECTIONS if name != "significance")
+    assert pictures == sorted(SECTIONS)
     assert pictures == sorted(path.stem for path in tiny.report.glob("*.svg"))
     assert list(found["sections"]) == SECTIONS
     _, table, about, remark = text.split("\n\n")[1:5]
@@ -70,7 +71,7 @@ def test_everything_is_trained_measured_and_reported_once(tiny, ran):
     assert f"{len(rnn_rows())} of {len(rnn_rows())} trainings are done" in text
     trained, measured = made(ran)
     assert trained == [f"{row.name}-1" for row in rnn_rows()]
-    assert len(measured) == 1
+    assert len(measured) == PROCESSES
     assert found["versions"] == {"tensorflow": ["2"]}
     assert not found["failed"]
     ran.clear()
@@ -116,11 +117,11 @@ def test_so_far_reports_a_single_row_and_runs_nothing(row, tiny, ran):
     corpus = read_corpus("tiny")
     write(tiny.baseline / "commit", "0123456789ab")
     prepare(corpus, tiny)
-    make(Run(row, 1), corpus, tiny, lambda: None)
+    make_all([Run(row, 1)], corpus, tiny)
     ran.clear()
     reproduce("tiny", so_far=True)
     assert not ran
-    of_table2 = ["table2", "curves", *(["activations", "mean_share"] if row.program == "nmt" else [])]
+    of_table2 = ["table2", "curves", "mean_share"]
     shown = of_table2 if row.section == "main" else [row.section]
     assert list(reported(tiny)[0]["sections"]) == [*shown, "invariance"]
 
@@ -141,7 +142,7 @@ def test_the_row_of_the_readme_is_added_to_table_2(tiny, ran, monkeypatch):
     monkeypatch.setattr(task, "read_rows", lambda: [*read_rows(), row])
     reproduce("tiny", so_far=False)
     sections = reported(tiny)[0]["sections"]
-    for name in ("table2", "curves", "activations"):
+    for name in ("table2", "curves"):
         assert any(row.label in cells[0] for cells in sections[name]["rows"]), name
 
 
@@ -149,7 +150,7 @@ def test_the_row_of_the_readme_is_added_to_table_2(tiny, ran, monkeypatch):
 def test_the_kept_report_follows_from_its_logs(tmp_path):
     """The invariances are left out: they are measured again, and rounding differs."""
     kept = ROOT / "experiments" / "results" / "multi30k"
-    shutil.copytree(kept / "logs", tmp_path / "experiments" / "logs" / "multi30k")
+    unpack(kept, tmp_path / "experiments" / "logs" / "multi30k")
     reproduce("multi30k", so_far=True, root=tmp_path)
     made, expected = (
         (folder / "report.md").read_text().partition("## Invariances")
@@ -170,3 +171,12 @@ def test_a_corpus_in_use_is_refused(tiny, ran):
     with exclusive(tiny.work), pytest.raises(UserError, match="is in use by another"):
         reproduce("tiny", so_far=False)
     assert not tiny.baseline.exists()
+
+
+def test_only_some_seeds_are_trained_and_nothing_is_measured(tiny, ran, monkeypatch):
+    row = next(row for row in rnn_rows() if row.name == "rmsnorm")
+    monkeypatch.setattr(task, "read_rows", lambda: [replace(row, seeds=3)])
+    declared = tiny.root / "corpora" / "tiny.json"
+    declared.write_text(json.dumps({**json.loads(declared.read_text()), "seeds": 3}))
+    reproduce("tiny", so_far=False, seeds=[3, 1])
+    assert made(ran) == (["rmsnorm-1", "rmsnorm-3"], [])

@@ -4,7 +4,10 @@ import keras
 import numpy as np
 import pytest
 
+from experiments.reporting.speed import PROCESSES
 from experiments.trials.book import Book
+from experiments.trials.experiment import conduct
+from experiments.trials.memory import Restart
 from experiments.trials.trial import Setting, Trial, TrialRow
 from rmsnorm_tf import RMSNormalization
 
@@ -43,3 +46,11 @@ def trial():
 @pytest.fixture
 def book(tmp_path):
     return Book("small", tmp_path)
+
+
+def conduct_whole(experiment, load, root):
+    """Conducts an experiment to its end. The program would start again after each process that measures times."""
+    for _ in range(PROCESSES):
+        with pytest.raises(Restart):
+            conduct(experiment, load, so_far=False, root=root)
+    conduct(experiment, load, so_far=False, root=root)

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.trials.book import changed_options
 from experiments.trials.trial import TrialRow
 from nmt.errors import UserError
 from tests.experiments.trials.conftest import SETTING
@@ -25,7 +26,7 @@ def test_a_log_has_options_values_and_provenance(book, trial):
 )
 def test_a_log_with_other_options_is_refused(book, trial, changed, said):
     book.keep(trial, {})
-    with pytest.raises(UserError, match=f"rmsnorm-small-1: {said}; move .*small away, or restore the options"):
+    with pytest.raises(UserError, match=f"rmsnorm-small-1.json: {said}; move .*small away, or restore the options"):
         book.read(replace(trial, **changed))
 
 
@@ -38,7 +39,8 @@ def test_trials_are_made_once(book, trial):
         return {"seed": trial.seed}
 
     for _ in range(2):
-        logs = book.make_all(trials, make)
+        assert book.make_all(trials, make) == {}
+        logs = book.read_all(trials)
         assert [log["seed"] for log in logs.values()] == [1, 2]
     assert made == ["rmsnorm-small-1", "rmsnorm-small-2"]
     assert not any(book.folder(trial).exists() for trial in trials)
@@ -53,3 +55,33 @@ def test_an_interrupted_trial_leaves_no_log_and_keeps_its_folder(book, trial):
         book.make_all([trial], make)
     assert book.read_all([trial]) == {}
     assert book.folder(trial).exists()
+
+
+def test_others_are_made_when_one_fails(book, trial):
+    def make(each, folder):
+        if each == trial:
+            raise UserError("because")
+        return {}
+
+    other = replace(trial, seed=2)
+    assert book.make_all([trial, other], make) == {"rmsnorm-small-1": "because"}
+    assert list(book.read_all([trial, other])) == [other]
+
+
+def test_nothing_is_made_if_a_log_has_other_options(book, trial):
+    book.keep(trial, {})
+    changed, made = replace(trial, setting=replace(SETTING, updates=20)), []
+    with pytest.raises(UserError, match="updates was 10 and is now 20"):
+        book.make_all([replace(trial, seed=2), changed], lambda each, folder: made.append(each) or {})
+    assert not made
+
+
+@pytest.mark.parametrize(
+    ("was", "wanted", "said"),
+    [
+        ({"a": 1, "b": [2]}, {"b": [2], "a": 1}, ""),
+        ({"a": 1, "b": [2]}, {"b": [2], "c": 3}, "a was 1 and is now None, c was None and is now 3"),
+    ],
+)
+def test_changed_options_are_named(was, wanted, said):
+    assert changed_options(was, wanted) == said

@@ -7,13 +7,13 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 SCRIPT = """
-from experiments.trials.memory import Growth, MemoryGrown
+from experiments.trials.memory import Growth, Restart
 growth = Growth(50 << 20)
 growth.check()
 text = b"x" * (100 << 20)
 try:
     growth.check()
-except MemoryGrown:
+except Restart:
     print("grown")
 """
 

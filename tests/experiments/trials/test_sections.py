@@ -5,8 +5,8 @@ pytest.importorskip("scipy")
 
 from matplotlib.figure import Figure
 
-from experiments.trials.clock import AGAIN
-from experiments.trials.sections import logs_by_row, share_section, speed_section, step_sizes, trial_styles
+from experiments.reporting.speed import AGAIN
+from experiments.trials.sections import logs_by_row, share_section, step_sizes, times_section, trial_styles
 from experiments.trials.trial import GRID_SEED, Trial, TrialRow
 from tests.experiments.trials.conftest import ROWS, SETTING
 
@@ -41,23 +41,22 @@ def test_the_seed_of_the_grid_is_not_reported(logs):
     assert list(logs_by_row(logs, SETTING)[ROWS[0]]) == [1, 3]
 
 
-def test_the_share_has_mean_and_range_of_the_seeds(logs):
+def test_the_share_has_its_mean_before_and_after(logs):
     made = share_section(logs)
-    assert made.columns == ["", "hidden, before", "hidden, after"]
-    assert made.rows == [["LayerNorm, small batches", *["50.00% [25.00%, 75.00%]"] * 2]]
-    assert list(axes_of(made)[0].lines[0].get_ydata()) == [0.25, 0.75]
+    assert made.columns == ["", "seeds", "before", "after", "norms, at the end"]
+    assert made.rows == [["LayerNorm", "2", "50.0%", "50.0%", "50.0% to 50.0%"]]
+    assert list(axes_of(made)[0].lines[0].get_xdata()) == [0.5]
     assert share_section({}) is None
 
 
-def test_speed_is_over_layernorms_round_by_round():
+def test_times_are_over_layernorms_round_by_round():
     seconds = {"layernorm": [1.0, 2.0, 4.0], "rmsnorm": [0.5, 1.0, 2.0], AGAIN: [1.0, 2.0, 4.0]}
     times = {"seconds": {"small": {"XLA": seconds, "plain": seconds}}, "cores": 2, "commit": "0123"}
-    made = speed_section(times, ROWS, [SETTING])
-    assert made.columns == ["", "small batches, XLA", "small batches, plain"]
-    assert made.rows[1] == ["RMSNorm", "0.50 [0.50, 0.50]", "0.50 [0.50, 0.50]"]
-    assert made.rows[2][0] == AGAIN
+    made = times_section(times, ROWS, [SETTING], {"layernorm": 4.0, "rmsnorm": 3.0})
+    assert made.columns[1:3] == ["small batches, XLA: ms", "small batches, XLA: ratio"]
+    assert made.rows[1] == ["RMSNorm", *["1000.0", "0.50 [0.50, 0.50]"] * 2, "0.75"]
     assert len(axes_of(made)) == 2
-    assert speed_section(None, ROWS, [SETTING]) is None
+    assert times_section(None, ROWS, [SETTING]) is None
 
 
 def test_an_added_row_has_its_own_style():

@@ -1,0 +1,79 @@
+"""The section of the differences that judge claims: a table, and a picture with margins and the judged intervals."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from .intervals import t_interval
+from .judging import COLUMNS, RULE, Judged
+from .section import Section
+
+_ABOVE = 0.22  # where the seeds are, above their mean
+
+
+def differences_section(
+    judged: Sequence[Judged], text: Sequence[str] = (RULE,), title: str = "Differences between kinds, paired by seed"
+) -> Section | None:
+    """Returns the section with the claims, or `None` without any.
+
+    Args:
+        judged: The claims.
+        text: Its paragraphs.
+        title: Its title.
+    """
+    if not judged:
+        return None
+    return Section(
+        name="differences",
+        title=title,
+        text=list(text),
+        columns=list(COLUMNS),
+        rows=[each.cells for each in judged],
+        data=[
+            {
+                "claim": each.question.claim,
+                "pair": each.question.pair,
+                "differences": each.question.differences,
+                "holm": each.p,
+                "ours": each.ours,
+                "verdict": each.verdict,
+            }
+            for each in judged
+        ],
+        plot=lambda figure: _plot(figure, judged),
+        claims=[each.claim for each in judged],
+    )
+
+
+def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
+    """Draws the differences of each unit on an axis of its own."""
+    once = list({(each.question.pair, each.question.unit): each for each in judged}.values())
+    groups = [list(found) for _, found in groupby(once, key=lambda each: each.question.unit)]
+    heights = [len(found) + 1.2 for found in groups]
+    figure.set(size_inches=(9.5, 0.5 * sum(heights) + 0.8), layout_engine="constrained")
+    all_axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for axes, found in zip(all_axes, groups, strict=True):
+        draw_differences(axes, found)
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+
+
+def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
+    """Draws each seed, the 95% interval, the 90% interval, and the margin of each difference."""
+    axes.axvline(0, color="black", linewidth=0.6)
+    for at, each in enumerate(judged):
+        asked, known = each.question, each.interval is not None
+        if asked.margin:
+            axes.fill_betweenx([at - 0.45, at + 0.45], -asked.margin, asked.margin, color="#E4E4E4", zorder=0)
+        if known:
+            axes.plot(asked.differences, [at - _ABOVE] * len(asked.differences), "|", color="black", markersize=9)
+            axes.hlines(at, *each.interval[1:], color="black", linewidth=1)
+            axes.hlines(at, *t_interval(asked.differences, 0.9)[1:], color="black", linewidth=4)
+            axes.plot(each.interval.middle, at, "o", color="white", markeredgecolor="black")
+    axes.fill_betweenx([], [], [], color="#E4E4E4", label="margin")
+    axes.plot([], [], "|", color="black", markersize=9, label="each seed")
+    axes.plot([], [], color="black", linewidth=1, label="95% interval")
+    axes.plot([], [], color="black", linewidth=4, label="90% interval")
+    axes.set(xlabel=f"difference,{judged[0].question.unit}", ylim=(len(judged) - 0.5, -0.5))
+    axes.set_yticks(range(len(judged)), [each.question.pair for each in judged], fontsize=8)

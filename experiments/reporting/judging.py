@@ -1,0 +1,153 @@
+"""One rule for the claims of all reports: differences paired by seed, their intervals, Holm's correction, verdicts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .intervals import Interval, equality_test, exceeds_test, holm, signed, t_interval, t_test
+from .section import Claim
+
+LEVEL = 0.05
+RULE = (
+    "A difference is paired by seed: the mean over the seeds, with Student's t interval. Two kinds are equal if the "
+    "90% interval lies within the margin, and one is not worse than another if its end on that side does. Otherwise a "
+    "difference is shown if 0 lies outside the 95% interval. All p-values are corrected by Holm's method for the "
+    "claims of the report that are judged, those on equality too, and a verdict needs a corrected p of at most 0.05."
+)
+_NO_MARGIN = ("lower", "higher")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A claim about two kinds, with the differences that judge it.
+
+    Args:
+        claim: The claim in words.
+        paper: What the paper has.
+        pair: Names the difference: "RMSNorm minus LayerNorm".
+        outcome: What the claim says of the difference: `lower`, `higher`, `equal`, within the margin, `not lower` or
+            `not higher`, each than 0 by the margin.
+        differences: Of each seed; NaN if a training diverged.
+        unit: The unit and the measure, as they follow a number: " BLEU", "% in mean training loss".
+        margin: Of `equal`, `not lower` and `not higher`.
+        digits: Decimals.
+        planned: The number of seeds that was planned. With fewer, nothing is judged.
+        family: Claims of one family are corrected together.
+    """
+
+    claim: str
+    paper: str
+    pair: str
+    outcome: str
+    differences: Sequence[float]
+    unit: str
+    margin: float = 0.0
+    digits: int = 1
+    planned: int = 2
+    family: str = ""
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a training has no value."""
+        return not all(map(math.isfinite, self.differences))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all planned seeds have a value."""
+        return len(self.differences) >= max(2, self.planned) and not self.diverged
+
+    @property
+    def p(self) -> float:
+        """The p-value against the claim; two-sided for a claim of a difference."""
+        if self.outcome == "equal":
+            return equality_test(self.differences, self.margin)
+        if self.outcome in _NO_MARGIN:
+            return t_test(self.differences)
+        sign = 1 if self.outcome == "not lower" else -1
+        return exceeds_test([sign * each for each in self.differences], -self.margin)
+
+
+class Judged(NamedTuple):
+    """A question with its p-value after Holm's correction, or `None` if it is not judged yet."""
+
+    question: Question
+    p: float | None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The mean difference with its 95% interval."""
+        return t_interval(self.question.differences) if self.p is not None else None
+
+    @property
+    def direction(self) -> str:
+        """`lower` or `higher` if 0 lies outside the 95% interval, otherwise an empty string."""
+        if not (self.interval and self.interval.excludes(0)):
+            return ""
+        return "lower" if self.interval.middle < 0 else "higher"
+
+    @property
+    def ours(self) -> str:
+        """The difference in words."""
+        asked = self.question
+        count = f"{len(asked.differences)} seed{'s' * (len(asked.differences) != 1)}"
+        if self.interval is None:
+            return f"a training diverged, {count}" if asked.diverged else f"{count} of {max(2, asked.planned)}"
+        return f"{signed(self.interval, asked.digits)}{asked.unit}, {count}"
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the claim, with the 90% interval where a margin judges."""
+        asked = self.question
+        if self.p is None:
+            return "not shown" if asked.diverged else "not judged before all seeds are there"
+        shown = self.p <= LEVEL
+        if asked.outcome in _NO_MARGIN:
+            if shown:
+                return "shown" if self.direction == asked.outcome else f"the opposite: {self.direction}"
+            return "not shown" + " after Holm's correction" * bool(self.direction)
+        margin = f"{asked.margin:.{asked.digits + 1}f}".rstrip("0").rstrip(".")
+        narrow, bound = self._narrow(), f"±{margin}"
+        inside = asked.p <= LEVEL
+        if asked.outcome != "equal":
+            bound = f"{'-' if asked.outcome == 'not lower' else '+'}{margin}"
+        place = f"90% interval {narrow}, margin {bound}"
+        also = f"; {self.direction}" if self.direction else ""
+        corrected = " after Holm's correction" if inside and not shown else ""
+        return f"{'shown' if shown else 'not shown'}{corrected}: {place}{also}"
+
+    def _narrow(self) -> str:
+        """Returns the 90% interval, with a digit more than the difference."""
+        _, _, brackets = signed(t_interval(self.question.differences, 0.9), self.question.digits + 1).partition(" ")
+        return brackets
+
+    @property
+    def claim(self) -> Claim:
+        """The row of the table of claims."""
+        return Claim(self.question.claim, self.question.paper, self.ours, self.verdict)
+
+    @property
+    def cells(self) -> list[str]:
+        """The row of the table of differences."""
+        asked = self.question
+        cells = [f"{asked.pair},{asked.unit}", asked.outcome, str(len(asked.differences))]
+        if self.interval is None:
+            return [*cells, *[""] * 5]
+        each = ", ".join(f"{value:+.{asked.digits + 1}f}" for value in asked.differences)
+        return [*cells, each, signed(self.interval, asked.digits + 1), self._narrow(), _p(asked.p), _p(self.p)]
+
+
+COLUMNS = ("", "asked", "seeds", "each seed", "mean [95% interval]", "90% interval", "p", "Holm's p")
+
+
+def judge(questions: Sequence[Question]) -> list[Judged]:
+    """Returns every question with its p-value, corrected for the whole questions of its family."""
+    corrected = {}
+    for family in dict.fromkeys(each.family for each in questions):
+        numbers = [at for at, each in enumerate(questions) if each.family == family and each.whole]
+        corrected |= dict(zip(numbers, holm([questions[at].p for at in numbers]), strict=True))
+    return [Judged(each, corrected.get(at)) for at, each in enumerate(questions)]
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"

@@ -1,0 +1,68 @@
+import math
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("scipy")
+
+from matplotlib.figure import Figure
+
+from experiments.reporting.differences import differences_section
+from experiments.reporting.judging import Question, judge
+
+ASKED = Question("A is so", "a table", "A minus B", "equal", [0.1, -0.1, 0.0], " BLEU", margin=0.5)
+
+
+def verdict(outcome, differences, **options):
+    (found,) = judge([replace(ASKED, outcome=outcome, differences=differences, **options)])
+    return found.claim.verdict
+
+
+@pytest.mark.parametrize(
+    ("outcome", "differences", "said"),
+    [
+        # The t quantile of 90% and two degrees of freedom is 2.92; the standard error is 0.1 / sqrt(3).
+        ("equal", [0.1, -0.1, 0.0], "shown: 90% interval [-0.17, +0.17], margin ±0.5"),
+        ("equal", [0.4, 0.2, 0.3], "shown: 90% interval [+0.13, +0.47], margin ±0.5; higher"),
+        ("equal", [0.5, 0.3, 0.4], "not shown: 90% interval [+0.23, +0.57], margin ±0.5; higher"),
+        ("equal", [1.0, -1.0, 0.0], "not shown: 90% interval [-1.69, +1.69], margin ±0.5"),
+        ("not lower", [1.0, 2.0, 3.0], "shown: 90% interval [+0.31, +3.69], margin -0.5"),
+        ("not lower", [-0.5, -0.3, -0.4], "not shown: 90% interval [-0.57, -0.23], margin -0.5; lower"),
+        ("not higher", [-1.0, -2.0, -3.0], "shown: 90% interval [-3.69, -0.31], margin +0.5"),
+        ("lower", [-1.0, -1.1, -0.9], "shown"),
+        ("higher", [-1.0, -1.1, -0.9], "the opposite: lower"),
+        ("higher", [-1.0, 1.1, 0.9], "not shown"),
+        ("lower", [-1.0], "not judged before all seeds are there"),
+        ("lower", [-1.0, math.nan, 2.0], "not shown"),
+    ],
+)
+def test_a_claim_is_judged_by_differences_over_the_seeds(outcome, differences, said):
+    assert verdict(outcome, differences) == said
+
+
+def test_nothing_is_judged_before_all_planned_seeds_are_there():
+    assert verdict("lower", [-1.0, -1.1, -0.9], planned=4) == "not judged before all seeds are there"
+    assert judge([replace(ASKED, planned=8)])[0].ours == "3 seeds of 8"
+
+
+def test_claims_of_a_family_are_corrected_for_their_number_equality_too():
+    """The p-values of these differences are 0.013 and 0.015: significant alone, and not as one of five."""
+    higher = replace(ASKED, outcome="higher", differences=[0.9, 1.4, 1.2, 0.5])
+    equal = replace(ASKED, differences=[0.3, 0.05, -0.3, 0.0])
+    for asked, place in ((higher, ""), (equal, ": 90% interval [-0.28, +0.30], margin ±0.5")):
+        assert judge([asked])[0].verdict == f"shown{place}"
+        assert {each.verdict for each in judge([asked] * 5)} == {f"not shown after Holm's correction{place}"}
+        others = [replace(asked, family=str(number)) for number in range(5)]
+        assert {each.verdict for each in judge(others)} == {f"shown{place}"}
+
+
+def test_the_section_has_a_row_a_claim_and_marks_for_each_question():
+    section = differences_section(judge([ASKED, replace(ASKED, unit="% in loss", planned=9)]))
+    assert section.rows[0][:4] == ["A minus B, BLEU", "equal", "3", "+0.10, -0.10, +0.00"]
+    assert section.rows[1][1:] == ["equal", "3", "", "", "", "", ""]  # nothing is shown before all seeds are there
+    assert [claim.ours for claim in section.claims] == ["+0.0 [-0.2, +0.2] BLEU, 3 seeds", "3 seeds of 9"]
+    figure = Figure()
+    section.plot(figure)
+    assert [axes.get_xlabel() for axes in figure.axes] == ["difference, BLEU", "difference,% in loss"]
+    assert differences_section([]) is None
