@@ -1,7 +1,7 @@
 """`python -m experiments.keep NAME ...` writes kept reports anew from their kept logs and remarks.
 
 A name is that of a task, of a corpus of the task `translation`, or `planned`: the trainings of experiments/PLAN.md. The
-kept logs are in experiments/results/NAME/logs.json.gz; the logs of this checkout, experiments/logs/NAME, are added
+kept logs are in one file of experiments/results/NAME; the logs of this checkout, experiments/logs/NAME, are added
 first. `remarks.md` beside them explains the results of a task; a corpus declares its own. The page over all reports is
 written too.
 """

@@ -163,8 +163,8 @@ def load_ensemble(directories: Sequence[Path]) -> System:
 def _require_room(config: Config, checkpoint: Path) -> None:
     """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made."""
     arrays, numbers = checkpoint_size(checkpoint)
-    # Smaller differences are named when the weights are loaded.
-    if config.layers > 4 * arrays + 100 or config.least_size > 4 * numbers + 1_000_000:
+    # Smaller differences are named when the weights are loaded. An architecture need not have what its options say.
+    if config.layers > 4 * arrays + 100 or config.least_size > 4 * numbers + 2**26:
         raise UserError(
             f"{checkpoint} has {arrays} arrays of {numbers} numbers, but its config.json describes a model of "
             f"{config.layers} layers and at least {config.least_size} weights; copy the directory again"

@@ -81,7 +81,7 @@ EXPERIMENTS = {
     "reporting": set(),
     "trials": {"reporting"},
     "invariance": {"reporting"},
-    "translation": {"reporting", "trials", "invariance"},
+    "translation": {"archive", "reporting", "trials", "invariance"},
 }
 
 

@@ -19,7 +19,8 @@ def test_a_new_architecture_trains_scores_translates_and_exports(bigrams, run, w
         *("--finish_after", 60, "--learning_rate", 0.1, "--translation_maxlen", 5, "--batch_size", 2, "--maxlen", 7),
     )
     assert status == 0, said
-    assert run("translate", "-m", "model", "-i", "dev.en", "-o", "out")[0] == 0
+    status, _, said = run("translate", "-m", "model", "-i", "dev.en", "-o", "out")
+    assert status == 0, said
     assert (tmp_path / "out").read_text() == "d c b\n"
     assert run("score", "-m", "model", "-s", "dev.en", "-t", "dev.de", "-o", "costs")[0] == 0
     assert 0 < float((tmp_path / "costs").read_text()) < 1
