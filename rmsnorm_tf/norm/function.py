@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns the function, which AutoGraph does not convert: that takes seconds, and there is nothing to convert."""
+    """Returns the function, excluded from AutoGraph, whose conversion takes seconds and changes nothing."""
     return tf.autograph.experimental.do_not_convert(function)
 
 
@@ -48,7 +48,7 @@ def rms_norm(
     The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside the root. The mean,
     the root and the products are computed in at least float32, in float64 for a float64 `x`, and `y` is rounded to the
     dtype of `x` at the end. The gradient keeps `x` and one number per row, and can itself be differentiated. There is
-    no mask: each row is normalized by itself, so padded rows do not affect the others.
+    no mask: over the last axis each row is normalized by itself, so padded rows do not affect the others.
 
     With the default epsilon, a row is safe while the root of its sum of squares is below 1e31; above, that sum may
     overflow, and the row becomes zero.
@@ -80,7 +80,8 @@ def rms_norm(
         A tensor of the shape and dtype of `x`.
 
     Raises:
-        TypeError: `x`, `scale` or `offset` is not floating point, or an argument is unknown.
+        TypeError: `x`, `scale` or `offset` is not floating point, `gate` has another dtype than `x`, or an argument is
+            unknown.
         ValueError: An argument is out of its range, or does not fit the shape of `x`.
 
     Reference:
@@ -128,13 +129,16 @@ class _Symbolic(keras.Operation):
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
         super().__init__(name=name)
-        self._options = options
+        given = {key: value for key, value in options.items() if value is not None}
+        axes = {key: check_axis(key, given[key]) for key in ("axis", "scale_axis") if key in given}  # lists in a file
+        self._options = {"scale_axis": None, "partial": None, "fused": None, **given, **axes}
 
     def call(self, x, scale=None, offset=None, gate=None):
         return normalize(x, scale, offset, gate, **self._options)
 
     def get_config(self) -> dict[str, Any]:
-        return {"name": self.name, **self._options}
+        given = {key: value for key, value in self._options.items() if value is not None}
+        return {"name": self.name, **given}
 
 
 def _gate(x, gate):

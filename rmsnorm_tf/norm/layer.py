@@ -34,7 +34,7 @@ class RMSNormalization(keras.layers.Layer):
     The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside the root. The
     statistic and the products are computed in at least float32, from the input as it arrives: under the `mixed_float16`
     policy, a float32 input is cast down after the norm, not before. The weights have at least float32 too, and are not
-    rounded before use. A mask goes to the next layer and does not affect the statistic.
+    rounded before use. A mask goes to the next layer; a statistic over an axis of the mask is an error.
 
     >>> layer = RMSNormalization(epsilon=1e-12)
     >>> layer(tf.constant([[3.0, 4.0]])).numpy().round(4)
@@ -74,7 +74,8 @@ class RMSNormalization(keras.layers.Layer):
 
     Raises:
         TypeError: An input is not floating point, or an argument has the name that another library gives it.
-        ValueError: An argument is out of its range, or the input's shape does not fit the arguments.
+        ValueError: An argument is out of its range, the input's shape does not fit the arguments, or a mask leaves out
+            entries of an axis of the statistic.
 
     Reference:
         Zhang & Sennrich 2019, arXiv 1910.07467, equation 4 and section 3.2 (partial).
@@ -164,7 +165,7 @@ class RMSNormalization(keras.layers.Layer):
             ValueError: The statistic runs over an axis of which the mask leaves entries out.
         """
         if previous_mask is not None:
-            masked = range(1, len(previous_mask.shape))
+            masked = range(len(previous_mask.shape))
             if over := [a for a in self._spec(inputs.shape).axes if a in masked]:
                 raise ValueError(
                     f"axis={self.axis} takes the mean over axis {over[0]}, of which the mask leaves entries out, but "

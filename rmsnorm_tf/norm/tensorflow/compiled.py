@@ -18,13 +18,14 @@ from rmsnorm_tf.norm.tensorflow.passes import Passes, Tensors, wide_dtype
 _ENTRIES_WORTH_COMPILING = 2**14
 
 # Compiling takes as long as many small calls, so eager calls compile few shapes, and only recurring ones. TensorFlow
-# keeps every program, so `fused=True` compiles only so many shapes too.
+# never frees a compiled program, so `fused=True` has a limit too.
 _CALLS_BEFORE_COMPILING = 3
 _MOST_RECURRING_SHAPES = 32
 _MOST_SHAPES = 128
 _MOST_SHAPES_COUNTED = 1024
 
-# How many functions stay in memory. The one that was not used for longest is dropped and, if need be, made again.
+# How many functions of graphs stay in memory. The one that was not used for longest is dropped and, if need be, made
+# again.
 _MOST_FUNCTIONS = 128
 
 
@@ -102,6 +103,7 @@ class _Cache:
 
     def __init__(self):
         self._functions: collections.OrderedDict[Hashable, Callable] = collections.OrderedDict()
+        self._eager: dict[_Signature, Callable] = {}  # of the chosen shapes
         self._calls: collections.Counter[_Signature] = collections.Counter()
         self._chosen: set[_Signature] = set()
         self.lock = threading.RLock()
@@ -118,8 +120,15 @@ class _Cache:
             self._functions.move_to_end(key)
             return self._functions[key]
 
+    def get_eager(self, signature: _Signature, make: Callable[[], Callable]) -> Callable:
+        """Returns the compiled function of a chosen shape. None is dropped: TensorFlow would keep its program."""
+        with self.lock:
+            if signature not in self._eager:
+                self._eager[signature] = make()
+            return self._eager[signature]
+
     def admits(self, signature: _Signature, calls: int, most: int) -> bool:
-        """Counts an eager call, and returns whether to compile its shape: from so many calls on, for so many shapes."""
+        """Counts an eager call. Returns whether to compile its shape: after `calls` calls, for at most `most` shapes."""
         with self.lock:
             if signature in self._chosen:
                 return True
@@ -149,10 +158,12 @@ def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> tf.Tensor:
     """Returns y, computed in the way that is best for these inputs."""
     signature = _Signature.of(spec, t)
     is_compiled = _is_compiled(signature, fused)
-    if tf.executing_eagerly():
-        function = _differentiable_xla(signature) if is_compiled else _differentiable_plain(spec, signature.has)
-    else:
+    if not tf.executing_eagerly():
         function = _function_of_a_graph(signature, is_compiled)
+    elif is_compiled:
+        function = _cache.get_eager(signature, lambda: _differentiable_xla(signature))
+    else:
+        function = _differentiable_plain(spec, signature.has)
     return function(*t.flat())
 
 
@@ -179,7 +190,7 @@ def _function_of_a_graph(signature, is_compiled):
         traced = tf.function(lambda *inputs: function(*inputs), autograph=False)
         return traced.get_concrete_function(*signature.tensors().flat())
 
-    return _cache.get(("graph", signature, is_compiled), make)
+    return _cache.get((signature, is_compiled), make)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -190,16 +201,13 @@ def _differentiable_plain(spec, has):
 
 
 def _differentiable_xla(signature):
-    def make():
-        passes, pattern = Passes(signature.spec, in_xla=True), signature.tensors()
-        forward, backward = _flat(passes, pattern)
-        return _differentiable(
-            Passes(signature.spec),
-            _compiled(forward, *pattern.flat()),
-            _compiled(backward, pattern.x, signature.u(), *pattern.flat()),
-        )
-
-    return _cache.get(("eager", signature), make)
+    passes, pattern = Passes(signature.spec, in_xla=True), signature.tensors()
+    forward, backward = _flat(passes, pattern)
+    return _differentiable(
+        Passes(signature.spec),
+        _compiled(forward, *pattern.flat()),
+        _compiled(backward, pattern.x, signature.u(), *pattern.flat()),
+    )
 
 
 def _flat(passes, pattern):
@@ -231,8 +239,8 @@ def _compiled(function, *specs):
 def _differentiable(passes, forward, backward):
     """Returns a function of the tensors that returns y, and has `backward` as its gradient.
 
-    Tapes record the passes as a whole, and u as a function of x, which second derivatives need. A graph has this
-    function in its forward pass, because a SavedModel loses gradients that are defined inside gradients.
+    Tapes record each pass as one operation. u is recorded as a function of x, for second derivatives. In a graph this
+    happens in the forward pass, because a SavedModel drops gradients defined inside gradients.
     """
 
     @tf.custom_gradient

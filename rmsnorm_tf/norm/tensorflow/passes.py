@@ -62,7 +62,7 @@ class Passes:
         x = _wide(t.x)
         shrink = _shrink(x.dtype, self.spec.epsilon)
         root = self._inverse_rms(x, shrink)
-        # u is root * shrink. The scale takes the factor, because XLA would multiply every entry by it.
+        # u = root * shrink. Multiply the scale by shrink instead: it has fewer entries than x.
         y = self._affine(x * root, t, shrink)
         if t.gate is not None:
             y *= _silu(_wide(t.gate))
@@ -89,7 +89,7 @@ class Passes:
 
     def gradient_of_u(self, du: tf.Tensor, u: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
         """Returns the gradient of x, given that of u: -u**3 x / n, in an order that does not overflow."""
-        # TensorFlow differentiates this further, and a shrunk root has a derivative that overflows.
+        # Differentiating a shrunk root overflows, so further derivatives go through a root without shrink.
         wide, u = _wide(x), tf.stop_gradient(u)
         root = self._inverse_rms(wide, shrink=1.0)
         u += root - tf.stop_gradient(root)
@@ -137,9 +137,8 @@ class Passes:
         if self.spec.prefix is None:
             return z
         [axis] = self.spec.axes
-        size = z.shape[axis]
-        mask = tf.constant([1.0] * self.spec.prefix + [0.0] * (size - self.spec.prefix), z.dtype)
-        return z * tf.reshape(mask, [size] + [1] * (z.shape.rank - axis - 1))
+        mask = tf.cast(tf.range(z.shape[axis]) < self.spec.prefix, z.dtype)
+        return z * tf.reshape(mask, [-1] + [1] * (z.shape.rank - axis - 1))
 
     def _broadcast(self, weight, t):
         """Gives a weight the axes that it needs to broadcast against t."""
@@ -163,7 +162,7 @@ def _wide(t):
 def _shrink(dtype, epsilon):
     """Returns the power of two, at most 1, by which entries are multiplied before they are squared.
 
-    It is the smallest that keeps all bits of epsilon, so that the largest squares fit.
+    It is the smallest that keeps squares as small as the last bit of epsilon from being flushed to zero.
     """
     lowest, bits = (-1022, 53) if dtype == tf.float64 else (-126, 24)
     return 2.0 ** min(0, math.ceil((lowest + bits - math.log2(epsilon)) / 2))

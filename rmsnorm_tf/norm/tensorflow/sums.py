@@ -32,15 +32,15 @@ _MOST_ROWS_IN_XLA = 4096  # which XLA sums in blocks by itself
 _LEVELS = 2
 
 
-def _has_only_cpus() -> bool | None:
-    """What the environment variable `RMSNORM_TF_SUMS` says about the devices: a program may run on another machine."""
+def _sums_from_environment() -> bool | None:
+    """Returns True for `products`, False for `plain`, None if `RMSNORM_TF_SUMS` is not set."""
     given = os.environ.get("RMSNORM_TF_SUMS", "")
     if given not in ("products", "plain", ""):
         raise ValueError(f"The environment variable RMSNORM_TF_SUMS must be products, plain or empty, got {given!r}.")
     return given == "products" if given else None
 
 
-_given = _has_only_cpus()
+_given = _sums_from_environment()
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64
 def product_of_rows(t: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
     """Returns the sum of `t * weight` over the last axis, which keeps size 1, inside XLA."""
     size = t.shape[-1]
-    if not for_cpus() or size > _LONGEST_PRODUCT:
+    if not for_cpus() or size is None or size > _LONGEST_PRODUCT:
         return sum_over(t * weight, [t.shape.rank - 1], in_xla=True, in_float64=True)
     sizes = sizes_of(t)
     return tf.reshape(tf.matmul(tf.reshape(t, [-1, size]), weight[:, tf.newaxis]), [*sizes[:-1], 1])
@@ -86,6 +86,7 @@ def _runs(axes) -> Iterator[tuple[int, int]]:
 def _sum_over_run(t, first, end, in_xla, in_float64):
     sizes = sizes_of(t)
     before, size, after = (_product(part) for part in (sizes[:first], sizes[first:end], sizes[end:]))
+    in_xla = in_xla and isinstance(size, int)  # slices need known bounds
     is_row = isinstance(after, int) and after == 1
     if isinstance(size, int) and size < (2 * _TREE if is_row else _FEW_ROWS) and not (is_row and in_xla):
         return tf.reduce_sum(t, range(first, end), keepdims=True)
@@ -109,7 +110,7 @@ def _sum_rows(t, rows, size, in_xla, in_float64):
 
 
 def _sum_by_products(t, rows, size, levels):
-    """Sums `[rows, size]` over its last axis. Inside XLA, two successive sums would be joined, and lose the blocks."""
+    """Sums `[rows, size]` over its last axis, by products: XLA would merge two successive sums into one long sum."""
     if size < 2 * _PRODUCT if isinstance(size, int) else levels == 0:
         return _product_with_ones(t)
     blocks, rest = size // _PRODUCT, size % _PRODUCT
@@ -152,7 +153,7 @@ def _sum_columns_in_xla(t, size):
     length = size // _SLICES
     total = tf.add_n([t[:, i * length : (i + 1) * length] for i in range(_SLICES)])
     total = _sum_few_rows(total) if length <= _MOST_ROWS_IN_XLA else _sum_in_float64(total)
-    return total if size % _SLICES == 0 else total + _sum_few_rows(t[:, _SLICES * length :])
+    return total if _is_zero(size % _SLICES) else total + _sum_few_rows(t[:, _SLICES * length :])
 
 
 def _sum_in_float64(t):

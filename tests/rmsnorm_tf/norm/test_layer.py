@@ -127,13 +127,13 @@ def test_numpy_and_keras_tensors():
     assert_close(RMSNormalization()(keras.ops.convert_to_tensor([[3.0, 4.0]])), expected)
 
 
-@pytest.mark.parametrize("axis", [1, (1, 2), (2, 1)])
+@pytest.mark.parametrize("axis", [0, 1, (0, 2), (1, 2), (2, 1)])
 def test_a_mask_over_an_axis_of_the_statistic_is_refused(axis):
     """The mask leaves out entries that the mean would count, so padding would change the other entries."""
     embedding = keras.layers.Embedding(9, 4, mask_zero=True)
     layer = RMSNormalization(axis=axis, scale=False, name="norm")
     for tokens in (np.array([[3, 4, 5, 0, 0]]), keras.Input((5,), dtype="int32")):
-        with pytest.raises(ValueError, match="takes the mean over axis 1, of which the mask leaves entries out"):
+        with pytest.raises(ValueError, match=r"takes the mean over axis [01], of which the mask leaves entries out"):
             layer(embedding(tokens))
     layer(tf.ones((1, 5, 4)))
 
@@ -169,6 +169,9 @@ def test_the_function_in_a_functional_model(tmp_path):
     assert_close(model(list(data)), expected, factor=2)
     model.save(tmp_path / "model.keras")
     assert_close(keras.models.load_model(tmp_path / "model.keras")(list(data)), expected, factor=2)
+    over_both = keras.Model(x, rms_norm(keras.layers.Reshape((2, 4))(x), axis=(1, 2)))
+    over_both.save(tmp_path / "axes.keras")
+    assert_close(keras.models.load_model(tmp_path / "axes.keras")(data[0]), over_both(data[0]))
     with pytest.raises(ValueError, match="axis=3 is out of range"):
         rms_norm(x, axis=3)
 

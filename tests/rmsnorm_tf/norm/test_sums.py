@@ -65,6 +65,7 @@ every_mode = pytest.mark.parametrize(
     [
         ("eager", False),
         ("eager", True),
+        ("unknown sizes", True),
         pytest.param("unknown sizes", None, marks=pytest.mark.slow),
         pytest.param("XLA of unknown sizes", None, marks=pytest.mark.slow),
     ],
@@ -108,8 +109,10 @@ def test_axes_with_gaps(axes, fused):
 @pytest.mark.parametrize("length", [512, 4096, 3_000_001, *slow(30_000_001)])
 def test_constant_rows(length, value, fused):
     """The worst case of a sum: all roundings have one sign."""
-    y = rms_norm(tf.fill((1, length), value), fused=fused)
-    np.testing.assert_allclose(y, np.ones((1, length)), rtol=1.5e-6 + 5e-7 / value**2)
+    x = tf.fill((1, length), value)
+    exact = np.float64(x[0, 0].numpy())
+    expected = exact / np.sqrt(exact**2 + 1e-6)
+    np.testing.assert_allclose(rms_norm(x, fused=fused), np.full((1, length), expected), rtol=BAR)
 
 
 def operations(shape, **arguments):
@@ -135,6 +138,27 @@ def test_programs_do_not_grow_with_a_size(fused):
     assert operations((2, 2**28), fused=fused) <= base + (0 if fused else 100)
     many = operations((2**16, 8), fused=fused)
     assert operations((2**28, 8), fused=fused) <= many + 5
+
+
+def test_a_partial_statistic_of_a_long_row_has_a_small_program():
+    traced = tf.function(lambda x: rms_norm(x, partial=0.5, fused=False))
+    assert traced.get_concrete_function(tf.TensorSpec((2, 2**28))).graph.as_graph_def().ByteSize() < 2**20
+
+
+@pytest.mark.parametrize("shape", [(0, 16), (3, 16)])
+def test_a_compiled_layer_of_an_unknown_batch(shape):
+    """As in `fit`, whose last batch is smaller."""
+    scale = tf.ones(16)
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 16))])
+    def both(x):
+        with tf.GradientTape() as tape:
+            tape.watch([x, scale])
+            y = rms_norm(x, scale, scale, fused=True)
+        return y, tape.gradient(y, [x, scale])
+
+    y, (dx, dscale) = both(tf.ones(shape))
+    assert (y.shape, dx.shape, dscale.shape) == (shape, shape, (16,))
 
 
 @pytest.mark.slow
