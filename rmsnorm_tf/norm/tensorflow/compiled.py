@@ -128,7 +128,7 @@ class _Cache:
             return self._eager[signature]
 
     def admits(self, signature: _Signature, calls: int, most: int) -> bool:
-        """Counts an eager call. Returns whether to compile its shape: after `calls` calls, for at most `most` shapes."""
+        """Counts an eager call. Returns whether to compile its shape: after some calls, for at most `most` shapes."""
         with self.lock:
             if signature in self._chosen:
                 return True
