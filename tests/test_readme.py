@@ -53,7 +53,7 @@ def test_the_table_has_six_rows_with_figures_of_the_kept_reports():
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in LINES[start + 2 : start + 8]]
     assert all(len(row) == 4 for row in rows) and not LINES[start + 8].startswith("|")
     found = [(difference, row[3]) for row in rows for difference in DIFFERENCE.findall(row[2])]
-    assert len(found) >= 5
+    assert len(found) >= 4
     for difference, answer in found:
         verdicts = [verdict for ours, verdict in claims() if difference in ours]
         assert verdicts, difference
