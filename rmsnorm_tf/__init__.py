@@ -10,9 +10,9 @@
 from rmsnorm_tf.conversion.check import Conversion
 from rmsnorm_tf.conversion.layer_norm import fold_layer_norm, replace_layer_norm
 from rmsnorm_tf.conversion.rms_norm import replace_rms_norm
+from rmsnorm_tf.norm.backend import set_fused
 from rmsnorm_tf.norm.function import rms_norm
 from rmsnorm_tf.norm.layer import RMSNormalization
-from rmsnorm_tf.norm.tensorflow.compiled import set_fused
 from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
 from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
 

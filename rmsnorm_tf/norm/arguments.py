@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -41,11 +41,42 @@ class NormSpec:
         """Returns the shape that scale and offset have for an input of shape `shape`."""
         return tuple(shape[a] for a in self.scale_axes)
 
+    def shrink(self, dtype: str) -> float:
+        """Returns the power of two, at most 1, by which entries of a dtype are multiplied before they are squared.
+
+        It is the smallest that keeps squares as small as the last bit of epsilon from being flushed to zero.
+        """
+        lowest, bits = (-1022, 53) if dtype == "float64" else (-126, 24)
+        return 2.0 ** min(0, math.ceil((lowest + bits - math.log2(self.epsilon)) / 2))
+
     def of_a_group(self) -> "NormSpec":
         """Returns the spec for an input whose axis became `[groups, entries of a group]`."""
         [axis] = self.axes
         scale_axes = [(axis, axis + 1) if a == axis else (a + (a > axis),) for a in self.scale_axes]
         return replace(self, axes=(axis + 1,), scale_axes=sum(scale_axes, ()), groups=1)
+
+
+class Tensors(NamedTuple):
+    """What a norm takes, or the gradients of that. x and gate have one shape and dtype; the others are wide."""
+
+    x: Any
+    gate: Any = None
+    scale: Any = None
+    offset: Any = None
+
+    def like(self, flat: Iterable) -> "Tensors":
+        """Returns these values in the places of the tensors that are there."""
+        values = iter(flat)
+        return Tensors(*(None if t is None else next(values) for t in self))
+
+    def flat(self) -> list:
+        """Returns the tensors that are there."""
+        return [t for t in self if t is not None]
+
+
+def wide_dtype(dtype: str) -> str:
+    """Returns the dtype that an input of `dtype` is normalized in."""
+    return "float64" if dtype == "float64" else "float32"
 
 
 @functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes

@@ -1,12 +1,13 @@
 """`rms_norm`: it checks arguments and shapes, then computes."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import keras
-import tensorflow as tf
+from keras import ops
 
 from rmsnorm_tf.norm.arguments import (
+    Tensors,
     check_axis,
     check_epsilon,
     check_flag,
@@ -14,21 +15,14 @@ from rmsnorm_tf.norm.arguments import (
     check_partial,
     explains_habits,
     resolve,
+    wide_dtype,
 )
-from rmsnorm_tf.norm.tensorflow.compiled import compute
-from rmsnorm_tf.norm.tensorflow.passes import Tensors, wide_dtype
-from rmsnorm_tf.norm.tensorflow.sums import sizes_of
+from rmsnorm_tf.norm.backend import compute, tensors
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Shape = tuple[int | None, ...]
 
 
-def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns the function, excluded from AutoGraph, whose conversion takes seconds and changes nothing."""
-    return tf.autograph.experimental.do_not_convert(function)
-
-
-@without_autograph
+@tensors.without_autograph
 @explains_habits
 def rms_norm(
     x: Any,
@@ -55,8 +49,9 @@ def rms_norm(
 
     With a gate, the result is `y * silu(gate)`, rounded once, and the gradient keeps the gate as well.
 
-    >>> rms_norm(tf.constant([[3.0, 4.0]]), epsilon=1e-12).numpy().round(4)
-    array([[0.8485, 1.1314]], dtype=float32)
+    >>> y = rms_norm([[3.0, 4.0]], epsilon=1e-12)
+    >>> print(keras.ops.convert_to_numpy(y).round(4))
+    [[0.8485 1.1314]]
 
     Args:
         x: float16, bfloat16, float32 or float64, of known rank; or a `keras.KerasTensor`; or a ragged tensor whose last
@@ -103,24 +98,26 @@ def rms_norm(
 
 def normalize(x, scale, offset, gate=None, **options):
     """Computes `rms_norm` with arguments that are checked already."""
-    if isinstance(x, tf.RaggedTensor):
+    if tensors.is_ragged(x):
         return _of_ragged(x, scale, offset, gate, **options)
-    x = tf.convert_to_tensor(x)
+    x = tensors.as_tensor(x)
     check_dtype("x", x.dtype)
-    if x.shape.rank is None:
+    shape = tensors.shape_of(x)
+    if shape is None:
         raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
-    gate = None if gate is None else _gate(x, gate)
-    return _of_tensors(x, scale, offset, gate, **options)
+    gate = None if gate is None else _gate(x, shape, gate)
+    return _of_tensors(x, shape, scale, offset, gate, **options)
 
 
-def _of_tensors(x, scale, offset, gate, *, axis, scale_axis, partial, epsilon, groups, fused):
-    spec = resolve(tuple(x.shape), axis, scale_axis, partial, epsilon, groups)
-    scale, offset = (_weight(name, t, spec, x) for name, t in (("scale", scale), ("offset", offset)))
-    tensors = Tensors(x, gate, scale, offset)
+def _of_tensors(x, shape, scale, offset, gate, *, axis, scale_axis, partial, epsilon, groups, fused):
+    spec = resolve(shape, axis, scale_axis, partial, epsilon, groups)
+    wide = wide_dtype(keras.backend.standardize_dtype(x.dtype))
+    weights = (_weight(name, t, spec, shape, wide) for name, t in (("scale", scale), ("offset", offset)))
+    given = Tensors(x, gate, *weights)
     if groups == 1:
-        return compute(spec, tensors, fused)
-    y = compute(spec.of_a_group(), _in_groups(spec, tensors), fused)
-    return tf.ensure_shape(tf.reshape(y, _sizes_for_reshape(x)), x.shape)
+        return compute(spec, given, fused)
+    y = compute(spec.of_a_group(), _in_groups(spec, given), fused)
+    return tensors.ensure_shape(ops.reshape(y, _sizes_for_reshape(x)), shape)
 
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf", name="rms_norm")
@@ -141,54 +138,65 @@ class _Symbolic(keras.Operation):
         return {"name": self.name, **given}
 
 
-def _gate(x, gate):
+def _gate(x, shape, gate):
     """Returns the gate, which must have the shape and the dtype of x."""
-    gate = tf.convert_to_tensor(gate, dtype_hint=x.dtype)
+    gate = tensors.as_tensor(gate, x.dtype)
     if gate.dtype != x.dtype:
-        raise TypeError(f"gate must have the dtype of x, {x.dtype.name}, got {gate.dtype.name}. Cast one of them.")
-    check_shape("gate", x.shape, gate.shape)
-    if not (x.shape.is_fully_defined() and gate.shape.is_fully_defined()):
-        gate = tf.reshape(gate, tf.shape(x))  # fails for other sizes, where arithmetic would broadcast
+        dtypes = [keras.backend.standardize_dtype(t.dtype) for t in (x, gate)]
+        raise TypeError(f"gate must have the dtype of x, {dtypes[0]}, got {dtypes[1]}. Cast one of them.")
+    check_shape("gate", shape, tensors.shape_of(gate))
+    if tensors.shape_of(gate) is None or None in (*shape, *tensors.shape_of(gate)):
+        gate = ops.reshape(gate, ops.shape(x))  # fails for other sizes, where arithmetic would broadcast
     return gate
 
 
-def check_shape(name: str, of_x: tf.TensorShape, shape: tf.TensorShape) -> None:
+def check_shape(name: str, of_x: Shape, shape: Shape | None) -> None:
     """Raises a ValueError unless `shape`, of the tensor that is called `name`, may be the shape of x."""
-    if not of_x.is_compatible_with(shape):
+    if not _may_equal(of_x, shape):
         raise ValueError(
-            f"{name} must have the shape of x, {of_x}, got {shape}. It is not broadcast; use tf.broadcast_to."
+            f"{name} must have the shape of x, {of_x}, got {shape}. It is not broadcast; use broadcast_to."
         )
 
 
-def check_dtype(name: str, dtype: tf.DType | str) -> None:
+def _may_equal(shape, other):
+    """Whether two shapes are the same as far as both are known."""
+    if other is None:
+        return True
+    sizes = zip(shape, other, strict=False)
+    return len(shape) == len(other) and all(a == b or None in (a, b) for a, b in sizes)
+
+
+_FLOATING = ("float16", "bfloat16", "float32", "float64")
+
+
+def check_dtype(name: str, dtype: Any) -> None:
     """Raises a TypeError unless `dtype` is floating point."""
-    dtype = tf.as_dtype(dtype)
-    if not dtype.is_floating:
+    dtype = keras.backend.standardize_dtype(dtype)
+    if dtype not in _FLOATING:
         raise TypeError(
-            f"{name} must be float16, bfloat16, float32 or float64, got {dtype.name}. "
-            f"Cast it first, for example with tf.cast({name}, tf.float32)."
+            f"{name} must be float16, bfloat16, float32 or float64, got {dtype}. "
+            f'Cast it first, for example with keras.ops.cast({name}, "float32").'
         )
 
 
-def _weight(name, weight, spec, x):
+def _weight(name, weight, spec, shape_of_x, wide):
     """Returns scale or offset in the wide dtype, or None."""
     if weight is None:
         return None
     if isinstance(weight, bool):
         raise TypeError(f"{name} must be a tensor or None, got {weight}. Pass None for no {name}.")
-    wide = wide_dtype(x.dtype)
-    weight = tf.convert_to_tensor(weight, dtype_hint=wide)
+    weight = tensors.as_tensor(weight, wide)
     check_dtype(name, weight.dtype)
-    shape = spec.scale_shape(tuple(x.shape))
-    if weight.shape.rank is None or tuple(weight.shape) != shape:
-        if not weight.shape.is_compatible_with(shape):
+    shape, needed = tensors.shape_of(weight), spec.scale_shape(shape_of_x)
+    if shape != needed:
+        if not _may_equal(needed, shape):
             raise ValueError(
-                f"{name} has shape {weight.shape}, but x of shape {x.shape} needs {tf.TensorShape(shape)}: its "
-                f"sizes at {spec.scale_axes}. Reshape {name}, or choose another scale_axis. A layer accepts "
-                "only the sizes that it was built with."
+                f"{name} has shape {shape}, but x of shape {shape_of_x} needs {needed}: its sizes at "
+                f"{spec.scale_axes}. Reshape {name}, or choose another scale_axis. A layer accepts only the sizes "
+                "that it was built with."
             )
-        weight = tf.ensure_shape(weight, shape)
-    return weight if weight.dtype == wide else tf.cast(weight, wide)
+        weight = tensors.ensure_shape(weight, needed)
+    return ops.cast(weight, wide) if keras.backend.standardize_dtype(weight.dtype) != wide else weight
 
 
 def _in_groups(spec, t):
@@ -197,7 +205,7 @@ def _in_groups(spec, t):
 
     def cut(t, axis):
         sizes = _sizes_for_reshape(t)
-        return tf.reshape(t, [*sizes[:axis], spec.groups, t.shape[axis] // spec.groups, *sizes[axis + 1 :]])
+        return ops.reshape(t, [*sizes[:axis], spec.groups, t.shape[axis] // spec.groups, *sizes[axis + 1 :]])
 
     along = spec.scale_axes.index(axis) if axis in spec.scale_axes else None
     weights = [w if w is None or along is None else cut(w, along) for w in (t.scale, t.offset)]
@@ -206,31 +214,21 @@ def _in_groups(spec, t):
 
 def _sizes_for_reshape(t):
     """Returns the sizes of t; a single unknown size is -1, several are tensors."""
-    if t.shape.is_fully_defined() or (t.shape.as_list().count(None) == 1 and 0 not in t.shape):
-        return [-1 if size is None else size for size in t.shape]
-    return sizes_of(t)
+    shape = tensors.shape_of(t)
+    if shape.count(None) == 1 and 0 not in shape:
+        return [-1 if size is None else size for size in shape]
+    return list(ops.shape(t))
 
 
 def _of_ragged(x, scale, offset, gate, *, axis, scale_axis, **options):
     """Normalizes a ragged tensor over its last dimension."""
     if gate is not None:
         raise TypeError("rms_norm takes no gate for a ragged tensor. Multiply its result by the gate.")
-    last = x.shape.rank - 1
+    last = len(x.shape) - 1
     for name, value in (("axis", axis), ("scale_axis", scale_axis)):
         if value not in (None, -1, last, (-1,), (last,)):
             raise ValueError(
                 f"{name} must be the last axis for a ragged tensor, got {name}={value}: the other axes differ in "
                 "length from row to row. Use axis=-1, or x.to_tensor() and a mask."
             )
-    size = x.shape[-1]
-    if size is None:
-        raise ValueError(
-            f"x is ragged in its last dimension, which rms_norm would normalize: its shape is {x.shape}. "
-            "Use a ragged tensor whose last dimension is uniform."
-        )
-
-    def rows(values):
-        y = normalize(tf.reshape(values, [-1, size]), scale, offset, axis=-1, scale_axis=None, **options)
-        return tf.reshape(y, tf.shape(values))
-
-    return tf.ragged.map_flat_values(rows, x)
+    return tensors.map_rows(lambda rows: normalize(rows, scale, offset, axis=-1, scale_axis=None, **options), x)

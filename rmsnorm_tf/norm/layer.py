@@ -1,11 +1,9 @@
 """`RMSNormalization`, the Keras layer: weights, dtype policy and config around `rms_norm`."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from rmsnorm_tf.norm.arguments import (
     check_axis,
@@ -18,14 +16,6 @@ from rmsnorm_tf.norm.arguments import (
 )
 from rmsnorm_tf.norm.function import check_dtype, check_shape, normalize
 
-if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
-    raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
-if keras.backend.backend() != "tensorflow":
-    raise ImportError(
-        f"rmsnorm_tf needs the TensorFlow backend of Keras, got {keras.backend.backend()!r}. Set "
-        "KERAS_BACKEND=tensorflow before Python starts, or change it in ~/.keras/keras.json."
-    )
-
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormalization(keras.layers.Layer):
@@ -37,8 +27,9 @@ class RMSNormalization(keras.layers.Layer):
     rounded before use. A mask goes to the next layer; a statistic over an axis of the mask is an error.
 
     >>> layer = RMSNormalization(epsilon=1e-12)
-    >>> layer(tf.constant([[3.0, 4.0]])).numpy().round(4)
-    array([[0.8485, 1.1314]], dtype=float32)
+    >>> y = layer(keras.ops.convert_to_tensor([[3.0, 4.0]]))
+    >>> print(keras.ops.convert_to_numpy(y).round(4))
+    [[0.8485 1.1314]]
     >>> [(weight.name, tuple(weight.shape)) for weight in layer.weights]
     [('scale', (2,))]
 
@@ -138,7 +129,7 @@ class RMSNormalization(keras.layers.Layer):
                 "offset", shape, self.offset_initializer, self.offset_regularizer, self.offset_constraint
             )
 
-    def call(self, inputs: tf.Tensor | tf.RaggedTensor, gate: tf.Tensor | None = None) -> tf.Tensor | tf.RaggedTensor:
+    def call(self, inputs: Any, gate: Any = None) -> Any:
         check_dtype("inputs", inputs.dtype)
         if gate is not None:
             check_dtype("gate", gate.dtype)
@@ -156,7 +147,8 @@ class RMSNormalization(keras.layers.Layer):
             groups=self.groups,
             fused=self.fused,
         )
-        return y if y.dtype == self.compute_dtype else tf.cast(y, self.compute_dtype)
+        dtype = keras.backend.standardize_dtype(y.dtype)
+        return y if dtype == self.compute_dtype else keras.ops.cast(y, self.compute_dtype)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         """Passes the mask on.
@@ -179,7 +171,7 @@ class RMSNormalization(keras.layers.Layer):
         check_dtype("inputs", inputs.dtype)
         if gate is not None:
             check_dtype("gate", gate.dtype)
-            check_shape("gate", tf.TensorShape(inputs.shape), tf.TensorShape(gate.shape))
+            check_shape("gate", tuple(inputs.shape), tuple(gate.shape))
         return keras.KerasTensor(
             self.compute_output_shape(inputs.shape),
             dtype=self.compute_dtype,
@@ -217,7 +209,7 @@ class RMSNormalization(keras.layers.Layer):
         if all(dtype == self.compute_dtype for dtype in dtypes):
             return inputs, other
         common = keras.backend.result_type(*dtypes, self.compute_dtype)
-        return tf.cast(inputs, common), None if other is None else tf.cast(other, common)
+        return keras.ops.cast(inputs, common), None if other is None else keras.ops.cast(other, common)
 
     def _spec(self, input_shape):
         return resolve(tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon, self.groups)

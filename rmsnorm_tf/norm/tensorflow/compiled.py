@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable
 
 import tensorflow as tf
 
-from rmsnorm_tf.norm.arguments import NormSpec, check_flag
-from rmsnorm_tf.norm.tensorflow.passes import Passes, Tensors, wide_dtype
+from rmsnorm_tf.norm.arguments import NormSpec, Tensors, check_flag, wide_dtype
+from rmsnorm_tf.norm.tensorflow.passes import Passes
 
 # The smallest input, in entries, that a graph compiles.
 _ENTRIES_WORTH_COMPILING = 2**14
@@ -88,14 +88,14 @@ class _Signature:
     def tensors(self) -> Tensors:
         """Returns the specs of the tensors that the function takes."""
         like_x = tf.TensorSpec(self.shape, self.dtype)
-        weight = tf.TensorSpec(self.spec.scale_shape(self.shape), wide_dtype(self.dtype))
+        weight = tf.TensorSpec(self.spec.scale_shape(self.shape), wide_dtype(self.dtype.name))
         each = (like_x, like_x, weight, weight)
         return Tensors(*(spec if has else None for spec, has in zip(each, self.has, strict=True)))
 
     def u(self) -> tf.TensorSpec:
         """Returns the spec of u."""
         sizes = [1 if a in self.spec.axes else size for a, size in enumerate(self.shape)]
-        return tf.TensorSpec(sizes, wide_dtype(self.dtype))
+        return tf.TensorSpec(sizes, wide_dtype(self.dtype.name))
 
 
 class _Cache:

@@ -18,31 +18,11 @@ n = z * scale + offset and s = sigmoid(gate):
 
 import dataclasses
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
 
 import tensorflow as tf
 
-from rmsnorm_tf.norm.arguments import NormSpec
+from rmsnorm_tf.norm.arguments import NormSpec, Tensors, wide_dtype
 from rmsnorm_tf.norm.tensorflow.sums import product_of_rows, sum_over
-
-
-class Tensors(NamedTuple):
-    """What a norm takes, or the gradients of that. x and gate have one shape and dtype; the others are wide."""
-
-    x: tf.Tensor
-    gate: tf.Tensor | None = None
-    scale: tf.Tensor | None = None
-    offset: tf.Tensor | None = None
-
-    def like(self, flat: Sequence) -> "Tensors":
-        """Returns these values in the places of the tensors that are there."""
-        values = iter(flat)
-        return Tensors(*(None if t is None else next(values) for t in self))
-
-    def flat(self) -> list[tf.Tensor]:
-        """Returns the tensors that are there."""
-        return [t for t in self if t is not None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +40,7 @@ class Passes:
     def forward(self, t: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns y in the dtype of x, and u."""
         x = _wide(t.x)
-        shrink = _shrink(x.dtype, self.spec.epsilon)
+        shrink = self.spec.shrink(x.dtype.name)
         root = self._inverse_rms(x, shrink)
         # u = root * shrink. Multiply the scale by shrink instead: it has fewer entries than x.
         y = self._affine(x * root, t, shrink)
@@ -150,22 +130,8 @@ class Passes:
         return tf.reshape(weight, [next(sizes) if a in axes else 1 for a in range(rank)])
 
 
-def wide_dtype(dtype: tf.DType) -> tf.DType:
-    """Returns the dtype that an input of `dtype` is normalized in."""
-    return tf.float64 if dtype == tf.float64 else tf.float32
-
-
 def _wide(t):
-    return tf.cast(t, wide_dtype(t.dtype))
-
-
-def _shrink(dtype, epsilon):
-    """Returns the power of two, at most 1, by which entries are multiplied before they are squared.
-
-    It is the smallest that keeps squares as small as the last bit of epsilon from being flushed to zero.
-    """
-    lowest, bits = (-1022, 53) if dtype == tf.float64 else (-126, 24)
-    return 2.0 ** min(0, math.ceil((lowest + bits - math.log2(epsilon)) / 2))
+    return tf.cast(t, wide_dtype(t.dtype.name))
 
 
 _LARGEST_EXPONENT = {tf.float32: 80.0, tf.float64: 700.0}

@@ -1,0 +1,15 @@
+"""What depends on the backend of Keras, chosen here once for the whole package.
+
+`compute` is the norm itself. `tensors` is a module with what else the package needs beyond `keras.ops`.
+"""
+
+import keras
+
+if keras.backend.backend() == "tensorflow":
+    from rmsnorm_tf.norm.tensorflow import tensors
+    from rmsnorm_tf.norm.tensorflow.compiled import compute, set_fused
+else:
+    from rmsnorm_tf.norm import portable as tensors
+    from rmsnorm_tf.norm.portable import compute, set_fused
+
+__all__ = ["compute", "set_fused", "tensors"]

@@ -1,0 +1,91 @@
+"""The norm in operations of Keras, for JAX, PyTorch and what else Keras runs on, which derive the gradient themselves.
+
+`jax.jit` and `torch.compile` fuse the operations. The equations are those of `norm.tensorflow.passes`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from rmsnorm_tf.norm.arguments import NormSpec, Tensors, wide_dtype
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
+    """Returns y. `fused` has no effect: whoever calls compiles, with `jax.jit`, `torch.compile` or `jit_compile`."""
+    dtype = keras.backend.standardize_dtype(t.x.dtype)
+    x = ops.cast(t.x, wide_dtype(dtype))
+    shape = x.shape
+    shrink = spec.shrink(wide_dtype(dtype))
+    head = x if spec.prefix is None else ops.split(x, [spec.prefix], axis=spec.axes[0])[0]
+    count = math.prod(head.shape[a] for a in spec.axes)
+    mean = ops.sum(ops.square(head * shrink), spec.axes, keepdims=True) / count
+    y = x * ops.rsqrt(mean + spec.epsilon * shrink * shrink)
+    broadcast = [size if a in spec.scale_axes else 1 for a, size in enumerate(shape)]
+    y = y * (shrink if t.scale is None else ops.reshape(t.scale * shrink, broadcast))
+    if t.offset is not None:
+        y = y + ops.reshape(t.offset, broadcast)
+    if t.gate is not None:
+        y = y * ops.silu(ops.cast(t.gate, y.dtype))
+    return ops.cast(y, dtype)
+
+
+def set_fused(value: bool | None) -> NoReturn:
+    """Raises a RuntimeError: compiled programs of this package exist on TensorFlow alone."""
+    check_tensorflow("set_fused", "Compile the caller instead, with jax.jit, torch.compile or jit_compile=True.")
+
+
+def check_tensorflow(what: str, instead: str) -> NoReturn:
+    """Raises a RuntimeError, because Keras does not run on TensorFlow."""
+    raise RuntimeError(f"{what} needs the TensorFlow backend, and Keras runs on {keras.backend.backend()}. {instead}")
+
+
+def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
+    """Returns the function."""
+    return function
+
+
+def as_tensor(value: Any, dtype: str | None = None) -> Any:
+    """Returns a value as a tensor, of this dtype if it has none of its own."""
+    return ops.convert_to_tensor(value, None if hasattr(value, "dtype") else dtype)
+
+
+def shape_of(t: Any) -> tuple[int, ...]:
+    """Returns the shape of a tensor."""
+    return tuple(t.shape)
+
+
+def ensure_shape(t: Any, shape: tuple[int | None, ...]) -> Any:
+    """Returns the tensor: all sizes are known and have been compared."""
+    return t
+
+
+def is_ragged(t: Any) -> bool:
+    """Whether rows of t may differ in length: never."""
+    return False
+
+
+def map_rows(function: Callable[[Any], Any], t: Any) -> NoReturn:
+    """Raises a RuntimeError: there are no ragged tensors."""
+    check_tensorflow("A ragged tensor", "Pad it and pass a mask.")
+
+
+def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Callable[[Any], Any]:
+    """Returns the function."""
+    return function
+
+
+def as_input(array: np.ndarray, symbolic: keras.KerasTensor) -> Any:
+    """Returns an array as a value of a symbolic input."""
+    return ops.convert_to_tensor(array, symbolic.dtype)
+
+
+def to_numbers(outputs: Any) -> list[np.ndarray]:
+    """Returns all tensors in a structure as arrays of float64."""
+    return [ops.convert_to_numpy(ops.cast(t, "float32")).astype(np.float64) for t in keras.tree.flatten(outputs)]

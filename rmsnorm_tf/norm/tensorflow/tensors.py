@@ -1,0 +1,100 @@
+"""What the rest of the package needs of TensorFlow besides the norm; `norm.portable` has the same functions."""
+
+import os
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
+    raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
+
+
+def check_tensorflow(what: str, instead: str) -> None:
+    """Raises no error, because Keras runs on TensorFlow."""
+
+
+def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
+    """Returns the function, excluded from AutoGraph, whose conversion takes seconds and changes nothing."""
+    return tf.autograph.experimental.do_not_convert(function)
+
+
+def as_tensor(value: Any, dtype: str | None = None) -> tf.Tensor:
+    """Returns a value as a tensor, of this dtype if it has none of its own."""
+    return tf.convert_to_tensor(value, dtype_hint=dtype)
+
+
+def shape_of(t: tf.Tensor) -> tuple[int | None, ...] | None:
+    """Returns the shape of a tensor, None if even its rank is unknown."""
+    return None if t.shape.rank is None else tuple(t.shape)
+
+
+def ensure_shape(t: tf.Tensor, shape: tuple[int | None, ...]) -> tf.Tensor:
+    """Returns the tensor, whose sizes are compared with a shape when it is computed."""
+    return tf.ensure_shape(t, shape)
+
+
+def is_ragged(t: Any) -> bool:
+    """Whether rows of t may differ in length."""
+    return isinstance(t, tf.RaggedTensor)
+
+
+def map_rows(function: Callable[[tf.Tensor], tf.Tensor], t: tf.RaggedTensor) -> tf.RaggedTensor:
+    """Returns a ragged tensor with a function applied to its rows over the last dimension, `[rows, size]`.
+
+    Raises:
+        ValueError: The last dimension is not uniform.
+    """
+    size = t.shape[-1]
+    if size is None:
+        raise ValueError(
+            f"x is ragged in its last dimension, which rms_norm would normalize: its shape is {t.shape}. "
+            "Use a ragged tensor whose last dimension is uniform."
+        )
+    return tf.ragged.map_flat_values(
+        lambda values: tf.reshape(function(tf.reshape(values, [-1, size])), tf.shape(values)), t
+    )
+
+
+def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Callable[[Any], Any]:
+    """Returns a function of the inputs of a model as one graph, so that a call compiles nothing.
+
+    Args:
+        function: The function.
+        symbolic: The symbolic inputs of the model.
+    """
+    specs = keras.tree.map_structure(spec_of, symbolic)
+    return tf.function(function, autograph=False, input_signature=[specs])
+
+
+def spec_of(symbolic: keras.KerasTensor) -> Any:
+    """Returns a symbolic input as TensorFlow describes it."""
+    shape, dtype = symbolic.shape, symbolic.dtype
+    if getattr(symbolic, "sparse", False):
+        return tf.SparseTensorSpec(shape, dtype)
+    return tf.RaggedTensorSpec(shape, dtype) if getattr(symbolic, "ragged", False) else tf.TensorSpec(shape, dtype)
+
+
+def as_input(array: np.ndarray, symbolic: keras.KerasTensor) -> Any:
+    """Returns an array as a value of a symbolic input: sparse or ragged if that is."""
+    spec = spec_of(symbolic)
+    value = tf.constant(array) if spec.dtype == tf.string else tf.cast(array, spec.dtype)
+    if isinstance(spec, tf.SparseTensorSpec):
+        return tf.sparse.from_dense(value)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensor.from_tensor(value, ragged_rank=spec.ragged_rank)
+    return value
+
+
+def to_numbers(outputs: Any) -> list[np.ndarray]:
+    """Returns all tensors in a structure as arrays of float64, strings as numbers that tell them apart."""
+    flat = tf.nest.flatten(outputs, expand_composites=True)
+    return [
+        np.asarray(tf.strings.to_hash_bucket_fast(t, 2**20) if t.dtype == tf.string else t).astype(np.float64)
+        for t in flat
+    ]
