@@ -7,8 +7,8 @@
 (None, 4)
 """
 
-from rmsnorm_tf.conversion.check import Conversion
 from rmsnorm_tf.conversion.layer_norm import fold_layer_norm, replace_layer_norm
+from rmsnorm_tf.conversion.model.report import Conversion
 from rmsnorm_tf.conversion.rms_norm import replace_rms_norm
 from rmsnorm_tf.norm.backend import set_fused
 from rmsnorm_tf.norm.function import rms_norm

@@ -7,12 +7,12 @@ import itertools
 import keras
 import numpy as np
 
-from rmsnorm_tf.conversion.check import Conversion, convert_and_check
-from rmsnorm_tf.conversion.copy import copy_of, why_shared
-from rmsnorm_tf.conversion.graph.calls import modes_of
-from rmsnorm_tf.conversion.graph.layers import walk
-from rmsnorm_tf.conversion.reasons import listed
-from rmsnorm_tf.conversion.saved import Changes
+from rmsnorm_tf.conversion.model.calls import modes_of
+from rmsnorm_tf.conversion.model.check import convert_and_check
+from rmsnorm_tf.conversion.model.copy import copy_of, why_shared
+from rmsnorm_tf.conversion.model.layers import walk
+from rmsnorm_tf.conversion.model.report import Conversion, listed
+from rmsnorm_tf.conversion.model.saved import Changes
 from rmsnorm_tf.norm.arguments import check_epsilon
 from rmsnorm_tf.norm.layer import RMSNormalization
 

@@ -81,6 +81,11 @@ def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Callable[[Any], 
     return function
 
 
+def variables_of(function: Callable[[Any], Any]) -> list[Any]:
+    """Returns no variables: a plain function does not tell which it reads."""
+    return []
+
+
 def as_input(array: np.ndarray, symbolic: keras.KerasTensor) -> Any:
     """Returns an array as a value of a symbolic input."""
     return ops.convert_to_tensor(array, symbolic.dtype)
@@ -88,4 +93,9 @@ def as_input(array: np.ndarray, symbolic: keras.KerasTensor) -> Any:
 
 def to_numbers(outputs: Any) -> list[np.ndarray]:
     """Returns all tensors in a structure as arrays of float64."""
-    return [ops.convert_to_numpy(ops.cast(t, "float32")).astype(np.float64) for t in keras.tree.flatten(outputs)]
+    return [ops.convert_to_numpy(t).astype(np.float64) for t in keras.tree.flatten(outputs)]
+
+
+def may_round_factors() -> bool:
+    """Whether matrix products may round their float32 factors to ten bits, as those of accelerators may."""
+    return "cpu" not in str(ops.ones(()).device).lower()

@@ -5,26 +5,27 @@ explained here are Keras's. Vectors are rows, `x W`. W, U and b are the blocks o
 normalization, `N(a) = a / rms(a) * gain`; each N has its own gain.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
-import tensorflow as tf
+from keras import ops
 
 from rmsnorm_tf.norm.arguments import check_epsilon, check_flag, check_partial, refuse_gain_options, refuse_habits
 from rmsnorm_tf.norm.layer import RMSNormalization
 
-Output = tuple[tf.Tensor, Any]
+Output = tuple[Any, Any]
 
 
 class GRUInputs(NamedTuple):
     """What a GRU computes from its inputs alone, `[..., 2 * units]` and `[..., units]`."""
 
-    gates: tf.Tensor
-    proposal: tf.Tensor
+    gates: Any
+    proposal: Any
 
     @property
-    def shape(self) -> tf.TensorShape:
+    def shape(self) -> tuple[int | None, ...]:
         """The shape of the gates; `keras.layers.RNN` reads the number of time steps from it."""
         return self.gates.shape
 
@@ -32,7 +33,8 @@ class GRUInputs(NamedTuple):
 class _NormalizedCell:
     """What the cells share: norms, dropout, config. A mix-in that precedes a cell of Keras among the base classes.
 
-    A cell has two parts: `project` computes what depends on the inputs alone, `step` the rest.
+    A cell has two parts: `project` computes what depends on the inputs alone, for one time step or for all, and `step`
+    the rest.
     """
 
     # The size of each norm, by name, in multiples of `units`.
@@ -74,8 +76,18 @@ class _NormalizedCell:
         for name, size in self.norm_sizes.items():
             getattr(self, name).build((None, size * self.units))
 
-    def call(self, inputs: tf.Tensor, states: Any, training: bool = False) -> Output:
+    def call(self, inputs: Any, states: Any, training: bool = False) -> Output:
         return self.step(self.project(inputs, training), states, training)
+
+    def project(self, inputs: Any, training: bool = False) -> Any:
+        """Returns what depends on the inputs `[..., inputs]` alone, a tensor `[..., n * units]` or several."""
+        inputs = self._drop_inputs(inputs, training)
+        if len(inputs.shape) == 2:
+            return self._project(inputs)
+        # As rows, because Keras's LayerNormalization takes only the rank that it was built for.
+        projected = self._project(ops.reshape(inputs, [-1, self.kernel.shape[0]]))
+        sizes = ops.shape(inputs)[:-1]
+        return keras.tree.map_structure(lambda t: ops.reshape(t, [*sizes, t.shape[-1]]), projected)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -98,26 +110,22 @@ class _NormalizedCell:
 
     def _drop_inputs(self, inputs, training):
         """Applies the mask of this batch to `[batch, inputs]` or `[time, batch, inputs]`; inputs may be integers."""
-        inputs = tf.cast(inputs, self.compute_dtype)
+        inputs = ops.cast(inputs, self.compute_dtype)
         if not training or not self.dropout:
             return inputs
-        return inputs * self.get_dropout_mask(inputs if inputs.shape.rank == 2 else inputs[0])
+        return inputs * self.get_dropout_mask(inputs if len(inputs.shape) == 2 else inputs[0])
 
     def _drop_state(self, state, training):
         return state * self.get_recurrent_dropout_mask(state) if training and self.recurrent_dropout else state
 
     def _split(self, t):
-        return tf.split(t, [size * self.units for size in self.kernel_blocks], -1)
+        ends = list(itertools.accumulate(size * self.units for size in self.kernel_blocks[:-1]))
+        return ops.split(ops.convert_to_tensor(t), ends, -1)
 
     def _normalize(self, x, norm, bias):
         if bias is None:
             return norm(x)
         return norm(x + bias) if self.normalize_bias else norm(x) + bias
-
-
-def _matmul(x, kernel):
-    """`x W` over the last axis of `[..., inputs]`, as one matrix product."""
-    return tf.tensordot(x, tf.convert_to_tensor(kernel), 1)
 
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
@@ -127,8 +135,8 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
         h' = tanh(N(x W + h U) + b)
 
     >>> rnn = keras.layers.RNN(RMSNormSimpleRNNCell(4), return_sequences=True)
-    >>> rnn(tf.ones((2, 5, 3))).shape
-    TensorShape([2, 5, 4])
+    >>> tuple(rnn(keras.ops.ones((2, 5, 3))).shape)
+    (2, 5, 4)
 
     Args:
         units: Size of the state h.
@@ -148,14 +156,13 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
     norm_sizes = {"norm": 1}  # noqa: RUF012
     kernel_blocks = (1,)
 
-    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Returns what depends on the inputs alone: `[..., units]` for `[..., inputs]`."""
-        return _matmul(self._drop_inputs(inputs, training), self.kernel)
+    def _project(self, inputs):
+        return ops.matmul(inputs, self.kernel)
 
-    def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
+    def step(self, projected: Any, states: Any, training: bool = False) -> Output:
         """Returns the output and the new states, given what `project` returned for this time step."""
         [h] = keras.tree.flatten(states)
-        summed = projected + tf.matmul(self._drop_state(h, training), self.recurrent_kernel)
+        summed = projected + ops.matmul(self._drop_state(h, training), self.recurrent_kernel)
         h = self.activation(self._normalize(summed, self.norm, self.bias))
         return h, keras.tree.pack_sequence_as(states, [h])
 
@@ -172,8 +179,8 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     `N((r * h) U_h)` replaces `r * N(h U_h)`.
 
     >>> rnn = keras.layers.RNN([RMSNormGRUCell(4), RMSNormGRUCell(6)])
-    >>> rnn(tf.ones((2, 5, 3))).shape
-    TensorShape([2, 6])
+    >>> tuple(rnn(keras.ops.ones((2, 5, 3))).shape)
+    (2, 6)
 
     Args:
         units: Size of the state h.
@@ -195,14 +202,12 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     norm_sizes = {"input_gates_norm": 2, "input_proposal_norm": 1, "state_gates_norm": 2, "state_proposal_norm": 1}  # noqa: RUF012
     kernel_blocks = (2, 1)
 
-    def project(self, inputs: tf.Tensor, training: bool = False) -> GRUInputs:
-        """Returns what gates and proposal take from the inputs `[..., inputs]` alone."""
-        inputs = self._drop_inputs(inputs, training)
+    def _project(self, inputs):
         gates_kernel, proposal_kernel = self._split(self.kernel)
         (gates_bias, proposal_bias), _ = self._biases()
         return GRUInputs(
-            self._normalize(_matmul(inputs, gates_kernel), self.input_gates_norm, gates_bias),
-            self._normalize(_matmul(inputs, proposal_kernel), self.input_proposal_norm, proposal_bias),
+            self._normalize(ops.matmul(inputs, gates_kernel), self.input_gates_norm, gates_bias),
+            self._normalize(ops.matmul(inputs, proposal_kernel), self.input_proposal_norm, proposal_bias),
         )
 
     def step(self, projected: GRUInputs, states: Any, training: bool = False) -> Output:
@@ -211,16 +216,16 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         dropped = self._drop_state(h, training)
         _, (gates_bias, proposal_bias) = self._biases()
         if self.reset_after:
-            gates, proposal = self._split(tf.matmul(dropped, self.recurrent_kernel))
+            gates, proposal = self._split(ops.matmul(dropped, self.recurrent_kernel))
         else:
             gates_kernel, proposal_kernel = self._split(self.recurrent_kernel)
-            gates = tf.matmul(dropped, gates_kernel)
+            gates = ops.matmul(dropped, gates_kernel)
         gates = projected.gates + self._normalize(gates, self.state_gates_norm, gates_bias)
-        z, r = tf.split(self.recurrent_activation(gates), 2, -1)
+        z, r = ops.split(self.recurrent_activation(gates), 2, -1)
         if self.reset_after:
             proposal = r * self._normalize(proposal, self.state_proposal_norm, proposal_bias)
         else:
-            proposal = self.state_proposal_norm(tf.matmul(r * dropped, proposal_kernel))
+            proposal = self.state_proposal_norm(ops.matmul(r * dropped, proposal_kernel))
         proposal = self.activation(projected.proposal + proposal)
         h = proposal + z * (h - proposal)
         return h, keras.tree.pack_sequence_as(states, [h])
@@ -231,7 +236,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
             return (None, None), (None, None)
         if not self.reset_after:
             return self._split(self.bias), (None, None)
-        of_input, of_state = tf.unstack(self.bias)
+        of_input, of_state = ops.unstack(ops.convert_to_tensor(self.bias))
         return self._split(of_input), self._split(of_state)
 
 
@@ -244,8 +249,8 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         h' = sigmoid(o) * tanh(N(c'))
 
     >>> rnn = keras.layers.RNN(RMSNormLSTMCell(4), return_state=True)
-    >>> [t.shape for t in rnn(tf.ones((2, 5, 3)))]
-    [TensorShape([2, 4]), TensorShape([2, 4]), TensorShape([2, 4])]
+    >>> [tuple(t.shape) for t in rnn(keras.ops.ones((2, 5, 3)))]
+    [(2, 4), (2, 4), (2, 4)]
 
     Args:
         units: Size of the states h and c.
@@ -273,15 +278,14 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         super().__init__(units, normalization=normalization, **kwargs)
         self.normalize_carry = check_flag("normalize_carry", normalize_carry)
 
-    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Returns what depends on the inputs alone: `[..., 4 * units]` for `[..., inputs]`."""
-        return self._normalize(_matmul(self._drop_inputs(inputs, training), self.kernel), self.input_norm, self.bias)
+    def _project(self, inputs):
+        return self._normalize(ops.matmul(inputs, self.kernel), self.input_norm, self.bias)
 
-    def step(self, projected: tf.Tensor, states: Any, training: bool = False) -> Output:
+    def step(self, projected: Any, states: Any, training: bool = False) -> Output:
         """Returns the output and the new states, given what `project` returned for this time step."""
         h, c = states
-        of_state = self.state_norm(tf.matmul(self._drop_state(h, training), self.recurrent_kernel))
-        i, f, proposal, o = tf.split(projected + of_state, 4, -1)
+        of_state = self.state_norm(ops.matmul(self._drop_state(h, training), self.recurrent_kernel))
+        i, f, proposal, o = ops.split(projected + of_state, 4, -1)
         c = self.recurrent_activation(f) * c + self.recurrent_activation(i) * self.activation(proposal)
         normalized = self.carry_norm(c)
         h = self.recurrent_activation(o) * self.activation(normalized)

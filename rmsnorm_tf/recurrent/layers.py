@@ -3,7 +3,7 @@
 from typing import Any
 
 import keras
-import tensorflow as tf
+from keras import ops
 
 from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell
 
@@ -21,7 +21,7 @@ class _Steps:
 
 
 def _exchange_batch_and_time(t):
-    return tf.transpose(t, [1, 0, 2])
+    return ops.transpose(t, [1, 0, 2])
 
 
 class _NormalizedRNN(keras.layers.RNN):
@@ -64,12 +64,13 @@ class _NormalizedRNN(keras.layers.RNN):
             trainable=trainable,
         )
         self.input_spec = keras.layers.InputSpec(ndim=3)
+        self.supports_masking = True
 
     @property
     def units(self) -> int:
         return self.cell.units
 
-    def inner_loop(self, sequences: tf.Tensor, initial_state: Any, mask: tf.Tensor | None, training: bool = False):
+    def inner_loop(self, sequences: Any, initial_state: Any, mask: Any, training: bool = False):
         loop = keras.layers.RNN(
             _Steps(self.cell, training),
             return_sequences=self.return_sequences,
@@ -98,11 +99,11 @@ class RMSNormGRU(_NormalizedRNN):
     """`RMSNormGRUCell` over time; projects and normalizes the inputs of all time steps at once.
 
     >>> gru = RMSNormGRU(4, return_sequences=True)
-    >>> gru(tf.ones((2, 5, 3))).shape
-    TensorShape([2, 5, 4])
+    >>> tuple(gru(keras.ops.ones((2, 5, 3))).shape)
+    (2, 5, 4)
     >>> encoder = keras.layers.Bidirectional(RMSNormGRU(4, normalization="layer", dropout=0.2))
-    >>> encoder(tf.ones((2, 5, 3))).shape
-    TensorShape([2, 8])
+    >>> tuple(encoder(keras.ops.ones((2, 5, 3))).shape)
+    (2, 8)
 
     Args:
         units: Size of the state.
@@ -136,8 +137,8 @@ class RMSNormLSTM(_NormalizedRNN):
     """`RMSNormLSTMCell` over time; projects and normalizes the inputs of all time steps at once.
 
     >>> lstm = RMSNormLSTM(4, normalize_carry=True)
-    >>> lstm(tf.ones((2, 5, 3))).shape
-    TensorShape([2, 4])
+    >>> tuple(lstm(keras.ops.ones((2, 5, 3))).shape)
+    (2, 4)
 
     Args:
         units: Size of the states.

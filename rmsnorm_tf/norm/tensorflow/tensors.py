@@ -72,6 +72,11 @@ def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Callable[[Any], 
     return tf.function(function, autograph=False, input_signature=[specs])
 
 
+def variables_of(function: Any) -> list[tf.Variable]:
+    """Returns the variables that a function made by `on_inputs` reads, such as the state of Keras's global seed."""
+    return list(function.get_concrete_function().variables)
+
+
 def spec_of(symbolic: keras.KerasTensor) -> Any:
     """Returns a symbolic input as TensorFlow describes it."""
     shape, dtype = symbolic.shape, symbolic.dtype
@@ -98,3 +103,8 @@ def to_numbers(outputs: Any) -> list[np.ndarray]:
         np.asarray(tf.strings.to_hash_bucket_fast(t, 2**20) if t.dtype == tf.string else t).astype(np.float64)
         for t in flat
     ]
+
+
+def may_round_factors() -> bool:
+    """Whether matrix products round their float32 factors to ten bits."""
+    return tf.config.experimental.tensor_float_32_execution_enabled() and bool(tf.config.list_logical_devices("GPU"))

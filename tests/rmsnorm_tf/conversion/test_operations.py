@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.graph.rules import RULES
+from rmsnorm_tf.conversion.folding.rules import RULES
 from tests.folding import fold, layers, norm
 from tests.operations import CHANNELS, OPERATIONS, ROWS, Apply, Scale
 

@@ -10,7 +10,7 @@ Axes are negative, counted from the end.
 
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.graph.rules import PRODUCTS, RULES, Place, letters, sums_all_channels
+from rmsnorm_tf.conversion.folding.rules import PRODUCTS, RULES, Place, letters, sums_all_channels
 
 # Operations that read nothing but the shape of their inputs.
 SHAPE_ONLY = frozenset({"Shape", "ShapeN", "Rank", "Size", "VariableShape", "ZerosLike", "OnesLike"})

@@ -18,10 +18,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.gains import gain_to_absorb
-from rmsnorm_tf.conversion.graph.axes import SHAPE_ONLY, sources, targets
-from rmsnorm_tf.conversion.graph.trace import Trace
-from rmsnorm_tf.conversion.reasons import Reasons, why_fixed
+from rmsnorm_tf.conversion.folding.axes import SHAPE_ONLY, sources, targets
+from rmsnorm_tf.conversion.folding.gains import gain_to_absorb
+from rmsnorm_tf.conversion.folding.reasons import Reasons, why_fixed
+from rmsnorm_tf.conversion.folding.trace import Trace
 
 # How many norms an explicit subtraction must serve on average.
 NORMS_PER_CUT = 3

@@ -2,15 +2,16 @@
 
 import itertools
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
-from rmsnorm_tf.conversion.graph.calls import call_in_all_ways, specs_of
-from rmsnorm_tf.conversion.graph.layers import walk
+from rmsnorm_tf.conversion.model.calls import call_in_all_ways, inputs_of
+from rmsnorm_tf.conversion.model.layers import walk
+from rmsnorm_tf.conversion.model.report import Conversion
+from rmsnorm_tf.norm.backend import tensors
 
 # Sizes of unknown axes and upper ends of integers, to try in turn: a model may need long inputs, or know few words.
 _SIZES = (5, 32, 128)
@@ -19,25 +20,6 @@ _BOUNDS = (5, 2, 1)
 # How far apart two orders of computation may be, in units of what happens if each weight is rounded once more.
 _MARGIN = 8
 _ROUNDING = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """What happened to one norm, or to one recurrent cell with LayerNorm inside.
-
-    >>> Conversion("norm", True, "centring folded into dense").converted
-    True
-
-    Attributes:
-        name: Of the layer, after the names of the models and layers that contain it.
-        converted: Whether it is another norm now.
-        reason: Where the centring and the gain went, or why the layer stays.
-    """
-
-    name: str
-    converted: bool
-    reason: str
-
 
 # What a conversion without some of its changes, each with the reason, returns: the copy, the report, and its changes.
 Convert = Callable[[dict[str, str]], tuple[keras.Model, list[Conversion], list[str]]]
@@ -150,28 +132,30 @@ class _Function:
     """A model as a function from arrays to arrays. After a call, weights, statistics and seeds are as they were."""
 
     def __init__(self, model, mode):
-        self.specs = specs_of(model)
+        self.inputs = inputs_of(model)
         self._seeds = _seeds(model)
-        self._weights = [w.value for w in model.weights if keras.backend.is_float_dtype(w.dtype)]
-        run = tf.function(lambda inputs: call_in_all_ways(model, inputs, [mode]), autograph=False)
-        self._run = run.get_concrete_function(self.specs)
+        self._weights = [w for w in model.weights if keras.backend.is_float_dtype(w.dtype)]
+        self._run = tensors.on_inputs(lambda inputs: call_in_all_ways(model, inputs, [mode]), self.inputs)
+        own = {id(variable.value) for variable in model.variables}
+        others = [variable for variable in tensors.variables_of(self._run) if id(variable) not in own]
+        self._states = [*model.non_trainable_variables, *others]
 
     def __call__(self, inputs, seeds, rounding=0.0):
         """Returns the outputs for these states of the seeds, with weights that are rounded once more."""
         weights = self._weights if rounding else []
-        touched = [*self._run.variables, *(seed.value for seed in self._seeds), *weights]
-        kept = {id(variable): (variable, tf.identity(variable)) for variable in touched}
+        touched = {id(variable): variable for variable in (*self._states, *self._seeds, *weights)}
+        kept = {key: keras.ops.convert_to_numpy(variable) for key, variable in touched.items()}
         rng = np.random.default_rng(0)
         try:
             for seed, state in zip(self._seeds, seeds, strict=False):
                 seed.assign(state)
             for weight in weights:
-                value = weight.numpy()
+                value = kept[id(weight)]
                 weight.assign(np.asarray(value * (1 + rounding * rng.choice([-1.0, 1.0], value.shape)), value.dtype))
-            return [_numbers(y) for y in tf.nest.flatten(self._run(inputs), expand_composites=True)]
+            return tensors.to_numbers(self._run(inputs))
         finally:
-            for variable, value in kept.values():
-                variable.assign(value)
+            for key, variable in touched.items():
+                variable.assign(kept[key])
 
 
 def _inputs_and_outputs(function, seeds):
@@ -179,7 +163,7 @@ def _inputs_and_outputs(function, seeds):
     failure = None
     for size, bound in itertools.product(_SIZES, _BOUNDS):
         rng = np.random.default_rng(0)
-        inputs = keras.tree.map_structure(lambda spec: _draw(spec, size, bound, rng), function.specs)  # noqa: B023
+        inputs = keras.tree.map_structure(lambda x: _draw(x, size, bound, rng), function.inputs)  # noqa: B023
         try:
             first, second = (function(inputs, seeds) for _ in range(2))
         except Exception as error:  # too short an input, an unknown word
@@ -193,24 +177,18 @@ def _inputs_and_outputs(function, seeds):
     raise failure
 
 
-def _draw(spec, size, bound, rng):
-    """Returns a random input with a batch of three."""
-    shape = [(size if axis else 3) if n is None else n for axis, n in enumerate(spec.shape)]
-    if spec.dtype == tf.string:
-        value = tf.constant(rng.choice(["a", "b c", "1"], shape))
-    elif spec.dtype == tf.bool:
-        value = tf.constant(rng.random(shape) < 0.5)
-    elif spec.dtype.is_floating and bound == _BOUNDS[0]:
-        value = tf.cast(rng.normal(size=shape), spec.dtype)
+def _draw(symbolic, size, bound, rng):
+    """Returns a random value of a symbolic input, with a batch of three."""
+    shape = [(size if axis else 3) if n is None else n for axis, n in enumerate(symbolic.shape)]
+    if symbolic.dtype == "string":
+        value = rng.choice(["a", "b c", "1"], shape)
+    elif symbolic.dtype == "bool":
+        value = rng.random(shape) < 0.5
+    elif keras.backend.is_float_dtype(symbolic.dtype) and bound == _BOUNDS[0]:
+        value = rng.normal(size=shape)
     else:
-        value = tf.cast(rng.uniform(0, bound, shape), spec.dtype)
-    if isinstance(spec, tf.SparseTensorSpec):
-        return tf.sparse.from_dense(value)
-    return (
-        tf.RaggedTensor.from_tensor(value, ragged_rank=spec.ragged_rank)
-        if isinstance(spec, tf.RaggedTensorSpec)
-        else value
-    )
+        value = rng.uniform(0, bound, shape)
+    return tensors.as_input(value, symbolic)
 
 
 def _seeds(model):
@@ -221,15 +199,8 @@ def _seeds(model):
 
 def _rounding(model):
     """Returns the relative error of the narrowest dtype that a model computes in."""
-    exact = not (tf.config.experimental.tensor_float_32_execution_enabled() and tf.config.list_logical_devices("GPU"))
-    own = {**_ROUNDING, "float32": _ROUNDING["float32" if exact else "float16"]}
+    own = {**_ROUNDING, "float32": _ROUNDING["float16" if tensors.may_round_factors() else "float32"]}
     return max((own.get(layer.compute_dtype, 0) for _, _, layer in walk(model)), default=0)
-
-
-def _numbers(tensor):
-    if tensor.dtype == tf.string:
-        tensor = tf.strings.to_hash_bucket_fast(tensor, 2**20)
-    return np.asarray(tensor).astype(np.float64)
 
 
 def _distance(a, b):

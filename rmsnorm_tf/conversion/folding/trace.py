@@ -11,8 +11,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.graph.calls import call_in_all_ways, inputs_of, specs_of
-from rmsnorm_tf.conversion.graph.layers import is_reverse, walk
+from rmsnorm_tf.conversion.model.calls import call_in_all_ways, inputs_of
+from rmsnorm_tf.conversion.model.layers import is_reverse, walk
+from rmsnorm_tf.norm.backend import tensors
 
 _IN_CALL = re.compile(r"call\.(\d+)\.")
 
@@ -76,7 +77,6 @@ def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.L
     traced = Trace()
     norms_by_id = {id(norm): norm for norm in norms}
 
-    @tf.function(autograph=False)
     def run(inputs):
         flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(inputs_of(model)), strict=True)
         traced.inputs |= {x.name: symbolic.name for x, symbolic in flat if isinstance(x, tf.Tensor)}
@@ -86,7 +86,7 @@ def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.L
         for _, _, layer in walk(model):
             if not isinstance(layer, keras.Model):
                 stack.enter_context(_recorded(layer, traced, id(layer) in norms_by_id))
-        concrete = run.get_concrete_function(specs_of(model))
+        concrete = tensors.on_inputs(run, inputs_of(model)).get_concrete_function()
     traced.operations = concrete.graph.get_operations()
     traced.outputs = {t.name for t in concrete.outputs}
     handles = {id(variable.value.handle): variable for variable in model.variables}
@@ -97,8 +97,8 @@ def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.L
     for operation in traced.operations:
         for position, tensor in enumerate(operation.inputs):
             traced.consumers[tensor.name].append((operation, position))
-    for tensors in traced.norms.values():
-        tensors[:] = [t if t.graph is concrete.graph else None for t in tensors]
+    for taken in traced.norms.values():
+        taken[:] = [t if t.graph is concrete.graph else None for t in taken]
     return traced
 
 

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.graph.trace import Trace
+from rmsnorm_tf.conversion.folding.trace import Trace
 
 _DROPOUT = (
     keras.layers.Dropout,
@@ -13,11 +13,6 @@ _DROPOUT = (
     keras.layers.GaussianDropout,
     keras.layers.AlphaDropout,
 )
-
-
-def listed(names: list[str], most: int = 3) -> str:
-    """Returns the first of some names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def why_fixed(variable: keras.Variable, fixed: dict[int, str], names: dict[int, str]) -> str | None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from rmsnorm_tf.conversion.graph.layers import functional_class, is_plain, walk
+from rmsnorm_tf.conversion.model.layers import functional_class, is_plain, walk
 
 
 def copy_of(model: keras.Model) -> keras.Model:

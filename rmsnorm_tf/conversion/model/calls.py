@@ -7,9 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 import keras
-import tensorflow as tf
 
-from rmsnorm_tf.conversion.graph.layers import is_plain, walk
+from rmsnorm_tf.conversion.model.layers import is_plain, walk
 
 
 def modes_of(model: keras.Model) -> list[bool]:
@@ -21,11 +20,6 @@ def modes_of(model: keras.Model) -> list[bool]:
 def inputs_of(model: keras.Model) -> Any:
     """Returns the symbolic inputs of a sequential or functional model in the structure that its calls take."""
     return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
-
-
-def specs_of(model: keras.Model) -> Any:
-    """Returns the inputs of a model as TensorFlow describes them."""
-    return keras.tree.map_structure(_spec, inputs_of(model))
 
 
 def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool]) -> list[Any]:
@@ -55,11 +49,3 @@ def _without(inputs, structure, absent):
     """Returns the inputs, None in place of the absent ones."""
     flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(structure), strict=True)
     return keras.tree.pack_sequence_as(structure, [None if id(symbolic) in absent else x for x, symbolic in flat])
-
-
-def _spec(x):
-    if getattr(x, "sparse", False):
-        return tf.SparseTensorSpec(x.shape, x.dtype)
-    if getattr(x, "ragged", False):
-        return tf.RaggedTensorSpec(x.shape, x.dtype)
-    return tf.TensorSpec(x.shape, x.dtype)

@@ -6,8 +6,8 @@ from typing import Any
 
 import keras
 
-from rmsnorm_tf.conversion.graph.layers import Path, follow, is_plain
-from rmsnorm_tf.conversion.in_place import subtract_mean_of_output, turn_into_rms_cell, turn_into_rms_norm
+from rmsnorm_tf.conversion.model.in_place import subtract_mean_of_output, turn_into_rms_cell, turn_into_rms_norm
+from rmsnorm_tf.conversion.model.layers import Path, follow, is_plain
 from rmsnorm_tf.norm.layer import RMSNormalization
 from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
 

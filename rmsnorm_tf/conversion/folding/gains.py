@@ -12,12 +12,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.graph.axes import SHAPE_ONLY, contracted_with, sources, targets
-from rmsnorm_tf.conversion.graph.layers import walk
-from rmsnorm_tf.conversion.graph.rules import size
-from rmsnorm_tf.conversion.graph.trace import Trace, gain_and_offset, trace
-from rmsnorm_tf.conversion.reasons import listed
-from rmsnorm_tf.conversion.saved import Changes
+from rmsnorm_tf.conversion.folding.axes import SHAPE_ONLY, contracted_with, sources, targets
+from rmsnorm_tf.conversion.folding.rules import size
+from rmsnorm_tf.conversion.folding.trace import Trace, gain_and_offset, trace
+from rmsnorm_tf.conversion.model.layers import walk
+from rmsnorm_tf.conversion.model.report import listed
+from rmsnorm_tf.conversion.model.saved import Changes
 from rmsnorm_tf.norm.layer import RMSNormalization
 
 # Operations whose output is a reshaped copy of an input.

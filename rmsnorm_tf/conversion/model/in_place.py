@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from rmsnorm_tf.conversion.graph.layers import is_reverse
+from rmsnorm_tf.conversion.model.layers import is_reverse
 from rmsnorm_tf.norm.layer import RMSNormalization
 from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
 

@@ -1,0 +1,112 @@
+"""Folds the centring of LayerNorms into the weights before them."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import keras
+import numpy as np
+
+from rmsnorm_tf.conversion.folding.centring import Centring, Plan
+from rmsnorm_tf.conversion.folding.gains import fold_gains as fold_gains_of
+from rmsnorm_tf.conversion.folding.gains import multiply
+from rmsnorm_tf.conversion.folding.reasons import why_fixed
+from rmsnorm_tf.conversion.folding.trace import trace
+from rmsnorm_tf.conversion.model.copy import copy_of, why_shared
+from rmsnorm_tf.conversion.model.in_place import centre_kernels, centred, counterpart, is_cell_with_layer_norm
+from rmsnorm_tf.conversion.model.norms import Parts, why_cell_stays
+from rmsnorm_tf.conversion.model.report import Conversion, listed
+from rmsnorm_tf.conversion.model.saved import Changes
+
+
+def fold(
+    model: keras.Model, modes: Collection[bool], fold_gains: bool, left_out: dict[str, str]
+) -> tuple[keras.Model, list[Conversion], list[str]]:
+    """Returns a copy with all folds but the ones left out, the report, and what these folds are called.
+
+    Args:
+        model: The model.
+        modes: The values of `training` for which outputs must stay the same.
+        fold_gains: Whether to fold gains of norms into the maps behind them.
+        left_out: Folds to leave out, each with the reason.
+    """
+    copy = copy_of(model)
+    parts = Parts(copy, why_shared(model))
+    traced = trace(copy, modes, parts.foldable)
+    names = {id(layer): name for _, name, layer in parts.layers}
+    names |= {id(weight): name for _, name, layer in parts.layers for weight in layer.weights}
+    fixed = parts.shared | _tied(parts)
+    plans = Centring(traced, fixed, names).plans([norm for norm in parts.foldable if names[id(norm)] not in left_out])
+    good = {key: plan for key, plan in plans.items() if isinstance(plan, Plan)}
+    _centre_weights(traced, good.values())
+    changes = Changes(copy)
+    entries = []
+    for path, name, layer in parts.layers:
+        if any(id(layer) in plan.cuts for plan in good.values()):
+            changes.subtract_mean(path)
+        if is_cell_with_layer_norm(layer):
+            why = parts.shared.get(id(layer)) or why_cell_stays(layer) or left_out.get(name)
+            entries.append(Conversion(name, why is None, why or "centring folded into its kernels"))
+            if why is None:
+                changes.turn_cell(path)
+                centre_kernels(layer)
+        elif id(layer) in parts.norms:
+            plan = parts.norms[id(layer)] or left_out.get(name) or plans[id(layer)]
+            entries.append(Conversion(name, not isinstance(plan, str), _in_words(plan, traced, names)))
+            if not isinstance(plan, str):
+                changes.turn_into(path, counterpart(layer))
+    changes.make()
+    folds = [entry.name for entry in entries if entry.converted]
+    if fold_gains:
+        gains = fold_gains_of(copy, modes, lambda variable: why_fixed(variable, fixed, names), left_out)
+        folds += [gain.change for gain in gains.values() if gain.folded]
+        for i, entry in enumerate(entries):
+            if entry.name in gains:
+                entries[i] = replace(entry, reason=f"{entry.reason}; {gains.pop(entry.name).reason}")
+        entries += [Conversion(name, gain.folded, gain.reason) for name, gain in gains.items()]  # ours already
+    return copy, _in_order(entries, traced, names), folds
+
+
+def _tied(parts):
+    """Returns why weights of embeddings must stay as they are, by id."""
+    return {
+        id(weight): f"the weights of {name} make logits too"
+        for _, name, layer in parts.layers
+        if getattr(layer, "tie_weights", False)
+        for weight in layer.weights
+    }
+
+
+def _centre_weights(traced, plans):
+    gains = frozenset().union(*(plan.gains for plan in plans))
+    for name, axis, gain in gains:
+        multiply(traced.variables[name], axis, np.ravel(traced.variables[gain].numpy()))
+    for gain in {gain for _, _, gain in gains}:
+        traced.variables[gain].assign(np.ones(traced.variables[gain].shape))
+    for name, axis in frozenset().union(*(plan.weights for plan in plans)):
+        traced.variables[name].assign(centred(traced.variables[name].numpy(), axis))
+
+
+def _in_words(plan, traced, names):
+    if isinstance(plan, str):
+        return plan
+    changed = {names[id(traced.variables[resource])] for resource, _ in plan.weights}
+    into = listed([name for name in dict.fromkeys(names.values()) if name in changed])
+    once = listed([names[cut] for cut in names if cut in plan.cuts])
+    parts = [f"centring folded into {into}"] if into else []
+    parts += [f"the mean of the output of {once} is subtracted once"] if once else []
+    return "; ".join(parts) or "its input is centred already"
+
+
+def _in_order(entries, traced, names):
+    """Returns the report in the order in which the model calls the layers, or else the layers that contain them."""
+    numbers: dict[str, int] = {}
+    for number, call in enumerate(traced.calls):
+        numbers.setdefault(names[id(call.layer)], number)
+
+    def first_call(entry):
+        name = entry.name
+        while name and name not in numbers:
+            name = name.rpartition("/")[0]
+        return numbers.get(name, len(traced.calls))
+
+    return sorted(entries, key=first_call)

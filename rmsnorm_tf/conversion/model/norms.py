@@ -1,0 +1,79 @@
+"""The norms of a model: which are LayerNorms, and which of these may become RMSNorms."""
+
+from typing import Any
+
+import keras
+
+from rmsnorm_tf.conversion.model.in_place import is_cell_with_layer_norm, norms_of_cell
+from rmsnorm_tf.conversion.model.layers import walk
+from rmsnorm_tf.norm.arguments import check_epsilon
+from rmsnorm_tf.recurrent.cells import RMSNormLSTMCell
+
+
+class Parts:
+    """The layers of a model that a conversion reads or changes.
+
+    Args:
+        model: The model.
+        shared: Why layers and variables must stay as they are, by id.
+
+    Attributes:
+        layers: Path, name and object of every layer.
+        norms: For each LayerNormalization outside our cells by id, why it cannot be folded whatever it reads, or None.
+        foldable: The LayerNormalizations that may be folded.
+        shared: Why layers and variables of the given model must stay as they are, by id.
+    """
+
+    def __init__(self, model: keras.Model, shared: dict[int, str]) -> None:
+        self.shared = shared
+        self.layers = list(walk(model))
+        cells = [layer for _, _, layer in self.layers if is_cell_with_layer_norm(layer)]
+        inside = {id(norm) for cell in cells for norm in norms_of_cell(cell)}
+        norms = [layer for _, _, layer in self.layers if isinstance(layer, keras.layers.LayerNormalization)]
+        self.norms = {
+            id(norm): shared.get(id(norm)) or why_not_folded(norm) for norm in norms if id(norm) not in inside
+        }
+        self.foldable = [norm for norm in norms if self.norms.get(id(norm), "") is None]
+
+
+def why_cell_stays(cell: Any) -> str | None:
+    """Returns why a cell with LayerNorm cannot have RMSNorm and the same outputs, or None."""
+    if isinstance(cell, RMSNormLSTMCell):
+        return "its last norm reads the cell state, which is not linear in any weights"
+    weights = ("kernel", "recurrent", "bias") if cell.normalize_bias else ("kernel", "recurrent")
+    constrained = [name for name in weights if getattr(cell, f"{name}_constraint") is not None]
+    return f"it has a {constrained[0]}_constraint, which centring might break" if constrained else None
+
+
+def why_not_folded(layer: keras.layers.LayerNormalization) -> str | None:
+    """Returns why no RMSNormalization equals a LayerNormalization on centred inputs, or None."""
+    if not layer.built:
+        return f"the model does not call {layer.name}"
+    if [axis % _rank(layer) for axis in _axes(layer)] != [_rank(layer) - 1]:
+        return f"{layer.name} normalizes over axis {layer.axis}, and only the last one is folded"
+    return why_no_counterpart(layer)
+
+
+def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
+    """Returns why no RMSNormalization computes the same as a LayerNormalization except for the centring, or None."""
+    if type(layer) is not keras.layers.LayerNormalization:
+        return f"{layer.name} ({type(layer).__name__}) may compute something else than LayerNormalization"
+    axes = [axis % _rank(layer) for axis in _axes(layer)] if layer.built else []
+    if axes != sorted(axes):
+        return f"{layer.name} has its axes in descending order, {layer.axis}, and its gain in that order"
+    if getattr(layer, "rms_scaling", False):  # deprecated
+        return f"{layer.name} has rms_scaling=True, which is neither LayerNorm nor RMSNorm"
+    try:
+        check_epsilon(layer.epsilon)
+    except ValueError:
+        return f"{layer.name} has epsilon={layer.epsilon}, which RMSNormalization does not accept"
+    return None
+
+
+def _axes(layer):
+    return layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
+
+
+def _rank(layer):
+    """Returns the rank of a built layer's input."""
+    return len(layer.get_build_config()["input_shape"])
