@@ -5,10 +5,10 @@ import math
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from rmsnorm_tf import RMSNormLSTMCell, RMSNormSimpleRNNCell
 from tests import reference
+from tests.backends import gradients_of_layer, to_array
 
 UNITS, INPUTS, TIME, BATCH = 4, 3, 5, 2
 
@@ -30,7 +30,7 @@ def outputs(cell, x, weights=None):
 
     `weights` take the place of the cell's own, in their order.
     """
-    values = [np.float64(w.numpy()) for w in cell.weights] if weights is None else weights
+    values = [to_array(w) for w in cell.weights] if weights is None else weights
     weights = dict(zip((w.path.removeprefix(cell.path + "/") for w in cell.weights), values, strict=True))
     norm = functools.partial(_norm, cell, weights)
     kernel, recurrent_kernel, bias = weights["kernel"], weights["recurrent_kernel"], weights.get("bias", 0.0)
@@ -78,19 +78,16 @@ def outputs(cell, x, weights=None):
 def assert_gradients(layer):
     """Compares the gradients of a float64 layer that returns sequences with differences of the equations."""
     x, dy = draw(1, 3, INPUTS, seed=9), draw(1, 3, UNITS, seed=10)
-    with tf.GradientTape() as tape:
-        x_tensor = tf.constant(x)
-        tape.watch(x_tensor)
-        y = layer(x_tensor)
-    actual = tape.gradient(y, [x_tensor, *layer.trainable_weights], dy)
-    sources = [x, *(w.numpy() for w in layer.weights)]
+    actual = gradients_of_layer(layer, x, dy)
+    sources = [x, *map(to_array, layer.weights)]
     for i, gradient in enumerate(actual):
 
         def loss(source, i=i):
             given, *weights = (*sources[:i], source, *sources[i + 1 :])
             return np.sum(dy * outputs(layer.cell, given, weights))
 
-        np.testing.assert_allclose(gradient, reference.numerical_gradient(loss, sources[i]), rtol=1e-6, atol=1e-8)
+        expected = reference.numerical_gradient(loss, sources[i])
+        np.testing.assert_allclose(to_array(gradient), expected, rtol=1e-6, atol=1e-8)
 
 
 def _norm(cell, weights, name, bias=0.0):

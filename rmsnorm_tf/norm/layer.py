@@ -13,6 +13,7 @@ from rmsnorm_tf.norm.arguments import (
     check_partial,
     refuse_habits,
     resolve,
+    wide_dtype,
 )
 from rmsnorm_tf.norm.function import check_dtype, check_shape, normalize
 
@@ -205,10 +206,10 @@ class RMSNormalization(keras.layers.Layer):
 
     def _cast_up(self, inputs, other):
         """Returns both in one dtype, at least the compute dtype; never rounds."""
-        dtypes = [keras.backend.standardize_dtype(t.dtype) for t in (inputs, other) if t is not None]
-        if all(dtype == self.compute_dtype for dtype in dtypes):
+        dtypes = {keras.backend.standardize_dtype(t.dtype) for t in (inputs, other) if t is not None}
+        if dtypes == {self.compute_dtype}:
             return inputs, other
-        common = keras.backend.result_type(*dtypes, self.compute_dtype)
+        common = "float64" if "float64" in (*dtypes, self.compute_dtype) else "float32"
         return keras.ops.cast(inputs, common), None if other is None else keras.ops.cast(other, common)
 
     def _spec(self, input_shape):
@@ -228,7 +229,7 @@ class RMSNormalization(keras.layers.Layer):
         return self.add_weight(
             shape=shape,
             name=name,
-            dtype=keras.backend.result_type(self.variable_dtype, "float32"),
+            dtype=wide_dtype(self.variable_dtype),
             autocast=False,
             initializer=initializer,
             regularizer=regularizer,

@@ -1,6 +1,8 @@
 """The norm in operations of Keras, for JAX, PyTorch and what else Keras runs on, which derive the gradient themselves.
 
-`jax.jit` and `torch.compile` fuse the operations. The equations are those of `norm.tensorflow.passes`.
+`jax.jit` and `torch.compile` fuse the operations. Squares are not shrunk first, as in `norm.tensorflow.passes`: the
+derivative of a shrunk root overflows. So rows are safe up to a root of the sum of squares of 1.8e19, the root of the
+largest float32.
 """
 
 import math
@@ -21,14 +23,13 @@ def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
     """Returns y. `fused` has no effect: whoever calls compiles, with `jax.jit`, `torch.compile` or `jit_compile`."""
     dtype = keras.backend.standardize_dtype(t.x.dtype)
     x = ops.cast(t.x, wide_dtype(dtype))
-    shape = x.shape
-    shrink = spec.shrink(wide_dtype(dtype))
     head = x if spec.prefix is None else ops.split(x, [spec.prefix], axis=spec.axes[0])[0]
     count = math.prod(head.shape[a] for a in spec.axes)
-    mean = ops.sum(ops.square(head * shrink), spec.axes, keepdims=True) / count
-    y = x * ops.rsqrt(mean + spec.epsilon * shrink * shrink)
-    broadcast = [size if a in spec.scale_axes else 1 for a, size in enumerate(shape)]
-    y = y * (shrink if t.scale is None else ops.reshape(t.scale * shrink, broadcast))
+    mean = ops.sum(ops.square(head), spec.axes, keepdims=True) / count
+    y = x * ops.rsqrt(mean + spec.epsilon)
+    broadcast = [size if a in spec.scale_axes else 1 for a, size in enumerate(x.shape)]
+    if t.scale is not None:
+        y = y * ops.reshape(t.scale, broadcast)
     if t.offset is not None:
         y = y + ops.reshape(t.offset, broadcast)
     if t.gate is not None:

@@ -1,7 +1,19 @@
-"""A fixture that the tests of this package share."""
+"""What the tests of this package share: files that need TensorFlow stay out elsewhere, and a fixture."""
+
+import re
+from pathlib import Path
 
 import keras
 import pytest
+
+if keras.backend.backend() != "tensorflow":
+    needs_tensorflow = re.compile(r"^(import|from) (tensorflow|benchmarks)", re.MULTILINE)
+    folder = Path(__file__).parent
+    collect_ignore = [
+        str(path.relative_to(folder))
+        for path in folder.rglob("test_*.py")
+        if needs_tensorflow.search(path.read_text(encoding="utf-8"))
+    ]
 
 
 @pytest.fixture(params=[pytest.param("float32", marks=pytest.mark.slow), "float64"])

@@ -5,7 +5,7 @@ import json
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
+from keras import ops
 
 from rmsnorm_tf import RMSNormalization, RMSNormGRU, rms_norm
 
@@ -55,7 +55,7 @@ def test_wrong_argument(arguments, message):
     with pytest.raises(ValueError, match=message):
         RMSNormalization(**arguments)
     with pytest.raises(ValueError, match=message):
-        rms_norm(tf.ones((2, 3, 4)), **arguments)
+        rms_norm(ops.ones((2, 3, 4)), **arguments)
 
 
 @pytest.mark.parametrize(("arguments", "message"), LAYER_ONLY, ids=str)
@@ -72,7 +72,7 @@ def test_wrong_shape(arguments, shape, message):
     with pytest.raises(ValueError, match=message):
         layer.compute_output_shape(shape)
     with pytest.raises(ValueError, match=message):
-        rms_norm(tf.ones(shape), **arguments)
+        rms_norm(ops.ones(shape), **arguments)
 
 
 HABITS = [
@@ -104,7 +104,7 @@ def test_arguments_of_other_libraries_name_ours(arguments, message):
         RMSNormalization(**arguments)
     if (arguments, message) in HABITS:
         with pytest.raises(TypeError, match=f"rms_norm {message}"):
-            rms_norm(tf.ones((2, 4)), **arguments)
+            rms_norm(ops.ones((2, 4)), **arguments)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_arguments_of_other_libraries_name_ours(arguments, message):
 )
 def test_functions_take_tensors_instead_of_switches(name, message):
     with pytest.raises(TypeError, match=f"rms_norm {message}"):
-        rms_norm(tf.ones((2, 4)), **{name: False})
+        rms_norm(ops.ones((2, 4)), **{name: False})
     with pytest.raises(TypeError, match=r"scale must be a tensor or None, got False. Pass None for no scale."):
-        rms_norm(tf.ones((2, 4)), scale=False)
+        rms_norm(ops.ones((2, 4)), scale=False)
 
 
 @pytest.mark.parametrize("name", ["gamma_initializer", "use_scale", "center", "scale_regularizer"])
@@ -131,7 +131,7 @@ def test_cells_have_no_options_of_gains(name):
 
 def test_other_unknown_arguments():
     with pytest.raises(TypeError, match=r"rms_norm\(\) got an unexpected keyword argument 'colour'"):
-        rms_norm(tf.ones((2, 4)), colour="red")
+        rms_norm(ops.ones((2, 4)), colour="red")
     with pytest.raises(ValueError, match="colour"):
         RMSNormalization(colour="red")
     with pytest.raises(TypeError, match=r"RMSNormGRUCell has no argument 'eps'. Use 'epsilon' instead"):
@@ -158,7 +158,7 @@ def test_an_unknown_size_is_refused(arguments, message):
 
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "complex64"])
 def test_input_that_is_not_floating_point_is_refused(dtype):
-    x = tf.cast([[1, 0, 3, 4]], dtype)
+    x = ops.cast([[1, 0, 3, 4]], dtype)
     message = f"must be float16, bfloat16, float32 or float64, got {dtype}. Cast it first"
     with pytest.raises(TypeError, match=f"x {message}"):
         rms_norm(x)
@@ -171,33 +171,13 @@ def test_input_that_is_not_floating_point_is_refused(dtype):
 
 @pytest.mark.parametrize("name", ["scale", "offset"])
 def test_a_weight_of_another_shape_or_type_is_refused(name):
-    x = tf.ones((2, 3, 4))
+    x = ops.ones((2, 3, 4))
     with pytest.raises(ValueError, match=rf"{name} has shape \(3,\), but x of shape \(2, 3, 4\) needs \(4,\)"):
-        rms_norm(x, **{name: tf.ones(3)})
+        rms_norm(x, **{name: ops.ones(3)})
     with pytest.raises(ValueError, match=rf"{name} has shape \(\)"):
         rms_norm(x, **{name: 2.0})
     with pytest.raises(TypeError, match=f"{name} must be float16"):
-        rms_norm(x, **{name: tf.ones(4, tf.int32)})
-
-
-def test_unknown_rank():
-    @tf.function(input_signature=[tf.TensorSpec(None)])
-    def normalize(x):
-        return rms_norm(x)
-
-    with pytest.raises(ValueError, match="x must have a known rank"):
-        normalize(tf.ones((2, 3)))
-
-
-def test_ragged_inputs_that_are_refused():
-    ragged = tf.ragged.constant([[1.0, 2.0], [3.0]])
-    with pytest.raises(ValueError, match="x is ragged in its last dimension"):
-        rms_norm(ragged)
-    uniform = tf.RaggedTensor.from_row_lengths(tf.ones((3, 2)), [2, 1])
-    with pytest.raises(ValueError, match="axis must be the last axis for a ragged tensor, got axis=1"):
-        rms_norm(uniform, axis=1)
-    with pytest.raises(ValueError, match="scale_axis must be the last axis for a ragged tensor"):
-        rms_norm(uniform, scale_axis=0)
+        rms_norm(x, **{name: ops.ones(4, "int32")})
 
 
 @pytest.mark.parametrize("axis", [-1, (1, -1), [2, 1], np.int64(-1), (np.int32(2), 1), np.array([1, 2]), range(1, 3)])

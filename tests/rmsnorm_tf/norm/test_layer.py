@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
+from keras import ops
 
 from rmsnorm_tf import RMSNormalization, rms_norm
 from tests import reference
+from tests.backends import dtype_of, to_array
 from tests.cases import TOLERANCE, assert_close
 
 POLICIES = ["float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"]
@@ -15,22 +16,22 @@ POLICIES = ["float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed
 @pytest.mark.parametrize("policy", POLICIES)
 def test_weights_are_wide_and_the_output_has_the_compute_dtype(policy):
     layer = RMSNormalization(dtype=policy, center=True)
-    y = layer(tf.ones((2, 4)))
-    assert y.dtype == layer.compute_dtype
+    y = layer(ops.ones((2, 4)))
+    assert dtype_of(y) == layer.compute_dtype
     assert {w.dtype for w in layer.weights} == {"float64" if policy == "float64" else "float32"}
 
 
 @pytest.mark.parametrize("arrives", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_output_is_rounded_only_once(policy, arrives):
-    x = tf.cast(np.random.default_rng(0).normal(size=(5, 64)), arrives)
+    x = ops.cast(np.random.default_rng(0).normal(size=(5, 64)), arrives)
     layer = RMSNormalization(dtype=policy)
     layer.build(x.shape)
     scale = 1 + np.random.default_rng(1).uniform(size=64) / 300
     layer.set_weights([scale])
-    expected = reference.rms_norm(tf.cast(x, tf.float64).numpy(), layer.scale.numpy())
+    expected = reference.rms_norm(to_array(x), layer.scale.numpy())
     coarsest = max(layer.compute_dtype, "float32" if "32" in layer.scale.dtype else "float64", key=TOLERANCE.get)
-    assert_close(tf.cast(layer(x), tf.float64), expected, coarsest)
+    assert_close(to_array(layer(x)), expected, coarsest)
 
 
 def test_a_float32_input_beyond_float16_under_mixed_float16():
@@ -68,11 +69,11 @@ def test_initializers_regularizers_and_constraints_reach_the_weights():
         offset_constraint="non_neg",
     )
     layer.build((None, 4))
-    np.testing.assert_array_equal(layer.scale, np.full(4, 3.0))
-    np.testing.assert_array_equal(layer.offset, np.full(4, -2.0))
-    np.testing.assert_allclose(sum(layer.losses), 0.5 * 4 * 9 + 0.25 * 4 * 2)
-    np.testing.assert_allclose(layer.scale.constraint(layer.scale), np.full(4, 0.5), rtol=1e-6)
-    np.testing.assert_array_equal(layer.offset.constraint(layer.offset), np.zeros(4))
+    np.testing.assert_array_equal(to_array(layer.scale), np.full(4, 3.0))
+    np.testing.assert_array_equal(to_array(layer.offset), np.full(4, -2.0))
+    np.testing.assert_allclose(to_array(sum(layer.losses)), 0.5 * 4 * 9 + 0.25 * 4 * 2)
+    np.testing.assert_allclose(to_array(layer.scale.constraint(layer.scale)), np.full(4, 0.5), rtol=1e-6)
+    np.testing.assert_array_equal(to_array(layer.offset.constraint(layer.offset)), np.zeros(4))
 
 
 def test_mask_reaches_the_next_layer():
@@ -81,18 +82,9 @@ def test_mask_reaches_the_next_layer():
     norm, gru = RMSNormalization(), keras.layers.GRU(6)
     padded = gru(norm(embedding(tokens)))
     alone = gru(norm(embedding(tokens[1:, :1])))
-    np.testing.assert_allclose(padded[1], alone[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(to_array(padded[1]), to_array(alone[0]), rtol=1e-5, atol=1e-6)
     model = keras.Sequential([keras.Input((4,), dtype="int32"), embedding, norm, gru])
-    np.testing.assert_allclose(model(tokens), padded, rtol=1e-6)
-
-
-def test_ragged_input():
-    ragged = tf.RaggedTensor.from_row_lengths(np.arange(12.0, dtype=np.float32).reshape(6, 2), [3, 0, 3])
-    inputs = keras.Input((None, 2), ragged=True)
-    for norm in (RMSNormalization(), keras.Model(inputs, RMSNormalization()(inputs))):
-        y = norm(ragged)
-        assert_close(y.flat_values, reference.rms_norm(ragged.flat_values))
-        np.testing.assert_array_equal(y.row_splits, ragged.row_splits)
+    np.testing.assert_allclose(to_array(model(tokens)), to_array(padded), rtol=1e-6)
 
 
 @pytest.mark.parametrize("saved_by_class", [keras.layers.RMSNormalization, RMSNormalization])
@@ -116,7 +108,7 @@ def test_adamw_leaves_the_gain_out_of_weight_decay():
     optimizer.exclude_from_weight_decay(var_names=["scale"])
     kernel = model.layers[0].kernel.numpy()
     variables = model.trainable_variables
-    optimizer.apply([tf.zeros_like(v) for v in variables], variables)
+    optimizer.apply([ops.zeros(v.shape) for v in variables], variables)
     np.testing.assert_array_equal(model.layers[1].scale, np.ones(4))
     np.testing.assert_allclose(model.layers[0].kernel, 0.95 * kernel, rtol=1e-6)
 
@@ -135,13 +127,13 @@ def test_a_mask_over_an_axis_of_the_statistic_is_refused(axis):
     for tokens in (np.array([[3, 4, 5, 0, 0]]), keras.Input((5,), dtype="int32")):
         with pytest.raises(ValueError, match=r"takes the mean over axis [01], of which the mask leaves entries out"):
             layer(embedding(tokens))
-    layer(tf.ones((1, 5, 4)))
+    layer(ops.ones((1, 5, 4)))
 
 
 def test_padding_does_not_change_other_rows():
     embedding, layer = keras.layers.Embedding(9, 4, mask_zero=True), RMSNormalization()
     padded, alone = (layer(embedding(np.array([tokens]))) for tokens in ([3, 4, 5, 0, 0], [3, 4, 5]))
-    np.testing.assert_array_equal(padded[:, :3], alone)
+    np.testing.assert_array_equal(to_array(padded[:, :3]), to_array(alone))
 
 
 def test_only_axis_and_epsilon_are_positional():
@@ -174,12 +166,3 @@ def test_the_function_in_a_functional_model(tmp_path):
     assert_close(keras.models.load_model(tmp_path / "axes.keras")(data[0]), over_both(data[0]))
     with pytest.raises(ValueError, match="axis=3 is out of range"):
         rms_norm(x, axis=3)
-
-
-def test_rows_of_large_entries_under_check_numerics():
-    tf.debugging.enable_check_numerics()
-    try:
-        y = rms_norm(tf.constant([[3e25, 4e25]]), fused=False)
-    finally:
-        tf.debugging.disable_check_numerics()
-    assert_close(y, [[0.6 * np.sqrt(2), 0.8 * np.sqrt(2)]])

@@ -1,0 +1,126 @@
+"""What TensorFlow alone has: large rows, ragged tensors, unknown ranks and sizes, vectorized maps."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rmsnorm_tf import RMSNormalization, rms_norm
+from tests import reference
+from tests.cases import assert_close
+
+
+def test_large_rows_of_an_unknown_batch():
+    """The optimizer of graphs reorders products, and a small scale must not meet u first."""
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 2)), tf.TensorSpec(2)])
+    def normalize(x, scale):
+        return rms_norm(x, scale)
+
+    assert_close(normalize(tf.fill((3, 2), 5e30), tf.fill(2, 1e-3)), np.full((3, 2), 1e-3))
+
+
+@pytest.mark.parametrize("largest", [1.0, 1e25])
+@pytest.mark.parametrize("fused", [False, True])
+def test_vectorized_map(fused, largest):
+    x = tf.constant(np.random.default_rng(0).normal(size=(3, 512, 1024)), tf.float32)
+    x = tf.tensor_scatter_nd_update(x, [[1, 5, 7]], [largest])
+    y = tf.vectorized_map(lambda t: rms_norm(t, fused=fused), x)
+    assert_close(y, rms_norm(x, fused=False), factor=5)
+
+
+@pytest.mark.parametrize(
+    "ragged",
+    [
+        tf.RaggedTensor.from_row_lengths(np.arange(12.0).reshape(6, 2), [3, 0, 2, 1]),
+        tf.RaggedTensor.from_uniform_row_length(np.arange(12.0), 2),
+    ],
+    ids=["uniform inside", "uniform partition"],
+)
+def test_ragged(ragged):
+    y = rms_norm(ragged, tf.constant([2.0, 3.0]), axis=ragged.shape.rank - 1)
+    expected = reference.rms_norm(np.arange(12.0).reshape(6, 2), [2, 3])
+    assert y.shape.as_list() == ragged.shape.as_list()
+    assert_close(tf.reshape(y.flat_values, (6, 2)), expected, "float64")
+
+
+def test_ragged_input():
+    ragged = tf.RaggedTensor.from_row_lengths(np.arange(12.0, dtype=np.float32).reshape(6, 2), [3, 0, 3])
+    inputs = keras.Input((None, 2), ragged=True)
+    for norm in (RMSNormalization(), keras.Model(inputs, RMSNormalization()(inputs))):
+        y = norm(ragged)
+        assert_close(y.flat_values, reference.rms_norm(ragged.flat_values))
+        np.testing.assert_array_equal(y.row_splits, ragged.row_splits)
+
+
+def test_rows_of_large_entries_under_check_numerics():
+    tf.debugging.enable_check_numerics()
+    try:
+        y = rms_norm(tf.constant([[3e25, 4e25]]), fused=False)
+    finally:
+        tf.debugging.disable_check_numerics()
+    assert_close(y, [[0.6 * np.sqrt(2), 0.8 * np.sqrt(2)]])
+
+
+def test_unknown_rank():
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def normalize(x):
+        return rms_norm(x)
+
+    with pytest.raises(ValueError, match="x must have a known rank"):
+        normalize(tf.ones((2, 3)))
+
+
+def test_ragged_inputs_that_are_refused():
+    ragged = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    with pytest.raises(ValueError, match="x is ragged in its last dimension"):
+        rms_norm(ragged)
+    uniform = tf.RaggedTensor.from_row_lengths(tf.ones((3, 2)), [2, 1])
+    with pytest.raises(ValueError, match="axis must be the last axis for a ragged tensor, got axis=1"):
+        rms_norm(uniform, axis=1)
+    with pytest.raises(ValueError, match="scale_axis must be the last axis for a ragged tensor"):
+        rms_norm(uniform, scale_axis=0)
+    with pytest.raises(TypeError, match=r"takes no gate for a ragged tensor"):
+        rms_norm(uniform, gate=tf.ones((3, 2)))
+
+
+def test_unknown_sizes_that_differ_are_not_broadcast():
+    @tf.function(input_signature=[tf.TensorSpec((None, None, 8))] * 2)
+    def call(x, gate):
+        return rms_norm(x, gate=gate)
+
+    call(tf.ones((2, 6, 8)), tf.ones((2, 6, 8)))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        call(tf.ones((2, 6, 8)), tf.ones((2, 1, 8)))
+
+
+def test_ragged_groups():
+    ragged = tf.RaggedTensor.from_row_lengths(np.arange(12.0).reshape(3, 4), [2, 1])
+    y = rms_norm(ragged, groups=2)
+    assert_close(y.flat_values, reference.rms_norm(ragged.flat_values, groups=2), "float64")
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 1.5e19), ("float64", 1e154)])
+def test_epsilon_is_inside_the_root_also_where_squares_overflow(dtype, size, fused):
+    y = rms_norm(tf.constant([[size, size]], dtype), epsilon=size**2, fused=fused)
+    assert_close(y, np.sqrt([[0.5, 0.5]]), dtype)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-5, 1e-3])
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 5e30), ("float64", 1e155), ("bfloat16", 5e30)])
+def test_squares_that_overflow(dtype, size, epsilon, fused):
+    rows = [[1, 0.5, -0.25, 1e-20], [1e-20, 2e-20, 3e-20, 4e-20], [0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
+    x = tf.constant(np.multiply(rows, size), dtype)
+    x64 = tf.cast(x, tf.float64).numpy()
+    # The reference would overflow in float64 as well, so divide its input, and epsilon with it.
+    expected = reference.rms_norm(x64 / size, epsilon=epsilon / size / size)
+    for actual, row in zip(tf.cast(rms_norm(x, epsilon=epsilon, fused=fused), tf.float64), expected, strict=True):
+        assert_close(actual, row, dtype)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_partial_statistic_that_overflows(fused):
+    y = rms_norm(tf.constant([[1e30, 1e30, 2e30, 1.0]]), partial=0.5, fused=fused)
+    assert_close(y, [[1, 1, 2, 1e-30]])
