@@ -11,6 +11,9 @@ import numpy as np
 
 BACKEND = keras.backend.backend()
 
+# The widest dtype that all layers of Keras compute in. On JAX and PyTorch, many cast float64 down.
+WIDEST = "float64" if BACKEND == "tensorflow" else "float32"
+
 
 def to_array(t: Any) -> np.ndarray:
     """Returns a tensor, a variable, an array or a list as float64."""
@@ -54,11 +57,12 @@ def gradients_of_layer(layer: keras.layers.Layer, x: Any, upstream: Any) -> list
             x = tf.convert_to_tensor(x)
             tape.watch(x)
             y = layer(x)
-        return tape.gradient(y, [x, *layer.trainable_weights], upstream)
+        return tape.gradient(y, [x, *layer.trainable_weights], tf.cast(upstream, y.dtype))
     if BACKEND == "jax":
-        others = [variable.value for variable in layer.non_trainable_variables]
-        sources = [x, *(variable.value for variable in layer.trainable_variables)]
-        return gradients(lambda x, *own: layer.stateless_call(own, others, x)[0], sources, upstream)
+        model = keras.Sequential([keras.Input(x.shape[1:]), layer])  # a recurrent layer alone ignores its dtype policy
+        others = [variable.value for variable in model.non_trainable_variables]
+        sources = [x, *(variable.value for variable in model.trainable_variables)]
+        return gradients(lambda x, *own: model.stateless_call(own, others, x)[0], sources, upstream)
     import torch
 
     x = keras.ops.convert_to_tensor(x).clone().requires_grad_()

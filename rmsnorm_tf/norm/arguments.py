@@ -6,7 +6,6 @@ import math
 import numbers
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -79,7 +78,6 @@ def wide_dtype(dtype: str) -> str:
     return "float64" if dtype == "float64" else "float32"
 
 
-@functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes
 def resolve(
     shape: tuple[int | None, ...],
     axis: Axis,
@@ -115,10 +113,11 @@ def resolve(
 def prefix_size(size: int, partial: float) -> int:
     """Returns k = ceil(size * partial), the number of entries in a partial statistic; at least 1.
 
-    `partial` is read as the nearest fraction with a denominator of at most a million, because the rounding of binary
-    floats must not add an entry: 10% of 30 is 3, though `30 * 0.1 > 3`.
+    The rounding of `partial` to a float32 must not add an entry: 10% of 30 is 3, though `30 * 0.1 > 3`.
     """
-    return max(1, math.ceil(size * Fraction(partial).limit_denominator(10**6)))
+    k = size * partial
+    nearest = round(k)
+    return max(1, nearest if abs(k - nearest) <= 1e-7 * k else math.ceil(k))
 
 
 # Names that other libraries give to our arguments.

@@ -21,6 +21,8 @@ from rmsnorm_tf.norm.backend import compute, tensors
 
 Shape = tuple[int | None, ...]
 
+_resolve = tensors.remembering(resolve)
+
 
 @tensors.without_autograph
 @explains_habits
@@ -110,10 +112,10 @@ def normalize(x, scale, offset, gate=None, **options):
 
 
 def _of_tensors(x, shape, scale, offset, gate, *, axis, scale_axis, partial, epsilon, groups, fused):
-    spec = resolve(shape, axis, scale_axis, partial, epsilon, groups)
+    spec = _resolve(shape, axis, scale_axis, partial, epsilon, groups)
     wide = wide_dtype(keras.backend.standardize_dtype(x.dtype))
-    weights = (_weight(name, t, spec, shape, wide) for name, t in (("scale", scale), ("offset", offset)))
-    given = Tensors(x, gate, *weights)
+    scale, offset = _weight("scale", scale, spec, shape, wide), _weight("offset", offset, spec, shape, wide)
+    given = Tensors(x, gate, scale, offset)
     if groups == 1:
         return compute(spec, given, fused)
     y = compute(spec.of_a_group(), _in_groups(spec, given), fused)

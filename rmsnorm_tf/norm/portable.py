@@ -23,8 +23,8 @@ def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
     """Returns y. `fused` has no effect: whoever calls compiles, with `jax.jit`, `torch.compile` or `jit_compile`."""
     dtype = keras.backend.standardize_dtype(t.x.dtype)
     x = ops.cast(t.x, wide_dtype(dtype))
-    head = x if spec.prefix is None else ops.split(x, [spec.prefix], axis=spec.axes[0])[0]
-    count = math.prod(head.shape[a] for a in spec.axes)
+    head = x if spec.prefix is None else x[(slice(None),) * spec.axes[0] + (slice(spec.prefix),)]
+    count = math.prod([head.shape[a] for a in spec.axes])
     mean = ops.sum(ops.square(head), spec.axes, keepdims=True) / count
     y = x * ops.rsqrt(mean + spec.epsilon)
     broadcast = [size if a in spec.scale_axes else 1 for a, size in enumerate(x.shape)]
@@ -49,6 +49,11 @@ def check_tensorflow(what: str, instead: str) -> NoReturn:
 
 def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
     """Returns the function."""
+    return function
+
+
+def remembering(function: Callable[P, R]) -> Callable[P, R]:
+    """Returns the function: `torch.compile` traces no cache."""
     return function
 
 

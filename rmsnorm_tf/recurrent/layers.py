@@ -1,6 +1,6 @@
 """`RMSNormGRU` and `RMSNormLSTM`: recurrent layers that project the inputs of all time steps at once."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -18,6 +18,17 @@ class _Steps:
         return self.cell.step(inputs, states, self.training)
 
     __call__ = call
+
+
+class _Loop(NamedTuple):
+    """What the loop of `keras.layers.RNN` reads of its layer. A layer of its own would be made anew by each call."""
+
+    cell: _Steps
+    return_sequences: bool
+    go_backwards: bool
+    stateful: bool
+    unroll: bool
+    zero_output_for_mask: bool
 
 
 def _exchange_batch_and_time(t):
@@ -71,18 +82,18 @@ class _NormalizedRNN(keras.layers.RNN):
         return self.cell.units
 
     def inner_loop(self, sequences: Any, initial_state: Any, mask: Any, training: bool = False):
-        loop = keras.layers.RNN(
-            _Steps(self.cell, training),
-            return_sequences=self.return_sequences,
-            go_backwards=self.go_backwards,
-            unroll=self.unroll,
-            zero_output_for_mask=self.zero_output_for_mask,
-            name=self.name,
-        )
         # The loop puts time first. If it is first already, TensorFlow removes both transpositions from a graph.
         projected = self.cell.project(_exchange_batch_and_time(sequences), training)
         projected = keras.tree.map_structure(_exchange_batch_and_time, projected)  # [batch, time, ...]
-        return loop.inner_loop(projected, initial_state, mask)
+        loop = _Loop(
+            _Steps(self.cell, training),
+            self.return_sequences,
+            self.go_backwards,
+            self.stateful,
+            self.unroll,
+            self.zero_output_for_mask,
+        )
+        return keras.layers.RNN.inner_loop(loop, projected, initial_state, mask)
 
     def get_config(self) -> dict[str, Any]:
         config = {**self.cell.get_config(), **super().get_config()}

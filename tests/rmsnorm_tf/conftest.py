@@ -16,6 +16,13 @@ if keras.backend.backend() != "tensorflow":
     ]
 
 
+def pytest_collection_modifyitems(items):
+    """Lets PyTorch's compiler warn of what it finds in Keras."""
+    if keras.backend.backend() == "torch":
+        for item in items:
+            item.add_marker(pytest.mark.filterwarnings("ignore::UserWarning"))
+
+
 @pytest.fixture(params=[pytest.param("float32", marks=pytest.mark.slow), "float64"])
 def policy(request):
     """Sets the global dtype policy for one test, and returns its name."""

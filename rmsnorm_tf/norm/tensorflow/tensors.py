@@ -1,5 +1,6 @@
 """What the rest of the package needs of TensorFlow besides the norm; `norm.portable` has the same functions."""
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
@@ -22,6 +23,11 @@ def check_tensorflow(what: str, instead: str) -> None:
 def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
     """Returns the function, excluded from AutoGraph, whose conversion takes seconds and changes nothing."""
     return tf.autograph.experimental.do_not_convert(function)
+
+
+def remembering(function: Callable[P, R]) -> Callable[P, R]:
+    """Returns a function that remembers its results: eager calls repeat the same few shapes."""
+    return functools.lru_cache(maxsize=1024)(function)
 
 
 def as_tensor(value: Any, dtype: str | None = None) -> tf.Tensor:

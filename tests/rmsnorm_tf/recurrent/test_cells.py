@@ -9,6 +9,7 @@ import pytest
 
 from rmsnorm_tf import RMSNormGRU, RMSNormGRUCell, RMSNormLSTM, RMSNormLSTMCell, RMSNormSimpleRNNCell
 from tests import reference, transcription
+from tests.backends import WIDEST, to_array
 from tests.cases import assert_close
 from tests.parameters import quick_one_of, slow
 from tests.transcription import BATCH, INPUTS, TIME, UNITS, assert_gradients, draw, with_drawn_weights
@@ -40,15 +41,15 @@ def over_time(cell, **options):
 @every_variant
 @every_cell
 def test_equations(make, variant):
-    cell = with_drawn_weights(make(UNITS, dtype="float64", **variant))
+    cell = with_drawn_weights(make(UNITS, dtype=WIDEST, **variant))
     x = draw(BATCH, TIME, INPUTS, seed=9)
-    assert_close(over_time(cell)(x), transcription.outputs(cell, x), "float64", factor=20)
+    assert_close(over_time(cell)(x), transcription.outputs(cell, x), WIDEST, factor=20)
 
 
 @pytest.mark.parametrize("names", quick_one_of(3, itertools.product(VARIANTS, CELLS), "-".join))
 def test_gradients(names):
     variant, cell = names
-    cell = with_drawn_weights(CELLS[cell](UNITS, dtype="float64", **VARIANTS[variant]))
+    cell = with_drawn_weights(CELLS[cell](UNITS, dtype=WIDEST, **VARIANTS[variant]))
     assert_gradients(over_time(cell))
 
 
@@ -63,11 +64,11 @@ def test_the_lstm_of_ba_et_al_with_all_its_gains_and_offsets():
     step = functools.partial(reference.lstm_step, w=w, u=u, b=b, norms=norms)
     x, zeros = draw(BATCH, TIME, INPUTS, seed=9), np.zeros((BATCH, UNITS))
 
-    cell = RMSNormLSTMCell(UNITS, normalization="layer", dtype="float64")
+    cell = RMSNormLSTMCell(UNITS, normalization="layer", dtype=WIDEST)
     cell.build((None, INPUTS))
     # One bias stands for the sum of the three terms that they add.
     cell.set_weights([w, u, b + beta_1 + beta_2, alpha_2, alpha_1, alpha_3, beta_3])
-    assert_close(over_time(cell)(x), reference.over_time(step, x, zeros, zeros)[0], "float64", factor=20)
+    assert_close(over_time(cell)(x), reference.over_time(step, x, zeros, zeros)[0], WIDEST, factor=20)
 
 
 def reference_gru(x, w_gates, u_gates, b_gates, w, u, b, s1, s2, s3, s4):
@@ -95,7 +96,7 @@ def test_the_gru_of_the_reference_code():
     def update_first(block):
         return np.concatenate(np.split(block, 2, axis=-1)[::-1], axis=-1)
 
-    gru = RMSNormGRU(UNITS, normalize_bias=True, epsilon=1e-5, dtype="float64")
+    gru = RMSNormGRU(UNITS, normalize_bias=True, epsilon=1e-5, dtype=WIDEST)
     gru.build(x.shape)
     bias = np.concatenate([update_first(b_gates), b])
     gru.set_weights(
@@ -106,7 +107,7 @@ def test_the_gru_of_the_reference_code():
             *(update_first(s1), s2, update_first(s3), s4),
         ]
     )
-    assert_close(gru(x), reference_gru(x, *weights), "float64", factor=20)
+    assert_close(gru(x), reference_gru(x, *weights), WIDEST, factor=20)
 
 
 def reference_lstm(x, w, u, b, s1, s2, s3):
@@ -133,12 +134,12 @@ def test_the_lstm_of_the_reference_code():
         return np.concatenate([i, f, g, o], axis=-1)
 
     w, u, b, s1, s2 = map(output_last, weights[:5])
-    lstm = RMSNormLSTM(UNITS, epsilon=1e-5, dtype="float64")
+    lstm = RMSNormLSTM(UNITS, epsilon=1e-5, dtype=WIDEST)
     # The bias inside is here a row of the kernel, for an input that is always one.
     x_and_one = np.concatenate([x, np.ones((BATCH, TIME, 1))], -1)
     lstm.build(x_and_one.shape)
     lstm.set_weights([np.vstack([w, b]), u, b, s1, s2, weights[5], np.zeros(UNITS)])
-    assert_close(lstm(x_and_one), reference_lstm(x, *weights), "float64", factor=20)
+    assert_close(lstm(x_and_one), reference_lstm(x, *weights), WIDEST, factor=20)
 
 
 KERAS = {
@@ -162,7 +163,7 @@ def test_without_normalization_a_cell_is_that_of_keras(ours, theirs, arguments, 
         cells[-1].build((None, INPUTS))
     for a, b in zip(*(cell.weights for cell in cells), strict=True):
         assert a.name == b.name
-        np.testing.assert_array_equal(a, b)  # as initialized
+        np.testing.assert_array_equal(to_array(a), to_array(b))  # as initialized
     weights = [draw(*w.shape, seed=i) / 2 for i, w in enumerate(cells[0].weights)]
     for cell in cells:
         cell.set_weights(weights)
