@@ -4,7 +4,7 @@ BIN := .venv/bin
 # PYTHONWARNINGS: setuptools warns of every editable installation.
 INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable
 
-.PHONY: demo test test-slow test-bulk test-nematus check format bench reproduce docs patches lock clean
+.PHONY: demo test test-slow test-backends test-bulk test-nematus check format bench reproduce docs patches lock clean
 
 .venv/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -17,6 +17,23 @@ INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constra
 	$(PYTHON) -m venv .venv-bulk
 	.venv-bulk/bin/pip install --quiet --upgrade --constraint constraints-bulk.txt pip setuptools
 	PYTHONWARNINGS=ignore .venv-bulk/bin/pip install --quiet --constraint constraints-bulk.txt --no-build-isolation --editable '.[bulk]'
+	touch $@
+
+# Environments of the tests of the layer: other backends of Keras, its next version, and the oldest versions.
+BACKENDS := jax torch nightly oldest
+jax_PACKAGES := keras==3.15.1 jax==0.10.2
+torch_PACKAGES := keras==3.15.1 torch==2.13.0
+nightly_PACKAGES := tensorflow==2.21.0
+oldest_PACKAGES := keras==3.9.2 tensorflow==2.16.2
+jax_BACKEND := jax
+torch_BACKEND := torch
+
+.venv-%/installed: setup.cfg pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/pip install --quiet --upgrade pip setuptools
+	.venv-$*/bin/pip install --quiet $($*_PACKAGES) packaging pytest pytest-xdist
+	$(if $(filter nightly,$*),.venv-$*/bin/pip uninstall --quiet --yes keras && .venv-$*/bin/pip install --quiet --upgrade --pre keras-nightly)
+	PYTHONWARNINGS=ignore .venv-$*/bin/pip install --quiet --no-build-isolation --no-deps --editable .
 	touch $@
 
 # Locks the newest allowed version of every dependency, for all supported versions of Python.
@@ -51,6 +68,13 @@ test-slow-%: .venv/installed
 	$(if $($*_TESTS),,$(error there is no group $*; the groups are $(GROUPS)))
 	$(INSTALL) '.[ctranslate2,hub,onnx]'
 	$(BIN)/python -m pytest -n 2 -m slow $($*_TESTS)
+
+# One alone: `make test-backend-jax`. Each backend also loads the models that those before it have saved.
+test-backends: $(BACKENDS:%=test-backend-%)
+
+test-backend-%: .venv-%/installed
+	KERAS_BACKEND=$(or $($*_BACKEND),tensorflow) JAX_ENABLE_X64=1 BACKENDS_FOLDER=$(CURDIR)/build/backends \
+		.venv-$*/bin/python -m pytest -n 2 -W ignore tests/rmsnorm_tf
 
 test-bulk: .venv/installed .venv-bulk/installed
 	BULK_PYTHON=$(CURDIR)/.venv-bulk/bin/python $(BIN)/python -m pytest -m "slow or not slow" tests/nmt/bulk
@@ -131,4 +155,4 @@ patches: .venv/installed
 	$(BIN)/python patches/regenerate_nematus.py $(NEMATUS)
 
 clean:
-	rm -rf .venv .venv-bulk build
+	rm -rf .venv .venv-* build

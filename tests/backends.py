@@ -1,6 +1,6 @@
 """Derivatives, compilation and arrays on the backend that Keras runs on.
 
-A test file that does not import TensorFlow runs on every backend (`make test-backends`).
+A test file that neither imports TensorFlow nor folds models runs on every backend (`make test-backends`).
 """
 
 from collections.abc import Callable, Sequence

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from rmsnorm_tf import RMSNormalization, fold_layer_norm
+from tests.backends import to_array
 
 layers = keras.layers
 
@@ -33,7 +34,7 @@ def assert_same_outputs(model, folded):
     inputs = inputs[0] if len(inputs) == 1 else inputs
     expected, actual = (keras.tree.flatten(m(inputs)) for m in (model, folded))
     for a, e in zip(actual, expected, strict=True):
-        a, e = (np.asarray(keras.ops.cast(t, "float64")) for t in (a, e))
+        a, e = to_array(a), to_array(e)
         np.testing.assert_allclose(a, e, rtol=0, atol=tolerance * np.max(np.abs(e)))
 
 

@@ -22,19 +22,26 @@ R = TypeVar("R")
 def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
     """Returns y. `fused` has no effect: whoever calls compiles, with `jax.jit`, `torch.compile` or `jit_compile`."""
     dtype = keras.backend.standardize_dtype(t.x.dtype)
-    x = ops.cast(t.x, wide_dtype(dtype))
-    head = x if spec.prefix is None else x[(slice(None),) * spec.axes[0] + (slice(spec.prefix),)]
-    count = math.prod([head.shape[a] for a in spec.axes])
-    mean = ops.sum(ops.square(head), spec.axes, keepdims=True) / count
-    y = x * ops.rsqrt(mean + spec.epsilon)
+    wide = wide_dtype(dtype)
+    x = t.x if dtype == wide else ops.cast(t.x, wide)
     broadcast = [size if a in spec.scale_axes else 1 for a, size in enumerate(x.shape)]
-    if t.scale is not None:
-        y = y * ops.reshape(t.scale, broadcast)
+    if t.scale is not None and wide == "float32" and _is_of_keras(spec, len(broadcast)):
+        y = ops.rms_normalization(x, t.scale, spec.axes, spec.epsilon)  # fused on PyTorch
+    else:
+        head = x if spec.prefix is None else x[(slice(None),) * spec.axes[0] + (slice(spec.prefix),)]
+        count = math.prod([head.shape[a] for a in spec.axes])
+        y = x * ops.rsqrt(ops.sum(ops.square(head), spec.axes, keepdims=True) / count + spec.epsilon)
+        y = y if t.scale is None else y * ops.reshape(t.scale, broadcast)
     if t.offset is not None:
         y = y + ops.reshape(t.offset, broadcast)
     if t.gate is not None:
-        y = y * ops.silu(ops.cast(t.gate, y.dtype))
-    return ops.cast(y, dtype)
+        y = y * ops.silu(ops.cast(t.gate, wide))
+    return y if dtype == wide else ops.cast(y, dtype)
+
+
+def _is_of_keras(spec, rank):
+    """Whether Keras's function computes a norm with a gain too: over all entries of the last axes, each with a gain."""
+    return spec.prefix is None and spec.axes == spec.scale_axes == tuple(range(rank - len(spec.axes), rank))
 
 
 def set_fused(value: bool | None) -> NoReturn:

@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from benchmarks import layer_figures, tables
+from benchmarks import backends, layer_figures, tables
 
 pytest.importorskip("scipy")
 
@@ -217,3 +217,20 @@ def test_int8_changes_bleu_by_little_and_saves_no_time():
     assert tables.ratio(*(found[f"CTranslate2, {kind}"]["seconds"] for kind in ("int8", "float32"))) > 1
     assert "int8 changes BLEU by a tenth or less" in page("docs", "nmt.md")
     assert "With these settings, int8 saves no time." in PROSE
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_the_page_of_other_backends_has_the_tables_of_its_logs(backend):
+    log = json.loads((RESULTS / f"backends_{backend}.json").read_text("utf-8"))
+    text = (ROOT / "docs" / "backends.md").read_text("utf-8")
+    assert backends.table(log) in text
+    assert log["versions"][backend].split("+")[0] in text
+
+
+def test_the_layer_is_as_fast_as_that_of_keras_on_other_backends():
+    """What the page says: not faster, and slower in eager calls with small inputs on PyTorch alone."""
+    for backend in ("jax", "torch"):
+        for row in figures(f"backends_{backend}"):
+            seconds = row["seconds"]
+            over = tables.ratio(seconds[backends.OURS], seconds[backends.KERAS])
+            assert 0.9 < over < (1.3 if (row["mode"], row["shape"]) == ("eager", "80x1024") else 1.1)

@@ -1,34 +1,35 @@
-"""Importing the package fails with a clear message where it cannot work."""
+"""Where the package can be imported, and what it says elsewhere."""
 
+import keras
 import pytest
 
-LEGACY = """
 import rmsnorm_tf
-"""
+from tests.backends import BACKEND
 
-# Only the name of the backend is changed: the other backends themselves need not be installed.
-ANOTHER_BACKEND = """
-import keras
-keras.backend.backend = lambda: "jax"
-import rmsnorm_tf
-"""
+on_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="for TensorFlow")
+elsewhere = pytest.mark.skipif(BACKEND == "tensorflow", reason="for the other backends")
 
 
-@pytest.mark.parametrize(
-    ("script", "variables", "message"),
-    [
-        (LEGACY, {"TF_USE_LEGACY_KERAS": "1"}, "TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable."),
-        pytest.param(
-            ANOTHER_BACKEND,
-            {},
-            "TensorFlow backend of Keras, got 'jax'. Set KERAS_BACKEND=tensorflow",
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=["legacy Keras", "another backend"],
-)
-def test_import_says_what_to_change(script, variables, message, run_python):
-    result = run_python(script, **variables)
+@on_tensorflow
+def test_keras_2_is_refused(run_python):
+    result = run_python("import rmsnorm_tf", TF_USE_LEGACY_KERAS="1")
     assert result.returncode != 0
-    assert "ImportError: rmsnorm_tf needs" in result.stderr
-    assert message in result.stderr
+    assert "ImportError: rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2." in result.stderr
+
+
+@elsewhere
+def test_no_other_backend_imports_tensorflow(run_python):
+    result = run_python("import sys, rmsnorm_tf; print('tensorflow' in sys.modules)", KERAS_BACKEND=BACKEND)
+    assert result.stdout.strip() == "False", result.stderr
+
+
+@elsewhere
+def test_what_stays_with_tensorflow_says_so():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4), keras.layers.LayerNormalization()])
+    convert = rmsnorm_tf.fold_layer_norm
+    with pytest.raises(
+        RuntimeError, match=f"fold_layer_norm needs the TensorFlow backend, and Keras runs on {BACKEND}"
+    ):
+        convert(model)
+    with pytest.raises(RuntimeError, match="set_fused needs the TensorFlow backend"):
+        rmsnorm_tf.set_fused(True)

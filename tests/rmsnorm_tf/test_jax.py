@@ -1,0 +1,79 @@
+"""What JAX users do with the norm: transformations of functions, and several devices."""
+
+import keras
+import numpy as np
+import pytest
+
+from rmsnorm_tf import RMSNormalization, rms_norm
+from tests import reference
+from tests.backends import BACKEND
+from tests.cases import assert_close
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+pytestmark = pytest.mark.skipif(BACKEND != "jax", reason="Keras does not run on JAX")
+
+X = np.random.default_rng(0).normal(size=(4, 6, 8)).astype("float32")
+SCALE = np.linspace(0.5, 2, 8, dtype="float32")
+
+
+def test_jit_and_vmap():
+    expected = reference.rms_norm(X, SCALE, k=4)
+    for transformed in (jax.jit, jax.vmap, lambda f: jax.vmap(jax.jit(f))):
+        assert_close(transformed(lambda x: rms_norm(x, SCALE, partial=0.5))(X), expected)
+
+
+def test_forward_and_reverse_mode_agree():
+    def loss(x):
+        return jax.numpy.sum(jax.numpy.sin(rms_norm(x, SCALE)))
+
+    row, tangent = X[0, 0], X[0, 1]
+    _, forward = jax.jvp(loss, [row], [tangent])
+    assert_close(forward, jax.grad(loss)(row) @ tangent, factor=10)
+    assert_close(jax.hessian(loss)(row), jax.jacrev(jax.grad(loss))(row), factor=20)
+
+
+ON_TWO_DEVICES = """
+import jax, keras, numpy as np
+from jax.sharding import Mesh, PartitionSpec as P
+from rmsnorm_tf import RMSNormalization, rms_norm
+assert jax.device_count() == 2
+x = np.random.default_rng(0).normal(size=(4, 8)).astype("float32")
+mesh = Mesh(np.array(jax.devices()), ("rows",))
+sharded = jax.shard_map(rms_norm, mesh=mesh, in_specs=P("rows"), out_specs=P("rows"))(x)
+np.testing.assert_allclose(sharded, rms_norm(x), rtol=1e-6)
+
+def train():
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16), RMSNormalization(), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.05), "mse")
+    losses = model.fit(x, x[:, :1] ** 2, batch_size=4, epochs=3, verbose=0).history["loss"]
+    assert losses[-1] < losses[0], losses
+    return model.get_weights()
+
+one = train()
+keras.distribution.set_distribution(keras.distribution.DataParallel())
+for a, b in zip(train(), one, strict=True):
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+print("same")
+"""
+
+
+def test_two_devices(run_python):
+    flags = "--xla_force_host_platform_device_count=2"
+    result = run_python(ON_TWO_DEVICES, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu", XLA_FLAGS=flags)
+    assert result.returncode == 0, result.stderr
+    assert "same" in result.stdout
+
+
+def test_a_step_of_training_written_in_jax():
+    model = keras.Sequential([keras.Input((6, 8)), keras.layers.Dense(8), RMSNormalization(center=True)])
+    trained, others = ([v.value for v in vs] for vs in (model.trainable_variables, model.non_trainable_variables))
+
+    @jax.jit
+    def loss(trained):
+        y, _ = model.stateless_call(trained, others, X, training=True)
+        return jax.numpy.mean(y**3)
+
+    gradients = jax.grad(loss)(trained)
+    assert [g.shape for g in gradients] == [(8, 8), (8,), (8,), (8,)]
+    assert all(np.any(g) for g in gradients)
