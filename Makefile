@@ -69,7 +69,7 @@ test-slow-%: .venv/installed
 	$(INSTALL) '.[ctranslate2,hub,onnx]'
 	$(BIN)/python -m pytest -n 2 -m slow $($*_TESTS)
 
-# One alone: `make test-backend-jax`. Each backend also loads the models that those before it have saved.
+# One alone: `make test-backends BACKENDS=jax`. Each backend also loads the models that those before it have saved.
 test-backends: $(BACKENDS:%=test-backend-%)
 
 test-backend-%: .venv-%/installed

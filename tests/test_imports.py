@@ -6,15 +6,20 @@ from pathlib import Path
 from tests.source_folders import source_folders
 
 ROOT = Path(__file__).parents[1]
-# The modules that each room of rmsnorm_tf may import, besides those of its own folder. Users import the package alone.
+# The modules that each room of rmsnorm_tf, or one module, may import besides those of its own folder. Users import the
+# package alone.
 LAYER = {
-    "": {"norm", "norm.tensorflow", "recurrent", "conversion"},
-    "norm": {"norm.tensorflow"},
+    "": {"norm", "recurrent", "conversion", "conversion.model"},
+    "norm": set(),
+    "norm.backend": {"norm.tensorflow"},
     "norm.tensorflow": {"norm.arguments"},
     "recurrent": {"norm"},
-    "conversion": {"norm", "recurrent", "conversion.graph"},
-    "conversion.graph": set(),
+    "conversion": {"norm", "conversion.folding", "conversion.model"},
+    "conversion.folding": {"norm", "conversion.model"},
+    "conversion.model": {"norm", "recurrent"},
 }
+# Where TensorFlow may be imported: the rest of the package runs on every backend of Keras.
+ON_TENSORFLOW = {"norm.tensorflow", "conversion.folding"}
 # The modules that each module or folder of nmt may import, besides those of its own folder. The longest matching name
 # applies. Of models, only the contract and the registry are known outside of their folder.
 NMT = {
@@ -158,8 +163,9 @@ def test_every_rule_names_a_module_of_nmt():
 def test_imports_of_rmsnorm_tf(path):
     absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
     assert not absolute & {"nmt", "patches"}
-    folder = ".".join(path.relative_to(ROOT / "rmsnorm_tf").parent.parts)
-    wanted = LAYER[folder] | {folder}
+    folder, own = ".".join(path.relative_to(ROOT / "rmsnorm_tf").parent.parts), module_name(path)
+    assert "tensorflow" not in absolute or folder in ON_TENSORFLOW
+    wanted = LAYER[own if own in LAYER else folder] | {folder}
     for module in absolute_imports(path):
         package, _, name = module.partition(".")
         if package == "rmsnorm_tf":

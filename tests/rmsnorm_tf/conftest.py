@@ -5,6 +5,7 @@ from pathlib import Path
 
 import keras
 import pytest
+from packaging.version import Version
 
 if keras.backend.backend() != "tensorflow":
     needs_tensorflow = re.compile(r"^import tensorflow|^from benchmarks|\bfold\(|fold_layer_norm\(", re.MULTILINE)
@@ -15,12 +16,32 @@ if keras.backend.backend() != "tensorflow":
         if needs_tensorflow.search(path.read_text(encoding="utf-8"))
     ]
 
+# Tests that Keras 3.9 or TensorFlow 2.16 fail, by how their names begin.
+BEYOND_THE_OLDEST = {
+    "test_a_gain_of_bfloat16_is_taken_over": "NumPy reads no variable of bfloat16",
+    "test_seeds_and_statistics_stay": "the global seed moves on",
+    "test_calls_without_the_optional_inputs": "optional inputs are cloned as required ones",
+    "test_inputs_stay_as_they_are": "optional inputs are cloned as required ones",
+    "test_norms_inside_layers_are_folded[float64-tied]": "there is no ReversibleEmbedding",
+    "test_tied_weights_stay_tied": "there is no ReversibleEmbedding",
+    "test_an_embedding_whose_weights_may_make_logits": "there is no ReversibleEmbedding",
+    "test_rows_of_every_length[2-": "XLA's rsqrt is exact to 3e-6 only",
+    "test_constant_rows": "XLA's rsqrt is exact to 3e-6 only",
+    "test_a_layer_regularizes_its_output": "the regularizer is not divided by the batch",
+    "test_a_layer_norm_that_cannot_be_folded_stays_with_a_reason[a layer as activation]": "Keras does not load it",
+    "test_tflite": "TFLite's interpreter crashes",
+}
+
 
 def pytest_collection_modifyitems(items):
-    """Lets PyTorch's compiler warn of what it finds in Keras."""
-    if keras.backend.backend() == "torch":
-        for item in items:
+    """Lets PyTorch's compiler warn of what it finds in Keras, and skips what the oldest versions cannot do."""
+    is_torch, is_old = keras.backend.backend() == "torch", Version(keras.__version__) < Version("3.12")
+    for item in items:
+        if is_torch:
             item.add_marker(pytest.mark.filterwarnings("ignore::UserWarning"))
+        for name, reason in BEYOND_THE_OLDEST.items() if is_old else ():
+            if item.name.startswith(name):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(params=[pytest.param("float32", marks=pytest.mark.slow), "float64"])

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from packaging.version import Version
 
 from rmsnorm_tf import RMSNormGRU, RMSNormGRUCell, RMSNormLSTM, RMSNormLSTMCell, RMSNormSimpleRNNCell
 from tests import transcription
@@ -126,6 +127,20 @@ def test_padding_changes_nothing(layer_class, cell_class):
     alone = model(tokens[1:, :2])
     assert_close(model(tokens)[1:], alone)
     assert_close(model.predict(tokens, verbose=0)[1:], alone)
+
+
+@every_layer
+def test_the_layer_behind_gets_the_mask(layer_class, cell_class):
+    """Keras before 3.16 also passes it on in Bidirectional, and behind a cell in its own RNN."""
+    tokens = np.array([[1, 2, 3, 4], [4, 2, 0, 0]])
+    embedding = keras.layers.Embedding(5, INPUTS, mask_zero=True)
+    layers = [with_drawn_weights(layer_class(UNITS, return_sequences=True))]
+    if Version(keras.__version__) < Version("3.16.dev0"):
+        layers.append(keras.layers.Bidirectional(layer_class(UNITS, return_sequences=True)))
+        layers.append(keras.layers.RNN(cell_class(UNITS), return_sequences=True))
+    for layer in layers:
+        model = keras.Sequential([keras.Input((None,), dtype="int32"), embedding, layer, keras.layers.GRU(UNITS)])
+        assert_close(model(tokens)[1:], model(tokens[1:, :2]), factor=5)
 
 
 @every_layer
