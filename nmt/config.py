@@ -37,6 +37,7 @@ from .normalization import KINDS
 from .storage.files import atomic_write, read_inside
 
 _LONGEST = 1 << 24  # bytes of the JSON files of a model
+LOSSES = ("cross-entropy", "per-token-cross-entropy")
 VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
@@ -171,6 +172,12 @@ class Config:
     token_batch_size: int | None = positive(
         None, "tokens per update on each side, padding counted, instead of --batch_size"
     )
+    loss_function: str = choice(
+        LOSSES[0],
+        "what the summed cost of a batch is divided by before its gradient is clipped. cross-entropy: its sentences. "
+        "per-token-cross-entropy, the default with --token_batch_size: its target tokens, ends included",
+        LOSSES,
+    )
     learning_schedule: str = choice(
         "constant",
         "learning rate over time. transformer: linear warmup to a peak that --state_size and --warmup_steps set, then "
@@ -296,6 +303,8 @@ FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metada
 def make_config(options: dict[str, Any]) -> Config:
     """Returns the validated configuration with these options, and defaults for the others.
 
+    With `token_batch_size`, the default of `loss_function` is the cost of a token.
+
     Raises:
         UserError: An option is unknown or wrong.
     """
@@ -304,6 +313,8 @@ def make_config(options: dict[str, Any]) -> Config:
     known = [field.name for field in fields]
     if unknown := sorted(set(options) - set(known)):
         raise UserError("\n".join(_unknown(name, known) for name in unknown))
+    if options.get("token_batch_size"):
+        options.setdefault("loss_function", "per-token-cross-entropy")
     lists = {field: options[field.name] for field in fields if isinstance(options.get(field.name), list)}
     config = Config(**{**options, **{field.name: from_list(field, value) for field, value in lists.items()}})
     config.validate()
@@ -333,14 +344,14 @@ def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict
 
 
 def read_config(directory: Path) -> Config:
-    """Returns the configuration of a model directory.
+    """Returns the configuration of a model directory. Without `loss_function`, it is of a version that had but one.
 
     Raises:
         UserError: It is missing or wrong; the message names the file.
     """
     path = directory / "config.json"
     try:
-        return make_config(read_options(path, directory))
+        return make_config({"loss_function": LOSSES[0], **read_options(path, directory)})
     except UserError as error:
         lines = str(error).splitlines()
         raise UserError("\n".join(line if str(path) in line else f"{path}: {line}" for line in lines)) from None

@@ -69,8 +69,11 @@ def read_config(arguments: argparse.Namespace) -> Config:
     Raises:
         UserError: An option is wrong.
     """
-    options = {name: value for name, value in vars(arguments).items() if name not in ("model", "config")}
-    return make_config({**(read_options(arguments.config) if arguments.config else {}), **options})
+    given = {name: value for name, value in vars(arguments).items() if name not in ("model", "config")}
+    options = {**(read_options(arguments.config) if arguments.config else {}), **given}
+    if (arguments.model / LAST).exists():  # a training of an earlier version goes on with its loss
+        options = {"loss_function": read_model_config(arguments.model).loss_function, **options}
+    return make_config(options)
 
 
 @contextlib.contextmanager

@@ -57,13 +57,21 @@ def add_sums(first: Sums, second: Sums) -> Sums:
     return Sums(*(a + b for a, b in zip(first[:-1], second[:-1], strict=True)), gradients)
 
 
-def clip_mean(sums: Sums, limit: float, norm: str = "occurrences") -> tuple[list[Gradient], tf.Tensor]:
-    """Returns the gradients of the mean cost of a sentence, scaled to a global norm of at most `limit`, and their norm.
+def clip_mean(
+    sums: Sums, limit: float, norm: str = "occurrences", loss_function: str = "cross-entropy"
+) -> tuple[list[Gradient], tf.Tensor]:
+    """Returns the gradients of the mean cost, scaled to a global norm of at most `limit`, and their norm.
 
-    If `norm` is `occurrences`, each row of a sparse gradient counts in the norm, one for each occurrence of a word. If
-    it is `words`, rows of the same word are summed first.
+    Args:
+        sums: The sums over all parts of the batch and all processes.
+        limit: The largest norm.
+        norm: With `occurrences`, each row of a sparse gradient counts in the norm, one for each occurrence of a word.
+            With `words`, rows of the same word are summed first.
+        loss_function: `cross-entropy` for the mean cost of a sentence, `per-token-cross-entropy` for that of a target
+            token, ends included.
     """
-    gradients = [_divide(gradient, sums.sentences) for gradient in sums.gradients]
+    count = sums.words if loss_function == "per-token-cross-entropy" else sums.sentences
+    gradients = [_divide(gradient, count) for gradient in sums.gradients]
     if norm == "words":
         gradients = list(map(tf.convert_to_tensor, gradients))
     return tf.clip_by_global_norm(gradients, limit)
@@ -178,7 +186,8 @@ class Update:
         return self._clip(self._summed(batch, seed))
 
     def _clip(self, sums: Sums) -> Clipped:
-        clipped, norm = clip_mean(sums, self._config.clip_c, self._config.clip_counts)
+        config = self._config
+        clipped, norm = clip_mean(sums, config.clip_c, config.clip_counts, config.loss_function)
         return Clipped(sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped])
 
     def _apply(self, gradients: list[tf.Tensor]) -> None:

@@ -104,6 +104,16 @@ def test_the_learning_rate_may_change_in_a_resumed_training():
     )
 
 
+def test_batches_of_tokens_have_the_loss_of_a_token_unless_another_is_given():
+    sentence, token = "cross-entropy", "per-token-cross-entropy"
+    losses = {
+        sentence: [{}, {"token_batch_size": None}, {"token_batch_size": 4096, "loss_function": sentence}],
+        token: [{"token_batch_size": 4096}, {"loss_function": token}],
+    }
+    for loss, given in losses.items():
+        assert {make_config({**REQUIRED, **options}).loss_function for options in given} == {loss}
+
+
 def test_all_wrong_options_are_named_at_once():
     with pytest.raises(UserError) as caught:
         make_config({"batch_size": 0, "maxlen": 0})

@@ -56,6 +56,20 @@ def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path
     assert {name: config[name] for name in options} == options
 
 
+def test_a_training_of_an_earlier_version_resumes_with_the_loss_of_a_sentence(train, tmp_path):
+    """Even with batches of tokens, because that version had no other."""
+    tokens = ("--token_batch_size", 60)
+    assert train(*tokens, "--loss_function", "cross-entropy")[0] == 0
+    path = tmp_path / "model" / "config.json"
+    config = json.loads(path.read_text())
+    del config["loss_function"]
+    path.write_text(json.dumps(config))
+    status, _, said = train(*tokens, "--loss_function", "per-token-cross-entropy", "--finish_after", 3)
+    assert (status, "with other values of loss_function" in said) == (2, True)
+    assert train(*tokens, "--finish_after", 3)[0] == 0
+    assert json.loads(path.read_text())["loss_function"] == "cross-entropy"
+
+
 @pytest.mark.slow
 def test_the_parts_of_a_batch_train_the_same_model(train, tmp_path):
     tables = []
