@@ -34,6 +34,7 @@ from .decoding.options import DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
+from .presets import PRESETS
 from .storage.files import atomic_write, read_inside
 
 _LONGEST = 1 << 24  # bytes of the JSON files of a model
@@ -123,10 +124,13 @@ class Config:
     maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side")
 
     model_type: str = choice("rnn", "architecture", ARCHITECTURES)
-    embedding_size: int = positive(512, "size of the word embeddings")
-    state_size: int = positive(1000, "size of each GRU, or of every layer of a Transformer")
+    embedding_size: int = positive(512, "size of the word embeddings; in a Transformer, --state_size")
+    state_size: int = positive(1000, "size of each GRU, or of every layer of a Transformer, where the default is 512")
     layer_normalization_type: str = choice(
-        "none", "kind of every normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
+        "none",
+        "kind of every normalization in the model; the default of a Transformer is layernorm",
+        KINDS,
+        f"; `{_APPLY}` adds those of patches/nmt",
     )
     tie_decoder_embeddings: bool = option(False, "use the target embedding as the output matrix")
     tie_encoder_decoder_embeddings: bool = option(
@@ -297,28 +301,53 @@ class Config:
             file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
 
 
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(Config)}
+# Options whose default had other values in earlier versions. A training goes on with those that it has.
+DEPENDENT = ("loss_function", "layer_normalization_type")
 FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metadata["argument"].get("metavar") == "FILE")
 
 
 def make_config(options: dict[str, Any]) -> Config:
     """Returns the validated configuration with these options, and defaults for the others.
 
-    With `token_batch_size`, the default of `loss_function` is the cost of a token.
+    Args:
+        options: Options of `Config` by name, and `preset`, which stands for those of `PRESETS` that are not given.
 
     Raises:
         UserError: An option is unknown or wrong.
     """
-    options = {RENAMED.get(name, name): value for name, value in options.items()}
+    options = _with_defaults({RENAMED.get(name, name): value for name, value in options.items()})
     fields = dataclasses.fields(Config)
     known = [field.name for field in fields]
     if unknown := sorted(set(options) - set(known)):
         raise UserError("\n".join(_unknown(name, known) for name in unknown))
-    if options.get("token_batch_size"):
-        options.setdefault("loss_function", "per-token-cross-entropy")
     lists = {field: options[field.name] for field in fields if isinstance(options.get(field.name), list)}
     config = Config(**{**options, **{field.name: from_list(field, value) for field, value in lists.items()}})
     config.validate()
     return config
+
+
+def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
+    """Adds the options of the preset, and the defaults that depend on other options."""
+    name = given.pop("preset", None)
+    if name is not None and (not isinstance(name, str) or name not in PRESETS):
+        raise UserError(f"--preset is {name!r}; it must be one of {', '.join(PRESETS)}")
+    preset = dict(PRESETS.get(name, {}))
+    if given.get("batch_size"):
+        preset.pop("token_batch_size", None)
+    options = preset | given
+    for field in dataclasses.fields(Config):  # another schedule or model may need other options than the preset's
+        needed = field.metadata["with"].items()
+        if field.name not in given and any(options.get(each, DEFAULTS[each]) not in values for each, values in needed):
+            options.pop(field.name, None)
+    if options.get("token_batch_size"):
+        options.setdefault("loss_function", LOSSES[1])
+    if options.get("model_type") == "transformer":
+        given_sizes = [given[size] for size in ("state_size", "embedding_size") if size in given]
+        size = (given_sizes or [preset.get("state_size", 512)])[0]
+        options |= {"state_size": size, "embedding_size": size} | given
+        options.setdefault("layer_normalization_type", "layernorm")
+    return options
 
 
 def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
@@ -344,7 +373,7 @@ def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict
 
 
 def read_config(directory: Path) -> Config:
-    """Returns the configuration of a model directory. Without `loss_function`, it is of a version that had but one.
+    """Returns the configuration of a model directory, also of versions that had one `loss_function`.
 
     Raises:
         UserError: It is missing or wrong; the message names the file.

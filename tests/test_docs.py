@@ -137,7 +137,7 @@ def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
 def test_every_option_that_other_toolkits_are_compared_with_exists():
     from nmt.config import Config
 
-    of_commands = {"joint", "kind", "sample_lines", "n_best", "alignments", "alignment_weights", "format"}
+    of_commands = {"preset", "joint", "kind", "sample_lines", "n_best", "alignments", "alignment_weights", "format"}
     of_commands |= {"tokenizer", "translation_strategy", "sampling_temperature", "sampling_top_k"}
     known = {field.name for field in dataclasses.fields(Config)} | of_commands
     page = (ROOT / "docs" / "coming-from.md").read_text("utf-8")

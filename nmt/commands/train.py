@@ -10,10 +10,11 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from ..config import CHANGEABLE, Config, make_config, read_options
+from ..config import CHANGEABLE, DEPENDENT, Config, make_config, read_options
 from ..config import read_config as read_model_config
 from ..decoding.metrics import cannot_split
 from ..errors import UserError
+from ..presets import PRESETS
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, LAST, load_checkpoint
 from ..storage.files import exclusive
@@ -43,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="JSON file of options; the command line overrides it"
     )
+    parser.add_argument(
+        "--preset",
+        default=argparse.SUPPRESS,
+        metavar=f"{{{','.join(PRESETS)}}}",
+        help="options that belong together; options that are given too, here or in --config, win",
+    )
     add_options(parser)
 
 
@@ -71,8 +78,9 @@ def read_config(arguments: argparse.Namespace) -> Config:
     """
     given = {name: value for name, value in vars(arguments).items() if name not in ("model", "config")}
     options = {**(read_options(arguments.config) if arguments.config else {}), **given}
-    if (arguments.model / LAST).exists():  # a training of an earlier version goes on with its loss
-        options = {"loss_function": read_model_config(arguments.model).loss_function, **options}
+    if (arguments.model / LAST).exists():
+        original = read_model_config(arguments.model)
+        options = {name: getattr(original, name) for name in DEPENDENT} | options
     return make_config(options)
 
 
