@@ -29,6 +29,7 @@ from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Validator
 from .arguments import say
+from .devices import describe_devices
 from .options import add_options
 from .processes import train_in_processes, visible_gpus
 from .training_text import read_texts
@@ -101,6 +102,7 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     trainer = Trainer(system.model, update, config, directory, system.made_with, replicas)
     if reload_from and config.reload_training_progress:
         trainer.continue_from(reload_from / LAST, system.needed_to_reload)
+    say(f"trains {describe_devices(config.dtype, replicas.count)}")
     data, valid = _read_texts(config, system)
     translate = system.translator(config.decoding).best
     validate = Validator(system.model, valid, translate, config)
