@@ -49,6 +49,8 @@ CHANGEABLE = (
     "learning_rate",
     "warmup_steps",
     "plateau_steps",
+    "learning_rate_reduce_factor",
+    "learning_rate_reduce_num_not_improved",
     "finish_after",
     "max_epochs",
     "patience",
@@ -196,9 +198,18 @@ class Config:
         learning_schedule=("transformer", "warmup-plateau-decay"),
     )
     plateau_steps: int = only_with(non_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
+    learning_rate_reduce_factor: float = fraction(
+        0.0, "multiply the learning rate by this on a plateau of the validation loss; 0 turns it off"
+    )
+    learning_rate_reduce_num_not_improved: int = positive(
+        8, "validations in a row without a lower loss that are a plateau"
+    )
     adam_beta1: float = fraction(0.9, "decay of Adam's first moment")
     adam_beta2: float = fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = positive(1e-8, "constant in Adam's denominator")
+    weight_decay: float = non_negative(
+        0.0, "AdamW: an update takes this share of each matrix away, times the learning rate; 0 turns it off"
+    )
     clip_c: float = positive(1.0, "clip the gradient to this global norm")
     clip_counts: str = choice(
         "occurrences",

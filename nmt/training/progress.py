@@ -54,6 +54,16 @@ class Progress:
         """Whether the last update was followed by a validation."""
         return bool(self.validations) and self.validations[-1].update == self.update
 
+    def plateaus(self, length: int) -> int:
+        """Returns how often the validation loss did not fall below its minimum for `length` validations in a row."""
+        found, waited, least = 0, 0, float("inf")
+        for loss in (each.valid_loss for each in self.validations if each.counts):
+            waited = 0 if loss < least else waited + 1
+            least = min(least, loss)
+            if waited == length:
+                found, waited = found + 1, 0
+        return found
+
     def after_update(self, loss: float, tokens: float) -> "Progress":
         """Returns the progress with one more update."""
         update, loss, tokens = self.update + 1, self.loss + loss, self.tokens + tokens

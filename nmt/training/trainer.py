@@ -67,6 +67,7 @@ class Trainer:
         self._directory, self._made_with, self._replicas = directory, made_with, replicas or Replicas()
         self.progress, self._begin = Progress(), 0  # updates that another training made
         self._saved = 0  # update of the newest checkpoint
+        self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
         if (directory / LAST).exists():
             self.progress = Progress.from_json(load_checkpoint(directory / LAST, update.variables, made_with))
             self._saved = self.progress.update
@@ -102,6 +103,7 @@ class Trainer:
             Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
         self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
+        self._reduce_learning_rate()
         self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
         if self._begin >= last:
@@ -124,6 +126,7 @@ class Trainer:
                         validation = self._validate(validate, self.progress.update / data.batches_per_epoch, poll)
                         log.flush()
                         self._keep(self._ranked().after_validation(validation))
+                        self._reduce_learning_rate()
                         log.validation(validation)
                     elif self.progress.update < last:
                         self._train_on(next(batches), bar, log)
@@ -245,6 +248,14 @@ class Trainer:
         if scores.warning:
             _say(f"warning: {scores.warning}")
         return validation
+
+    def _reduce_learning_rate(self) -> None:
+        """Sets the factor of the learning rate, which follows from the validations so far, and prints a new one."""
+        factor, length = self._config.learning_rate_reduce_factor, self._config.learning_rate_reduce_num_not_improved
+        if factor and (plateaus := self.progress.plateaus(length)) != self._plateaus:
+            self._plateaus = plateaus
+            self._update.reduce_learning_rate(factor**plateaus)
+            _say(f"the validation loss has not fallen for {length} validations: learning rate x {factor**plateaus:g}")
 
     def _scores(self, validate: Callable[[Callable[[], None]], Scores], poll: Callable[[], None]) -> Scores:
         """Returns the scores that the chief measures, in all processes."""

@@ -13,7 +13,7 @@ from ..config import Config
 from ..model.contract import TranslationModel
 from ..text.batches import Batch
 from .replicas import Replicas
-from .schedule import learning_rate
+from .schedule import Reducible, learning_rate
 from .smoothing import SmoothedWeights
 
 _RESERVED_BYTES = 2**31  # more than most updates need
@@ -98,14 +98,17 @@ class Update:
     def __init__(self, model: TranslationModel, config: Config, replicas: Replicas | None = None):
         _reserve_memory()
         self._model, self._config, self._replicas = model, config, replicas or Replicas()
-        self._rate, self._shapes = learning_rate(config), set()
+        self._rate, self._shapes = Reducible(learning_rate(config)), set()
         self._optimizer = keras.optimizers.Adam(
             self._rate,
             beta_1=config.adam_beta1,
             beta_2=config.adam_beta2,
             epsilon=config.adam_epsilon,
+            weight_decay=config.weight_decay or None,
             name="adam",  # Keras's default names are numbered, and checkpoints store the name
         )
+        # Decay would take gains and biases away from where they have no effect.
+        self._optimizer.exclude_from_weight_decay([each for each in model.trainable_variables if len(each.shape) < 2])
         self._optimizer.build(model.trainable_variables)
         self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
         self._in_one_part = config.gradient_aggregation_steps == self._replicas.count == 1
@@ -130,6 +133,10 @@ class Update:
     def learning_rate(self) -> float:
         """The learning rate of the last update that was not skipped."""
         return float(self._rate(max(int(self._optimizer.iterations.numpy()) - 1, 0)))
+
+    def reduce_learning_rate(self, factor: float) -> None:
+        """Makes the learning rate of the next updates that of the schedule times a factor."""
+        self._rate.factor.assign(factor)
 
     def trace(self, shapes: Iterable[tuple[int, int]]) -> None:
         """Traces the update for these shapes of a batch, in this order; without it, at the first batch of each shape.

@@ -158,6 +158,32 @@ def test_smoothed_weights_follow_the_weights(make_bigrams_update):
     assert np.abs(average - newest[-1]).max() > 1e-3
 
 
+def test_weight_decay_takes_its_share_of_each_matrix(make_bigrams_update):
+    """Of the weights before the update, times the learning rate (Loshchilov & Hutter 2019, algorithm 2)."""
+    found = []
+    for decay in (0.0, 0.5):
+        update, model = make_bigrams_update(weight_decay=decay)
+        before = np.linspace(-1, 1, 36, dtype="float32").reshape(6, 6)
+        model.table.assign(before)
+        update(BATCH, 1)
+        found.append(model.table.numpy().copy())
+    np.testing.assert_allclose(found[0] - found[1], 0.1 * 0.5 * before, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_weight_decay_leaves_gains_and_biases(make_update):
+    """An update at a learning rate of 0.1 with a decay of 1 takes a tenth of each matrix more."""
+    found = []
+    for decay in (0.0, 1.0):
+        update, model = make_update(weight_decay=decay, learning_rate=0.1, **TRANSFORMER)
+        before = [weight.numpy().copy() for weight in model.trainable_variables]
+        update(BATCH, 1)
+        found.append([weight.numpy().copy() for weight in model.trainable_variables])
+    assert {len(each.shape) for each in before} == {1, 2}
+    for old, plain, decayed in zip(before, *found, strict=True):
+        np.testing.assert_allclose(plain - decayed, 0.1 * old if len(old.shape) > 1 else 0 * old, atol=1e-6)
+
+
 def infinite_gradient(cost, weight):
     """Adds the square root of zero."""
     return cost + tf.sqrt(tf.reduce_sum(weight) * 0.0)
