@@ -63,6 +63,7 @@ CHANGEABLE = (
     "translation_maxlen",
     "save_freq",
     "keep",
+    "keep_best",
     "summary_freq",
 )
 # The largest values of options: beyond them, the memory of any machine ends before a message does.
@@ -124,6 +125,12 @@ class Config:
     valid_source_dataset: str | tuple[str, ...] = required_text("text for validation, source side")
     valid_target_dataset: str | tuple[str, ...] = required_text("text for validation, target side")
     maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side")
+    max_length_ratio: float | None = option(
+        None,
+        "leave out training pairs whose longer side has more than this many times the tokens of the other",
+        "1 or more",
+        lambda value: value >= 1,
+    )
 
     model_type: str = choice("rnn", "architecture", ARCHITECTURES)
     embedding_size: int = positive(512, "size of the word embeddings; in a Transformer, --state_size")
@@ -252,6 +259,7 @@ class Config:
     valid_tokenizer: str = choice("13a", "tokenizer of sacreBLEU; char suits any script", TOKENIZERS)
     save_freq: int | None = positive(None, "updates between further checkpoints; by default, one every 10 minutes")
     keep: int = non_negative(0, "keep the models of this many latest validations, for `nmt average`")
+    keep_best: int = non_negative(0, "keep the models of this many best validations too, for `nmt average`")
     summary_freq: int = positive(100, "updates between entries in the log for TensorBoard")
     valid_batch_size: int = like(DecodingOptions, "batch_size")
     beam_size: int = like(DecodingOptions, "beam_size")

@@ -24,11 +24,11 @@ from ..text.datasets import TrainingData, ValidationData
 from ..text.vocabulary import Vocabulary
 from ..training.cluster import end_with_launcher, read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
+from ..training.log import message_file, say
 from ..training.replicas import Replicas, connect
 from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Validator
-from .arguments import say
 from .devices import describe_devices
 from .options import add_options
 from .processes import train_in_processes, visible_gpus
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
         if config.deterministic:
             tf.config.experimental.enable_op_determinism()
         keras.utils.set_random_seed(config.seed)
-        with exclusive(arguments.model) if replicas.is_chief else _without_messages():
+        with _recorded(arguments.model) if replicas.is_chief else _without_messages():
             _train(config, arguments.model, replicas)
 
 
@@ -83,6 +83,13 @@ def read_config(arguments: argparse.Namespace) -> Config:
         original = read_model_config(arguments.model)
         options = {name: getattr(original, name) for name in DEPENDENT} | options
     return make_config(options)
+
+
+@contextlib.contextmanager
+def _recorded(directory: Path) -> Iterator[None]:
+    """Takes the lock of a model directory, and adds the messages of this process to a file there."""
+    with exclusive(directory), message_file(directory / "train.log"):
+        yield
 
 
 @contextlib.contextmanager
@@ -102,8 +109,8 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     trainer = Trainer(system.model, update, config, directory, system.made_with, replicas)
     if reload_from and config.reload_training_progress:
         trainer.continue_from(reload_from / LAST, system.needed_to_reload)
-    say(f"trains {describe_devices(config.dtype, replicas.count)}")
     data, valid = _read_texts(config, system)
+    say(f"trains {describe_devices(config.dtype, replicas.count)}")
     translate = system.translator(config.decoding).best
     validate = Validator(system.model, valid, translate, config)
     if replicas.count > 1:

@@ -44,7 +44,12 @@ class Progress:
     @property
     def best(self) -> Validation | None:
         """The best ranked validation by the metric, then by the loss; the first of equals."""
-        return max(self.validations[self.ranked_from :], key=self._quality, default=None)
+        return next(iter(self.ranking), None)
+
+    @property
+    def ranking(self) -> list[Validation]:
+        """The ranked validations, the best first."""
+        return sorted(self.validations[self.ranked_from :], key=self._quality, reverse=True)
 
     def _quality(self, validation: Validation) -> tuple[float, float]:
         return validation.quality(self.metric)
