@@ -28,7 +28,7 @@ from .config_fields import (
     required_text,
     rnn_only,
     transformer_only,
-    vocabulary_size,
+    whole,
 )
 from .decoding.options import DecodingOptions
 from .errors import UserError
@@ -67,14 +67,7 @@ CHANGEABLE = (
     "summary_freq",
 )
 # The largest values of options: beyond them, the memory of any machine ends before a message does.
-_MOST = {
-    **dict.fromkeys(("source_vocab_sizes", "target_vocab_size", "token_batch_size"), 10_000_000),
-    **dict.fromkeys(("embedding_size", "state_size", "transformer_ffn_hidden_size", "maxlen"), 100_000),
-    **dict.fromkeys(("batch_size", "valid_batch_size"), 100_000),
-    **dict.fromkeys(("transformer_enc_depth", "transformer_dec_depth", "transformer_num_heads"), 1000),
-    **dict.fromkeys(("rnn_enc_depth", "rnn_enc_transition_depth", "rnn_dec_depth"), 1000),
-    **dict.fromkeys(("rnn_dec_base_transition_depth", "rnn_dec_high_transition_depth"), 1000),
-}
+_SIZE, _COUNT, _DEPTH = 100_000, 10_000_000, 1000  # of a layer or a batch, of words or tokens, and of layers or heads
 # These options decide which weights there are and what they mean. Those of other model types have no effect.
 _ARCHITECTURE = (
     "model_type",
@@ -101,6 +94,11 @@ RENAMED = {"clip_norm": "clip_counts"}
 TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
 
 
+def _words(side: str) -> Any:
+    """Declares a size of a vocabulary. The end and the unknown word count."""
+    return whole(None, f"use only this many words of a .json {side} dictionary", 4, _COUNT)
+
+
 @dataclass(frozen=True)
 class Config:
     """Everything that determines a training. `None` means that an option is not given."""
@@ -120,11 +118,11 @@ class Config:
     dictionaries: tuple[str, str] = required_file(
         "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
     )
-    source_vocab_sizes: int | None = vocabulary_size("use only this many words of a .json source dictionary")
-    target_vocab_size: int | None = vocabulary_size("use only this many words of a .json target dictionary")
+    source_vocab_sizes: int | None = _words("source")
+    target_vocab_size: int | None = _words("target")
     valid_source_dataset: str | tuple[str, ...] = required_text("text for validation, source side")
     valid_target_dataset: str | tuple[str, ...] = required_text("text for validation, target side")
-    maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side")
+    maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side", _SIZE)
     max_length_ratio: float | None = option(
         None,
         "leave out training pairs whose longer side has more than this many times the tokens of the other",
@@ -133,8 +131,8 @@ class Config:
     )
 
     model_type: str = choice("rnn", "architecture", ARCHITECTURES)
-    embedding_size: int = positive(512, "size of the word embeddings; in a Transformer, --state_size")
-    state_size: int = positive(1000, "size of each GRU, or of every layer of a Transformer, where the default is 512")
+    embedding_size: int = positive(512, "size of the word embeddings; in a Transformer, --state_size", _SIZE)
+    state_size: int = positive(1000, "size of each GRU, or of a Transformer's layers, where the default is 512", _SIZE)
     layer_normalization_type: str = choice(
         "none",
         "kind of every normalization in the model; the default of a Transformer is layernorm",
@@ -148,18 +146,18 @@ class Config:
     output_hidden_activation: str = rnn_only(
         choice("tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear"))
     )
-    rnn_enc_depth: int = rnn_only(positive(1, "levels of the encoder"))
-    rnn_enc_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each level of the encoder"))
-    rnn_dec_depth: int = rnn_only(positive(1, "levels of the decoder; the first has the attention"))
+    rnn_enc_depth: int = rnn_only(positive(1, "levels of the encoder", _DEPTH))
+    rnn_enc_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each of its levels", _DEPTH))
+    rnn_dec_depth: int = rnn_only(positive(1, "levels of the decoder; the first has the attention", _DEPTH))
     rnn_dec_base_transition_depth: int = rnn_only(
-        option(2, "GRUs one after another in the first level of the decoder", "2 or more", lambda value: value >= 2)
+        whole(2, "GRUs one after another in the first level of the decoder", 2, _DEPTH)
     )
-    rnn_dec_high_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each further level"))
+    rnn_dec_high_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each other level", _DEPTH))
     rnn_dec_deep_context: bool = rnn_only(option(False, "give the attended context to the further levels too"))
-    transformer_enc_depth: int = transformer_only(positive(6, "layers of the encoder"))
-    transformer_dec_depth: int = transformer_only(positive(6, "layers of the decoder"))
-    transformer_ffn_hidden_size: int = transformer_only(positive(2048, "inner size of the feed-forward networks"))
-    transformer_num_heads: int = transformer_only(positive(8, "heads of each attention"))
+    transformer_enc_depth: int = transformer_only(positive(6, "layers of the encoder", _DEPTH))
+    transformer_dec_depth: int = transformer_only(positive(6, "layers of the decoder", _DEPTH))
+    transformer_ffn_hidden_size: int = transformer_only(positive(2048, "inner size of the feed-forwards", _SIZE))
+    transformer_num_heads: int = transformer_only(positive(8, "heads of each attention", _DEPTH))
     transformer_norm_position: str = transformer_only(
         choice("pre", "normalize the input of each sublayer (pre) or its residual sum (post)", ("pre", "post"))
     )
@@ -181,9 +179,9 @@ class Config:
         "of a unigram one's probabilities; 0 turns it off",
     )
     label_smoothing: float = fraction(0.0, "probability taken from the correct word and spread over the vocabulary")
-    batch_size: int = positive(80, "sentence pairs per update")
+    batch_size: int = positive(80, "sentence pairs per update", _SIZE)
     token_batch_size: int | None = positive(
-        None, "tokens per update on each side, padding counted, instead of --batch_size"
+        None, "tokens per update on each side, padding counted, instead of --batch_size", _COUNT
     )
     loss_function: str = choice(
         LOSSES[0],
@@ -412,10 +410,7 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _conflicts(config: Config) -> Iterator[str]:
-    """Yields a message for each number that no machine can work with, and for each combination that is not allowed."""
-    for name, most in _MOST.items():
-        if (getattr(config, name) or 0) > most:
-            yield f"--{name} is {getattr(config, name)}; it must be at most {most}"
+    """Yields a message for each combination of options that is not allowed."""
     if config.rnn_dec_depth == 1:
         if config.rnn_dec_high_transition_depth != 1:
             yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"
