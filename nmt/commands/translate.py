@@ -14,14 +14,14 @@ from ..storage.streams import open_input, open_output
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import read_chunks
-from .arguments import add_models, say, with_bar
+from .arguments import add_model, say, with_bar
 from .chunks import chunk_size, number_list, warn_of_invalid_utf8
 from .devices import describe_devices
 from .options import add_decoding, decoding_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_models(parser)
+    add_model(parser, several=True)
     parser.add_argument(
         "-i", "--input", type=Path, metavar="FILE", help="text, also .gz and .zst (default: standard input)"
     )

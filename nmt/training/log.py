@@ -37,7 +37,7 @@ class _File(logging.StreamHandler):
 def message_file(path: Path) -> Iterator[None]:
     """Within this context, `say` adds its messages to a file, with the time. A `UserError` is added too.
 
-    A training that is refused before it has written its configuration leaves no new file.
+    A training that ends before it has written its configuration leaves no new file.
     """
     is_new = not path.exists()
     # Who provides the directory must not make this process write to another file.
@@ -47,8 +47,9 @@ def message_file(path: Path) -> Iterator[None]:
     _messages.addHandler(handler)
     try:
         yield
-    except UserError as error:
-        _messages.info(error)
+    except BaseException as error:
+        if isinstance(error, UserError):
+            _messages.info(error)
         if is_new and not path.with_name("config.json").exists():
             path.unlink()
         raise
