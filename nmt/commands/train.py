@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
         if config.deterministic:
             tf.config.experimental.enable_op_determinism()
         keras.utils.set_random_seed(config.seed)
-        with _recorded(arguments.model) if replicas.is_chief else _without_messages():
+        with exclusive(arguments.model) if replicas.is_chief else _without_messages():
             _train(config, arguments.model, replicas)
 
 
@@ -86,13 +86,6 @@ def read_config(arguments: argparse.Namespace) -> Config:
 
 
 @contextlib.contextmanager
-def _recorded(directory: Path) -> Iterator[None]:
-    """Takes the lock of a model directory, and adds the messages of this process to a file there."""
-    with exclusive(directory), message_file(directory / "train.log"):
-        yield
-
-
-@contextlib.contextmanager
 def _without_messages() -> Iterator[None]:
     """Discards the messages of this process, which the chief prints too. Errors are printed outside of this context."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere), contextlib.redirect_stdout(nowhere):
@@ -104,11 +97,18 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     reload_from = None if (directory / LAST).exists() or not config.reload else Path(config.reload)
     if reload_from and not config.reload_training_progress:
         load_checkpoint(reload_from / BEST, system.model.variables, system.needed_to_reload)
-    _say_changes(config, directory)
     update = Update(system.model, config, replicas)
     trainer = Trainer(system.model, update, config, directory, system.made_with, replicas)
     if reload_from and config.reload_training_progress:
         trainer.continue_from(reload_from / LAST, system.needed_to_reload)
+    # Not before: a refused training changes nothing in its directory.
+    with message_file(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
+        _say_changes(config, directory)
+        _train_on_texts(trainer, update, system, directory, replicas)
+
+
+def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path, replicas: Replicas) -> None:
+    config = system.config
     data, valid = _read_texts(config, system)
     say(f"trains {describe_devices(config.dtype, replicas.count)}")
     translate = system.translator(config.decoding).best

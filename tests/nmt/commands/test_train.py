@@ -114,7 +114,7 @@ def test_every_validation_leaves_its_translations_and_messages_are_logged(train,
     assert len(messages) == 4
     for message in messages:
         assert re.search(rf"^\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d {re.escape(message)}$", log, re.MULTILINE)
-    status, _, said = train("--batch_size", 9)
+    status, _, said = train("--source_dataset", "dev.en", "train.en")
     assert status == 2
     refusal = said.splitlines()[-1].removeprefix("nmt: ")
     assert (tmp_path / "model" / "train.log").read_text().endswith(f" {refusal}\n")
