@@ -28,15 +28,17 @@ from .config_fields import (
     required_text,
     rnn_only,
     transformer_only,
-    vocabulary_size,
+    whole,
 )
 from .decoding.options import DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
+from .presets import PRESETS
 from .storage.files import atomic_write, read_inside
 
 _LONGEST = 1 << 24  # bytes of the JSON files of a model
+LOSSES = ("cross-entropy", "per-token-cross-entropy")
 VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
@@ -47,6 +49,8 @@ CHANGEABLE = (
     "learning_rate",
     "warmup_steps",
     "plateau_steps",
+    "learning_rate_reduce_factor",
+    "learning_rate_reduce_num_not_improved",
     "finish_after",
     "max_epochs",
     "patience",
@@ -59,17 +63,11 @@ CHANGEABLE = (
     "translation_maxlen",
     "save_freq",
     "keep",
+    "keep_best",
     "summary_freq",
 )
 # The largest values of options: beyond them, the memory of any machine ends before a message does.
-_MOST = {
-    **dict.fromkeys(("source_vocab_sizes", "target_vocab_size", "token_batch_size"), 10_000_000),
-    **dict.fromkeys(("embedding_size", "state_size", "transformer_ffn_hidden_size", "maxlen"), 100_000),
-    **dict.fromkeys(("batch_size", "valid_batch_size"), 100_000),
-    **dict.fromkeys(("transformer_enc_depth", "transformer_dec_depth", "transformer_num_heads"), 1000),
-    **dict.fromkeys(("rnn_enc_depth", "rnn_enc_transition_depth", "rnn_dec_depth"), 1000),
-    **dict.fromkeys(("rnn_dec_base_transition_depth", "rnn_dec_high_transition_depth"), 1000),
-}
+_SIZE, _COUNT, _DEPTH = 100_000, 10_000_000, 1000  # of a layer or a batch, of words or tokens, and of layers or heads
 # These options decide which weights there are and what they mean. Those of other model types have no effect.
 _ARCHITECTURE = (
     "model_type",
@@ -96,6 +94,11 @@ RENAMED = {"clip_norm": "clip_counts"}
 TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
 
 
+def _words(side: str) -> Any:
+    """Declares a size of a vocabulary. The end and the unknown word count."""
+    return whole(None, f"use only this many words of a .json {side} dictionary", 4, _COUNT)
+
+
 @dataclass(frozen=True)
 class Config:
     """Everything that determines a training. `None` means that an option is not given."""
@@ -115,17 +118,26 @@ class Config:
     dictionaries: tuple[str, str] = required_file(
         "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
     )
-    source_vocab_sizes: int | None = vocabulary_size("use only this many words of a .json source dictionary")
-    target_vocab_size: int | None = vocabulary_size("use only this many words of a .json target dictionary")
+    source_vocab_sizes: int | None = _words("source")
+    target_vocab_size: int | None = _words("target")
     valid_source_dataset: str | tuple[str, ...] = required_text("text for validation, source side")
     valid_target_dataset: str | tuple[str, ...] = required_text("text for validation, target side")
-    maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side")
+    maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side", _SIZE)
+    max_length_ratio: float | None = option(
+        None,
+        "leave out training pairs whose longer side has more than this many times the tokens of the other",
+        "1 or more",
+        lambda value: value >= 1,
+    )
 
     model_type: str = choice("rnn", "architecture", ARCHITECTURES)
-    embedding_size: int = positive(512, "size of the word embeddings")
-    state_size: int = positive(1000, "size of each GRU, or of every layer of a Transformer")
+    embedding_size: int = positive(512, "size of the word embeddings; in a Transformer, --state_size", _SIZE)
+    state_size: int = positive(1000, "size of each GRU, or of a Transformer's layers, where the default is 512", _SIZE)
     layer_normalization_type: str = choice(
-        "none", "kind of every normalization in the model", KINDS, f"; `{_APPLY}` adds those of patches/nmt"
+        "none",
+        "kind of every normalization in the model; the default of a Transformer is layernorm",
+        KINDS,
+        f"; `{_APPLY}` adds those of patches/nmt",
     )
     tie_decoder_embeddings: bool = option(False, "use the target embedding as the output matrix")
     tie_encoder_decoder_embeddings: bool = option(
@@ -134,18 +146,18 @@ class Config:
     output_hidden_activation: str = rnn_only(
         choice("tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear"))
     )
-    rnn_enc_depth: int = rnn_only(positive(1, "levels of the encoder"))
-    rnn_enc_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each level of the encoder"))
-    rnn_dec_depth: int = rnn_only(positive(1, "levels of the decoder; the first has the attention"))
+    rnn_enc_depth: int = rnn_only(positive(1, "levels of the encoder", _DEPTH))
+    rnn_enc_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each of its levels", _DEPTH))
+    rnn_dec_depth: int = rnn_only(positive(1, "levels of the decoder; the first has the attention", _DEPTH))
     rnn_dec_base_transition_depth: int = rnn_only(
-        option(2, "GRUs one after another in the first level of the decoder", "2 or more", lambda value: value >= 2)
+        whole(2, "GRUs one after another in the first level of the decoder", 2, _DEPTH)
     )
-    rnn_dec_high_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each further level"))
+    rnn_dec_high_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each other level", _DEPTH))
     rnn_dec_deep_context: bool = rnn_only(option(False, "give the attended context to the further levels too"))
-    transformer_enc_depth: int = transformer_only(positive(6, "layers of the encoder"))
-    transformer_dec_depth: int = transformer_only(positive(6, "layers of the decoder"))
-    transformer_ffn_hidden_size: int = transformer_only(positive(2048, "inner size of the feed-forward networks"))
-    transformer_num_heads: int = transformer_only(positive(8, "heads of each attention"))
+    transformer_enc_depth: int = transformer_only(positive(6, "layers of the encoder", _DEPTH))
+    transformer_dec_depth: int = transformer_only(positive(6, "layers of the decoder", _DEPTH))
+    transformer_ffn_hidden_size: int = transformer_only(positive(2048, "inner size of the feed-forwards", _SIZE))
+    transformer_num_heads: int = transformer_only(positive(8, "heads of each attention", _DEPTH))
     transformer_norm_position: str = transformer_only(
         choice("pre", "normalize the input of each sublayer (pre) or its residual sum (post)", ("pre", "post"))
     )
@@ -167,9 +179,15 @@ class Config:
         "of a unigram one's probabilities; 0 turns it off",
     )
     label_smoothing: float = fraction(0.0, "probability taken from the correct word and spread over the vocabulary")
-    batch_size: int = positive(80, "sentence pairs per update")
+    batch_size: int = positive(80, "sentence pairs per update", _SIZE)
     token_batch_size: int | None = positive(
-        None, "tokens per update on each side, padding counted, instead of --batch_size"
+        None, "tokens per update on each side, padding counted, instead of --batch_size", _COUNT
+    )
+    loss_function: str = choice(
+        LOSSES[0],
+        "what the summed cost of a batch is divided by before its gradient is clipped. cross-entropy: its sentences. "
+        "per-token-cross-entropy, the default with --token_batch_size: its target tokens, ends included",
+        LOSSES,
     )
     learning_schedule: str = choice(
         "constant",
@@ -185,9 +203,18 @@ class Config:
         learning_schedule=("transformer", "warmup-plateau-decay"),
     )
     plateau_steps: int = only_with(non_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
+    learning_rate_reduce_factor: float = fraction(
+        0.0, "multiply the learning rate by this on a plateau of the validation loss; 0 turns it off"
+    )
+    learning_rate_reduce_num_not_improved: int = positive(
+        8, "validations in a row without a lower loss that are a plateau"
+    )
     adam_beta1: float = fraction(0.9, "decay of Adam's first moment")
     adam_beta2: float = fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = positive(1e-8, "constant in Adam's denominator")
+    weight_decay: float = non_negative(
+        0.0, "AdamW: an update takes this share of each matrix away, times the learning rate; 0 turns it off"
+    )
     clip_c: float = positive(1.0, "clip the gradient to this global norm")
     clip_counts: str = choice(
         "occurrences",
@@ -230,6 +257,7 @@ class Config:
     valid_tokenizer: str = choice("13a", "tokenizer of sacreBLEU; char suits any script", TOKENIZERS)
     save_freq: int | None = positive(None, "updates between further checkpoints; by default, one every 10 minutes")
     keep: int = non_negative(0, "keep the models of this many latest validations, for `nmt average`")
+    keep_best: int = non_negative(0, "keep the models of this many best validations too, for `nmt average`")
     summary_freq: int = positive(100, "updates between entries in the log for TensorBoard")
     valid_batch_size: int = like(DecodingOptions, "batch_size")
     beam_size: int = like(DecodingOptions, "beam_size")
@@ -290,16 +318,22 @@ class Config:
             file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
 
 
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(Config)}
+# Options whose default had other values in earlier versions. A training goes on with those that it has.
+DEPENDENT = ("loss_function", "layer_normalization_type")
 FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metadata["argument"].get("metavar") == "FILE")
 
 
 def make_config(options: dict[str, Any]) -> Config:
     """Returns the validated configuration with these options, and defaults for the others.
 
+    Args:
+        options: Options of `Config` by name, and `preset`, which stands for those of `PRESETS` that are not given.
+
     Raises:
         UserError: An option is unknown or wrong.
     """
-    options = {RENAMED.get(name, name): value for name, value in options.items()}
+    options = _with_defaults({RENAMED.get(name, name): value for name, value in options.items()})
     fields = dataclasses.fields(Config)
     known = [field.name for field in fields]
     if unknown := sorted(set(options) - set(known)):
@@ -308,6 +342,29 @@ def make_config(options: dict[str, Any]) -> Config:
     config = Config(**{**options, **{field.name: from_list(field, value) for field, value in lists.items()}})
     config.validate()
     return config
+
+
+def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
+    """Adds the options of the preset, and the defaults that depend on other options."""
+    name = given.pop("preset", None)
+    if name is not None and (not isinstance(name, str) or name not in PRESETS):
+        raise UserError(f"--preset is {name!r}; it must be one of {', '.join(PRESETS)}")
+    preset = dict(PRESETS.get(name, {}))
+    if given.get("batch_size"):
+        preset.pop("token_batch_size", None)
+    options = preset | given
+    for field in dataclasses.fields(Config):  # another schedule or model may need other options than the preset's
+        needed = field.metadata["with"].items()
+        if field.name not in given and any(options.get(each, DEFAULTS[each]) not in values for each, values in needed):
+            options.pop(field.name, None)
+    if options.get("token_batch_size"):
+        options.setdefault("loss_function", LOSSES[1])
+    if options.get("model_type") == "transformer":
+        given_sizes = [given[size] for size in ("state_size", "embedding_size") if size in given]
+        size = (given_sizes or [preset.get("state_size", 512)])[0]
+        options |= {"state_size": size, "embedding_size": size} | given
+        options.setdefault("layer_normalization_type", "layernorm")
+    return options
 
 
 def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
@@ -333,14 +390,14 @@ def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict
 
 
 def read_config(directory: Path) -> Config:
-    """Returns the configuration of a model directory.
+    """Returns the configuration of a model directory, also of versions that had one `loss_function`.
 
     Raises:
         UserError: It is missing or wrong; the message names the file.
     """
     path = directory / "config.json"
     try:
-        return make_config(read_options(path, directory))
+        return make_config({"loss_function": LOSSES[0], **read_options(path, directory)})
     except UserError as error:
         lines = str(error).splitlines()
         raise UserError("\n".join(line if str(path) in line else f"{path}: {line}" for line in lines)) from None
@@ -353,10 +410,7 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _conflicts(config: Config) -> Iterator[str]:
-    """Yields a message for each number that no machine can work with, and for each combination that is not allowed."""
-    for name, most in _MOST.items():
-        if (getattr(config, name) or 0) > most:
-            yield f"--{name} is {getattr(config, name)}; it must be at most {most}"
+    """Yields a message for each combination of options that is not allowed."""
     if config.rnn_dec_depth == 1:
         if config.rnn_dec_high_transition_depth != 1:
             yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"

@@ -55,8 +55,9 @@ def required_text(text: str) -> Any:
     return required_file(text, nargs="+")
 
 
-def positive(default: float | None, text: str) -> Any:
-    return option(default, text, "above 0", lambda value: value > 0)
+def positive(default: float | None, text: str, most: float = math.inf) -> Any:
+    bound = f" and at most {most}" if most < math.inf else ""
+    return option(default, text, f"above 0{bound}", lambda value: 0 < value <= most)
 
 
 def whole(default: int | None, text: str, least: int, most: int) -> Any:
@@ -70,10 +71,6 @@ def non_negative(default: float, text: str) -> Any:
 
 def fraction(default: float, text: str) -> Any:
     return option(default, text, "at least 0 and below 1", lambda value: 0 <= value < 1)
-
-
-def vocabulary_size(text: str) -> Any:
-    return option(None, text, "above 3, because end and unknown count as words", lambda value: value > 3)
 
 
 def choice(default: str, text: str, choices: Collection[str], hint: str = "") -> Any:

@@ -2,7 +2,8 @@
 
 The directory holds `config.json`, `versions.json` (versions of the libraries that trained it), `files.json` (digests of
 the files it was trained on), the vocabularies as `source` and `target`, the checkpoints `best.npz` and `last.npz`, with
-`--keep` also those in `kept/`, `progress.json` (all validations), and `logs/` for TensorBoard.
+`--keep` or `--keep_best` also those in `kept/`, `progress.json` (all validations), `valid/` (their translations),
+`train.log` (messages), and `logs/` for TensorBoard.
 A directory may come from an untrusted source: loading it executes nothing and reads no file outside of it.
 """
 

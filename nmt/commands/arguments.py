@@ -29,28 +29,16 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(parser: argparse.ArgumentParser, several: bool = False) -> None:
+    """Adds the option that names a model or, for an ensemble, several."""
     parser.add_argument(
-        "-m",
-        "--model",
+        *("-m", "--model"),
         type=Path,
         required=True,
         metavar="DIR",
         action=_Once,
-        help="directory of a trained model (required)",
-    )
-
-
-def add_models(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-m",
-        "--model",
-        type=Path,
-        nargs="+",
-        required=True,
-        metavar="DIR",
-        action=_Once,
-        help="directory of a trained model, or several for an ensemble (required)",
+        help=f"directory of a trained model{', or several for an ensemble' if several else ''} (required)",
+        **({"nargs": "+"} if several else {}),
     )
 
 

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ..config import read_options
 from ..errors import UserError
 from ..storage.checkpoints import BEST, kept_checkpoints, load_checkpoint, save_checkpoint
 from ..storage.files import atomic_directory, read_inside
 from ..system import load_system
+from ..training.progress import Progress
 from .arguments import add_model, positive_int, say
 
 _FILES = ("config.json", "versions.json", "files.json", "nematus.json", "source.*", "target.*")  # of a model directory
@@ -20,15 +22,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--last", type=positive_int, metavar="N", help="average only the latest N (above 0; default: all kept)"
     )
+    parser.add_argument(
+        "--best", type=positive_int, metavar="N", help="average only the best N, by --valid_metric (above 0)"
+    )
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory of the new model (required)")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Averages the weights of the models that `train --keep` kept."""
-    kept = kept_checkpoints(arguments.model)
-    chosen = kept[-arguments.last :] if arguments.last else kept
-    if not chosen or len(chosen) < (arguments.last or 0):
-        raise UserError(f"{arguments.model} holds {len(kept)} kept models; train with --keep {arguments.last or 5}")
+    """Averages the weights of the models that `train --keep` and `--keep_best` kept."""
+    if arguments.last and arguments.best:
+        raise UserError("--last and --best choose different models; give one of them")
+    kept, wanted = kept_checkpoints(arguments.model), arguments.last or arguments.best
+    preferred = _best(arguments.model, kept) if arguments.best else kept[::-1]
+    chosen = [path for path in kept if path in preferred[:wanted]]
+    if not chosen or len(chosen) < (wanted or 0):
+        option = "--keep_best" if arguments.best else "--keep"
+        raise UserError(f"{arguments.model} holds {len(kept)} kept models; train with {option} {wanted or 5}")
     system = load_system(arguments.model)
     variables = system.model.variables
     sums = [np.zeros(variable.shape) for variable in variables]  # float64
@@ -44,3 +53,10 @@ def run(arguments: argparse.Namespace) -> None:
                 (directory / path.name).write_bytes(read_inside(path, arguments.model, _LARGEST))
         save_checkpoint(directory / BEST, variables, {}, system.made_with)
     say(f"{arguments.to}: the average of updates {', '.join(path.stem for path in chosen)}")
+
+
+def _best(directory: Path, kept: list[Path]) -> list[Path]:
+    """Returns those kept models that the last ranking of the training compares, the best first."""
+    progress = Progress.from_json(read_options(directory / "progress.json", directory))
+    by_update = {int(path.stem): path for path in kept}
+    return [by_update[each.update] for each in progress.ranking if each.update in by_update]

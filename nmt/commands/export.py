@@ -9,7 +9,7 @@ from ..serving.ctranslate2_model import save_ctranslate2
 from ..serving.saved_model import save_signatures
 from ..serving.signatures import Signatures
 from ..system import load_ensemble
-from .arguments import add_models, say
+from .arguments import add_model, say
 from .model_card import describe
 from .options import add_decoding, decoding_options
 
@@ -18,7 +18,7 @@ _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_models(parser)
+    add_model(parser, several=True)
     parser.add_argument(
         "--to",
         type=Path,

@@ -11,13 +11,13 @@ from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import file_lines
 from ..text.shards import all_shards
-from .arguments import add_models, say, with_bar
+from .arguments import add_model, say, with_bar
 from .chunks import chunk_size, chunked, number_list, warn_of_invalid_utf8
 from .options import add_decoding, decoding_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_models(parser)
+    add_model(parser, several=True)
     parser.add_argument("-s", "--source", type=Path, required=True, metavar="FILE", help="source text (required)")
     parser.add_argument("-t", "--target", type=Path, required=True, metavar="FILE", help="its translation (required)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="costs (default: standard output)")

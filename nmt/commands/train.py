@@ -10,10 +10,11 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from ..config import CHANGEABLE, Config, make_config, read_options
+from ..config import CHANGEABLE, DEPENDENT, Config, make_config, read_options
 from ..config import read_config as read_model_config
 from ..decoding.metrics import cannot_split
 from ..errors import UserError
+from ..presets import PRESETS
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, LAST, load_checkpoint
 from ..storage.files import exclusive
@@ -23,11 +24,12 @@ from ..text.datasets import TrainingData, ValidationData
 from ..text.vocabulary import Vocabulary
 from ..training.cluster import end_with_launcher, read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
+from ..training.log import message_file, say
 from ..training.replicas import Replicas, connect
 from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Validator
-from .arguments import say
+from .devices import describe_devices
 from .options import add_options
 from .processes import train_in_processes, visible_gpus
 from .training_text import read_texts
@@ -42,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="JSON file of options; the command line overrides it"
+    )
+    parser.add_argument(
+        "--preset",
+        default=argparse.SUPPRESS,
+        metavar=f"{{{','.join(PRESETS)}}}",
+        help="options that belong together; options that are given too, here or in --config, win",
     )
     add_options(parser)
 
@@ -69,8 +77,12 @@ def read_config(arguments: argparse.Namespace) -> Config:
     Raises:
         UserError: An option is wrong.
     """
-    options = {name: value for name, value in vars(arguments).items() if name not in ("model", "config")}
-    return make_config({**(read_options(arguments.config) if arguments.config else {}), **options})
+    given = {name: value for name, value in vars(arguments).items() if name not in ("model", "config")}
+    options = {**(read_options(arguments.config) if arguments.config else {}), **given}
+    if (arguments.model / LAST).exists():
+        original = read_model_config(arguments.model)
+        options = {name: getattr(original, name) for name in DEPENDENT} | options
+    return make_config(options)
 
 
 @contextlib.contextmanager
@@ -85,12 +97,20 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     reload_from = None if (directory / LAST).exists() or not config.reload else Path(config.reload)
     if reload_from and not config.reload_training_progress:
         load_checkpoint(reload_from / BEST, system.model.variables, system.needed_to_reload)
-    _say_changes(config, directory)
     update = Update(system.model, config, replicas)
     trainer = Trainer(system.model, update, config, directory, system.made_with, replicas)
     if reload_from and config.reload_training_progress:
         trainer.continue_from(reload_from / LAST, system.needed_to_reload)
+    # Not before: a refused training changes nothing in its directory.
+    with message_file(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
+        _say_changes(config, directory)
+        _train_on_texts(trainer, update, system, directory, replicas)
+
+
+def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path, replicas: Replicas) -> None:
+    config = system.config
     data, valid = _read_texts(config, system)
+    say(f"trains {describe_devices(config.dtype, replicas.count)}")
     translate = system.translator(config.decoding).best
     validate = Validator(system.model, valid, translate, config)
     if replicas.count > 1:

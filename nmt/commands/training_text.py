@@ -5,7 +5,7 @@ from ..storage.cache import Cache
 from ..text.datasets import TrainingData, ValidationData
 from ..text.parallel_text import ParallelText
 from ..text.vocabulary import Vocabulary
-from .arguments import say
+from ..training.log import say
 
 
 def read_texts(
@@ -33,6 +33,7 @@ def read_training_text(
         batch_size=config.batch_size,
         token_batch_size=config.token_batch_size,
         maxlen=config.maxlen,
+        max_length_ratio=config.max_length_ratio,
         seed=config.seed,
         subword_sampling=config.subword_sampling,
         weights=config.dataset_weights,
@@ -40,6 +41,7 @@ def read_training_text(
     say(
         f"{data.used} of {len(text)} sentence pairs are used; {data.empty} have an empty side, "
         f"{data.too_long} have more than {config.maxlen} tokens on a side"
+        + (f", {data.unlike} have lengths outside of --max_length_ratio" if config.max_length_ratio else "")
     )
     if config.dataset_weights:
         say(f"an epoch takes {data.pairs_per_epoch} pairs, by --dataset_weights")

@@ -14,13 +14,14 @@ from ..storage.streams import open_input, open_output
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import read_chunks
-from .arguments import add_models, say, with_bar
+from .arguments import add_model, say, with_bar
 from .chunks import chunk_size, number_list, warn_of_invalid_utf8
+from .devices import describe_devices
 from .options import add_decoding, decoding_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_models(parser)
+    add_model(parser, several=True)
     parser.add_argument(
         "-i", "--input", type=Path, metavar="FILE", help="text, also .gz and .zst (default: standard input)"
     )
@@ -60,6 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
         read = read_chunks(source, chunk_size(options))
         first = list(itertools.islice(read, 1))  # before there is a progress bar: it may be no text
         chunks = warn_of_invalid_utf8(itertools.chain(first, read))
+        say(f"translates {describe_devices(system.config.dtype)}")
         for number, (line, alignment) in enumerate(
             with_bar(_translate(chunks, translator, aligner), output, unit=" lines")
         ):

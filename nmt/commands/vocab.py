@@ -1,13 +1,17 @@
 """`python -m nmt vocab`."""
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UserError
 from ..storage.files import atomic_write
-from ..text.vocabulary import load_vocabulary, train_sentencepiece
+from ..text.vocabulary import NORMALIZATION_RULES, load_vocabulary, train_sentencepiece
 from .arguments import at_most, positive_int, say
+
+_OPTIONS = ("kind", "sample_lines", "character_coverage", "byte_fallback", "user_symbols", "normalization_rule")
+_OPTIONS += ("split_digits",)  # of `train_sentencepiece`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +45,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="train on N lines of each side, evenly spread (above 0; default: all)",
     )
+    group.add_argument(
+        "--character_coverage",
+        type=_coverage,
+        default=1.0,
+        metavar="SHARE",
+        help="share of the characters of the text that get a unit (0.98 to 1; default: 1); 0.9995 suits Chinese",
+    )
+    group.add_argument("--byte_fallback", action="store_true", help="add 256 units for bytes: no character is unknown")
+    group.add_argument(
+        "--user_symbols", nargs="+", default=(), metavar="SYMBOL", help="units that are never split, such as <2de>"
+    )
+    group.add_argument(
+        "--normalization_rule",
+        choices=NORMALIZATION_RULES,
+        default=NORMALIZATION_RULES[0],
+        help="Unicode normalization of the text; _cf folds case (default: nmt_nfkc)",
+    )
+    group.add_argument("--split_digits", action="store_true", help="make each digit a unit")
     group.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
 
 
@@ -70,8 +92,16 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _train(texts: Sequence[Sequence[str]], to: Path, arguments: argparse.Namespace) -> None:
-    train_sentencepiece(texts, to, arguments.size, kind=arguments.kind, sample_lines=arguments.sample_lines)
+    train_sentencepiece(texts, to, arguments.size, **{name: getattr(arguments, name) for name in _OPTIONS})
     say(f"{to}: {load_vocabulary(to).size} units of {' and '.join(name for text in texts for name in text)}")
+
+
+def _coverage(text: str) -> float:
+    """Parses a share of characters, which SentencePiece takes from 0.98 on."""
+    with contextlib.suppress(ValueError):
+        if 0.98 <= float(text) <= 1:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text[:50]!r} is not a number from 0.98 to 1")
 
 
 def _copy(path: Path, to: Path) -> None:

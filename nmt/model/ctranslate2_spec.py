@@ -11,8 +11,7 @@ from ctranslate2.specs import TransformerSpec, attention_spec, common_spec, tran
 from ..errors import UserError
 from ..normalization import EPSILON
 from .multi_head_attention import MultiHeadAttention
-from .positions import sinusoids
-from .transformer_layers import DecoderLayer, EncoderLayer, FeedForward
+from .transformer_layers import DecoderLayer, EncoderLayer, FeedForward, sinusoids
 
 
 def build_spec(model, longest: int) -> TransformerSpec:

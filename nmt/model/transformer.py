@@ -17,8 +17,7 @@ from .costs import log_normalizers, sum_in_parts, word_costs
 from .dropout import DropoutMasks, drop
 from .layers import Block, Embedding
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
-from .positions import sinusoids
-from .transformer_layers import DecoderLayer, EncoderLayer, Rates, Sizes
+from .transformer_layers import DecoderLayer, EncoderLayer, Rates, Sizes, sinusoids
 
 FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
 

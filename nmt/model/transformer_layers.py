@@ -1,5 +1,6 @@
-"""Parts of a Transformer's stacks: residual connections with their normalization, feed-forward, layers."""
+"""Parts of a Transformer: positions, residual connections with their normalization, feed-forward, layers."""
 
+import math
 from typing import NamedTuple
 
 import keras
@@ -10,6 +11,8 @@ from .affine import affine, over_rows
 from .dropout import DropoutMasks, drop
 from .layers import Block
 from .multi_head_attention import KeysAndValues, MultiHeadAttention
+
+_LONGEST_WAVE = 10_000.0  # of the positions
 
 
 class Rates(NamedTuple):
@@ -159,3 +162,21 @@ def _attention(sizes: Sizes, name: str) -> MultiHeadAttention:
 
 def _feed(x: tf.Tensor, feed_forward: FeedForward, residual: Residual, dropout: DropoutMasks) -> tf.Tensor:
     return residual.sum(x, feed_forward(residual.input(x), dropout=dropout), dropout)
+
+
+def sinusoids(first: tf.Tensor | int, count: tf.Tensor | int, units: int) -> tf.Tensor:
+    """Returns the vectors `[sin(t w), cos(t w)]` of positions t, `[count, units]`.
+
+    The frequencies w fall from 1 to 1 / 10,000 in a geometric series. Sines and cosines are halves side by side.
+
+    Args:
+        first: The first position.
+        count: Number of positions.
+        units: Size of the embeddings, an even number of at least 4.
+
+    Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.5, where sines and cosines alternate.
+    """
+    half = units // 2
+    frequencies = tf.exp(tf.range(half, dtype=tf.float32) * (-math.log(_LONGEST_WAVE) / (half - 1)))
+    angles = tf.cast(tf.range(count) + first, tf.float32)[:, tf.newaxis] * frequencies  # [count, half]
+    return tf.concat([tf.sin(angles), tf.cos(angles)], -1)

@@ -28,6 +28,7 @@ _OPTIONS = {
     "tie_decoder_embeddings": ("tie_decoder_embeddings",),
     "tie_encoder_decoder_embeddings": ("tie_encoder_decoder_embeddings",),
     "label_smoothing": ("label_smoothing",),
+    "loss_function": ("loss_function",),
     "maxlen": ("maxlen",),
     "batch_size": ("batch_size",),
     "token_batch_size": ("token_batch_size",),
@@ -115,6 +116,8 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
         if isinstance(ours[name], int | float) and ours[name] <= 0:  # in Nematus, this turns the option off
             ours[name] = None
     ours["model_type"] = model_type
+    if ours["loss_function"] != "per-token-cross-entropy":  # MRT, and versions before the option, count sentences too
+        ours["loss_function"] = "cross-entropy"
     ours["clip_counts"] = "words" if "model_type" in options else None  # an option since v0.4
     schedule = ours["learning_schedule"] or "constant"
     ours |= {name: None for name in _WITHOUT_EFFECT.get(str(schedule), ())}

@@ -17,7 +17,7 @@ import keras
 import numpy as np
 
 from ..errors import UserError
-from .files import atomic_write, open_inside
+from .files import atomic_write, folder_inside, open_inside
 
 BEST, LAST = "best.npz", "last.npz"  # the best model, and the checkpoint that a training resumes from
 KEPT = "kept"  # a directory of models, by update
@@ -108,9 +108,7 @@ def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
 
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
-    if not (directory / KEPT).resolve().is_relative_to(directory.resolve()):
-        raise UserError(f"{directory / KEPT} is a link out of {directory}; copy what it points to")
-    found = [path for path in (directory / KEPT).glob("*.npz") if path.stem.isdecimal()]
+    found = [path for path in folder_inside(directory, KEPT).glob("*.npz") if path.stem.isdecimal()]
     return sorted(found, key=lambda path: int(path.stem))
 
 

@@ -93,6 +93,17 @@ def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
+def folder_inside(directory: Path, name: str) -> Path:
+    """Returns the path of a folder of a directory that may come from an untrusted source.
+
+    Raises:
+        UserError: It is a link out of the directory.
+    """
+    if not (directory / name).resolve().is_relative_to(directory.resolve()):
+        raise UserError(f"{directory / name} is a link out of {directory}; copy what it points to")
+    return directory / name
+
+
 def read_inside(path: Path, directory: Path, most: int) -> bytes:
     """Returns the content of a file, as `open_inside` opens it.
 

@@ -31,6 +31,7 @@ class TrainingData:
         target_vocabulary: Encodes the target.
         batch_size: Pairs in a batch.
         maxlen: Pairs with more tokens on a side are left out.
+        max_length_ratio: If given, so are pairs with more than this many times the tokens of one side on the other.
         seed: Decides the order.
         subword_sampling: If above 0, a line is split at random each time, `SentencePieceVocabulary.sample` with this
             alpha.
@@ -41,6 +42,7 @@ class TrainingData:
         used: Number of pairs that are trained on.
         empty: Number of pairs left out because a side is empty.
         too_long: Number of pairs left out because a side has more than `maxlen` tokens.
+        unlike: Number of further pairs left out by `max_length_ratio`.
         pairs_per_epoch: Number of pairs in an epoch: those used, unless there are weights.
         batches_per_epoch: Number of batches in an epoch.
         sizes: `(width, pairs used, pairs in an epoch)` for each width of a batch.
@@ -58,6 +60,7 @@ class TrainingData:
         batch_size: int,
         maxlen: int,
         seed: int,
+        max_length_ratio: float | None = None,
         token_batch_size: int | None = None,
         subword_sampling: float = 0.0,
         weights: Sequence[float] | None = None,
@@ -70,15 +73,17 @@ class TrainingData:
         self._mixture = Mixture(weights, text.corpora, seed) if weights else None
         self._sides = list(zip((text.source, text.target), vocabularies, strict=True))
         sides = [token_counts(side, words.encode, words.digest) for side, words in self._sides]
-        longest = np.maximum(*sides)
-        empty, too_long = np.minimum(*sides) == 0, longest > maxlen
-        self.empty, self.too_long = int(empty.sum()), int(too_long.sum())
-        used = np.flatnonzero(~(empty | too_long)).astype(np.int32)
+        longest, shortest = np.maximum(*sides), np.minimum(*sides)
+        empty, too_long = shortest == 0, longest > maxlen
+        unlike = ~(empty | too_long) & (longest > (max_length_ratio or np.inf) * np.maximum(shortest, 1))
+        self.empty, self.too_long, self.unlike = (int(each.sum()) for each in (empty, too_long, unlike))
+        used = np.flatnonzero(~(empty | too_long | unlike)).astype(np.int32)
         self.used = len(used)
         if not self.used:
             raise UserError(
-                f"none of the {len(text)} sentence pairs has 1 to {maxlen} tokens on both sides; "
-                "give other texts or a larger --maxlen"
+                f"none of the {len(text)} sentence pairs has 1 to {maxlen} tokens on both sides"
+                f"{f' and lengths within --max_length_ratio {max_length_ratio}' if self.unlike else ''}; "
+                f"give other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
         longest = longest[used]
         if subword_sampling:

@@ -25,6 +25,7 @@ from .shards import Files, all_shards
 
 END = 0
 UNKNOWN = 1
+NORMALIZATION_RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")  # of SentencePiece
 _LARGEST = 1 << 26  # bytes of a file
 _drawing = threading.Lock()  # SentencePiece has one seed for the whole process
 
@@ -194,6 +195,11 @@ def train_sentencepiece(
     *,
     kind: str = "bpe",
     sample_lines: int | None = None,
+    character_coverage: float = 1.0,
+    byte_fallback: bool = False,
+    user_symbols: Sequence[str] = (),
+    normalization_rule: str = "nmt_nfkc",
+    split_digits: bool = False,
 ) -> None:
     """Trains a SentencePiece model on one or more texts, one sentence a line, and writes it.
 
@@ -203,10 +209,21 @@ def train_sentencepiece(
         size: Number of units.
         kind: `"bpe"` (byte-pair encoding) or `"unigram"`.
         sample_lines: Train on this many lines of each text, evenly spread; `None` for all. Memory holds only these.
+        character_coverage: Share of the characters of the text that get a unit, 0.98 to 1. The others are unknown.
+        byte_fallback: Adds a unit for each byte, so that no character is unknown.
+        user_symbols: Strings that are units of their own and never split.
+        normalization_rule: One of `NORMALIZATION_RULES`.
+        split_digits: Makes each digit a unit.
 
     Raises:
-        UserError: A text is missing, empty, damaged or not UTF-8, or the texts are too small for the size.
+        UserError: A symbol is empty, has white space or is given twice; a text is missing, empty, damaged or not UTF-8;
+            or the texts are too small for the size.
     """
+    for symbol in user_symbols:
+        if not symbol or any(map(str.isspace, symbol)) or list(user_symbols).count(symbol) > 1:
+            raise UserError(f"--user_symbols has {symbol!r}; each must be given once and have no white space")
+        if symbol in ("<unk>", "</s>"):
+            raise UserError(f"--user_symbols has {symbol}, which every vocabulary has; leave it out")
     texts = [all_shards(text) for text in ([texts] if isinstance(texts, str | os.PathLike) else texts)]
     counts = [sum(map(require_utf8, paths)) for paths in texts]
     for paths, count in zip(texts, counts, strict=True):
@@ -220,7 +237,11 @@ def train_sentencepiece(
                 model_writer=model,
                 vocab_size=size,
                 model_type=kind,
-                character_coverage=1.0,
+                character_coverage=character_coverage,
+                byte_fallback=byte_fallback,
+                user_defined_symbols=list(user_symbols),
+                normalization_rule_name=normalization_rule,
+                split_digits=split_digits,
                 max_sentence_length=2**30,  # by default it skips lines of more than 4192 bytes
                 eos_id=END,
                 unk_id=UNKNOWN,

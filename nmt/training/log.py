@@ -1,15 +1,62 @@
-"""Logs of a training for TensorBoard."""
+"""Logs of a training: its messages, in a text file, and its figures, for TensorBoard."""
 
+import contextlib
+import logging
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
+from tqdm import tqdm
 
+from ..errors import UserError
 from .progress import Validation
 
 OF_UPDATES = "update/"  # prefix of the names of figures of updates; the other figures are of validations
+
+_messages = logging.getLogger("nmt.training")
+_messages.propagate = False
+_messages.setLevel(logging.INFO)
+_messages.addHandler(logging.NullHandler())
+
+
+def say(text: str) -> None:
+    """Prints a message on standard error, above a progress bar, and adds it to the file of `message_file`."""
+    tqdm.write(text, file=sys.stderr)
+    _messages.info(text)
+
+
+class _File(logging.StreamHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Does nothing: a full disk must not end a training here, where nothing is lost."""
+
+
+@contextlib.contextmanager
+def message_file(path: Path) -> Iterator[None]:
+    """Within this context, `say` adds its messages to a file, with the time. A `UserError` is added too.
+
+    A training that ends before it has written its configuration leaves no new file.
+    """
+    is_new = not path.exists()
+    # Who provides the directory must not make this process write to another file.
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    handler = _File(os.fdopen(descriptor, "a", encoding="utf-8"))
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    _messages.addHandler(handler)
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, UserError):
+            _messages.info(error)
+        if is_new and not path.with_name("config.json").exists():
+            path.unlink()
+        raise
+    finally:
+        _messages.removeHandler(handler)
+        with contextlib.suppress(OSError):
+            handler.stream.close()
 
 
 class TrainingLog:

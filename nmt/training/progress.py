@@ -44,7 +44,12 @@ class Progress:
     @property
     def best(self) -> Validation | None:
         """The best ranked validation by the metric, then by the loss; the first of equals."""
-        return max(self.validations[self.ranked_from :], key=self._quality, default=None)
+        return next(iter(self.ranking), None)
+
+    @property
+    def ranking(self) -> list[Validation]:
+        """The ranked validations, the best first."""
+        return sorted(self.validations[self.ranked_from :], key=self._quality, reverse=True)
 
     def _quality(self, validation: Validation) -> tuple[float, float]:
         return validation.quality(self.metric)
@@ -53,6 +58,16 @@ class Progress:
     def validated(self) -> bool:
         """Whether the last update was followed by a validation."""
         return bool(self.validations) and self.validations[-1].update == self.update
+
+    def plateaus(self, length: int) -> int:
+        """Returns how often the validation loss did not fall below its minimum for `length` validations in a row."""
+        found, waited, least = 0, 0, float("inf")
+        for loss in (each.valid_loss for each in self.validations if each.counts):
+            waited = 0 if loss < least else waited + 1
+            least = min(least, loss)
+            if waited == length:
+                found, waited = found + 1, 0
+        return found
 
     def after_update(self, loss: float, tokens: float) -> "Progress":
         """Returns the progress with one more update."""

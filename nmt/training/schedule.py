@@ -1,4 +1,4 @@
-"""Learning rates over time, as in Nematus."""
+"""Learning rates over time, as in Nematus, and their reduction on a plateau of the validation loss."""
 
 import keras
 
@@ -35,6 +35,24 @@ class Constant(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step):
         return self.rate
+
+
+class Reducible(keras.optimizers.schedules.LearningRateSchedule):
+    """A learning rate over time, times a factor that changes between updates.
+
+    Args:
+        schedule: The learning rate without the factor.
+
+    Attributes:
+        factor: The factor. Its value follows from the validations, so no checkpoint holds it.
+    """
+
+    def __init__(self, schedule: keras.optimizers.schedules.LearningRateSchedule):
+        self.schedule = schedule
+        self.factor = keras.Variable(1.0, trainable=False, dtype="float32", name="learning_rate_factor")
+
+    def __call__(self, step):
+        return self.schedule(step) * self.factor.value
 
 
 def learning_rate(config: Config) -> keras.optimizers.schedules.LearningRateSchedule:

@@ -8,9 +8,8 @@ import contextlib
 import json
 import math
 import signal
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -22,11 +21,11 @@ from ..config import Config
 from ..errors import UserError
 from ..model.contract import TranslationModel
 from ..storage.checkpoints import BEST, KEPT, LAST, kept_checkpoints, load_checkpoint, save_checkpoint
-from ..storage.files import atomic_write
+from ..storage.files import atomic_write, folder_inside
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
 from .interruption import Interrupted, deferred_signals
-from .log import TrainingLog
+from .log import TrainingLog, say
 from .progress import Progress, Validation
 from .replicas import Replicas
 from .update import Update
@@ -67,6 +66,7 @@ class Trainer:
         self._directory, self._made_with, self._replicas = directory, made_with, replicas or Replicas()
         self.progress, self._begin = Progress(), 0  # updates that another training made
         self._saved = 0  # update of the newest checkpoint
+        self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
         if (directory / LAST).exists():
             self.progress = Progress.from_json(load_checkpoint(directory / LAST, update.variables, made_with))
             self._saved = self.progress.update
@@ -102,6 +102,7 @@ class Trainer:
             Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
         self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
+        self._reduce_learning_rate()
         self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
         if self._begin >= last:
@@ -121,9 +122,12 @@ class Trainer:
                 while self._ranked().bad_validations < self._config.patience:
                     self._poll(poll)
                     if self._validation_is_due(last):
-                        validation = self._validate(validate, self.progress.update / data.batches_per_epoch, poll)
+                        epoch = self.progress.update / data.batches_per_epoch
+                        validation, translations = self._validate(validate, epoch, poll)
                         log.flush()
                         self._keep(self._ranked().after_validation(validation))
+                        self._write_translations(translations)
+                        self._reduce_learning_rate()
                         log.validation(validation)
                     elif self.progress.update < last:
                         self._train_on(next(batches), bar, log)
@@ -193,7 +197,7 @@ class Trainer:
             bar.set_postfix_str(f"loss {loss:.3f}{measured}", refresh=False)
             return
         seen = f"the loss is {cost}, the norm of its gradient {norm}"
-        _say(f"update {number} is skipped: {seen}")
+        say(f"update {number} is skipped: {seen}")
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
             raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {seen}")
 
@@ -222,7 +226,8 @@ class Trainer:
             _leave_out(bar, seconds, updates=1)
         return cost, words, norm
 
-    def _validate(self, validate, epoch: float, poll: Callable[[], None]) -> Validation:
+    def _validate(self, validate, epoch: float, poll: Callable[[], None]) -> tuple[Validation, Sequence[str]]:
+        """Returns the result and, in the chief, the translations."""
         progress = self.progress
         with self._update.evaluated_weights():
             scores = self._scores(validate, poll)
@@ -238,13 +243,21 @@ class Trainer:
             seconds=self._seconds(),
             counts=progress.update % self._valid_freq == 0,
         )
-        _say(
+        say(
             f"update {validation.update}  train loss {validation.train_loss:.3f}  valid loss {scores.loss:.3f}  "
             f"BLEU {scores.bleu:.2f}  chrF {scores.chrf:.2f}  {validation.seconds:.0f} s"
         )
         if scores.warning:
-            _say(f"warning: {scores.warning}")
-        return validation
+            say(f"warning: {scores.warning}")
+        return validation, scores.translations
+
+    def _reduce_learning_rate(self) -> None:
+        """Sets the factor of the learning rate, which follows from the validations so far, and prints a new one."""
+        factor, length = self._config.learning_rate_reduce_factor, self._config.learning_rate_reduce_num_not_improved
+        if factor and (plateaus := self.progress.plateaus(length)) != self._plateaus:
+            self._plateaus = plateaus
+            self._update.reduce_learning_rate(factor**plateaus)
+            say(f"the validation loss has not fallen for {length} validations: learning rate x {factor**plateaus:g}")
 
     def _scores(self, validate: Callable[[Callable[[], None]], Scores], poll: Callable[[], None]) -> Scores:
         """Returns the scores that the chief measures, in all processes."""
@@ -257,7 +270,7 @@ class Trainer:
         stopped, *found = self._replicas.from_chief([float(stop is not None), *scores[:3]])
         if stopped:
             raise stop or Interrupted(signal.SIGTERM)
-        return Scores(*found, scores.warning)
+        return Scores(*found, *scores[3:])
 
     def _broken(self, seen: str) -> UserError:
         kept = f"{self._directory} keeps the model of update {self._saved}" if self._saved else "nothing is saved yet"
@@ -275,17 +288,29 @@ class Trainer:
         with self._update.evaluated_weights():
             if progress.best is progress.validations[-1]:
                 self._save(BEST, progress)
-            if self._config.keep:
-                self._keep_latest(progress)
+            if self._config.keep or self._config.keep_best:
+                self._keep_several(progress)
         with atomic_write(self._directory / "progress.json") as file:
             file.write(json.dumps(asdict(progress), indent=2) + "\n")
 
-    def _keep_latest(self, progress: Progress) -> None:
-        (self._directory / KEPT).mkdir(exist_ok=True)
-        path = self._directory / KEPT / f"{progress.update}.npz"
-        save_checkpoint(path, self._model.variables, asdict(progress), self._made_with)
-        for old in kept_checkpoints(self._directory)[: -self._config.keep]:
-            old.unlink()
+    def _keep_several(self, progress: Progress) -> None:
+        """Keeps the model if it is one of the latest or of the best, and removes those that no longer are."""
+        latest = progress.validations[max(0, len(progress.validations) - self._config.keep) :]
+        kept = {str(each.update) for each in (*latest, *progress.ranking[: self._config.keep_best])}
+        if (name := str(progress.update)) in kept:
+            folder = folder_inside(self._directory, KEPT)
+            folder.mkdir(exist_ok=True)
+            save_checkpoint(folder / f"{name}.npz", self._model.variables, asdict(progress), self._made_with)
+        for path in kept_checkpoints(self._directory):
+            if path.stem not in kept:
+                path.unlink()
+
+    def _write_translations(self, translations: Sequence[str]) -> None:
+        if self._replicas.is_chief:
+            folder = folder_inside(self._directory, "valid")
+            folder.mkdir(exist_ok=True)
+            with atomic_write(folder / f"{self.progress.update}.txt") as file:
+                file.writelines(f"{line}\n" for line in translations)
 
     def _save_last(self) -> None:
         """Saves the last update, unless it was skipped: then resume from the checkpoint before the skipped updates."""
@@ -306,10 +331,6 @@ def _interruption(poll: Callable[[], None]) -> Interrupted | None:
     except Interrupted as interruption:
         return interruption
     return None
-
-
-def _say(text: str) -> None:
-    tqdm.write(text, file=sys.stderr)
 
 
 def _leave_out(bar: tqdm, seconds: float, updates: int = 0) -> None:

@@ -13,7 +13,7 @@ from ..config import Config
 from ..model.contract import TranslationModel
 from ..text.batches import Batch
 from .replicas import Replicas
-from .schedule import learning_rate
+from .schedule import Reducible, learning_rate
 from .smoothing import SmoothedWeights
 
 _RESERVED_BYTES = 2**31  # more than most updates need
@@ -57,13 +57,21 @@ def add_sums(first: Sums, second: Sums) -> Sums:
     return Sums(*(a + b for a, b in zip(first[:-1], second[:-1], strict=True)), gradients)
 
 
-def clip_mean(sums: Sums, limit: float, norm: str = "occurrences") -> tuple[list[Gradient], tf.Tensor]:
-    """Returns the gradients of the mean cost of a sentence, scaled to a global norm of at most `limit`, and their norm.
+def clip_mean(
+    sums: Sums, limit: float, norm: str = "occurrences", loss_function: str = "cross-entropy"
+) -> tuple[list[Gradient], tf.Tensor]:
+    """Returns the gradients of the mean cost, scaled to a global norm of at most `limit`, and their norm.
 
-    If `norm` is `occurrences`, each row of a sparse gradient counts in the norm, one for each occurrence of a word. If
-    it is `words`, rows of the same word are summed first.
+    Args:
+        sums: The sums over all parts of the batch and all processes.
+        limit: The largest norm.
+        norm: With `occurrences`, each row of a sparse gradient counts in the norm, one for each occurrence of a word.
+            With `words`, rows of the same word are summed first.
+        loss_function: `cross-entropy` for the mean cost of a sentence, `per-token-cross-entropy` for that of a target
+            token, ends included.
     """
-    gradients = [_divide(gradient, sums.sentences) for gradient in sums.gradients]
+    count = sums.words if loss_function == "per-token-cross-entropy" else sums.sentences
+    gradients = [_divide(gradient, count) for gradient in sums.gradients]
     if norm == "words":
         gradients = list(map(tf.convert_to_tensor, gradients))
     return tf.clip_by_global_norm(gradients, limit)
@@ -90,14 +98,17 @@ class Update:
     def __init__(self, model: TranslationModel, config: Config, replicas: Replicas | None = None):
         _reserve_memory()
         self._model, self._config, self._replicas = model, config, replicas or Replicas()
-        self._rate, self._shapes = learning_rate(config), set()
+        self._rate, self._shapes = Reducible(learning_rate(config)), set()
         self._optimizer = keras.optimizers.Adam(
             self._rate,
             beta_1=config.adam_beta1,
             beta_2=config.adam_beta2,
             epsilon=config.adam_epsilon,
+            weight_decay=config.weight_decay or None,
             name="adam",  # Keras's default names are numbered, and checkpoints store the name
         )
+        # Decay would take gains and biases away from where they have no effect.
+        self._optimizer.exclude_from_weight_decay([each for each in model.trainable_variables if len(each.shape) < 2])
         self._optimizer.build(model.trainable_variables)
         self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
         self._in_one_part = config.gradient_aggregation_steps == self._replicas.count == 1
@@ -122,6 +133,10 @@ class Update:
     def learning_rate(self) -> float:
         """The learning rate of the last update that was not skipped."""
         return float(self._rate(max(int(self._optimizer.iterations.numpy()) - 1, 0)))
+
+    def reduce_learning_rate(self, factor: float) -> None:
+        """Makes the learning rate of the next updates that of the schedule times a factor."""
+        self._rate.factor.assign(factor)
 
     def trace(self, shapes: Iterable[tuple[int, int]]) -> None:
         """Traces the update for these shapes of a batch, in this order; without it, at the first batch of each shape.
@@ -178,7 +193,8 @@ class Update:
         return self._clip(self._summed(batch, seed))
 
     def _clip(self, sums: Sums) -> Clipped:
-        clipped, norm = clip_mean(sums, self._config.clip_c, self._config.clip_counts)
+        config = self._config
+        clipped, norm = clip_mean(sums, config.clip_c, config.clip_counts, config.loss_function)
         return Clipped(sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped])
 
     def _apply(self, gradients: list[tf.Tensor]) -> None:

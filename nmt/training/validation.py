@@ -19,6 +19,7 @@ class Scores(NamedTuple):
     bleu: float  # 0 to 100
     chrf: float  # 0 to 100
     warning: str = ""
+    translations: Sequence[str] = ()  # of the validation set; only the chief has them
 
 
 class Validator:
@@ -52,11 +53,11 @@ class Validator:
         Args:
             poll: Called between batches; it may raise.
         """
-        loss, bleu, chrf = self._loss(poll), 0.0, 0.0
+        loss, bleu, chrf, translations = self._loss(poll), 0.0, 0.0, ()
         if math.isfinite(loss):
             translations = self._translate(self._data.sources, poll)
             bleu, chrf = self._metrics.scores(translations, self._data.references)
-        return Scores(loss, bleu, chrf, self.divergence(loss))
+        return Scores(loss, bleu, chrf, self.divergence(loss), translations)
 
     def divergence(self, loss: float) -> str:
         """Returns a message if the loss is far above that of guessing, and an empty string otherwise."""

@@ -47,7 +47,8 @@ def test_size_of_a_transformer():
     sizes = {"embedding_size": 8, "state_size": 8, "transformer_ffn_hidden_size": 9, "transformer_num_heads": 2}
     depths = {"transformer_enc_depth": 2, "transformer_dec_depth": 2}
     tied = {"tie_decoder_embeddings": True, "tie_encoder_decoder_embeddings": True}
-    found, _ = weights(11, model_type="transformer", **sizes, **depths, **tied)
+    given = {"model_type": "transformer", "layer_normalization_type": "none", **sizes, **depths, **tied}
+    found, _ = weights(11, **given)
     assert transformer_size(11, 8, 9, 2) == found
 
 

@@ -50,24 +50,24 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ({**TRANSFORMER, "transformer_norm_position": "mid"}, "it must be one of pre, post"),
         ({"transformer_num_heads": 4}, "--transformer_num_heads has no effect with --model_type rnn, only with transf"),
         ({"rnn_dec_deep_context": True}, "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1; leave it out"),
-        ({"rnn_dec_base_transition_depth": 1}, "--rnn_dec_base_transition_depth is 1; it must be 2 or more"),
+        ({"rnn_dec_base_transition_depth": 1}, "--rnn_dec_base_transition_depth is 1; it must be from 2 to 1000"),
         ({"warmup_steps": 10}, "only with transformer or warmup-plateau-decay; leave it out"),
         (
             {"learning_schedule": "transformer", "learning_rate": 0.1},
             "--learning_rate has no effect with --learning",
         ),
-        ({"batch_size": 0}, "--batch_size is 0; it must be above 0"),
+        ({"batch_size": 0}, "--batch_size is 0; it must be above 0 and at most 100000"),
         ({"learning_rate": 10**400}, "a number must have a size from 1e-30 to 2147483647"),
         ({"learning_rate": 1e-300}, "--learning_rate is 1e-300; a number must have a size from 1e-30 to"),
-        ({"batch_size": 2**31 - 1}, "--batch_size is 2147483647; it must be at most 100000"),
-        ({"rnn_enc_depth": 10**6}, "--rnn_enc_depth is 1000000; it must be at most 1000"),
-        ({"batch_size": 10**30}, "a number must have a size from 1e-30 to 2147483647"),
+        ({"batch_size": 2**31 - 1}, "--batch_size is 2147483647; it must be above 0 and at most 100000"),
+        ({"rnn_enc_depth": 10**6}, "--rnn_enc_depth is 1000000; it must be above 0 and at most 1000"),
+        ({"finish_after": 10**30}, "a number must have a size from 1e-30 to 2147483647"),
         ({"batch_size": 2.5}, "--batch_size is 2.5; it must be of type int"),
         ({"batch_size": True}, "--batch_size is True; it must be of type int"),
         ({"learning_rate": "fast"}, "--learning_rate is 'fast'; it must be a finite number"),
         ({"learning_rate": float("nan")}, "--learning_rate is nan; it must be a finite number"),
         ({"rnn_dropout_hidden": 1.0}, "--rnn_dropout_hidden is 1.0; it must be at least 0 and below 1"),
-        ({"source_vocab_sizes": 3}, "--source_vocab_sizes is 3; it must be above 3, because"),
+        ({"source_vocab_sizes": 3}, "--source_vocab_sizes is 3; it must be from 4 to 10000000"),
         ({"seed": 2**31}, "it must be from 0 to 2147483647"),
         ({"dictionaries": ["one"]}, "--dictionaries is ('one',); it must be two file names"),
         ({"tie_decoder_embeddings": 1}, "--tie_decoder_embeddings is 1; it must be of type bool"),
@@ -102,6 +102,16 @@ def test_the_learning_rate_may_change_in_a_resumed_training():
         not {"learning_schedule", "learning_rate", "warmup_steps", "plateau_steps"}
         & make_config({**REQUIRED, "learning_schedule": "warmup-plateau-decay"}).fixed_options().keys()
     )
+
+
+def test_batches_of_tokens_have_the_loss_of_a_token_unless_another_is_given():
+    sentence, token = "cross-entropy", "per-token-cross-entropy"
+    losses = {
+        sentence: [{}, {"token_batch_size": None}, {"token_batch_size": 4096, "loss_function": sentence}],
+        token: [{"token_batch_size": 4096}, {"loss_function": token}],
+    }
+    for loss, given in losses.items():
+        assert {make_config({**REQUIRED, **options}).loss_function for options in given} == {loss}
 
 
 def test_all_wrong_options_are_named_at_once():

@@ -207,7 +207,7 @@ HARM = {
     "long config": (lambda model: (model / "config.json").write_bytes(b" " * 2**25), "config.json has more than"),
     "a million levels": (
         lambda model: edit_json(model / "config.json", rnn_enc_depth=10**6),
-        "it must be at most 1000",
+        "it must be above 0 and at most 1000",
     ),
     "1000 levels": (lambda model: edit_json(model / "config.json", rnn_enc_depth=1000), LARGER),
     "a wide state": (lambda model: edit_json(model / "config.json", state_size=10**5), LARGER),

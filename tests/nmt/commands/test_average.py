@@ -3,6 +3,22 @@
 import numpy as np
 
 
+def test_the_best_models_are_kept_beside_the_latest_and_averaged(run, train, tmp_path):
+    """By the loss, which falls as long as the learning rate is small and rises once it is huge."""
+    keep = ("--keep", 1, "--keep_best", 2, "--valid_metric", "loss", "--valid_freq", 2)
+    assert train(*keep, "--finish_after", 6, "--learning_rate", 0.01)[0] == 0
+    kept = tmp_path / "model" / "kept"
+    assert sorted(path.name for path in kept.iterdir()) == ["4.npz", "6.npz"]
+    assert train(*keep, "--finish_after", 12, "--learning_rate", 100.0)[0] in (0, 2)
+    assert sorted(path.name for path in kept.iterdir()) == ["12.npz", "4.npz", "6.npz"]
+    assert run("average", "-m", "model", "--best", 2, "--to", "best")[2] == "best: the average of updates 4, 6\n"
+    assert run("average", "-m", "model", "--last", 1, "--to", "last")[2] == "last: the average of updates 12\n"
+    status, _, said = run("average", "-m", "model", "--best", 4, "--to", "other")
+    assert (status, said) == (2, "nmt: model holds 3 kept models; train with --keep_best 4\n")
+    status, _, said = run("average", "-m", "model", "--best", 1, "--last", 1, "--to", "other")
+    assert (status, said) == (2, "nmt: --last and --best choose different models; give one of them\n")
+
+
 def test_kept_models_are_averaged(run, train, tmp_path):
     def table(path):
         with np.load(tmp_path / path) as saved:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -56,6 +57,20 @@ def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path
     assert {name: config[name] for name in options} == options
 
 
+def test_a_training_of_an_earlier_version_resumes_with_the_loss_of_a_sentence(train, tmp_path):
+    """Even with batches of tokens, because that version had no other."""
+    tokens = ("--token_batch_size", 60)
+    assert train(*tokens, "--loss_function", "cross-entropy")[0] == 0
+    path = tmp_path / "model" / "config.json"
+    config = json.loads(path.read_text())
+    del config["loss_function"]
+    path.write_text(json.dumps(config))
+    status, _, said = train(*tokens, "--loss_function", "per-token-cross-entropy", "--finish_after", 3)
+    assert (status, "with other values of loss_function" in said) == (2, True)
+    assert train(*tokens, "--finish_after", 3)[0] == 0
+    assert json.loads(path.read_text())["loss_function"] == "cross-entropy"
+
+
 @pytest.mark.slow
 def test_the_parts_of_a_batch_train_the_same_model(train, tmp_path):
     tables = []
@@ -83,6 +98,38 @@ def test_smoothed_weights_are_validated_and_kept(train, tmp_path):
     resumed = arrays("resumed/last.npz")
     assert last.keys() == resumed.keys()
     assert all(np.array_equal(last[name], resumed[name]) for name in last)
+
+
+def test_every_validation_leaves_its_translations_and_messages_are_logged(train, tmp_path):
+    """Also those of a training that is resumed; a training that is refused leaves no directory."""
+    assert train("--finish_after", 2)[0] == 0
+    status, _, said = train("--finish_after", 4)
+    assert status == 0
+    folder = tmp_path / "model" / "valid"
+    assert sorted(path.name for path in folder.iterdir()) == ["2.txt", "4.txt"]
+    assert len((folder / "4.txt").read_text().splitlines()) == len(LINES)
+    log = (tmp_path / "model" / "train.log").read_text()
+    assert [log.count(f" update {update}  train loss") for update in (2, 4)] == [1, 1]
+    messages = [line for line in said.splitlines() if line.startswith(("trains", "update", "stopped", "6 of 6"))]
+    assert len(messages) == 4
+    for message in messages:
+        assert re.search(rf"^\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d {re.escape(message)}$", log, re.MULTILINE)
+    status, _, said = train("--source_dataset", "dev.en", "train.en")
+    assert status == 2
+    refusal = said.splitlines()[-1].removeprefix("nmt: ")
+    assert (tmp_path / "model" / "train.log").read_text().endswith(f" {refusal}\n")
+    assert train("-m", "refused", "--source_dataset", "absent")[0] == 2
+    assert not (tmp_path / "refused").exists()
+
+
+@pytest.mark.parametrize("name", ["valid", "train.log", "kept"])
+def test_a_training_writes_nothing_behind_a_link_out_of_its_directory(train, tmp_path, name):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    target = tmp_path / "elsewhere" / "file" if name == "train.log" else tmp_path / "elsewhere"
+    (tmp_path / "model" / name).symlink_to(target)
+    assert train("--keep", 1)[0] == 2
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 @pytest.mark.slow

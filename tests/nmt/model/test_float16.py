@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.float16 import product
+from nmt.model.affine import float16_product as product
 
 
 def product_and_gradients(x, y, dz):

@@ -65,6 +65,15 @@ def test_a_batch_size_in_tokens_is_kept(tmp_path, theirs, ours):
     assert config.token_batch_size == ours
 
 
+@pytest.mark.parametrize("theirs", ["cross-entropy", "per-token-cross-entropy", "MRT", None])
+def test_the_loss_function_is_kept(tmp_path, theirs):
+    """Versions before the option, and minimum risk training, average over sentences."""
+    dictionaries = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
+    options = write_options(tmp_path / "options.json", loss_function=theirs, token_batch_size=4096)
+    ours = "per-token-cross-entropy" if theirs == "per-token-cross-entropy" else "cross-entropy"
+    assert read_config(options, dictionaries).loss_function == ours
+
+
 def test_dropout_rates_need_the_switch(tmp_path):
     dictionaries = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
     off = read_config(DATA / "tiny_none.json")

@@ -113,6 +113,18 @@ def test_long_and_empty_pairs_are_counted(make_data):
     assert (data.used, data.too_long, data.empty) == (1, 2, 2)
 
 
+def test_pairs_of_unlike_lengths_are_left_out(make_data):
+    """A ratio counts both ways; a pair that is empty or too long is counted as such alone."""
+    sources = ["a", "a a a a", "a", "a a a", "", "a a a a a a a"]
+    targets = ["b b", "b b", "b b b", "b", "b b", "b"]
+    data = make_data(sources, targets, maxlen=6, max_length_ratio=2.0)
+    assert (data.used, data.unlike, data.empty, data.too_long) == (2, 2, 1, 1)
+    assert make_data(sources, targets, maxlen=6, max_length_ratio=2.9).used == 2
+    assert make_data(sources, targets, maxlen=6).used == 4
+    with pytest.raises(UserError, match=r"within --max_length_ratio 1.0; give other texts or a larger --max_length_ra"):
+        make_data(["a a"], ["a"], max_length_ratio=1.0)
+
+
 def test_training_data_without_pairs_is_refused(make_data):
     with pytest.raises(UserError, match="none of the 2 sentence pairs has 1 to 1 tokens"):
         make_data(["a a", ""], maxlen=1)

@@ -63,6 +63,74 @@ def test_a_unigram_model_is_of_the_size_asked_for(tmp_path, write_lines):
     assert load_vocabulary(tmp_path / "made.model").size == 40
 
 
+TEXT = [f"Preis {i * 37}, Größe {i}." for i in range(100)] + ["im Jahr 1999"] * 20 + ["ß ∂ ﬁn"]
+
+
+@pytest.fixture
+def make(tmp_path, write_lines):
+    """Trains a vocabulary of `TEXT` with these options, and returns it."""
+
+    def make(size=60, **options):
+        train_sentencepiece(write_lines("text", TEXT), tmp_path / "made.model", size, **options)
+        return load_vocabulary(tmp_path / "made.model")
+
+    return make
+
+
+@pytest.mark.parametrize("line", ["日本 x", "a😀b", "∂"])
+def test_with_bytes_for_units_no_character_is_unknown(make, line):
+    vocabulary = make(340, byte_fallback=True)
+    (ids,) = encode(vocabulary, line)
+    assert 1 not in ids
+    assert vocabulary.decode(tf.ragged.constant([ids])).numpy()[0].decode() == line
+    assert 1 in encode(make(), line)[0] or line == "∂"
+
+
+def test_rare_characters_are_unknown_at_a_lower_coverage(make):
+    """The text has ∂ once, and some 1,500 characters."""
+    assert 1 in encode(make(character_coverage=0.99), "∂")[0]
+    assert 1 not in encode(make(character_coverage=1.0), "∂")[0]
+
+
+def test_user_symbols_are_units(make):
+    vocabulary = make(user_symbols=("<2de>", "Größe"))
+    tokens = vocabulary.tokens(tf.constant(encode(vocabulary, "<2de>Größe 12")[0])).numpy()
+    assert {b"<2de>", "Größe".encode()} <= set(tokens)
+
+
+def test_each_digit_is_a_unit(make):
+    def tokens(vocabulary):
+        ids = tf.constant(encode(vocabulary, "1999")[0])
+        return [token.decode() for token in vocabulary.tokens(ids).numpy() if token.decode() != "▁"]
+
+    assert tokens(make(50, split_digits=True)) == ["1", "9", "9", "9"]
+    assert len(tokens(make(120))) < 4
+
+
+def test_a_rule_normalizes(make):
+    for rule, wanted in (("nmt_nfkc", "fin"), ("nmt_nfkc_cf", "fin"), ("identity", "ﬁn")):
+        vocabulary = make(normalization_rule=rule)
+        assert vocabulary.decode(vocabulary.encode(tf.constant(["ﬁn"]))).numpy()[0].decode() == wanted
+    folded = make(normalization_rule="nmt_nfkc_cf")
+    assert encode(folded, "PREIS") == encode(folded, "preis")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"user_symbols": ["<a>", "<a>"]}, "--user_symbols has '<a>'; each must be given once and have no white space"),
+        ({"user_symbols": ["a b"]}, "--user_symbols has 'a b'; each must be"),
+        ({"user_symbols": [""]}, "--user_symbols has ''; each must be"),
+        ({"user_symbols": ["</s>"]}, "--user_symbols has </s>, which every vocabulary has; leave it out"),
+        ({"byte_fallback": True}, r"give a --size of at least \d+$"),
+    ],
+)
+def test_options_of_a_vocabulary_that_do_not_fit_are_refused(make, tmp_path, options, said):
+    with pytest.raises(UserError, match=said):
+        make(**options)
+    assert not (tmp_path / "made.model").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

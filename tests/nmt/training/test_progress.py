@@ -50,6 +50,25 @@ def test_another_ranking_begins_with_the_next_validation():
     assert by_loss.ranked_by("loss", "char", "greedy").best == by_loss.best  # the loss depends on neither
 
 
+@pytest.mark.parametrize(
+    ("losses", "plateaus"),
+    [
+        ([], 0),
+        ([3.0, 2.0, 1.0], 0),
+        ([3.0, 3.0], 0),
+        ([3.0, 3.0, 3.5], 1),
+        ([3.0, 3.5, 2.9, 3.0], 0),  # a lower loss ends the wait
+        ([3.0, 3.5, 3.4, 3.3, 3.2], 2),  # lower than the one before is not enough
+        ([3.0, 3.5, 3.4, 3.3, 2.0, 2.0, 2.0], 2),
+    ],
+)
+def test_plateaus_of_two_validations_without_a_lower_loss(losses, plateaus):
+    validations = tuple(Validation(i, 0.5, 3.0, loss, 10.0, 9.5) for i, loss in enumerate(losses))
+    assert Progress(validations=validations).plateaus(2) == plateaus
+    extra = Validation(99, 0.5, 3.0, 9.0, 10.0, 9.5, counts=False)
+    assert Progress(validations=(*validations, extra, extra)).plateaus(2) == plateaus
+
+
 def test_a_skipped_update_adds_nothing_and_is_counted():
     progress = after(10.0).after_skipping().after_skipping()
     assert (progress.update, progress.loss, progress.skipped, progress.skipped_in_a_row) == (5, 0.0, 2, 2)

@@ -14,6 +14,7 @@ from nmt.commands.processes import free_ports
 from nmt.errors import UserError
 from nmt.storage.checkpoints import LAST
 from nmt.training.replicas import Replicas, connect
+from tests.parameters import slow
 
 
 @pytest.fixture
@@ -71,9 +72,10 @@ def test_one_process_is_not_connected(monkeypatch):
     alone.require_same({"options": 1})
 
 
-def test_processes_train_as_one(begin, training, run, tmp_path):
+@pytest.mark.parametrize("loss", ["per-token-cross-entropy", *slow("cross-entropy")])
+def test_processes_train_as_one(begin, training, run, tmp_path, loss):
     """50 updates, each of 10 sentences, which no two parts share equally. The chief alone writes and reports."""
-    words = [*training, "--finish_after", 50, "--batch_size", 10]
+    words = [*training, "--finish_after", 50, "--batch_size", 10, "--loss_function", loss]
     assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
     assert run(*words, "-m", "one")[0] == 0
     assert_nearly_equal(weights(tmp_path / "two"), weights(tmp_path / "one"))

@@ -134,6 +134,24 @@ def test_a_training_is_saved_between_validations(make_trainer, tmp_path):
     assert weights(tmp_path / "model" / "last.npz")["adam/iteration"] == 4
 
 
+def test_a_plateau_of_the_loss_reduces_the_learning_rate_also_after_resuming(make_trainer, tmp_path, capsys):
+    """At a huge learning rate the loss rises, so each validation after the first is a plateau of one.
+
+    Adam divides by the size of the gradient, so an update moves a weight by about the learning rate.
+    """
+    options = {"learning_rate_reduce_factor": 0.1, "learning_rate_reduce_num_not_improved": 1, "valid_freq": 1}
+    options |= {"learning_rate": 1e3, "learning_schedule": "constant"}
+    train, model = make_trainer(tmp_path / "whole", finish_after=4, **options)
+    progress = train()
+    assert progress.plateaus(1) == 3, [each.valid_loss for each in progress.validations]
+    said = "the validation loss has not fallen for 1 validations: learning rate x "
+    assert re.findall(f"{said}(\\S+)", capsys.readouterr().err) == ["0.1", "0.01", "0.001"]
+    for last in (2, 4):
+        train, resumed = make_trainer(tmp_path / "parts", finish_after=last, **options)
+        train()
+    np.testing.assert_array_equal(resumed.table, model.table)
+
+
 def test_the_metric_decides_which_model_is_best(make_trainer, tmp_path):
     """The second validation translates less, but the loss falls."""
     for metric, best in (("bleu", 3), ("chrf", 3), ("loss", 6)):

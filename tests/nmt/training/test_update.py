@@ -8,7 +8,7 @@ import tensorflow as tf
 from nmt.config import Config, make_config
 from nmt.model.registry import build_model
 from nmt.text.batches import Batch, encode_pairs
-from nmt.training.update import Update
+from nmt.training.update import Update, clip_mean, sum_gradients
 from tests.nmt.bigrams import Bigrams
 from tests.parameters import slow
 
@@ -91,12 +91,14 @@ def make_bigrams_update():
     return make
 
 
+@pytest.mark.parametrize("loss", ["per-token-cross-entropy", *slow("cross-entropy")])
 @pytest.mark.parametrize("norm", ["occurrences", *slow("words")])
-def test_the_parts_of_a_batch_give_the_update_of_the_whole(make_bigrams_update, norm):
+def test_the_parts_of_a_batch_give_the_update_of_the_whole(make_bigrams_update, norm, loss):
     """Up to rounding, where clipping is active and the last of the parts is filled up."""
     batch, found = Batch(*(tf.repeat(x, 2, 0) for x in BATCH)), {}
     for steps in (1, 3):
-        update, _ = make_bigrams_update(clip_counts=norm, clip_c=0.01, gradient_aggregation_steps=steps)
+        options = {"clip_counts": norm, "loss_function": loss, "clip_c": 0.01}
+        update, _ = make_bigrams_update(**options, gradient_aggregation_steps=steps)
         found[steps] = [*update(batch, 1), *update(batch, 2), *(each.numpy().copy() for each in update.variables)]
     assert found[1][2] > 0.01
     for whole, parts in zip(found[1], found[3], strict=True):
@@ -115,6 +117,33 @@ def test_the_clipped_norm_counts_occurrences_or_words(make_bigrams_update):
     assert abs(norms["words"] / norms["occurrences"] - 1) > 1e-3
 
 
+@pytest.mark.parametrize(("loss", "count"), [("cross-entropy", 2), ("per-token-cross-entropy", 7)])
+def test_the_gradient_is_that_of_the_mean_cost_of_a_sentence_or_of_a_token(make_bigrams_update, loss, count):
+    """With the table at zero, each of 7 tokens adds 1/6 to the gradient of its row's six logits, less 1 to its own."""
+    gradient = np.zeros([6, 6])
+    for before, word in [(0, 2), (2, 3), (3, 4), (4, 0), (0, 5), (5, 2), (2, 0)]:
+        gradient[before] += 1 / 6
+        gradient[before, word] -= 1
+    update, _ = make_bigrams_update(loss_function=loss, clip_counts="words", clip_c=100.0)
+    assert update(BATCH, 1)[2] == pytest.approx(np.linalg.norm(gradient) / count, rel=1e-5)
+
+
+def test_per_token_the_norm_of_a_gradient_hardly_depends_on_the_width_of_a_batch():
+    """Batches of 1,024 tokens; a wider one has fewer sentences, and each has more words."""
+    keras.utils.set_random_seed(1)
+    options = {**TRANSFORMER, "layer_normalization_type": "layernorm"}
+    config = make_config({**FILES, "dictionaries": ["-", "-"], **options})
+    model, norms = build_model(config, 50, 50), {"cross-entropy": [], "per-token-cross-entropy": []}
+    for width in (8, 32, 128):
+        ids = tf.random.stateless_uniform([1024 // width, width], [1, width], 2, 50, tf.int32)
+        sums = sum_gradients(model, Batch(ids, tf.ones(ids.shape), ids, tf.ones(ids.shape)), 0.1, None)
+        for loss, found in norms.items():
+            found.append(float(clip_mean(sums, 1.0, loss_function=loss)[1]))
+    sentence, token = norms.values()
+    assert max(token) < 1.3 * min(token)
+    assert sentence[2] > 10 * sentence[0]
+
+
 def test_smoothed_weights_follow_the_weights(make_bigrams_update):
     """The share of the newest is 9 / (t + 9) at first, then the option's."""
     update, model = make_bigrams_update(exponential_smoothing=0.8)
@@ -127,6 +156,32 @@ def test_smoothed_weights_follow_the_weights(make_bigrams_update):
         np.testing.assert_allclose(model.table, average, rtol=1e-5)
     np.testing.assert_array_equal(model.table, newest[-1])
     assert np.abs(average - newest[-1]).max() > 1e-3
+
+
+def test_weight_decay_takes_its_share_of_each_matrix(make_bigrams_update):
+    """Of the weights before the update, times the learning rate (Loshchilov & Hutter 2019, algorithm 2)."""
+    found = []
+    for decay in (0.0, 0.5):
+        update, model = make_bigrams_update(weight_decay=decay)
+        before = np.linspace(-1, 1, 36, dtype="float32").reshape(6, 6)
+        model.table.assign(before)
+        update(BATCH, 1)
+        found.append(model.table.numpy().copy())
+    np.testing.assert_allclose(found[0] - found[1], 0.1 * 0.5 * before, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_weight_decay_leaves_gains_and_biases(make_update):
+    """An update at a learning rate of 0.1 with a decay of 1 takes a tenth of each matrix more."""
+    found = []
+    for decay in (0.0, 1.0):
+        update, model = make_update(weight_decay=decay, learning_rate=0.1, **TRANSFORMER)
+        before = [weight.numpy().copy() for weight in model.trainable_variables]
+        update(BATCH, 1)
+        found.append([weight.numpy().copy() for weight in model.trainable_variables])
+    assert {len(each.shape) for each in before} == {1, 2}
+    for old, plain, decayed in zip(before, *found, strict=True):
+        np.testing.assert_allclose(plain - decayed, 0.1 * old if len(old.shape) > 1 else 0 * old, atol=1e-6)
 
 
 def infinite_gradient(cost, weight):
