@@ -32,7 +32,7 @@ def test_equation(dtype, axis, fused):
 
 
 @pytest.mark.parametrize("fused", PATHS)
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("axis", [0, 1, 2, (1,), [-2]])
 def test_partial(axis, fused):
     x, x64 = draw((16, 16, 16), "float32")
     y = rms_norm(x, axis=axis, partial=0.3, fused=fused)
@@ -49,6 +49,7 @@ def test_partial(axis, fused):
         (3, 2 / 3, 2),
         (1024, 0.0625, 64),
         (1000, 0.0625, 63),
+        (100_003, 50_004 / 100_003, 50_004),
         (10, 0.0625, 1),
         (1, 1e-9, 1),
         (7, 1.0, 7),
@@ -172,7 +173,9 @@ def test_a_single_row_without_batch():
     ids=["uniform inside", "uniform partition"],
 )
 def test_ragged(ragged):
-    y = rms_norm(ragged, tf.constant([2.0, 3.0]), axis=ragged.shape.rank - 1)
+    last = ragged.shape.rank - 1
     expected = reference.rms_norm(np.arange(12.0).reshape(6, 2), [2, 3])
-    assert y.shape.as_list() == ragged.shape.as_list()
-    assert_close(tf.reshape(y.flat_values, (6, 2)), expected, "float64")
+    for axis in (-1, last, (-1,), (last,)):
+        y = rms_norm(ragged, tf.constant([2.0, 3.0]), axis=axis)
+        assert y.shape.as_list() == ragged.shape.as_list()
+        assert_close(tf.reshape(y.flat_values, (6, 2)), expected, "float64")
