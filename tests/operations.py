@@ -117,15 +117,17 @@ OPERATIONS = {
     "concat-channels": Operation(lambda x: tf.concat([x, 2.0 * x], -1), folds=False),
     "pack": Operation(lambda x: tf.stack([x, 2.0 * x], 1)),
     "pack-before-rows": Operation(lambda x: tf.stack([x, 2.0 * x], 2)),
+    "pack-behind-channels": Operation(lambda x: tf.transpose(tf.stack([swapped(x)] * 2, -1), [0, 2, 3, 1])),
     "pack-channels": Operation(lambda x: tf.stack([x, 2.0 * x], -1), folds=False),
     "unpack": Operation(lambda x: tf.unstack(x, axis=1)[1]),
     "unpack-channels": Operation(lambda x: tf.unstack(x, axis=2)[1], folds=False),
     "split": Operation(lambda x: tf.split(x, 2, 1)[1]),
     "split-channels": Operation(lambda x: tf.split(x, 2, 2)[1], folds=False),
     "split-unequal": Operation(lambda x: tf.split(x, [1, 3], 1)[1]),
-    "split-unequal-channels": Operation(lambda x: tf.split(x, [1, 5], 2)[1], folds=False),
+    "split-unequal-channels": Operation(lambda x: tf.split(x, [1, 5], -1)[1], folds=False),
     "gather": Operation(lambda x: tf.gather(x, [2, 0], axis=1)),
     "gather-channels": Operation(lambda x: tf.gather(x, [1, 2, 3, 3, 4, 5], axis=2), folds=False),
+    "gather-behind-channels": Operation(lambda x: tf.transpose(tf.gather(swapped(x), [[2, 0]], axis=2), [0, 2, 3, 1])),
     "gather-in-batches": Operation(
         lambda x: tf.gather(swapped(x), tf.tile(GATHERED, [tf.shape(x)[0], 1]), axis=2, batch_dims=2), folds=False
     ),

@@ -42,6 +42,32 @@ def test_a_fold_that_changes_the_outputs_is_left_out():
 
 
 @keras.saving.register_keras_serializable(package="tests")
+class WatchedInTraining(Watched):
+    def call(self, x, training=False):
+        y, size = super().call(x)
+        return y, size if training else keras.ops.zeros_like(size)
+
+    def compute_output_spec(self, x, training=False):
+        return super().compute_output_spec(x)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class WatchedFromAfar(Watched):
+    def call(self, x):
+        y, size = super().call(x)
+        return y, 1.0 + 1e-5 * size
+
+
+@pytest.mark.parametrize("make", [WatchedInTraining, WatchedFromAfar])
+def test_a_change_in_training_alone_and_a_small_one_are_left_out(make):
+    x = keras.Input((6,), name="x")
+    y, size = make(name="watched")(x)
+    _, [entry] = fold_layer_norm(with_drawn_weights(keras.Model(x, [norm("norm")(y), size])))
+    assert not entry.converted
+    assert entry.reason.startswith("the outputs would change by ")
+
+
+@keras.saving.register_keras_serializable(package="tests")
 class Particular(layers.Layer):
     """Runs on large numbers only."""
 
@@ -144,6 +170,31 @@ def test_inputs_of_all_kinds_are_drawn():
     assert "not checked" not in entry.reason
 
 
+@keras.saving.register_keras_serializable(package="tests")
+class OnlyPositive(layers.Layer):
+    def call(self, x):
+        tf.debugging.assert_non_negative(x)
+        return x
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Logarithm(layers.Layer):
+    def call(self, x):
+        return keras.ops.log(x)
+
+
+def test_numbers_that_a_model_needs_positive_are_drawn_so():
+    x = keras.Input((6,), name="x")
+    _, report = fold_layer_norm(with_drawn_weights(keras.Model(x, norm("norm")(dense()(OnlyPositive()(x))))))
+    assert report == [Conversion("norm", True, "centring folded into dense")]
+
+
+def test_what_is_no_number_in_both_models_is_no_difference():
+    x = keras.Input((6,), name="x")
+    _, report = fold_layer_norm(with_drawn_weights(keras.Model(x, [norm("norm")(dense()(x)), Logarithm()(x)])))
+    assert report == [Conversion("norm", True, "centring folded into dense")]
+
+
 def test_rounding_is_no_difference():
     """The given model loses six digits to a mean that the fold takes away."""
     x = keras.Input((64,), name="x")
@@ -152,3 +203,10 @@ def test_rounding_is_no_difference():
     large.kernel.assign(1e6 + large.kernel.numpy())
     _, report = fold_layer_norm(model)
     assert report == [Conversion("norm", True, "centring folded into large")]
+
+
+def test_rounding_in_the_narrowest_layer_is_no_difference():
+    x, narrow = keras.Input((64,), name="x"), {"dtype": "mixed_bfloat16"}
+    y = norm("norm", **narrow)(dense("narrow", units=64, **narrow)(x))
+    _, report = fold_layer_norm(with_drawn_weights(keras.Model(x, dense("wide", dtype="float32")(y))))
+    assert report == [Conversion("norm", True, "centring folded into narrow")]

@@ -189,12 +189,16 @@ def test_masks_reach_the_layers_behind():
 
 
 def test_regularizers_initializers_and_constraints_go_along():
-    arguments = {"gamma_regularizer": "l2", "beta_constraint": "non_neg", "beta_initializer": "ones"}
+    kinds = ("initializer", "regularizer", "constraint")
+    gain = [keras.initializers.Zeros, keras.regularizers.L2, keras.constraints.MaxNorm]
+    offset = [keras.initializers.Ones, keras.regularizers.L1, keras.constraints.NonNeg]
+    arguments = {f"gamma_{kind}": make() for kind, make in zip(kinds, gain, strict=True)}
+    arguments |= {f"beta_{kind}": make() for kind, make in zip(kinds, offset, strict=True)}
     model = keras.Sequential([keras.Input((6,)), dense(), norm("norm", **arguments)])
     layer = fold_layer_norm(model)[0].get_layer("norm")
-    assert isinstance(layer.scale_regularizer, keras.regularizers.L2)
-    assert isinstance(layer.offset_constraint, keras.constraints.NonNeg)
-    assert isinstance(layer.offset_initializer, keras.initializers.Ones)
+    assert [type(getattr(layer, f"scale_{kind}")) for kind in kinds] == gain
+    assert [type(getattr(layer, f"offset_{kind}")) for kind in kinds] == offset
+    assert [type(weight.constraint) for weight in (layer.scale, layer.offset)] == [gain[2], offset[2]]
 
 
 def test_adapted_layers_and_functions_go_along():
@@ -205,6 +209,28 @@ def test_adapted_layers_and_functions_go_along():
     folded, report = fold_layer_norm(model)
     assert report[0].converted
     assert_same_outputs(model, folded)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class WithPreprocessor(keras.Model):
+    """A model whose preprocessor is not in its config, as in KerasHub."""
+
+    preprocessor = None
+
+    def __init__(self, **kwargs):
+        x = keras.Input((4,), name="x")
+        super().__init__(x, norm("norm")(dense()(x)), **kwargs)
+
+    def get_config(self):
+        return {"name": self.name}
+
+
+def test_a_preprocessor_goes_along():
+    model = WithPreprocessor()
+    model.preprocessor = object()
+    folded, [entry] = fold_layer_norm(model)
+    assert entry.converted
+    assert folded.preprocessor is model.preprocessor
 
 
 def test_a_folded_model_is_saved_and_trained(tmp_path):
@@ -256,6 +282,7 @@ def test_what_is_frozen_stays_frozen(convert):
     attention = layers.MultiHeadAttention(2, 3, name="attention")
     inner = keras.Sequential([keras.Input((4, 6)), dense(), norm("norm")])
     model = keras.Model(x, inner(norm("first")(attention(x, x))))
-    for layer in (attention.query_dense, model.get_layer("first"), inner.get_layer("dense"), model):
-        layer.trainable = False
+    alone = inner.get_layer("norm").beta
+    for part in (alone, attention.query_dense, model.get_layer("first"), inner.get_layer("dense"), model):
+        part.trainable = False
         assert [w.trainable for w in convert(model)[0].weights] == [w.trainable for w in model.weights]

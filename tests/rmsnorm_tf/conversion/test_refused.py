@@ -230,11 +230,12 @@ def test_convnext_is_folded_only_where_its_stem_ends():
     assert sum(name.endswith("_layernorm") for name in reasons) == 18
 
 
-def test_constraints_on_a_cell_are_refused():
-    gru = RMSNormGRU(4, recurrent_constraint="max_norm", name="gru", **LN)
+@pytest.mark.parametrize("weight", ["recurrent", "bias"])
+def test_constraints_on_what_is_centred_in_a_cell_are_refused(weight):
+    gru = RMSNormGRU(4, **{f"{weight}_constraint": "max_norm"}, normalize_bias=True, name="gru", **LN)
     x = keras.Input((5, 3))
     _, report = fold(keras.Model(x, gru(x)))
-    assert report["gru/cell"].reason == "it has a recurrent_constraint, which centring might break"
+    assert report["gru/cell"].reason == f"it has a {weight}_constraint, which centring might break"
 
 
 class WithoutConfig(layers.Layer):

@@ -173,6 +173,43 @@ def test_a_norm_that_overflows_in_float16_is_replaced(use_gain):
     np.testing.assert_allclose(to_array(replaced(1e4 * x)), to_array(replaced(1e3 * x)), rtol=5e-3, atol=5e-3)
 
 
+@keras.saving.register_keras_serializable(package="tests")
+class NormWithTwoNumbers(PlainRMSNorm):
+    """A smaller number than epsilon among its attributes."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.smallest = 1e-9
+
+
+def test_epsilon_is_the_number_that_counts_for_small_inputs():
+    model = with_drawn_weights(keras.Sequential([keras.Input((6,)), NormWithTwoNumbers(epsilon=1e-7, name="norm")]))
+    replaced, report = replace_rms_norm(model)
+    assert report == [Conversion("norm", True, "the same norm with epsilon=1e-07")]
+    x = 1e-4 * np.random.default_rng(0).normal(size=(2, 6))
+    np.testing.assert_allclose(to_array(replaced(x)), to_array(model(x)), rtol=1e-5)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class NormWithConstraint(PlainRMSNorm):
+    def build(self, shape):
+        self.gain = self.add_weight(shape=(shape[-1],), regularizer="l2", constraint="non_neg")
+
+
+def test_the_regularizer_and_the_constraint_of_a_gain_go_along():
+    replaced, [entry] = replace_rms_norm(with_norm(NormWithConstraint(name="norm")))
+    assert entry.converted
+    scale = replaced.get_layer("norm").scale
+    assert isinstance(scale.regularizer, keras.regularizers.L2)
+    assert isinstance(scale.constraint, keras.constraints.NonNeg)
+
+
+def test_a_normalization_of_inputs_is_not_reported():
+    inputs = layers.Normalization(mean=0.5, variance=2.0)
+    model = keras.Sequential([keras.Input((6,)), inputs, layers.LayerNormalization(), dense()])
+    assert replace_rms_norm(model)[1] == []
+
+
 @pytest.mark.parametrize("epsilon", [np.float32(1e-5), 1, 2.0])
 def test_an_epsilon_may_be_any_number(epsilon):
     model = with_norm(layers.RMSNormalization(epsilon=epsilon, name="norm"))

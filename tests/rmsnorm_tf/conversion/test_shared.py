@@ -62,6 +62,18 @@ def test_what_a_copy_shares_does_not_change(convert):
     np.testing.assert_array_equal(converted(data), before)
 
 
+def test_nothing_is_subtracted_from_a_layer_that_a_copy_shares():
+    x = keras.Input((4, 6))
+    y = Adapted(layers.Identity(), name="outer")(x)
+    model = keras.Model(x, [norm(f"norm_{i}")(y) for i in range(3)])
+    with_drawn_weights(model)
+    data = np.ones((2, 4, 6), np.float32)
+    before = model.get_layer("outer").map(data).numpy()
+    _, report = fold_layer_norm(model)
+    np.testing.assert_array_equal(model.get_layer("outer").map(data), before)
+    assert {entry.reason for entry in report} == {"map is shared with the given model"}
+
+
 def test_a_shared_cell_and_a_shared_gain_do_not_change():
     x = keras.Input((4, 6))
     cell = RMSNormGRUCell(6, normalization="layer", name="cell")

@@ -77,22 +77,40 @@ def test_wrong_shape(arguments, shape, message):
 
 HABITS = [
     ({"eps": 1e-5}, "has no argument 'eps'. Use 'epsilon' instead."),
+    ({"variance_epsilon": 1e-5}, "has no argument 'variance_epsilon'. Use 'epsilon' instead."),
     ({"axes": -1}, "has no argument 'axes'. Use 'axis' instead."),
+    ({"dim": -1}, "has no argument 'dim'. Use 'axis' instead."),
+    ({"reduction_axes": -1}, "has no argument 'reduction_axes'. Use 'axis' instead."),
+    ({"feature_axes": -1}, "has no argument 'feature_axes'. Use 'scale_axis' instead."),
+    ({"gamma": None}, "has no argument 'gamma'. Use 'scale' instead."),
+    ({"weight": None}, "has no argument 'weight'. Use 'scale' instead."),
     ({"norm_before_gate": True}, "has no argument 'norm_before_gate': the gate multiplies the normalized input"),
     ({"rms_scaling": True}, "has no argument 'rms_scaling': RMS normalization is what this always computes. Drop it."),
     ({"num_groups": 2}, "has no argument 'num_groups'. Use 'groups' instead."),
     ({"group_size": 2}, "has no argument 'group_size': groups takes the number of groups"),
     ({"hidden_size": 4}, "has no argument 'hidden_size': sizes come from the input. Drop it."),
+    ({"num_features": 4}, "has no argument 'num_features': sizes come from the input. Drop it."),
+    ({"param_dtype": "float32"}, "has no argument 'param_dtype': weights are float32 or wider, and"),
+    ({"use_fast_variance": True}, "has no argument 'use_fast_variance': RMS normalization computes no variance"),
     ({"normalized_shape": 4}, "has no argument 'normalized_shape': sizes come from the input"),
 ]
 HABITS_OF_LAYERS = [
     ({"gamma_initializer": "ones"}, "has no argument 'gamma_initializer'. Use 'scale_initializer' instead."),
+    ({"gamma_regularizer": "l2"}, "has no argument 'gamma_regularizer'. Use 'scale_regularizer' instead."),
+    ({"gamma_constraint": None}, "has no argument 'gamma_constraint'. Use 'scale_constraint' instead."),
+    ({"beta_initializer": "ones"}, "has no argument 'beta_initializer'. Use 'offset_initializer' instead."),
     ({"beta_regularizer": "l2"}, "has no argument 'beta_regularizer'. Use 'offset_regularizer' instead."),
+    ({"beta_constraint": None}, "has no argument 'beta_constraint'. Use 'offset_constraint' instead."),
     ({"zero_centered_gamma": True}, "has no argument 'zero_centered_gamma'. Use 'zero_centered_scale' instead."),
+    ({"add_unit_offset": True}, "has no argument 'add_unit_offset'. Use 'zero_centered_scale' instead."),
     ({"scale_init": "ones"}, "has no argument 'scale_init'. Use 'scale_initializer' instead."),
     ({"use_bias": True}, "has no argument 'use_bias'. Use 'center' instead."),
+    ({"bias": True}, "has no argument 'bias'. Use 'center' instead."),
     ({"beta": True}, "has no argument 'beta'. Use 'center' instead."),
+    ({"bias_init": "ones"}, "has no argument 'bias_init'. Use 'offset_initializer' instead."),
     ({"bias_initializer": "ones"}, "has no argument 'bias_initializer'. Use 'offset_initializer' instead."),
+    ({"bias_regularizer": "l2"}, "has no argument 'bias_regularizer'. Use 'offset_regularizer' instead."),
+    ({"bias_constraint": None}, "has no argument 'bias_constraint'. Use 'offset_constraint' instead."),
     ({"elementwise_affine": False}, "has no argument 'elementwise_affine'. Use 'scale' instead."),
     ({"use_scale": False}, "has no argument 'use_scale'. Use 'scale' instead."),
 ]
@@ -111,6 +129,8 @@ def test_arguments_of_other_libraries_name_ours(arguments, message):
     ("name", "message"),
     [
         ("bias", "has no argument 'bias'. Use 'offset' instead."),
+        ("beta", "has no argument 'beta'. Use 'offset' instead."),
+        ("z", "has no argument 'z'. Use 'gate' instead."),
         ("use_scale", "has no argument 'use_scale'. Pass a tensor as 'scale', or None for no scale."),
         ("elementwise_affine", "has no argument 'elementwise_affine'. Pass a tensor as 'scale', or None for no scale."),
         ("center", "has no argument 'center'. Pass a tensor as 'offset', or None for no offset."),
@@ -123,7 +143,19 @@ def test_functions_take_tensors_instead_of_switches(name, message):
         rms_norm(ops.ones((2, 4)), scale=False)
 
 
-@pytest.mark.parametrize("name", ["gamma_initializer", "use_scale", "center", "scale_regularizer"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gamma_initializer",
+        "beta_initializer",
+        "scale",
+        "use_scale",
+        "scale_regularizer",
+        "offset_constraint",
+        "center",
+        "zero_centered_scale",
+    ],
+)
 def test_cells_have_no_options_of_gains(name):
     with pytest.raises(TypeError, match=f"RMSNormGRUCell has no argument '{name}': its norms always have a gain"):
         RMSNormGRU(4, **{name: None})
@@ -147,6 +179,7 @@ def test_wrong_shape_stops_a_functional_model():
     ("arguments", "message"),
     [
         ({}, r"need the sizes of the axes \(2,\).*\(None, 3, None\). Give them fixed sizes, or use scale=False"),
+        ({"scale": False, "center": True}, r"need the sizes of the axes \(2,\).*, or use scale=False, center=False"),
         ({"partial": 0.5, "scale": False}, r"partial=0.5 takes a part of axis -1, whose size is unknown"),
     ],
     ids=str,
@@ -199,6 +232,12 @@ def test_config_is_json_and_the_same_before_and_after_build(axis):
     again = RMSNormalization.from_config(json.loads(before))
     assert json.dumps(again.get_config()) == before
     assert again.axis == layer.axis
+
+
+def test_numbers_of_numpy_are_plain_in_the_config():
+    config = RMSNormalization(epsilon=np.float32(0.5), partial=np.float16(0.25), groups=np.int64(2)).get_config()
+    again = RMSNormalization.from_config(json.loads(json.dumps(config)))
+    assert (again.epsilon, again.partial, again.groups) == (0.5, 0.25, 2)
 
 
 def test_config_has_every_argument():

@@ -91,7 +91,16 @@ def test_eager_calls_compile_up_to_a_limit(run_python):
     assert result.stdout.splitlines()[-1] == "at most: 27 96"  # 32 and 128 with those before
 
 
-@pytest.mark.parametrize(("variable", "calls"), [("0", (0, 0)), pytest.param("True", (1, 1), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("variable", "calls"),
+    [
+        ("false", (0, 0)),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [("0", (0, 0)), ("1", (1, 1)), ("True", (1, 1)), ("", (0, 1))]
+        ),
+    ],
+)
 def test_the_environment_variable_overrides_every_argument(variable, calls, run_python):
     script = """
 import tensorflow as tf
@@ -191,6 +200,43 @@ def test_eager_calls_do_not_hang(script, expected, when, run_python):
     values = dict(line.split() for line in result.stdout.splitlines())
     assert list(values) == expected
     assert_close([float(value) for value in values.values()], np.ones(len(expected)))
+
+
+WHILE_A_THREAD_TRACES = """
+import os, signal, threading
+import tensorflow as tf
+from rmsnorm_tf import rms_norm
+
+begun, go_on, init_scope = threading.Event(), threading.Event(), tf.init_scope
+
+def waits_in_the_thread():
+    if threading.current_thread() is thread:
+        begun.set()
+        go_on.wait()
+    return init_scope()
+
+def trace(size):
+    tf.function(rms_norm).get_concrete_function(tf.TensorSpec((2, size)))
+
+tf.init_scope = waits_in_the_thread
+thread = threading.Thread(target=trace, args=[8], daemon=True)
+thread.start()
+assert begun.wait(60)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    trace(9)
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+go_on.set()
+thread.join()
+print("child ends with", status)
+"""
+
+
+def test_a_process_that_is_forked_while_another_thread_traces(run_python):
+    result = run_python(WHILE_A_THREAD_TRACES)
+    assert result.stdout == "child ends with 0\n", result.stderr
 
 
 IN_THREADS = """

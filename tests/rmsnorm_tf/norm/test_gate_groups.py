@@ -17,6 +17,7 @@ GROUPS = [
     {"groups": 4, "partial": 0.5},
     {"axis": 1, "groups": 2},
     {"axis": 1, "groups": 3, "scale_axis": 2},
+    {"axis": (1,), "groups": 3, "scale_axis": 0},
 ]
 VARIANTS = [{}, {"partial": 0.3}, {"axis": 1, "scale_axis": 2}, *GROUPS]
 SHAPE = (2, 6, 8)
@@ -29,12 +30,12 @@ def draw(dtype="float64", shape=SHAPE):
 
 
 def weights_for(axis=-1, scale_axis=None, **_):
-    size = SHAPE[axis if scale_axis is None else scale_axis]
+    size = SHAPE[np.squeeze(axis if scale_axis is None else scale_axis)]
     return list(np.random.default_rng(1).normal(size=(2, size)))
 
 
 def in_reference(partial=None, axis=-1, groups=1, **others):
-    k = None if partial is None else int(np.ceil(SHAPE[axis] // groups * partial))
+    k = None if partial is None else int(np.ceil(SHAPE[np.squeeze(axis)] // groups * partial))
     return {"k": k, "axis": axis, "groups": groups, **others}
 
 
@@ -157,6 +158,24 @@ def test_groups_that_are_refused():
                 call(groups=wrong)
     with pytest.raises(ValueError, match="groups=2 takes a part of axis 1, whose size is unknown"):
         RMSNormalization(axis=1, groups=2, scale=False).build((None, None, 4))
+
+
+@both_paths
+@pytest.mark.parametrize(("dtype", "gate"), [("float32", -70.0), ("float64", -600.0)])
+def test_a_gate_that_is_almost_closed(dtype, gate, fused):
+    """Its silu is tiny, and as exact as the exponential of the gate."""
+    y = rms_norm(ops.ones((1, 8), dtype), gate=ops.full((1, 8), gate, dtype), epsilon=1e-30, fused=fused)
+    np.testing.assert_allclose(
+        to_array(y), np.full((1, 8), reference.silu(gate)), rtol=1e-5 if dtype == "float32" else 1e-12
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool"])
+def test_a_gate_that_is_not_floating_point(dtype):
+    with pytest.raises(TypeError, match=f"gate must be float16, bfloat16, float32 or float64, got {dtype}. Cast it"):
+        RMSNormalization()(ops.ones((2, 8)), gate=ops.ones((2, 8), dtype))
+    with pytest.raises(TypeError, match=f"gate must be float16, bfloat16, float32 or float64, got {dtype}. Cast it"):
+        RMSNormalization()(keras.Input((8,)), gate=keras.Input((8,), dtype=dtype))
 
 
 def test_a_gate_of_another_dtype():

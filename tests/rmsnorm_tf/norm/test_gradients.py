@@ -149,6 +149,21 @@ def test_derivatives_do_not_depend_on_where_a_shape_came_first(first, then):
     np.testing.assert_allclose(MODES[then](lambda x: third(x, True))(x), third(x, False), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("order", [3, 4])
+@pytest.mark.parametrize("size", [1e-2, 1.0, 1e2])
+def test_derivatives_of_high_order_in_float32(size, order):
+    """Powers of u must not overflow."""
+    x, *tangents = np.random.default_rng(0).normal(size=(1 + order, 2, 8))
+
+    def derivative(dtype):
+        function = functools.partial(rms_norm, fused=False)
+        for tangent in tangents:
+            function = backwards(function, tf.constant(tangent, dtype))
+        return function(tf.constant(size * x, dtype))
+
+    assert_close(derivative(tf.float32), derivative(tf.float64), factor=100)
+
+
 def test_a_tape_around_a_forward_accumulator_when_a_shape_recurs():
     x, dy, tangent = tf.unstack(np.random.default_rng(0).normal(size=(3, 2, 7)))
     derivatives = [backwards(forwards(rms_norm, tangent), dy)(x) for _ in range(5)]

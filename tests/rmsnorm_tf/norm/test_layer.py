@@ -18,6 +18,7 @@ def test_weights_are_wide_and_the_output_has_the_compute_dtype(policy):
     layer = RMSNormalization(dtype=policy, center=True)
     y = layer(ops.ones((2, 4)))
     assert dtype_of(y) == layer.compute_dtype
+    assert layer(keras.Input((4,), dtype="float32")).dtype == layer.compute_dtype
     assert {w.dtype for w in layer.weights} == {"float64" if policy == "float64" else "float32"}
 
 
@@ -130,6 +131,13 @@ def test_a_mask_over_an_axis_of_the_statistic_is_refused(axis):
     layer(ops.ones((1, 5, 4)))
 
 
+def test_a_mask_of_two_axes_over_the_second_one_is_refused():
+    words = keras.layers.Embedding(9, 4, mask_zero=True)(np.array([[[3, 4, 0], [5, 0, 0]]]))
+    with pytest.raises(ValueError, match="takes the mean over axis 2, of which the mask leaves entries out"):
+        RMSNormalization(axis=2, scale=False)(words)
+    assert RMSNormalization()(words).shape == (1, 2, 3, 4)
+
+
 def test_padding_does_not_change_other_rows():
     embedding, layer = keras.layers.Embedding(9, 4, mask_zero=True), RMSNormalization()
     padded, alone = (layer(embedding(np.array([tokens]))) for tokens in ([3, 4, 5, 0, 0], [3, 4, 5]))
@@ -161,8 +169,23 @@ def test_the_function_in_a_functional_model(tmp_path):
     assert_close(model(list(data)), expected, factor=2)
     model.save(tmp_path / "model.keras")
     assert_close(keras.models.load_model(tmp_path / "model.keras")(list(data)), expected, factor=2)
-    over_both = keras.Model(x, rms_norm(keras.layers.Reshape((2, 4))(x), axis=(1, 2)))
-    over_both.save(tmp_path / "axes.keras")
-    assert_close(keras.models.load_model(tmp_path / "axes.keras")(data[0]), over_both(data[0]))
     with pytest.raises(ValueError, match="axis=3 is out of range"):
         rms_norm(x, axis=3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"axis": (1, 2), "scale_axis": (2, 1), "epsilon": 0.1}, {"partial": 0.5, "groups": 2, "fused": False}],
+    ids=str,
+)
+def test_the_options_of_the_function_are_saved(options, tmp_path):
+    x = keras.Input((2, 4))
+    model = keras.Model(x, rms_norm(x, **options))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    data = np.random.default_rng(0).normal(size=(3, 2, 4)).astype("float32")
+    assert_close(loaded(data), model(data))
+    given, saved = (each.operations[-1].get_config() for each in (model, loaded))
+    assert saved == given
+    assert options.items() <= saved.items()
+    assert saved["name"] == model.operations[-1].name

@@ -145,6 +145,22 @@ def test_a_partial_statistic_of_a_long_row_has_a_small_program():
     assert traced.get_concrete_function(tf.TensorSpec((2, 2**28))).graph.as_graph_def().ByteSize() < 2**20
 
 
+@pytest.mark.parametrize("batch", [2, None])
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated:UserWarning")
+def test_long_rows_in_tflite(batch):
+    """Which has no sums in float64."""
+    x, _, _ = draw((2, 4099), 1)
+    call = tf.function(lambda x: rms_norm(x, fused=False), input_signature=[tf.TensorSpec((batch, 4099))])
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([call.get_concrete_function()])
+    interpreter = tf.lite.Interpreter(model_content=converter.convert())
+    [given], [result] = interpreter.get_input_details(), interpreter.get_output_details()
+    interpreter.resize_tensor_input(given["index"], x.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(given["index"], x)
+    interpreter.invoke()
+    assert_within_the_bar([interpreter.get_tensor(result["index"])], [reference.rms_norm(x)])
+
+
 @pytest.mark.parametrize("shape", [(0, 16), (3, 16)])
 def test_a_compiled_layer_of_an_unknown_batch(shape):
     """As in `fit`, whose last batch is smaller."""
@@ -161,13 +177,21 @@ def test_a_compiled_layer_of_an_unknown_batch(shape):
     assert (y.shape, dx.shape, dscale.shape) == (shape, shape, (16,))
 
 
+def has_products():
+    """Whether a compiled sum is a matrix product."""
+    function = tf.function(lambda x: rms_norm(x, fused=True))
+    graph = function.get_concrete_function(tf.TensorSpec((40, 64))).graph.as_graph_def()
+    return any(node.op == "MatMul" for function in graph.library.function for node in function.node_def)
+
+
 @pytest.mark.slow
 def test_sums_written_for_an_accelerator(run_python):
     """Run on a CPU, in a process that writes programs for another machine."""
     script = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from tests.rmsnorm_tf.norm.test_sums import assert_within_the_bar, draw, expected, passes
+from tests.rmsnorm_tf.norm.test_sums import assert_within_the_bar, draw, expected, has_products, passes
+assert not has_products()
 for shape in ((40, 64), (3, 700)):
     x, dy, weights = draw(shape, shape[-1])
     for fused in (False, True):
@@ -176,6 +200,7 @@ print("agree")
 """
     result = run_python(script, Path(__file__).parents[3], RMSNORM_TF_SUMS="plain")
     assert result.stdout == "agree\n", result.stderr
+    assert has_products()
 
 
 def test_an_environment_variable_that_says_neither(run_python):

@@ -38,15 +38,18 @@ def test_vectorized_map(fused, largest):
     ids=["uniform inside", "uniform partition"],
 )
 def test_ragged(ragged):
-    y = rms_norm(ragged, tf.constant([2.0, 3.0]), axis=ragged.shape.rank - 1)
+    last = ragged.shape.rank - 1
     expected = reference.rms_norm(np.arange(12.0).reshape(6, 2), [2, 3])
-    assert y.shape.as_list() == ragged.shape.as_list()
-    assert_close(tf.reshape(y.flat_values, (6, 2)), expected, "float64")
+    for axis in (-1, last, (-1,), (last,)):
+        y = rms_norm(ragged, tf.constant([2.0, 3.0]), axis=axis)
+        assert y.shape.as_list() == ragged.shape.as_list()
+        assert_close(tf.reshape(y.flat_values, (6, 2)), expected, "float64")
 
 
 def test_ragged_input():
     ragged = tf.RaggedTensor.from_row_lengths(np.arange(12.0, dtype=np.float32).reshape(6, 2), [3, 0, 3])
     inputs = keras.Input((None, 2), ragged=True)
+    assert RMSNormalization()(inputs).ragged
     for norm in (RMSNormalization(), keras.Model(inputs, RMSNormalization()(inputs))):
         y = norm(ragged)
         assert_close(y.flat_values, reference.rms_norm(ragged.flat_values))

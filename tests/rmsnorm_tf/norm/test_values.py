@@ -33,7 +33,7 @@ def test_equation(dtype, axis, fused):
 
 
 @pytest.mark.parametrize("fused", PATHS)
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("axis", [0, 1, 2, (1,), [-2]])
 def test_partial(axis, fused):
     x, x64 = draw((16, 16, 16), "float32")
     y = rms_norm(x, axis=axis, partial=0.3, fused=fused)
@@ -50,6 +50,7 @@ def test_partial(axis, fused):
         (3, 2 / 3, 2),
         (1024, 0.0625, 64),
         (1000, 0.0625, 63),
+        (100_003, 50_004 / 100_003, 50_004),
         (10, 0.0625, 1),
         (1, 1e-9, 1),
         (7, 1.0, 7),

@@ -192,6 +192,15 @@ def test_arguments_out_of_range(make, arguments, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("normalization", ["rms", "layer"])
+@every_cell
+def test_a_cell_without_bias_has_no_offset(make, normalization):
+    cell = make(UNITS, use_bias=False, normalization=normalization)
+    cell.build((None, INPUTS))
+    gain = {"rms": "scale", "layer": "gamma"}[normalization]
+    assert {weight.name for weight in cell.weights} == {"kernel", "recurrent_kernel", gain}
+
+
 def test_normalize_carry_is_a_flag():
     with pytest.raises(ValueError, match="normalize_carry must be one of True, False, got 1"):
         RMSNormLSTM(4, normalize_carry=1)

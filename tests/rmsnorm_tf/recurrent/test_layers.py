@@ -1,6 +1,7 @@
 """The recurrent layers support everything that a recurrent layer of Keras does."""
 
 import functools
+import json
 
 import keras
 import numpy as np
@@ -53,11 +54,19 @@ def test_integers_are_cast(layer_class):
     assert_close(layer(x), layer(x.astype(np.float32)))
 
 
+@every_layer
+def test_an_input_without_a_time_axis_is_refused(layer_class, cell_class):
+    for x in (np.ones((2, 3)), keras.Input((3,))):
+        with pytest.raises(ValueError, match=r"incompatible with the layer: expected ndim=3, found ndim=2"):
+            layer_class(UNITS)(x)
+
+
 def test_arguments_of_keras_that_have_nothing_to_choose():
     for use_cudnn in ("auto", False):
         assert RMSNormGRU(UNITS, use_cudnn=use_cudnn, implementation=1).cell.units == UNITS
-    with pytest.raises(ValueError, match='use_cudnn must be "auto" or False, got True: cuDNN has no norm inside'):
-        RMSNormLSTM(UNITS, use_cudnn=True)
+    for wrong in (True, "yes", None):
+        with pytest.raises(ValueError, match=f'use_cudnn must be "auto" or False, got {wrong!r}: cuDNN has no norm'):
+            RMSNormLSTM(UNITS, use_cudnn=wrong)
 
 
 OPTIONS = {
@@ -111,7 +120,7 @@ def test_a_state_as_a_tensor_or_in_a_list(layer_class, cell_class):
     cell = with_drawn_weights(cell_class(UNITS))
     states = cell.get_initial_state(BATCH)
     output, new_states = cell(draw(BATCH, INPUTS, dtype="float32"), states)
-    assert len(new_states) == len(states)
+    assert (type(new_states), len(new_states)) == (type(states), len(states))
     np.testing.assert_array_equal(to_array(output), to_array(new_states[0]))
     if len(states) == 1:
         again, bare = cell(draw(BATCH, INPUTS, dtype="float32"), states[0])
@@ -293,18 +302,21 @@ def test_every_option_of_a_layer_is_in_its_config(layer_class, cell_class):
 
 @pytest.mark.parametrize("cell_class", [RMSNormSimpleRNNCell, RMSNormGRUCell, RMSNormLSTMCell])
 def test_every_option_of_a_cell_is_in_its_config(cell_class):
-    options = {"epsilon": 1e-3, "normalize_bias": True, "partial": 0.5, "normalization": "rms"}
+    options = {"epsilon": 0.125, "normalize_bias": True, "partial": 0.5, "normalization": "rms"}
     options |= {"normalize_carry": True} if cell_class is RMSNormLSTMCell else {}
-    cell = cell_class.from_config(cell_class(UNITS, **options).get_config())
+    numbers = {"epsilon": np.float32(0.125), "partial": np.float32(0.5)}  # which JSON does not know
+    config = cell_class(UNITS, **{**options, **numbers}).get_config()
+    cell = cell_class.from_config(json.loads(json.dumps(config)))
     assert {name: getattr(cell, name) for name in options} == options
     cell = with_drawn_weights(cell)
-    assert all(getattr(cell, name).epsilon == 1e-3 for name in cell.norm_sizes)
+    assert all(getattr(cell, name).epsilon == 0.125 for name in cell.norm_sizes)
     assert cell_class.from_config(cell_class(UNITS, normalization=None).get_config()).normalization is None
 
 
+@pytest.mark.parametrize("rates", [{"dropout": 0.5}, {"recurrent_dropout": 0.5}], ids=str)
 @every_layer
-def test_dropout_of_a_normalized_layer_changes_training_alone(layer_class, cell_class):
-    layer = with_drawn_weights(layer_class(UNITS, dropout=0.5, recurrent_dropout=0.5))
+def test_dropout_of_a_normalized_layer_changes_training_alone(layer_class, cell_class, rates):
+    layer = with_drawn_weights(layer_class(UNITS, **rates))
     plain = layer_class(UNITS)
     plain.build((None, TIME, INPUTS))
     plain.set_weights(layer.get_weights())
@@ -314,10 +326,11 @@ def test_dropout_of_a_normalized_layer_changes_training_alone(layer_class, cell_
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("normalization", ["rms", "layer"])
 @every_layer
-def test_mixed_precision_trains(layer_class, cell_class, policy):
+def test_mixed_precision_trains(layer_class, cell_class, normalization, policy):
     """Weights and statistics stay float32, and a gradient reaches every weight."""
-    layer = layer_class(UNITS, dtype=policy)
+    layer = layer_class(UNITS, normalization=normalization, dtype=policy)
     x = draw(BATCH, TIME, INPUTS, dtype="float32")
     y = layer(x)
     assert dtype_of(y) == layer.compute_dtype

@@ -23,6 +23,14 @@ def test_padding_changes_nothing_in_a_graph_of_unknown_sizes(layer_class):
     assert_close(call(tokens)[1:], model(tokens[1:, :2]))
 
 
+@pytest.mark.parametrize("unroll", [False, True])
+@every_layer
+def test_an_unrolled_layer_has_no_loop(layer_class, unroll):
+    call = tf.function(layer_class(UNITS, unroll=unroll), autograph=False)
+    graph = call.get_concrete_function(tf.TensorSpec((BATCH, 2, INPUTS))).graph
+    assert any("While" in operation.type for operation in graph.get_operations()) != unroll
+
+
 @pytest.mark.parametrize("jit_compile", [False, True])
 @every_layer
 def test_dropout_is_drawn_anew_by_each_call_of_a_graph(layer_class, jit_compile):

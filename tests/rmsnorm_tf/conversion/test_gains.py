@@ -1,0 +1,52 @@
+"""Gains of norms that the linear maps behind them take over."""
+
+import keras
+import numpy as np
+import pytest
+
+from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_rms_norm
+from tests.folding import assert_same_outputs, dense, layers, norm, with_drawn_weights
+
+
+def test_gains_are_folded_into_the_kernel_of_a_convolution():
+    model = keras.Sequential([keras.Input((4, 4, 3)), layers.RMSNormalization(name="norm")])
+    model.add(layers.Conv2D(5, 3, padding="same", name="conv"))
+    with_drawn_weights(model)
+    folded, report = fold_layer_norm(replace_rms_norm(model)[0], fold_gains=True)
+    assert report == [Conversion("norm", True, "gain folded into conv")]
+    assert_same_outputs(model, folded)
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_a_zero_centered_gain_is_folded_with_its_one(center):
+    zero_centered = RMSNormalization(zero_centered_scale=True, center=center, name="norm")
+    model = with_drawn_weights(keras.Sequential([keras.Input((6,)), zero_centered, dense()]))
+    folded, report = fold_layer_norm(model, fold_gains=True)
+    assert report == [Conversion("norm", True, "gain folded into dense")]
+    assert not folded.get_layer("norm").use_scale
+    assert_same_outputs(model, folded)
+
+
+def test_gains_of_norms_that_were_replaced_before_are_reported():
+    model = keras.Sequential([keras.Input((6,)), layers.RMSNormalization(name="first"), dense()])
+    model.add(layers.RMSNormalization(name="last"))
+    with_drawn_weights(model)
+    replaced, _ = replace_rms_norm(model)
+    assert fold_layer_norm(replaced)[1] == []
+    folded, report = fold_layer_norm(replaced, fold_gains=True)
+    assert report == [
+        Conversion("first", True, "gain folded into dense"),
+        Conversion("last", False, "gain stays: its output is an output of the model"),
+    ]
+    assert_same_outputs(model, folded)
+
+
+@pytest.mark.parametrize("smallest", [0.0, 1e-4])
+def test_a_small_gain_stays_as_its_offset_would_be_divided_by_it(smallest):
+    model = keras.Sequential([keras.Input((6,)), dense(), norm("norm"), dense("head")])
+    norm_layer = model.get_layer("norm")
+    norm_layer.gamma.assign([smallest, *[-2000 * smallest] * 5])
+    norm_layer.beta.assign(np.arange(6.0))
+    folded, [entry] = fold_layer_norm(model, fold_gains=True)
+    assert entry.reason.endswith("gain stays: it has entries near zero, by which the offset would be divided")
+    assert_same_outputs(model, folded)
