@@ -1,8 +1,10 @@
 """The kept reports are what their logs and remarks give."""
 
 import json
+import re
 import shutil
 
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -20,6 +22,9 @@ def test_there_are_some():
     assert KEPT
 
 
+NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w.])")
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_a_kept_report_follows_from_its_logs(name, tmp_path):
     """A picture that the report has no more is removed."""
@@ -32,8 +37,10 @@ def test_a_kept_report_follows_from_its_logs(name, tmp_path):
     files = {path.name for path in (RESULTS / name).iterdir()}
     assert {path.name for path in (tmp_path / name).iterdir()} == files
     for file in files & {"report.md", "report.json"}:
-        found, kept = ((folder / name / file).read_text("utf-8") for folder in (tmp_path, RESULTS))
-        assert found == kept
+        found, kept = (NUMBER.split((folder / name / file).read_text("utf-8")) for folder in (tmp_path, RESULTS))
+        assert found[::2] == kept[::2]
+        # Another processor rounds the last digits otherwise. Reports show fewer.
+        np.testing.assert_allclose(np.double(found[1::2]), np.double(kept[1::2]), rtol=1e-9, atol=1e-12)
     assert json.loads((tmp_path / name / "report.json").read_text())["claims"]
 
 

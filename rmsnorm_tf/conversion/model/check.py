@@ -144,14 +144,14 @@ class _Function:
         """Returns the outputs for these states of the seeds, with weights that are rounded once more."""
         weights = self._weights if rounding else []
         touched = {id(variable): variable for variable in (*self._states, *self._seeds, *weights)}
-        kept = {key: keras.ops.convert_to_numpy(variable) for key, variable in touched.items()}
+        kept = {key: keras.ops.copy(variable) for key, variable in touched.items()}
         rng = np.random.default_rng(0)
         try:
             for seed, state in zip(self._seeds, seeds, strict=False):
                 seed.assign(state)
             for weight in weights:
-                value = kept[id(weight)]
-                weight.assign(np.asarray(value * (1 + rounding * rng.choice([-1.0, 1.0], value.shape)), value.dtype))
+                factors = 1 + rounding * rng.choice([-1.0, 1.0], weight.shape)
+                weight.assign(kept[id(weight)] * keras.ops.cast(factors, weight.dtype))
             return tensors.to_numbers(self._run(inputs))
         finally:
             for key, variable in touched.items():

@@ -35,7 +35,7 @@ def launched(training):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--maxlen", 0], "nmt: --maxlen is 0; it must be above 0\n"),
+        (["--maxlen", 0], "nmt: --maxlen is 0; it must be above 0 and at most 100000\n"),
         (
             ["--maxlens", 3],
             "python -m nmt train: unrecognized arguments: --maxlens 3; did you mean --maxlen?; "
