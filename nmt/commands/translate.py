@@ -3,10 +3,12 @@
 import argparse
 import contextlib
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..decoding.alignment import Aligner, Alignment
+from ..decoding.options import CONSTRAINTS
 from ..decoding.side_by_side import use_cores_for_batches
 from ..decoding.translator import Line, Translator
 from ..errors import UserError
@@ -28,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="translations (default: standard output)")
     add_decoding(
         parser,
-        *("batch_size", "beam_size", "normalization_alpha", "translation_maxlen", "n_best"),
+        *("batch_size", "beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS, "n_best"),
         *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
     group = parser.add_argument_group("alignments, of an RNN")
@@ -51,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     vocabularies = (system.source_vocabulary, system.target_vocabulary)
     translator = system.translator(options)
     aligner = Aligner(*vocabularies, system.model, options.batch_size) if aligns else None
-    cut, split = [], []
+    cut, split, none = [], [], []
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
         output = files.enter_context(open_output(arguments.output))
@@ -77,6 +79,8 @@ def run(arguments: argparse.Namespace) -> None:
                 cut.append(number + 1)
             if len(line.pieces) > 1:
                 split.append(number + 1)
+            if not math.isfinite(line.scores[0]):
+                none.append(number + 1)
     if split:
         lines = "1 line is" if len(split) == 1 else f"{len(split)} lines are"
         what = "was translated in pieces" if len(split) == 1 else "were translated in pieces"
@@ -84,6 +88,12 @@ def run(arguments: argparse.Namespace) -> None:
     if cut:
         were = "1 translation was" if len(cut) == 1 else f"{len(cut)} translations were"
         say(f"warning: {were} cut at the limit of length ({number_list(cut)}); --translation_maxlen N allows N tokens")
+    if none:
+        have = "1 line has" if len(none) == 1 else f"{len(none)} lines have"
+        say(
+            f"warning: {have} no translation that {', '.join(f'--{name}' for name in CONSTRAINTS)} allow "
+            f"({number_list(none)}); the output is empty there"
+        )
 
 
 def _translate(

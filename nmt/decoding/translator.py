@@ -15,6 +15,7 @@ import tensorflow as tf
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.vocabulary import END, Vocabulary
+from .constraints import constrain
 from .options import DecodingOptions
 from .pieces import join_pieces, split_line
 from .sampling import draws, sample
@@ -170,14 +171,13 @@ class Translator(tf.Module):
 
     def _search(self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None) -> Hypotheses:
         options = self.options
+        limits = options.limits(tf.cast(ids.row_lengths(), tf.int32))
         state, memory = self._encode(*pad(ids))
         state = tf.nest.map_structure(lambda x: tf.repeat(x, options.hypotheses, axis=0), state)
-        step = self._make_step()
-        common = {
-            "limits": options.limits(tf.cast(ids.row_lengths(), tf.int32)),
-            "start": self._first_word,
-            "end": END,
-        }
+        step, state, memory = constrain(
+            self._make_step(), state, memory, options, unknowns=self._target_vocabulary.unknowns, limits=limits
+        )
+        common = {"limits": limits, "start": self._first_word, "end": END}
         if options.samples:
             return sample(step, state, memory, options, uniforms, **common)
         return beam_search(

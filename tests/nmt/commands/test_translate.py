@@ -55,3 +55,31 @@ def test_translations_that_are_cut_are_counted_and_named(run, write_lines):
     assert "warning: 2 translations were cut at the limit of length (lines 1, 3); --translation_maxlen N" in said
     status, _, said = run("translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1)
     assert (status, "cut" in said) == (0, False)
+
+
+def test_constraints_hold_and_a_line_without_a_translation_is_named(run, trained, tmp_path):
+    """The vocabulary has four words besides the unknown one."""
+    (tmp_path / "text").write_bytes(TEXT)
+    words = ("translate", "-m", "model", "-i", "text", "--suppress_unknown", "--no_repeat_ngram", 1)
+    status, output, said = run(*words, "--min_length", 4, "--n_best")
+    assert (status, "warning" in said) == (0, False)
+    beam = [line.split(" ||| ") for line in output.splitlines()]
+    assert all(sorted(text.split()) == list("abcd") for number, text, _ in beam if number != "1")
+    assert [line for line in beam if line[0] == "1"] == [["1", "", "0.000000"]]  # an empty line stays empty
+    status, output, said = run(*words, "--min_length", 5)
+    assert (status, output) == (0, "\n\n\n")
+    assert "warning: 2 lines have no translation that --min_length, --suppress_unknown, --no_repeat_ngram allow" in said
+    assert "(lines 1, 3); the output is empty there" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--min_length", -1), "--min_length is -1; it must be from 0 to 10000"),
+        (("--no_repeat_ngram", 0), "--no_repeat_ngram is 0; it must be from 1 to 100"),
+        (("--min_length", 9, "--translation_maxlen", 8), "--min_length is 9 and --translation_maxlen 8; give"),
+    ],
+)
+def test_a_wrong_constraint_is_a_sentence(run, words, said):
+    status, output, found = run("translate", "-m", "model", *words)
+    assert (status, output, found.count("\n"), said in found) == (2, "", 1, True)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
 from nmt.decoding.translator import Translator
 from nmt.text.batches import LONGEST, encode_pairs
+from nmt.text.vocabulary import load_vocabulary
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]
 OPTIONS = DecodingOptions(beam_size=3, translation_maxlen=10)
@@ -97,6 +99,21 @@ def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, v
     assert [len(line.words[0]) for line in lines] == [3 * FACTOR + CONSTANT, 0, FACTOR + CONSTANT]
     bias.assign(bias.numpy() + 200.0 * np.eye(vocabulary.size)[0])
     assert not any(line.cut for line in translator.lines(["a b c", "", "d"]))
+
+
+def test_an_id_without_a_word_is_an_unknown_word_too(make_random_model, dictionary):
+    """The vocabulary has two more ids than words, which decode to the unknown word."""
+    vocabulary = load_vocabulary(dictionary, 8)
+    assert vocabulary.decode(tf.ragged.constant([[1, 2, 6, 7]])) == b"UNK a UNK UNK"
+    model = make_random_model("layernorm", vocabulary)
+    usual, without = (
+        Translator(vocabulary, vocabulary, model, DecodingOptions(beam_size=3, suppress_unknown=suppress))
+        for suppress in (False, True)
+    )
+    assert "UNK" in " ".join(usual.best(LINES))
+    found = without.lines(LINES)
+    assert all(set(ids) <= {2, 3, 4, 5} for line in found for ids in line.words)
+    assert any(ids for line in found for ids in line.words)
 
 
 def test_no_lines(make_translator, vocabulary):

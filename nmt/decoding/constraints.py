@@ -1,0 +1,79 @@
+"""What a translation must not contain: constraints on the next word, whatever searches or draws.
+
+A word that is not allowed gets the logit -inf. The normalizer stays, so the costs of translations are those of the
+model.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from ..model.contract import DecodeStep, Memory, NextWords, State
+from ..text.vocabulary import END
+from .options import DecodingOptions
+
+
+def constrain(
+    step: DecodeStep,
+    state: State,
+    memory: Memory,
+    options: DecodingOptions,
+    *,
+    unknowns: Sequence[int],
+    limits: tf.Tensor,
+) -> tuple[DecodeStep, State, Memory]:
+    """Returns a step that allows only what the options allow, and what it starts with.
+
+    Without constraints, all three are those given. Otherwise the state also holds the number of words before each step,
+    `[rows]`, and the words themselves if the options ask for them.
+
+    Args:
+        step: As in `beam_search`.
+        state: The state before the first word, `[batch * hypotheses, ...]`.
+        memory: What `step` knows of each sentence, `[batch, ...]`.
+        options: Say what is allowed.
+        unknowns: Ids that decode to the unknown word.
+        limits: Words of the longest translations, `[batch]`.
+    """
+    least, size = options.min_length, options.no_repeat_ngram
+    if not (least or size or options.suppress_unknown):
+        return step, state, memory
+    rows = tf.size(limits) * options.hypotheses
+    width = tf.maximum(tf.reduce_max(limits), size) if size else 0
+    history = tf.fill([rows, width], -1)  # the words so far, the last at the right
+
+    def constrained(words: tf.Tensor, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
+        state, times, history = state
+        (logits, normalizers), state, memory = step(words, state, memory)
+        ids = np.arange(logits.shape[-1])
+        forbidden = tf.constant(np.isin(ids, unknowns) & options.suppress_unknown)[tf.newaxis]
+        if least:
+            forbidden |= (times < least)[:, tf.newaxis] & (ids == END)
+        if size:
+            shifted = tf.concat([history[:, 1:], words[:, tf.newaxis]], 1)
+            history = tf.where(times[:, tf.newaxis] > 0, shifted, history)  # the first step gets no word
+            forbidden |= _repeats(history, size, len(ids))
+        logits = tf.where(forbidden, float("-inf"), logits)
+        return NextWords(logits, normalizers), (state, times + 1, history), memory
+
+    return constrained, (state, tf.zeros([rows], tf.int32), history), memory
+
+
+def _repeats(history: tf.Tensor, size: int, words: int) -> tf.Tensor:
+    """Returns the words that would complete an n-gram of this size a second time, `[rows, words]`.
+
+    Args:
+        history: Words so far, `[rows, width]`, the last at the right, after places with -1; at least `size` wide.
+        size: Words of an n-gram.
+        words: Size of the vocabulary.
+    """
+    rows, width = tf.unstack(tf.shape(history))
+    count = width - size + 1  # places where an n-gram can begin
+    lasts = history[:, size - 1 :]  # [rows, count], the last words of these n-grams
+    seen = lasts >= 0
+    for i in range(size - 1):  # the other words of an n-gram are the last ones of the hypothesis
+        seen &= history[:, i : i + count] == history[:, count + i, tf.newaxis]
+    places = tf.stack([tf.repeat(tf.range(rows), count), tf.reshape(tf.maximum(lasts, 0), [-1])], 1)
+    none, seen = tf.zeros([rows, words], tf.int32), tf.cast(tf.reshape(seen, [-1]), tf.int32)
+    return tf.tensor_scatter_nd_max(none, places, seen) > 0
