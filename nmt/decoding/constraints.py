@@ -1,4 +1,4 @@
-"""What a translation must not contain: constraints on the next word, whatever searches or draws.
+"""What a translation must begin with and must not contain: constraints on the next word, for search and sampling.
 
 A word that is not allowed gets the logit -inf. The normalizer stays, so the costs of translations are those of the
 model.
@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..model.contract import DecodeStep, Memory, NextWords, State
+from ..text.batches import pad
 from ..text.vocabulary import END
 from .options import DecodingOptions
 
@@ -22,11 +23,12 @@ def constrain(
     *,
     unknowns: Sequence[int],
     limits: tf.Tensor,
+    prefixes: tf.RaggedTensor | None = None,
 ) -> tuple[DecodeStep, State, Memory]:
-    """Returns a step that allows only what the options allow, and what it starts with.
+    """Returns a step that allows only what the options and the prefixes allow, and what it starts with.
 
     Without constraints, all three are those given. Otherwise the state also holds the number of words before each step,
-    `[rows]`, and the words themselves if the options ask for them.
+    `[rows]`, and the words themselves if the options ask for them. The memory also holds the prefixes.
 
     Args:
         step: As in `beam_search`.
@@ -35,16 +37,17 @@ def constrain(
         options: Say what is allowed.
         unknowns: Ids that decode to the unknown word.
         limits: Words of the longest translations, `[batch]`.
+        prefixes: Words that translations begin with, `[batch, (words)]`, whatever the options forbid.
     """
     least, size = options.min_length, options.no_repeat_ngram
-    if not (least or size or options.suppress_unknown):
+    if prefixes is None and not (least or size or options.suppress_unknown):
         return step, state, memory
     rows = tf.size(limits) * options.hypotheses
     width = tf.maximum(tf.reduce_max(limits), size) if size else 0
     history = tf.fill([rows, width], -1)  # the words so far, the last at the right
 
     def constrained(words: tf.Tensor, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
-        state, times, history = state
+        (state, times, history), (memory, *prefixes) = state, memory
         (logits, normalizers), state, memory = step(words, state, memory)
         ids = np.arange(logits.shape[-1])
         forbidden = tf.constant(np.isin(ids, unknowns) & options.suppress_unknown)[tf.newaxis]
@@ -54,10 +57,15 @@ def constrain(
             shifted = tf.concat([history[:, 1:], words[:, tf.newaxis]], 1)
             history = tf.where(times[:, tf.newaxis] > 0, shifted, history)  # the first step gets no word
             forbidden |= _repeats(history, size, len(ids))
+        for prefix in prefixes:  # one or none
+            place = tf.minimum(times, tf.shape(prefix)[1] - 1)
+            forced = tf.gather(tf.repeat(prefix, options.hypotheses, axis=0), place, batch_dims=1)[:, tf.newaxis]
+            forbidden = tf.where(forced == END, forbidden, ids != forced)
         logits = tf.where(forbidden, float("-inf"), logits)
-        return NextWords(logits, normalizers), (state, times + 1, history), memory
+        return NextWords(logits, normalizers), (state, times + 1, history), (memory, *prefixes)
 
-    return constrained, (state, tf.zeros([rows], tf.int32), history), memory
+    padded = [] if prefixes is None else [pad(prefixes)[0]]  # [batch, words + 1]
+    return constrained, (state, tf.zeros([rows], tf.int32), history), (memory, *padded)
 
 
 def _repeats(history: tf.Tensor, size: int, words: int) -> tf.Tensor:

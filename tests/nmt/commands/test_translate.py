@@ -83,3 +83,25 @@ def test_constraints_hold_and_a_line_without_a_translation_is_named(run, trained
 def test_a_wrong_constraint_is_a_sentence(run, words, said):
     status, output, found = run("translate", "-m", "model", *words)
     assert (status, output, found.count("\n"), said in found) == (2, "", 1, True)
+
+
+def test_translations_begin_with_the_lines_of_a_file(run, trained, tmp_path):
+    (tmp_path / "text").write_bytes(TEXT)
+    (tmp_path / "begin.gz").write_bytes(gzip.compress(b"d c\n\nb\n"))
+    words = ("translate", "-m", "model", "-i", "text", "-b", 1, "-o", "out", "--target_prefix")
+    assert run(*words, "begin.gz")[0] == 0
+    first, second, third = (tmp_path / "out").read_text().splitlines()
+    assert (first[:3], second, third[0]) == ("d c", "", "b")
+    before = (tmp_path / "out").read_text()
+    for text, message in (
+        ("a\n\n", "begin has 2 lines and the input has more; give one line for each"),
+        ("a\n\n\n\n", "begin has more lines than the input, which has 3; give one line for each"),
+        ("\n\n" + "a " * 6, "the prefix of line 3 has 6 tokens and the translation at most 5; give a shorter prefix"),
+    ):
+        (tmp_path / "begin").write_text(text)
+        status, output, said = run(*words, "begin", "--translation_maxlen", 5)
+        assert (status, output, message in said) == (2, "", True), said
+        assert said.startswith("nmt: ") or "\nnmt: " in said
+    assert (tmp_path / "out").read_text() == before
+    status, _, said = run(*words, "missing")
+    assert (status, "nmt: --target_prefix missing is not a file" in said) == (2, True)

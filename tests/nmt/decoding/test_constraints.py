@@ -26,30 +26,30 @@ NOTHING = {"min_length": 3, "suppress_unknown": True, "no_repeat_ngram": 1}  # o
 cases = pytest.mark.parametrize("case", CASES, ids=str)
 
 
-def allowed(sequence, options, ended):
-    """Returns whether a translation may be, or begin with, this sequence."""
-    size = options.no_repeat_ngram
-    grams = [sequence[i : i + size] for i in range(len(sequence) - size + 1)] if size else []
+def allowed(sequence, options, ended, begun=0):
+    """Returns whether a translation may be, or begin with, this sequence, of which the first words are a prefix."""
+    size = options.no_repeat_ngram or len(sequence) + 1
+    grams = [sequence[i : i + size] for i in range(len(sequence) - size + 1)]
     return (
-        len(set(grams)) == len(grams)
-        and not (options.suppress_unknown and UNKNOWN in sequence)
+        not any(grams[i] in grams[:i] for i in range(max(0, begun + 1 - size), len(grams)))
+        and not (options.suppress_unknown and UNKNOWN in sequence[begun:])
         and not (ended and len(sequence) < options.min_length)
     )
 
 
-def constrained(tables, options, limits):
+def constrained(tables, options, limits, prefixes=None):
     """Returns the step for these tables, and what it starts with."""
     rows = np.repeat(np.arange(len(tables), dtype=np.int32), options.hypotheses)
     state = (tf.zeros_like(rows), tf.constant(rows))
-    return constrain(
-        scripted(tables), state, tf.range(len(tables)), options, unknowns=(UNKNOWN,), limits=tf.constant(limits)
-    )
+    prefixes = None if prefixes is None else tf.ragged.constant(list(map(list, prefixes)), tf.int32, ragged_rank=1)
+    given = {"unknowns": (UNKNOWN,), "limits": tf.constant(limits), "prefixes": prefixes}
+    return constrain(scripted(tables), state, tf.range(len(tables)), options, **given)
 
 
-def search(tables, options, limits):
+def search(tables, options, limits, prefixes=None):
     def run():
         return beam_search(
-            *constrained(tables, options, limits),
+            *constrained(tables, options, limits, prefixes),
             batch=len(tables),
             beam_size=options.beam_size,
             alpha=options.normalization_alpha,
@@ -104,6 +104,38 @@ def test_a_wide_beam_finds_all_that_is_allowed(case, alpha):
         expected = [(score, words) for score, words in exhaustive(table, 3, alpha) if allowed(words, options, True)]
         assert (len(expected) == 0) == (case == NOTHING)
         assert_found(Hypotheses(*(x[i] for x in found)), expected, alpha)
+
+
+@pytest.mark.parametrize("case", [{}, {"min_length": 2, "no_repeat_ngram": 1}], ids=str)
+def test_translations_begin_with_their_prefixes_at_full_cost(case):
+    """Whatever the options forbid: a prefix has a word twice, an unknown word, or as many words as the limit."""
+    rng = np.random.default_rng(3)
+    prefixes = [(1, 1), (), (UNKNOWN,), (2, 1, 2)]
+    tables = [random_table(rng, 4, 4) for _ in prefixes]
+    options = DecodingOptions(beam_size=40, suppress_unknown=True, **case)
+    found = search(tables, options, [3] * 4, prefixes)
+    for i, (table, prefix) in enumerate(zip(tables, prefixes, strict=True)):
+        begun = len(prefix)
+        expected = [
+            (score, words)
+            for score, words in exhaustive(table, 3, 1.0)
+            if words[:begun] == prefix and allowed(words, options, True, begun)
+        ]
+        assert expected
+        assert_found(Hypotheses(*(x[i] for x in found)), expected, 1.0)
+
+
+def test_samples_begin_with_their_prefixes():
+    table = np.full([4, 4, 4], 0.25)
+    options = DecodingOptions(beam_size=50, n_best=True, translation_strategy="sampling")
+    uniforms, limits = np.stack([draws(options, (line, 0), 3) for line in range(2)]), [3, 3]
+    step, state, memory = constrained([table] * 2, options, limits, [[2], [3, 1]])
+    found = sample(step, state, memory, options, uniforms, limits=limits, start=START, end=END)
+    words = found.words.numpy()
+    assert set(words[0, :, 0]) == {2}
+    assert set(map(tuple, words[1, :, :2])) == {(3, 1)}
+    assert len(set(words[0, :, 1])) == len(set(words[1, :, 2])) == 4
+    np.testing.assert_allclose(found.costs, (found.lengths.numpy() + 1) * np.log(4), rtol=1e-5)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
