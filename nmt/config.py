@@ -30,7 +30,7 @@ from .config_fields import (
     transformer_only,
     whole,
 )
-from .decoding.options import DecodingOptions
+from .decoding.options import CONSTRAINTS, DecodingOptions, limit_conflicts
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
@@ -61,6 +61,7 @@ CHANGEABLE = (
     "beam_size",
     "normalization_alpha",
     "translation_maxlen",
+    *CONSTRAINTS,
     "save_freq",
     "keep",
     "keep_best",
@@ -263,6 +264,9 @@ class Config:
     beam_size: int = like(DecodingOptions, "beam_size")
     normalization_alpha: float = like(DecodingOptions, "normalization_alpha")
     translation_maxlen: int | None = like(DecodingOptions, "translation_maxlen")
+    min_length: int = like(DecodingOptions, "min_length")
+    suppress_unknown: bool = like(DecodingOptions, "suppress_unknown")
+    no_repeat_ngram: int | None = like(DecodingOptions, "no_repeat_ngram")
 
     def validate(self) -> None:
         """Checks every option.
@@ -286,7 +290,7 @@ class Config:
     @property
     def decoding(self) -> DecodingOptions:
         """How the validation text is translated."""
-        names = ("beam_size", "normalization_alpha", "translation_maxlen")
+        names = ("beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS)
         return DecodingOptions(batch_size=self.valid_batch_size, **{name: getattr(self, name) for name in names})
 
     @property
@@ -411,6 +415,7 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def _conflicts(config: Config) -> Iterator[str]:
     """Yields a message for each combination of options that is not allowed."""
+    yield from limit_conflicts(config)
     if config.rnn_dec_depth == 1:
         if config.rnn_dec_high_transition_depth != 1:
             yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"

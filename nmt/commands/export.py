@@ -4,6 +4,7 @@ import argparse
 import importlib.util
 from pathlib import Path
 
+from ..decoding.options import CONSTRAINTS
 from ..errors import UserError
 from ..serving.ctranslate2_model import save_ctranslate2
 from ..serving.saved_model import save_signatures
@@ -13,7 +14,7 @@ from .arguments import add_model, say
 from .model_card import describe
 from .options import add_decoding, decoding_options
 
-_OPTIONS = ("beam_size", "normalization_alpha", "translation_maxlen")
+_OPTIONS = ("beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS)
 _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 

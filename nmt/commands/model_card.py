@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Config, read_config, read_options
-from ..decoding.options import CONSTANT, FACTOR, DecodingOptions
+from ..decoding.options import CONSTANT, CONSTRAINTS, FACTOR, DecodingOptions
 from ..system import System
 from ..training.progress import Progress
 
@@ -33,7 +33,8 @@ def describe(system: System, arguments: argparse.Namespace, options: DecodingOpt
             "beam_size": options.beam_size,
             "normalization_alpha": options.normalization_alpha,
             "longest_translation": options.translation_maxlen
-            or {"times_source_tokens": FACTOR, "plus_tokens": CONSTANT},
+            or {"times_source_tokens": FACTOR, "plus_tokens": max(CONSTANT, options.min_length)},
+            **{name: getattr(options, name) for name in CONSTRAINTS},
         },
         "models": [
             {"validation": _best_validation(directory), "trained_with": _read(directory, "versions.json")}

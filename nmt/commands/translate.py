@@ -3,17 +3,19 @@
 import argparse
 import contextlib
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..decoding.alignment import Aligner, Alignment
+from ..decoding.options import CONSTRAINTS
 from ..decoding.side_by_side import use_cores_for_batches
 from ..decoding.translator import Line, Translator
 from ..errors import UserError
 from ..storage.streams import open_input, open_output
 from ..system import load_ensemble
 from ..text.batches import LONGEST
-from ..text.lines import read_chunks
+from ..text.lines import file_lines, read_chunks
 from .arguments import add_model, say, with_bar
 from .chunks import chunk_size, number_list, warn_of_invalid_utf8
 from .devices import describe_devices
@@ -26,9 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-i", "--input", type=Path, metavar="FILE", help="text, also .gz and .zst (default: standard input)"
     )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="translations (default: standard output)")
+    parser.add_argument(
+        "--target_prefix",
+        type=Path,
+        metavar="FILE",
+        help="line i is the beginning of translation i, an empty line none; also .gz and .zst",
+    )
     add_decoding(
         parser,
-        *("batch_size", "beam_size", "normalization_alpha", "translation_maxlen", "n_best"),
+        *("batch_size", "beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS, "n_best"),
         *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
     group = parser.add_argument_group("alignments, of an RNN")
@@ -46,12 +54,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Translates a text that has one sentence per line."""
     options, aligns = decoding_options(arguments), _aligns(arguments)
+    if arguments.target_prefix and not arguments.target_prefix.is_file():
+        raise UserError(
+            f"--target_prefix {arguments.target_prefix} is not a file; give a text with as many lines as the input"
+        )
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     vocabularies = (system.source_vocabulary, system.target_vocabulary)
     translator = system.translator(options)
     aligner = Aligner(*vocabularies, system.model, options.batch_size) if aligns else None
-    cut, split = [], []
+    cut, split, none = [], [], []
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
         output = files.enter_context(open_output(arguments.output))
@@ -63,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
         chunks = warn_of_invalid_utf8(itertools.chain(first, read))
         say(f"translates {describe_devices(system.config.dtype)}")
         for number, (line, alignment) in enumerate(
-            with_bar(_translate(chunks, translator, aligner), output, unit=" lines")
+            with_bar(_translate(chunks, translator, aligner, arguments.target_prefix), output, unit=" lines")
         ):
             if options.n_best:
                 beam = zip(line.texts, line.scores, strict=True)
@@ -77,6 +89,8 @@ def run(arguments: argparse.Namespace) -> None:
                 cut.append(number + 1)
             if len(line.pieces) > 1:
                 split.append(number + 1)
+            if not math.isfinite(line.scores[0]):
+                none.append(number + 1)
     if split:
         lines = "1 line is" if len(split) == 1 else f"{len(split)} lines are"
         what = "was translated in pieces" if len(split) == 1 else "were translated in pieces"
@@ -84,17 +98,36 @@ def run(arguments: argparse.Namespace) -> None:
     if cut:
         were = "1 translation was" if len(cut) == 1 else f"{len(cut)} translations were"
         say(f"warning: {were} cut at the limit of length ({number_list(cut)}); --translation_maxlen N allows N tokens")
+    if none:
+        have = "1 line has" if len(none) == 1 else f"{len(none)} lines have"
+        say(
+            f"warning: {have} no translation that {', '.join(f'--{name}' for name in CONSTRAINTS)} allow "
+            f"({number_list(none)}); the output is empty there"
+        )
 
 
 def _translate(
-    chunks: Iterable[list[bytes]], translator: Translator, aligner: Aligner | None
+    chunks: Iterable[list[bytes]], translator: Translator, aligner: Aligner | None, prefix_file: Path | None
 ) -> Iterator[tuple[Line, Alignment | None]]:
-    """Yields each line with its alignment."""
+    """Yields each line with its alignment.
+
+    Raises:
+        UserError: The file of the prefixes has another number of lines.
+    """
     count = 0
+    prefixes = file_lines(prefix_file) if prefix_file else None
     for chunk in chunks:
-        lines = translator.lines(chunk, count)
+        begins = list(itertools.islice(prefixes, len(chunk))) if prefixes else None
+        if prefixes and len(begins) < len(chunk):
+            raise UserError(
+                f"{prefix_file} has {count + len(begins)} lines and the input has more; give one line for each, "
+                "an empty one for no prefix"
+            )
+        lines = translator.lines(chunk, count, prefixes=begins)
         count += len(chunk)
         yield from zip(lines, aligner.align(lines) if aligner else [None] * len(lines), strict=True)
+    if prefixes and next(prefixes, None) is not None:
+        raise UserError(f"{prefix_file} has more lines than the input, which has {count}; give one line for each")
 
 
 def _aligns(arguments: argparse.Namespace) -> bool:

@@ -3,6 +3,7 @@
 They belong to no model. A checkpoint does not depend on them, so they may change from one use of a model to the next.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..errors import UserError
 
 # The longest translation of a source: FACTOR times its tokens, plus CONSTANT. docs/nmt.md has the measurement.
 FACTOR, CONSTANT = 3, 20
+CONSTRAINTS = ("min_length", "suppress_unknown", "no_repeat_ngram")  # options that forbid words
 _LEAST, _MOST = 1e-3, 1e3  # temperatures
 
 
@@ -43,6 +45,14 @@ class DecodingOptions:
         "from 1 to 10000",
         lambda value: 1 <= value <= 10_000,
     )
+    min_length: int = whole(0, "shortest translation, in tokens: none ends before", 0, 10_000)
+    suppress_unknown: bool = option(False, "never choose the unknown word")
+    no_repeat_ngram: int | None = option(
+        None,
+        "never choose the same tokens, this many in a row, twice in a translation",
+        "from 1 to 100",
+        lambda value: 1 <= value <= 100,
+    )
     n_best: bool = option(False, "write the whole beam: line ||| translation ||| cost")
     translation_strategy: str = choice(
         "beam_search",
@@ -63,7 +73,7 @@ class DecodingOptions:
     seed: int = _sampling_only(whole(1234, "seed of the sampling", 0, 2**31 - 1))
 
     def __post_init__(self) -> None:
-        if wrong := mistakes(self):
+        if wrong := mistakes(self) or list(limit_conflicts(self)):
             raise UserError("\n".join(wrong))
 
     @property
@@ -79,12 +89,23 @@ class DecodingOptions:
     @property
     def search(self) -> str:
         """The options that decide which translation is best, to compare them."""
-        return f"beam {self.beam_size} alpha {self.normalization_alpha:g} limit {self.translation_maxlen}"
+        constraints = [f" {name} {getattr(self, name)}" for name in CONSTRAINTS if getattr(self, name)]
+        limit = f"beam {self.beam_size} alpha {self.normalization_alpha:g} limit {self.translation_maxlen}"
+        return "".join([limit, *constraints])
 
     def limits(self, lengths: Any) -> Any:
-        """Returns the longest translation of each source, in tokens.
+        """Returns the longest translation of each source, in tokens. It is at least `min_length`.
 
         Args:
             lengths: Tokens of the sources, without their ends: an array or a tensor of integers, `[batch]`.
         """
-        return lengths * 0 + self.translation_maxlen if self.translation_maxlen else lengths * FACTOR + CONSTANT
+        if self.translation_maxlen:
+            return lengths * 0 + self.translation_maxlen
+        return lengths * FACTOR + max(CONSTANT, self.min_length)
+
+
+def limit_conflicts(config: Any) -> Iterator[str]:
+    """Yields a message if the shortest translation is longer than the longest."""
+    least, most = config.min_length, config.translation_maxlen
+    if most and least > most:
+        yield f"--min_length is {least} and --translation_maxlen {most}; give a smaller --min_length or a larger limit"

@@ -81,7 +81,8 @@ def sample(
     (done,) = tf.while_loop(lambda now: tf.reduce_any(now.open), advance, (begin,), maximum_iterations=longest + 1)
     scores = done.costs / tf.cast(done.lengths + 1, tf.float32) ** options.normalization_alpha
     words = tf.reshape(done.words, [batch, samples, longest])
-    rest = (tf.reshape(x, [batch, samples]) for x in (done.lengths, done.costs, scores, done.cut))
+    lengths = tf.where(tf.math.is_inf(done.costs), 0, done.lengths)  # no word was allowed
+    rest = (tf.reshape(x, [batch, samples]) for x in (lengths, done.costs, scores, done.cut))
     found = Hypotheses(words, *rest)
     order = tf.argsort(found.scores, stable=True)
     return Hypotheses(*(tf.gather(x, order, batch_dims=1) for x in found))
@@ -93,4 +94,6 @@ def _draw(log_probabilities: tf.Tensor, options: DecodingOptions, uniforms: tf.T
     likeliest, words = tf.math.top_k(log_probabilities, min(options.sampling_top_k or count, count))
     cumulated = tf.cumsum(tf.nn.softmax(likeliest / options.sampling_temperature), axis=-1)
     above = tf.searchsorted(cumulated, uniforms[:, tf.newaxis] * cumulated[:, -1:], side="right")
-    return tf.gather(words, tf.minimum(above, likeliest.shape[-1] - 1)[:, 0], batch_dims=1)
+    # Rounding may go past the last word, which may be one that is not allowed.
+    possible = tf.reduce_sum(tf.cast(tf.math.is_finite(likeliest), tf.int32), -1)
+    return tf.gather(words, tf.maximum(tf.minimum(above[:, 0], possible - 1), 0), batch_dims=1)

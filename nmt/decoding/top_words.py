@@ -34,4 +34,5 @@ def top_words(logits: tf.Tensor, costs: tf.Tensor, count: int) -> tuple[tf.Tenso
     )
     top, places = tf.math.top_k(tf.reshape(candidates, [-1, count * size]), count)
     chosen = tf.gather(best, places // size, batch_dims=1)
-    return top, chosen // blocks, chosen % blocks * size + places % size
+    found = chosen % blocks * size + places % size
+    return top, chosen // blocks, found if words % size == 0 else tf.minimum(found, words - 1)  # not the padding

@@ -12,14 +12,18 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from ..errors import UserError
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.vocabulary import END, Vocabulary
+from .constraints import constrain
 from .options import DecodingOptions
 from .pieces import join_pieces, split_line
 from .sampling import draws, sample
 from .search import Hypotheses, beam_search
 from .side_by_side import map_batches
+
+_IDS = tf.RaggedTensorSpec([None, None], tf.int32)
 
 
 class Translations(NamedTuple):
@@ -74,20 +78,26 @@ class Translator(tf.Module):
         ids = self._source_vocabulary.encode(sources)
         return ids[:, :LONGEST], ids.row_lengths() > LONGEST
 
-    def translate(self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None = None) -> Translations:
-        """Returns the translations of ids `[batch, (tokens)]`. An empty source has one translation, which is empty.
+    def translate(
+        self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None = None, prefixes: tf.RaggedTensor | None = None
+    ) -> Translations:
+        """Returns the translations of ids `[batch, (tokens)]`.
+
+        An empty source without a prefix has one translation, which is empty.
 
         Args:
             ids: At most `LONGEST` for each sentence.
             uniforms: The random numbers of `sample`, if the options draw translations.
+            prefixes: Ids that the translations begin with, `[batch, (tokens)]`, not more than their limits.
         """
-        found = self._search(ids, uniforms)
+        found = self._search(ids, uniforms, prefixes)
         words = tf.RaggedTensor.from_tensor(
             tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(found.lengths, [-1])
         )
         decoded = tf.strings.regex_replace(self._target_vocabulary.decode(words), r"[\r\n]+", " ")
         texts = tf.reshape(decoded, tf.shape(found.scores))
-        empty = (ids.row_lengths() == 0)[:, tf.newaxis]
+        given = ids if prefixes is None else tf.concat([ids, prefixes], 1)
+        empty = (given.row_lengths() == 0)[:, tf.newaxis]
         only_first = tf.where(tf.range(self.options.hypotheses) == 0, 0.0, float("inf"))
         return Translations(
             tf.where(empty, "", texts),
@@ -97,15 +107,16 @@ class Translator(tf.Module):
             found.cut & ~empty,
         )
 
-    @tf.function(
-        input_signature=[tf.RaggedTensorSpec([None, None], tf.int32), tf.TensorSpec([None, None, None], tf.float32)],
-        autograph=False,
-    )
-    def _translate(self, ids: tf.RaggedTensor, uniforms: tf.Tensor) -> Translations:
-        return self.translate(ids, uniforms)
+    @tf.function(autograph=False)
+    def _translate(self, *inputs: tf.Tensor | tf.RaggedTensor) -> Translations:
+        return self.translate(*inputs)
 
     def lines(
-        self, lines: Sequence[str | bytes], first: int = 0, between: Callable[[], None] = lambda: None
+        self,
+        lines: Sequence[str | bytes],
+        first: int = 0,
+        between: Callable[[], None] = lambda: None,
+        prefixes: Sequence[str | bytes] | None = None,
     ) -> list[Line]:
         """Returns the translations of lines, computed in batches of similar lengths, several at a time.
 
@@ -113,18 +124,31 @@ class Translator(tf.Module):
             lines: The lines.
             first: Number of the first of them in its text. The number of a line decides its samples.
             between: Called between batches; it may raise.
+            prefixes: What the translation of each line begins with, or nothing if it is empty.
+
+        Raises:
+            UserError: A prefix is longer than the limit of its translation.
         """
         sources = rows_of(self._source_vocabulary.encode(tf.constant(lines, tf.string)))
+        begin = None if prefixes is None else rows_of(self._target_vocabulary.encode(tf.constant(prefixes, tf.string)))
+        begins = []  # ids of the prefix of each piece; only the first of a line has one
         pieces, places = [], []  # of all lines: ids, and (number of the line in its text, number of the piece)
         texts = [self._pieces(line, ids) for line, ids in zip(lines, sources, strict=True)]
         for number, (line, ids) in enumerate(zip(texts, sources, strict=True)):
             pieces += [ids] if len(line) == 1 else rows_of(self._source_vocabulary.encode(tf.constant(line)))
             places += [(first + number, piece) for piece in range(len(line))]
+            if begin is not None:
+                self._require_within_limit(begin[number], len(pieces[-len(line)]), first + number + 1)
+                begins += [begin[number], *[begin[number][:0]] * (len(line) - 1)]
+        specs = [_IDS, tf.TensorSpec([None, None, None], tf.float32), *([] if begin is None else [_IDS])]
+        run = self._translate.get_concrete_function(*specs)
 
         def translate(numbers: np.ndarray) -> list[tuple[np.ndarray, ...]]:
             rows = [pieces[i] for i in numbers]
             uniforms = self._uniforms([places[i] for i in numbers], [len(row) for row in rows])
-            return list(zip(*(field.numpy() for field in self._translate(ragged(rows), uniforms)), strict=True))
+            begun = [ragged([begins[i] for i in numbers])] if begins else []
+            found = run(ragged(rows), tf.constant(uniforms), *begun)
+            return list(zip(*(field.numpy() for field in found), strict=True))
 
         lengths = np.array([len(ids) + 1 for ids in pieces], np.int64)
         found = iter(map_batches(translate, lengths, self.options.batch_size, between))
@@ -135,6 +159,13 @@ class Translator(tf.Module):
         if len(ids) <= LONGEST:
             return [line]
         return split_line(line, lambda piece: len(self._source_vocabulary.encode(tf.constant([piece]))[0]) <= LONGEST)
+
+    def _require_within_limit(self, prefix: np.ndarray, length: int, number: int) -> None:
+        if len(prefix) > (limit := self.options.limits(length)):
+            raise UserError(
+                f"the prefix of line {number} has {len(prefix)} tokens and the translation at most {limit}; give a "
+                "shorter prefix or a larger --translation_maxlen"
+            )
 
     def _uniforms(self, places: Sequence[tuple[int, int]], lengths: Sequence[int]) -> np.ndarray:
         """Returns the random numbers of `sample` for each piece, 0 after its own limit."""
@@ -168,16 +199,21 @@ class Translator(tf.Module):
         """Returns the translations of each line with their scores, best first."""
         return [list(zip(line.texts, line.scores, strict=True)) for line in self.lines(lines)]
 
-    def _search(self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None) -> Hypotheses:
+    def _search(self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None, prefixes: tf.RaggedTensor | None) -> Hypotheses:
         options = self.options
+        limits = options.limits(tf.cast(ids.row_lengths(), tf.int32))
         state, memory = self._encode(*pad(ids))
         state = tf.nest.map_structure(lambda x: tf.repeat(x, options.hypotheses, axis=0), state)
-        step = self._make_step()
-        common = {
-            "limits": options.limits(tf.cast(ids.row_lengths(), tf.int32)),
-            "start": self._first_word,
-            "end": END,
-        }
+        step, state, memory = constrain(
+            self._make_step(),
+            state,
+            memory,
+            options,
+            unknowns=self._target_vocabulary.unknowns,
+            limits=limits,
+            prefixes=prefixes,
+        )
+        common = {"limits": limits, "start": self._first_word, "end": END}
         if options.samples:
             return sample(step, state, memory, options, uniforms, **common)
         return beam_search(

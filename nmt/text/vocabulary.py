@@ -42,6 +42,7 @@ class SentencePieceVocabulary(tf.Module):
         digest: SHA-256 of the file.
         size: Number of ids.
         unknown: Id of the unknown word.
+        unknowns: Ids that decode to the unknown word.
 
     Raises:
         UserError: The file is not a SentencePiece model, or has other ids for these two.
@@ -49,7 +50,7 @@ class SentencePieceVocabulary(tf.Module):
     Reference: Kudo & Richardson (2018), arXiv:1808.06226.
     """
 
-    unknown = UNKNOWN
+    unknown, unknowns = UNKNOWN, (UNKNOWN,)
 
     def __init__(self, path: Path, model: bytes):
         super().__init__()
@@ -124,6 +125,7 @@ class DictionaryVocabulary(tf.Module):
         digest: SHA-256 of the file.
         size: Number of ids.
         unknown: Id of the unknown word.
+        unknowns: Ids that decode to the unknown word: its own, and those without a word.
 
     Raises:
         UserError: The file is not a Nematus dictionary, or the id of the unknown word is not below `size`.
@@ -141,6 +143,7 @@ class DictionaryVocabulary(tf.Module):
                 f"{path} has its unknown word at id {unknown}, outside a vocabulary of size {self.size}; "
                 "give a larger size"
             )
+        self.unknowns = (unknown, *range(len(words), self.size))
         unused = [words[unknown]] * (self.size - len(words))
         words = words[: self.size]
         # Skip id 0, or the word `eos` in a text would end the sentence.

@@ -55,3 +55,53 @@ def test_translations_that_are_cut_are_counted_and_named(run, write_lines):
     assert "warning: 2 translations were cut at the limit of length (lines 1, 3); --translation_maxlen N" in said
     status, _, said = run("translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1)
     assert (status, "cut" in said) == (0, False)
+
+
+def test_constraints_hold_and_a_line_without_a_translation_is_named(run, trained, tmp_path):
+    """The vocabulary has four words besides the unknown one."""
+    (tmp_path / "text").write_bytes(TEXT)
+    words = ("translate", "-m", "model", "-i", "text", "--suppress_unknown", "--no_repeat_ngram", 1)
+    status, output, said = run(*words, "--min_length", 4, "--n_best")
+    assert (status, "warning" in said) == (0, False)
+    beam = [line.split(" ||| ") for line in output.splitlines()]
+    assert all(sorted(text.split()) == list("abcd") for number, text, _ in beam if number != "1")
+    assert [line for line in beam if line[0] == "1"] == [["1", "", "0.000000"]]  # an empty line stays empty
+    status, output, said = run(*words, "--min_length", 5)
+    assert (status, output) == (0, "\n\n\n")
+    assert "warning: 2 lines have no translation that --min_length, --suppress_unknown, --no_repeat_ngram allow" in said
+    assert "(lines 1, 3); the output is empty there" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--min_length", -1), "--min_length is -1; it must be from 0 to 10000"),
+        (("--no_repeat_ngram", 0), "--no_repeat_ngram is 0; it must be from 1 to 100"),
+        (("--min_length", 9, "--translation_maxlen", 8), "--min_length is 9 and --translation_maxlen 8; give"),
+    ],
+)
+def test_a_wrong_constraint_is_a_sentence(run, words, said):
+    status, output, found = run("translate", "-m", "model", *words)
+    assert (status, output, found.count("\n"), said in found) == (2, "", 1, True)
+
+
+def test_translations_begin_with_the_lines_of_a_file(run, trained, tmp_path):
+    (tmp_path / "text").write_bytes(TEXT)
+    (tmp_path / "begin.gz").write_bytes(gzip.compress(b"d c\n\nb\n"))
+    words = ("translate", "-m", "model", "-i", "text", "-b", 1, "-o", "out", "--target_prefix")
+    assert run(*words, "begin.gz")[0] == 0
+    first, second, third = (tmp_path / "out").read_text().splitlines()
+    assert (first[:3], second, third[0]) == ("d c", "", "b")
+    before = (tmp_path / "out").read_text()
+    for text, message in (
+        ("a\n\n", "begin has 2 lines and the input has more; give one line for each"),
+        ("a\n\n\n\n", "begin has more lines than the input, which has 3; give one line for each"),
+        ("\n\n" + "a " * 6, "the prefix of line 3 has 6 tokens and the translation at most 5; give a shorter prefix"),
+    ):
+        (tmp_path / "begin").write_text(text)
+        status, output, said = run(*words, "begin", "--translation_maxlen", 5)
+        assert (status, output, message in said) == (2, "", True), said
+        assert said.startswith("nmt: ") or "\nnmt: " in said
+    assert (tmp_path / "out").read_text() == before
+    status, _, said = run(*words, "missing")
+    assert (status, "nmt: --target_prefix missing is not a file" in said) == (2, True)

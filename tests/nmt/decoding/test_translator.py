@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
 from nmt.decoding.translator import Translator
+from nmt.errors import UserError
 from nmt.text.batches import LONGEST, encode_pairs
+from nmt.text.vocabulary import load_vocabulary
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]
 OPTIONS = DecodingOptions(beam_size=3, translation_maxlen=10)
@@ -97,6 +100,39 @@ def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, v
     assert [len(line.words[0]) for line in lines] == [3 * FACTOR + CONSTANT, 0, FACTOR + CONSTANT]
     bias.assign(bias.numpy() + 200.0 * np.eye(vocabulary.size)[0])
     assert not any(line.cut for line in translator.lines(["a b c", "", "d"]))
+
+
+def test_an_id_without_a_word_is_an_unknown_word_too(make_random_model, dictionary):
+    """The vocabulary has two more ids than words, which decode to the unknown word."""
+    vocabulary = load_vocabulary(dictionary, 8)
+    assert vocabulary.decode(tf.ragged.constant([[1, 2, 6, 7]])) == b"UNK a UNK UNK"
+    model = make_random_model("layernorm", vocabulary)
+    usual, without = (
+        Translator(vocabulary, vocabulary, model, DecodingOptions(beam_size=3, suppress_unknown=suppress))
+        for suppress in (False, True)
+    )
+    assert "UNK" in " ".join(usual.best(LINES))
+    found = without.lines(LINES)
+    assert all(set(ids) <= {2, 3, 4, 5} for line in found for ids in line.words)
+    assert any(ids for line in found for ids in line.words)
+
+
+def test_a_translation_begins_with_its_prefix(make_random_model, vocabulary):
+    """The costs of its words are part of the cost. Lines without a prefix are translated as ever."""
+    model = make_random_model("layernorm", vocabulary)
+    translator = Translator(vocabulary, vocabulary, model, OPTIONS)
+    prefixes = ["c c", "", "d a x", "", "b"]
+    lines = ["a b c", "d", "", "", "a b c d " * 300]
+    found, usual = translator.lines(lines, prefixes=prefixes), translator.lines(lines)
+    for line, prefix in zip(found, ["c c", "", "d a UNK", "", "b"], strict=True):
+        assert line.texts[0].startswith(prefix)
+    assert [found[i].texts for i in (1, 3)] == [usual[i].texts for i in (1, 3)]
+    assert found[4].words[1:] == usual[4].words[1:]  # only the first piece has the prefix
+    for line, each in zip(lines[:3], found[:3], strict=True):
+        batch = encode_pairs([(line.encode(), each.texts[0].encode())], vocabulary, vocabulary)
+        np.testing.assert_allclose(each.scores[0], model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-4)
+    with pytest.raises(UserError, match="the prefix of line 7 has 11 tokens and the translation at most 10; give a"):
+        translator.lines(["a"], first=6, prefixes=["a " * 11])
 
 
 def test_no_lines(make_translator, vocabulary):

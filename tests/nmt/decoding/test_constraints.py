@@ -1,0 +1,225 @@
+"""Options that forbid words, on scripted probabilities: the search equals one in NumPy over what is allowed."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nmt.decoding.constraints import constrain
+from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
+from nmt.decoding.sampling import draws, sample
+from nmt.decoding.search import Hypotheses, beam_search
+from nmt.errors import UserError
+from tests.nmt.decoding.scripted import END, START, exhaustive, random_table, scripted
+
+UNKNOWN = 3
+CASES = [
+    {"min_length": 2},
+    {"suppress_unknown": True},
+    {"no_repeat_ngram": 1},
+    {"no_repeat_ngram": 2},
+    {"no_repeat_ngram": 3},
+    {"min_length": 3, "suppress_unknown": True, "no_repeat_ngram": 2},
+]
+NOTHING = {"min_length": 3, "suppress_unknown": True, "no_repeat_ngram": 1}  # of two words, three that differ
+cases = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def allowed(sequence, options, ended, begun=0):
+    """Returns whether a translation may be, or begin with, this sequence, of which the first words are a prefix."""
+    size = options.no_repeat_ngram or len(sequence) + 1
+    grams = [sequence[i : i + size] for i in range(len(sequence) - size + 1)]
+    return (
+        not any(grams[i] in grams[:i] for i in range(max(0, begun + 1 - size), len(grams)))
+        and not (options.suppress_unknown and UNKNOWN in sequence[begun:])
+        and not (ended and len(sequence) < options.min_length)
+    )
+
+
+def constrained(tables, options, limits, prefixes=None):
+    """Returns the step for these tables, and what it starts with."""
+    rows = np.repeat(np.arange(len(tables), dtype=np.int32), options.hypotheses)
+    state = (tf.zeros_like(rows), tf.constant(rows))
+    prefixes = None if prefixes is None else tf.ragged.constant(list(map(list, prefixes)), tf.int32, ragged_rank=1)
+    given = {"unknowns": (UNKNOWN,), "limits": tf.constant(limits), "prefixes": prefixes}
+    return constrain(scripted(tables), state, tf.range(len(tables)), options, **given)
+
+
+def search(tables, options, limits, prefixes=None):
+    def run():
+        return beam_search(
+            *constrained(tables, options, limits, prefixes),
+            batch=len(tables),
+            beam_size=options.beam_size,
+            alpha=options.normalization_alpha,
+            limits=tf.constant(limits),
+            start=START,
+            end=END,
+        )
+
+    return Hypotheses(*(x.numpy() for x in tf.function(run)()))
+
+
+def beam_in_numpy(table, options, limit):
+    """Returns (score, words) of the translations that a beam search finds, best first; see `search.py`."""
+    size, alpha, live, finished = options.beam_size, options.normalization_alpha, [(0.0, ())], []
+    for time in range(limit + 1):
+        extensions = []
+        for cost, words in live:
+            for word in range(table.shape[-1]):
+                sequence = words if word == END else (*words, word)
+                if allowed(sequence, options, word == END) and (time < limit or word == END):
+                    more = -np.log(np.float64(table[time][words[-1] if words else 0][word]))
+                    extensions.append((cost + more, sequence, word == END))
+        extensions.sort()
+        finished += [(cost / (time + 1) ** alpha, words) for cost, words, ended in extensions[:size] if ended]
+        finished = sorted(finished)[:size]
+        live = [(cost, words) for cost, words, ended in extensions if not ended][:size]
+        best_open = min((cost / (time + 2) ** alpha for cost, _ in live), default=np.inf)
+        if (size == 1 and finished) or (len(finished) == size and best_open >= finished[-1][0]):
+            break
+    return finished
+
+
+def assert_found(found, expected, alpha):
+    """Checks the hypotheses of a sentence, best first; places without one have infinite costs and no words."""
+    for i, (score, sequence) in enumerate(expected):
+        assert tuple(found.words[i][: found.lengths[i]]) == sequence
+        np.testing.assert_allclose(found.scores[i], score, rtol=1e-5)
+        np.testing.assert_allclose(found.costs[i], score * (len(sequence) + 1) ** alpha, rtol=1e-5)
+    assert np.isinf(found.scores[len(expected) :]).all()
+    assert not found.lengths[len(expected) :].any()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("case", [*CASES, NOTHING], ids=str)
+def test_a_wide_beam_finds_all_that_is_allowed(case, alpha):
+    """Three words and a limit of three make 40 translations, so a beam of 40 loses none."""
+    rng = np.random.default_rng(3)
+    tables = [random_table(rng, 4, 4) for _ in range(2)]
+    options = DecodingOptions(beam_size=40, normalization_alpha=alpha, n_best=True, **case)
+    found = search(tables, options, [3, 3])
+    for i, table in enumerate(tables):
+        expected = [(score, words) for score, words in exhaustive(table, 3, alpha) if allowed(words, options, True)]
+        assert (len(expected) == 0) == (case == NOTHING)
+        assert_found(Hypotheses(*(x[i] for x in found)), expected, alpha)
+
+
+@pytest.mark.parametrize("case", [{}, {"min_length": 2, "no_repeat_ngram": 1}], ids=str)
+def test_translations_begin_with_their_prefixes_at_full_cost(case):
+    """Whatever the options forbid: a prefix has a word twice, an unknown word, or as many words as the limit."""
+    rng = np.random.default_rng(3)
+    prefixes = [(1, 1), (), (UNKNOWN,), (2, 1, 2)]
+    tables = [random_table(rng, 4, 4) for _ in prefixes]
+    options = DecodingOptions(beam_size=40, suppress_unknown=True, **case)
+    found = search(tables, options, [3] * 4, prefixes)
+    for i, (table, prefix) in enumerate(zip(tables, prefixes, strict=True)):
+        begun = len(prefix)
+        expected = [
+            (score, words)
+            for score, words in exhaustive(table, 3, 1.0)
+            if words[:begun] == prefix and allowed(words, options, True, begun)
+        ]
+        assert expected
+        assert_found(Hypotheses(*(x[i] for x in found)), expected, 1.0)
+
+
+def test_samples_begin_with_their_prefixes():
+    table = np.full([4, 4, 4], 0.25)
+    options = DecodingOptions(beam_size=50, n_best=True, translation_strategy="sampling")
+    uniforms, limits = np.stack([draws(options, (line, 0), 3) for line in range(2)]), [3, 3]
+    step, state, memory = constrained([table] * 2, options, limits, [[2], [3, 1]])
+    found = sample(step, state, memory, options, uniforms, limits=limits, start=START, end=END)
+    words = found.words.numpy()
+    assert set(words[0, :, 0]) == {2}
+    assert set(map(tuple, words[1, :, :2])) == {(3, 1)}
+    assert len(set(words[0, :, 1])) == len(set(words[1, :, 2])) == 4
+    np.testing.assert_allclose(found.costs, (found.lengths.numpy() + 1) * np.log(4), rtol=1e-5)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@cases
+def test_a_narrow_beam_is_that_of_numpy(case, beam_size):
+    """For sentences with limits of their own, some of which leave the batch early, and a model that likes to repeat."""
+    rng = np.random.default_rng(5)
+    limits = [8, 3, 5, 8, 8, 4, 6, 7, 8, 3]
+    tables = [random_table(rng, 2, 7)[:1] * rng.uniform(0.9, 1.0, [9, 7, 7]) for _ in limits]  # without ties
+    options = DecodingOptions(beam_size=beam_size, **case)
+    found = search(tables, options, limits)
+    free = search(tables, DecodingOptions(beam_size=beam_size), limits).words[:, 0]
+    assert not all(allowed(tuple(words[words > 0]), options, True) for words in free)
+    for i, (table, limit) in enumerate(zip(tables, limits, strict=True)):
+        assert_found(Hypotheses(*(x[i] for x in found)), beam_in_numpy(table, options, limit), 1.0)
+
+
+def test_a_forbidden_word_is_no_word_of_the_padding():
+    """The vocabulary is padded to blocks in which the best words are found. Only one of its words is allowed."""
+    words = 41
+    table = np.full([3, words, words], 1.0 / words)
+    options = DecodingOptions(beam_size=1, min_length=1, no_repeat_ngram=1)
+    table[0] = table[0] * 0.0
+    table[0, :, 5] = 1.0
+    with np.errstate(divide="ignore"):
+        found = search([table], options, [2])
+    assert found.words.max() < words
+    assert found.words[0, 0, 0] == 5
+
+
+@pytest.mark.parametrize("case", [*CASES, NOTHING], ids=str)
+def test_samples_are_allowed_and_cost_what_the_model_says(case):
+    rng = np.random.default_rng(7)
+    table = random_table(rng, 4, 4)
+    options = DecodingOptions(beam_size=500, n_best=True, translation_strategy="sampling", **case)
+    uniforms = np.stack([draws(options, (0, 0), 3)])
+
+    def run():
+        return sample(*constrained([table], options, [3]), options, uniforms, limits=[3], start=START, end=END)
+
+    found = Hypotheses(*(x.numpy()[0] for x in tf.function(run)()))
+    expected = {words: score for score, words in exhaustive(table, 3, 1.0) if allowed(words, options, True)}
+    drawn = [tuple(words[:length]) for words, length in zip(found.words, found.lengths, strict=True)]
+    finite = np.isfinite(found.scores)
+    assert {words for words, there in zip(drawn, finite, strict=True) if there} <= expected.keys()
+    assert not found.lengths[~finite].any()
+    assert finite.any() == bool(expected)
+    np.testing.assert_allclose(
+        found.scores[finite], [expected[words] for words in itertools.compress(drawn, finite)], rtol=1e-5
+    )
+
+
+def test_what_is_allowed_is_drawn_with_its_share_of_the_probability():
+    """Also by the largest random number, which rounding could take to the last word."""
+    tables = np.full([20, 2, 4, 4], [0.4, 0.1, 0.2, 0.3])
+    options = DecodingOptions(
+        beam_size=1000, n_best=True, translation_strategy="sampling", min_length=1, suppress_unknown=True
+    )
+    uniforms = np.stack([draws(options, (line, 0), 1) for line in range(20)])
+    uniforms[0, 0] = np.nextafter(np.float32(1), np.float32(0))
+    limits = [1] * 20
+    found = sample(*constrained(tables, options, limits), options, uniforms, limits=limits, start=START, end=END)
+    frequencies = np.bincount(found.words.numpy()[:, :, 0].ravel(), minlength=4) / 20_000
+    np.testing.assert_allclose(frequencies, [0, 1 / 3, 2 / 3, 0], atol=0.01)
+    assert frequencies[END] == frequencies[UNKNOWN] == 0
+
+
+def test_without_constraints_the_step_is_the_given_one():
+    given = (lambda: None, tf.zeros([1]), tf.zeros([1]))
+    found = constrain(*given, DecodingOptions(), unknowns=(1,), limits=tf.constant([3]))
+    assert all(one is other for one, other in zip(found, given, strict=True))
+
+
+def test_the_limit_allows_the_shortest_translation():
+    assert DecodingOptions(min_length=100).limits(2) == 2 * FACTOR + 100
+    assert DecodingOptions(min_length=1).limits(2) == 2 * FACTOR + CONSTANT
+    assert DecodingOptions(min_length=5, translation_maxlen=5).limits(2) == 5
+    with pytest.raises(UserError, match="--min_length is 6 and --translation_maxlen 5; give a smaller"):
+        DecodingOptions(min_length=6, translation_maxlen=5)
+    with pytest.raises(UserError, match="--no_repeat_ngram is 0; it must be from 1 to 100"):
+        DecodingOptions(no_repeat_ngram=0)
+
+
+def test_constraints_make_another_search():
+    searches = {DecodingOptions(**case).search for case in [{}, *CASES]}
+    assert len(searches) == 1 + len(CASES)
+    assert DecodingOptions().search == "beam 5 alpha 1 limit None"
