@@ -138,7 +138,14 @@ def test_every_option_that_other_toolkits_are_compared_with_exists():
     from nmt.config import Config
 
     of_commands = {"preset", "joint", "kind", "sample_lines", "n_best", "alignments", "alignment_weights", "format"}
-    of_commands |= {"tokenizer", "translation_strategy", "sampling_temperature", "sampling_top_k", "best"}
+    of_commands |= {
+        "tokenizer",
+        "translation_strategy",
+        "sampling_temperature",
+        "sampling_top_k",
+        "best",
+        "target_prefix",
+    }
     of_commands |= {"character_coverage", "byte_fallback", "user_symbols", "normalization_rule", "split_digits"}
     known = {field.name for field in dataclasses.fields(Config)} | of_commands
     page = (ROOT / "docs" / "coming-from.md").read_text("utf-8")
