@@ -8,7 +8,7 @@ from ..decoding.options import CONSTRAINTS
 from ..errors import UserError
 from ..serving.ctranslate2_model import save_ctranslate2
 from ..serving.saved_model import save_signatures
-from ..serving.signatures import Signatures
+from ..serving.signatures import IdSignatures, Signatures
 from ..system import load_ensemble
 from .arguments import add_model, say
 from .model_card import describe
@@ -29,10 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("savedmodel", "ctranslate2"),
+        choices=("savedmodel", "savedmodel_ids", "ctranslate2"),
         default="savedmodel",
-        help="what to write: a SavedModel that maps strings to strings, or a model of CTranslate2 that maps tokens to "
-        "tokens and gets its search options with each call (default: savedmodel)",
+        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps token ids to token ids "
+        "and needs no tensorflow-text, or a model of CTranslate2 that maps tokens to tokens and gets its search "
+        "options with each call (default: savedmodel)",
     )
     parser.add_argument(
         "--languages",
@@ -50,9 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
         return
     options = decoding_options(arguments)
     system = load_ensemble(arguments.model)
-    signatures = Signatures(
-        system.source_vocabulary, system.target_vocabulary, system.model, system.translator(options)
-    )
+    make = IdSignatures if arguments.format == "savedmodel_ids" else Signatures
+    signatures = make(system.source_vocabulary, system.target_vocabulary, system.model, system.translator(options))
     card = describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
         say("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")

@@ -81,7 +81,19 @@ class Translator(tf.Module):
     def translate(
         self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None = None, prefixes: tf.RaggedTensor | None = None
     ) -> Translations:
-        """Returns the translations of ids `[batch, (tokens)]`.
+        """Returns the translations of ids `[batch, (tokens)]`, with the arguments of `search`."""
+        found = self.search(ids, uniforms, prefixes)
+        words = tf.RaggedTensor.from_tensor(
+            tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(found.lengths, [-1])
+        )
+        decoded = tf.strings.regex_replace(self._target_vocabulary.decode(words), r"[\r\n]+", " ")
+        texts = tf.reshape(decoded, tf.shape(found.scores))
+        return Translations(texts, found.scores, found.words, found.lengths, found.cut)
+
+    def search(
+        self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None = None, prefixes: tf.RaggedTensor | None = None
+    ) -> Hypotheses:
+        """Returns the translations of ids `[batch, (tokens)]` as ids.
 
         An empty source without a prefix has one translation, which is empty.
 
@@ -91,19 +103,14 @@ class Translator(tf.Module):
             prefixes: Ids that the translations begin with, `[batch, (tokens)]`, not more than their limits.
         """
         found = self._search(ids, uniforms, prefixes)
-        words = tf.RaggedTensor.from_tensor(
-            tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(found.lengths, [-1])
-        )
-        decoded = tf.strings.regex_replace(self._target_vocabulary.decode(words), r"[\r\n]+", " ")
-        texts = tf.reshape(decoded, tf.shape(found.scores))
         given = ids if prefixes is None else tf.concat([ids, prefixes], 1)
         empty = (given.row_lengths() == 0)[:, tf.newaxis]
         only_first = tf.where(tf.range(self.options.hypotheses) == 0, 0.0, float("inf"))
-        return Translations(
-            tf.where(empty, "", texts),
-            tf.where(empty, only_first, found.scores),
-            found.words,
+        return Hypotheses(
+            tf.where(empty[..., tf.newaxis], END, found.words),
             tf.where(empty, 0, found.lengths),
+            tf.where(empty, only_first, found.costs),
+            tf.where(empty, only_first, found.scores),
             found.cut & ~empty,
         )
 

@@ -1,7 +1,7 @@
 """The files of an export besides those of TensorFlow: the model card, and requests that warm a server up."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,13 @@ def read_card(export: Path) -> dict[str, Any] | None:
     return json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)  # JSON has no NaN
 
 
-def write_warmup(export: Path, functions: dict[str, Any], sentences: list[bytes]) -> bool:
+def write_warmup(export: Path, functions: dict[str, Any], sentences: Sequence) -> bool:
     """Writes requests that a server runs before it serves a model, so that the first caller does not wait.
 
     Args:
         export: The export.
         functions: Its signatures, by name.
-        sentences: Each signature gets one request with the first sentence and one with all.
+        sentences: Texts, or rows of ids. Each signature gets one request with the first sentence and one with all.
 
     Returns:
         Whether the package `tensorflow-serving-api` is there to write them.
@@ -47,7 +47,7 @@ def write_warmup(export: Path, functions: dict[str, Any], sentences: list[bytes]
                 request = predict_pb2.PredictRequest()
                 request.model_spec.signature_name = name
                 for spec in function.input_signature:
-                    request.inputs[spec.name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
+                    request.inputs[spec.name].CopyFrom(tf.make_tensor_proto(texts, spec.dtype))
                 log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
                 file.write(log.SerializeToString())
     return True

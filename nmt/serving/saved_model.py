@@ -1,6 +1,7 @@
-"""Exports a system as a SavedModel, which runs with TensorFlow and tensorflow-text alone."""
+"""Exports a system as a SavedModel, which runs with TensorFlow alone, and tensorflow-text if it reads strings."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from ..storage.files import atomic_directory
 from .assets import write_card, write_warmup
-from .signatures import Signatures
+from .signatures import IdSignatures, Signatures
 
 
-def save_signatures(signatures: Signatures, to: str | os.PathLike, card: dict[str, Any], warmup: list[bytes]) -> bool:
+def save_signatures(
+    signatures: Signatures | IdSignatures, to: str | os.PathLike, card: dict[str, Any], warmup: Sequence
+) -> bool:
     """Writes a SavedModel with a model card and requests that warm it up.
 
     The graph does not mention custom gradients: a served model needs none, TensorFlow warns of them when it loads a
@@ -22,7 +25,7 @@ def save_signatures(signatures: Signatures, to: str | os.PathLike, card: dict[st
         signatures: What the model computes.
         to: The directory to create.
         card: What `assets.extra/model.json` says, besides the signatures.
-        warmup: Sentences of the requests in `assets.extra/tf_serving_warmup_requests`.
+        warmup: Sentences, as texts or rows of ids, of the requests in `assets.extra/tf_serving_warmup_requests`.
 
     Returns:
         Whether the requests were written; that takes the package `tensorflow-serving-api`.

@@ -1,13 +1,17 @@
-"""What an exported model computes: its signatures, from strings to strings, scores and attention weights."""
+"""What an exported model computes: its signatures, from strings to strings, scores and attention weights.
+
+Or, without a tokenizer, from token ids to token ids.
+"""
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from ..decoding.translator import Translator
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, TOKENS, pad
-from ..text.vocabulary import Vocabulary
+from ..text.vocabulary import END, Vocabulary
 from .slices import SENTENCES, Tensors, in_slices
 
 WEIGHTS = 2**20  # limit of the attention weights of a batch, padding included, because their JSON is large
@@ -165,6 +169,82 @@ class Signatures(tf.Module):
 
     def _sides(self, sources: tf.Tensor, targets: tf.Tensor) -> list[tuple[Vocabulary, tf.Tensor]]:
         return [(self._source_vocabulary, sources), (self._target_vocabulary, targets)]
+
+
+class IdSignatures(tf.Module):
+    """Computes the signature of an export without a tokenizer, whose graph has operations of TensorFlow alone.
+
+    Args:
+        source_vocabulary: Gives the number of source ids.
+        target_vocabulary: Not used; the arguments are those of `Signatures`.
+        model: Has the weights.
+        translator: Translates with this model.
+    """
+
+    def __init__(
+        self,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        model: Decodable,
+        translator: Translator,
+    ):
+        super().__init__()
+        self._size, self._options = source_vocabulary.size, translator.options
+        # Track the variables alone: a bound method is not tracked, and the translator would bring the tokenizers along.
+        self._search = translator.search
+        self._variables = [variable.value for variable in model.variables]
+
+    @property
+    def functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
+        """The function by the name of its signature."""
+        return {"translate_ids": self.translate_ids}
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """The limits that are in the graph, by name."""
+        return {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS}
+
+    def sentences(self, lengths: Sequence[int]) -> np.ndarray:
+        """Returns a row of this many source tokens for each length, padded, to try the model on."""
+        places = np.arange(max(lengths))
+        return np.where(places < np.array(lengths)[:, np.newaxis], 2 + places % (self._size - 2), END).astype(np.int32)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="sources")], autograph=False)
+    def translate_ids(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns what `Signatures.serve` does, for token ids and with token ids as `translations`.
+
+        Args:
+            sources: `[batch, source_time]`. A sentence ends at its first 0, or at the end of its row.
+
+        Returns:
+            `translations` `[batch, target_time]`, the ids of the best translations, padded with 0; `scores`,
+            `source_cut` and `translation_cut` `[batch]`.
+
+        Raises:
+            tf.errors.InvalidArgumentError: An id is outside of the source vocabulary.
+        """
+        known = tf.reduce_all((sources >= 0) & (sources < self._size))
+        with tf.control_dependencies([tf.debugging.Assert(known, [f"give source ids from 0 to {self._size - 1}"])]):
+            lengths = tf.reduce_sum(tf.math.cumprod(tf.cast(sources != END, tf.int32), 1), 1)
+        read = tf.minimum(lengths, LONGEST)
+        longest = tf.maximum(tf.reduce_max(self._options.limits(read)), 0)
+
+        def translate(rows: tf.RaggedTensor) -> Tensors:
+            found = self._search(rows)
+            words, count = found.words[:, 0], found.lengths[:, 0]
+            words = tf.where(tf.sequence_mask(count, tf.shape(words)[1]), words, END)
+            padding = [[0, 0], [0, longest - tf.shape(words)[1]]]
+            return tf.pad(words, padding, constant_values=END), count, found.scores[:, 0], found.cut[:, 0]
+
+        nothing = (tf.zeros([0, longest], tf.int32), tf.zeros([0], tf.int32), tf.zeros([0]), tf.fill([0], value=False))
+        ids = tf.RaggedTensor.from_tensor(sources[:, :LONGEST], read)
+        words, counts, scores, cut = in_slices(translate, (ids,), read, nothing)
+        return {
+            "translations": words[:, : tf.maximum(tf.reduce_max(counts), 0)],
+            "scores": scores,
+            "source_cut": lengths > LONGEST,
+            "translation_cut": cut,
+        }
 
 
 def _equally_many(sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
