@@ -25,8 +25,10 @@ def ours(model, settings):
     """Returns the function of `nmt translate`; a setting is the batch size."""
     from nmt.decoding.options import DecodingOptions
     from nmt.decoding.side_by_side import use_cores_for_batches
+    from nmt.load_tensorflow import load_tensorflow
     from nmt.system import load_system
 
+    load_tensorflow()  # as the commands do
     use_cores_for_batches()
     return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM, batch_size=int(settings or 80))).best
 

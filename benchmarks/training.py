@@ -254,8 +254,10 @@ def main():
         sys.path[:0] = [os.path.abspath(options.baseline or patched_baseline(folder)), str(ROOT)]
         from nmt.config import read_options
         from nmt.errors import UserError
+        from nmt.load_tensorflow import load_tensorflow
         from nmt.storage.files import atomic_write
 
+        load_tensorflow()  # as the commands do
         start = own_memory()
         try:
             if options.config:
