@@ -194,7 +194,30 @@ def limits(found):
     return [markdown(heads, rows), markdown(["", "MB that stay", "graphs that stay", "seconds"], kept)]
 
 
-TABLES = {each.__name__: each for each in (recurrent, convert, fold, training, widths, decoding, int8, corpora, limits)}
+def forward(found):
+    """Returns the milliseconds of each way to write the forward pass."""
+    columns = found["figures"]
+    names = list(dict.fromkeys(name for seconds in columns.values() for name in seconds))
+    rows = [[name, *(f"{1e3 * median(seconds[name]):.2f}" for seconds in columns.values())] for name in names]
+    return [markdown(["ms", *columns], rows)]
+
+
+def models(found):
+    """Returns the time of a training step of whole models, with our layer and with that of Keras."""
+
+    def cells(place, seconds):
+        keras, ours, without = (seconds[kind] for kind in ("keras", "ours", "no norm"))
+        share = added(keras, without) / median(keras)
+        ratios = (f"{ratio(above, keras):.2f}" for above in (ours, seconds["keras, again"]))
+        return [*place, f"{1e3 * median(keras):.1f}", f"{1e3 * median(ours):.1f}", f"{share:.0%}", *ratios]
+
+    heads = ["training step", "mode", "ms, Keras's layer", "ms, ours", "share of Keras's norms", "ours over Keras's"]
+    rows = [cells((name, mode), each) for name, modes in found["figures"].items() for mode, each in modes.items()]
+    return [markdown([*heads, "Keras's again"], rows)]
+
+
+_KINDS_OF_LOGS = (recurrent, convert, fold, training, widths, decoding, int8, corpora, limits, forward, models)
+TABLES = {each.__name__: each for each in _KINDS_OF_LOGS}
 
 
 def main():
