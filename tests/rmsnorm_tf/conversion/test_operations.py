@@ -1,11 +1,14 @@
 """Every kind of operation that a fold may look through: what it does to the mean, and to the order of channels."""
 
 import keras
+import numpy as np
+import pytest
 import tensorflow as tf
 
 from rmsnorm_tf.conversion.folding.rules import RULES
 from tests.folding import fold, layers, norm
 from tests.operations import CHANNELS, OPERATIONS, ROWS, Apply, Scale
+from tests.parameters import slow
 
 
 def behind(names, *between):
@@ -39,3 +42,30 @@ def test_each_kind_of_operation_with_a_rule_is_tried():
     model = behind([name for name, operation in OPERATIONS.items() if operation.folds])
     call = tf.function(model).get_concrete_function(tf.TensorSpec((None, ROWS, CHANNELS)))
     assert {operation.type for operation in call.graph.get_operations()} >= RULES.keys()
+
+
+def chains(seed, count):
+    """A norm behind each of some chains of three operations and a gain, and the operations by the norm's name."""
+    rng = np.random.default_rng(seed)
+    x, made, outputs = keras.Input((ROWS, CHANNELS), name="x"), {}, []
+    for number in range(count):
+        y = layers.EinsumDense("abc,cd->abd", (ROWS, CHANNELS), bias_axes="d", name=f"dense-{number}")(x)
+        names = []
+        while len(names) < 3 and y.shape[1:] == (ROWS, CHANNELS):
+            names.append(rng.choice(list(OPERATIONS)))
+            y = Apply(names[-1], name=f"{number}-{len(names)}-{names[-1]}")(y)
+            if rng.integers(3) == 0 and y.shape[-1] == CHANNELS:
+                names.append("gain")
+                y = Scale(name=f"gain-{number}-{len(names)}")(y)
+        made[f"norm-{number}"] = names
+        outputs.append(norm(f"norm-{number}")(y))
+    return keras.Model(x, outputs), made
+
+
+@pytest.mark.parametrize("seed", [0, *slow(*range(1, 15))])
+def test_chains_of_operations(seed):
+    model, made = chains(seed, 25)
+    _, report = fold(model)
+    for name, operations in made.items():
+        if "gain" not in operations and all(OPERATIONS[each].folds for each in operations):
+            assert report[name].converted, operations
