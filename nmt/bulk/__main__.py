@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from ..commands.arguments import Parser, positive_int, say
+from ..commands.arguments import Parser, at_most, say
 from ..errors import UserError
 
 _NAMED = 10  # files that a warning names
@@ -60,13 +60,13 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     ):
         nargs = "+" if name == "input" else None
         parser.add_argument(f"--{name}", required=True, nargs=nargs, metavar=metavar, help=text)
-    for name, default, text in (
-        ("piece_lines", 2000, "lines that a worker translates, and writes, at a time"),
-        ("max_bytes", 4000, "longer lines fail"),
-        ("model_timeout", 3600, "a job ends if the model takes longer for a piece, or to be loaded"),
+    for name, default, most, text in (
+        ("piece_lines", 2000, 10**9, "lines that a worker translates, and writes, at a time"),
+        ("max_bytes", 4000, 10**9, "longer lines fail"),
+        ("model_timeout", 3600, 10**6, "a job ends if the model takes longer for a piece, or to be loaded"),
     ):
         text = f"{text} (above 0; default: {default})"
-        parser.add_argument(f"--{name}", type=positive_int, default=default, metavar="N", help=text)
+        parser.add_argument(f"--{name}", type=at_most(most), default=default, metavar="N", help=text)
     return parser.parse_known_args(words)
 
 

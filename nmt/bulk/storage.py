@@ -1,6 +1,5 @@
 """Files as Beam reads and writes them: local, or in an object store."""
 
-import contextlib
 import gzip
 import io
 import json
@@ -10,6 +9,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, BinaryIO
 from uuid import uuid4
 
@@ -23,7 +23,7 @@ DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged .gz
 _RAW = {"compression_type": CompressionTypes.UNCOMPRESSED}
 
 
-@contextlib.contextmanager
+@contextmanager
 def usable(path: str, how: str = "read") -> Iterator[None]:
     """Raises a `UserError` for any error: each store raises its own types."""
     try:
@@ -71,7 +71,7 @@ def relative_files(folder: str) -> list[str]:
     return [each.path.removeprefix(folder).lstrip("/\\") for each in find(f"{folder}/**")]
 
 
-@contextlib.contextmanager
+@contextmanager
 def local(folder: str) -> Iterator[str]:
     """Yields a local folder with the files of another one, because TensorFlow itself reads no object store."""
     if "://" not in folder:
@@ -86,14 +86,14 @@ def local(folder: str) -> Iterator[str]:
         yield copy
 
 
-@contextlib.contextmanager
+@contextmanager
 def open_text(path: str) -> Iterator[BinaryIO]:
     """Opens a file, decompressed if its name ends in `.gz`."""
-    with FileSystems.open(path, **_RAW) as raw, gzip.open(raw) if path.endswith(".gz") else raw as file:
+    with FileSystems.open(path, **_RAW) as raw, gzip.open(raw) if path.endswith(".gz") else nullcontext(raw) as file:
         yield file
 
 
-@contextlib.contextmanager
+@contextmanager
 def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
     """Opens a temporary file, which is renamed to `path` when it is complete. It is compressed if `path` ends in `.gz`.
 
@@ -104,12 +104,10 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
     temporary = f"{aside}/{uuid4().hex}.part"
     try:
         with FileSystems.create(temporary, **_RAW) as raw:
-            if path.endswith(".gz"):
-                with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:  # the same bytes at every attempt
-                    yield file
-            else:
-                yield raw
-            with contextlib.suppress(AttributeError, io.UnsupportedOperation):  # object stores have nothing to sync
+            # Without a time, each attempt writes the same bytes.
+            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.endswith(".gz") else nullcontext(raw) as file:
+                yield file
+            with suppress(AttributeError, io.UnsupportedOperation):  # object stores have nothing to sync
                 raw.flush()
                 os.fsync(raw.fileno())
         try:
@@ -119,20 +117,20 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
                 raise
             FileSystems.delete([temporary])
     except BaseException:
-        with contextlib.suppress(Exception):
+        with suppress(Exception):
             FileSystems.delete([temporary])
         raise
 
 
 def make_folder(path: str) -> None:
     """Creates a folder if it is missing; object stores have none."""
-    with contextlib.suppress(OSError):  # it exists, or writing the first file will raise the error
+    with suppress(OSError):  # it exists, or writing the first file will raise the error
         FileSystems.mkdirs(path)
 
 
 def remove(path: str) -> None:
     """Removes a file or, with a slash at the end, a folder with all that is in it. Does nothing if there is none."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         FileSystems.delete([path if "://" in path else path.rstrip("/")])
 
 
