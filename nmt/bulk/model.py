@@ -180,7 +180,7 @@ def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
 
 def reason_of(error: Exception) -> str:
     """Returns type and message of an error, in one line. TensorFlow puts the place in the graph before its message."""
-    if isinstance(error, ModelError):
+    if isinstance(error, ModelError | HungError):
         return str(error)
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(_PLACES)] or lines or [""]
