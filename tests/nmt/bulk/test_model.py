@@ -93,7 +93,7 @@ def test_an_error_of_the_model_is_its_own_reason():
 
 @pytest.fixture
 def model(toy):
-    model = Model(str(toy), 60)
+    model = Model(str(toy), 600)
     yield model
     model.close()
 
@@ -133,7 +133,7 @@ def test_a_model_that_hangs_is_killed_and_started_again(toy):
 def test_a_damaged_export_is_refused(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"nothing")
     with pytest.raises(UserError, match=r"cannot be used: OSError: "):
-        Model(str(tmp_path), 60)
+        Model(str(tmp_path), 600)
     assert not children(os.getpid())
 
 
