@@ -7,9 +7,8 @@ import os
 import signal
 import sys
 import time
-from typing import NoReturn
 
-from ..commands.arguments import Parser, positive_int, say
+from ..commands.arguments import Parser, at_most, say
 from ..errors import UserError
 
 _NAMED = 10  # files that a warning names
@@ -31,18 +30,18 @@ def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # of the workers too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the workers are ended
     try:
-        complete = translate(arguments, words)
+        sys.exit(0 if translate(arguments, words) else 2)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        _fail(f"{package} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md")
+        said = f"{package} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md"
     except UserError as error:
-        _fail(str(error))
+        said = str(error)
     except OSError as error:
-        _fail(f"{type(error).__name__}: {error}".replace("\n", " "))
+        said = f"{type(error).__name__}: {error}".replace("\n", " ")
     except KeyboardInterrupt:
         sys.exit(130)
-    if not complete:
-        sys.exit(2)
+    _say(said)
+    sys.exit(2)
 
 
 def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -54,39 +53,20 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--export", required=True, metavar="DIR", help="folder that `python -m nmt export` wrote (required)"
-    )
-    parser.add_argument(
-        "--input",
-        required=True,
-        nargs="+",
-        metavar="PATTERN",
-        help="text files, or patterns in quotes: 'text/*.en' (required)",
-    )
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="DIR",
-        help="folder for the translations, which get the names of their texts (required)",
-    )
-    parser.add_argument(
-        "--piece_lines",
-        type=positive_int,
-        default=2000,
-        metavar="N",
-        help="lines that a worker translates, and writes, at a time (above 0; default: 2000)",
-    )
-    parser.add_argument(
-        "--max_bytes", type=positive_int, default=4000, metavar="N", help="longer lines fail (above 0; default: 4000)"
-    )
-    parser.add_argument(
-        "--model_timeout",
-        type=positive_int,
-        default=3600,
-        metavar="N",
-        help="a job ends if the model takes longer for a piece, or to be loaded (above 0; default: 3600)",
-    )
+    for name, metavar, text in (
+        ("export", "DIR", "folder that `python -m nmt export` wrote (required)"),
+        ("input", "PATTERN", "text files, or patterns in quotes: 'text/*.en' (required)"),
+        ("output", "DIR", "folder for the translations, which get the names of their texts (required)"),
+    ):
+        nargs = "+" if name == "input" else None
+        parser.add_argument(f"--{name}", required=True, nargs=nargs, metavar=metavar, help=text)
+    for name, default, most, text in (
+        ("piece_lines", 2000, 10**9, "lines that a worker translates, and writes, at a time"),
+        ("max_bytes", 4000, 10**9, "longer lines fail"),
+        ("model_timeout", 3600, 10**6, "a job ends if the model takes longer for a piece, or to be loaded"),
+    ):
+        text = f"{text} (above 0; default: {default})"
+        parser.add_argument(f"--{name}", type=at_most(most), default=default, metavar="N", help=text)
     return parser.parse_known_args(words)
 
 
@@ -96,49 +76,44 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     from apache_beam.io.filesystems import FileSystems
 
     from . import pipeline, storage
-    from .export import Export, fingerprint, require_export
     from .job import Job, find_shards, missing, prepare_output
-    from .report import summary
+    from .model import Model
+    from .pieces import summary
 
     options = pipeline.pipeline_options(words)
     FileSystems.set_options(options)  # object stores need them for the first access
     if not pipeline.on_this_machine(options):
         logging.getLogger().setLevel(logging.INFO)  # Beam logs where the job can be watched
-    export, output = map(storage.folder, (arguments.export, arguments.output))
+    export, output = (storage.plain(storage.absolute(path)) for path in (arguments.export, arguments.output))
     job = Job(export, output, arguments.piece_lines, arguments.max_bytes, arguments.model_timeout, time.time())
-    require_export(export)
     shards = find_shards(arguments.input, output)
-    prepare_output(job, fingerprint(export))
-    todo, stale = missing(shards, output)
+    prepare_output(job)
+    todo, stale = missing(job, shards)
     if stale:
         named = ", ".join(shard.target for shard in stale[:_NAMED])
         _say(f"warning: translations of other texts are kept: {len(stale)} ({named}); remove those to be made again")
-    Export(export, arguments.model_timeout).close()  # refuse a damaged one before the job starts
+    Model(export, arguments.model_timeout, storage.local).close()  # refuse a damaged one before the job starts
     start = time.monotonic()
     try:
         report = pipeline.run(job, todo, options)
     except UserError:
         raise
     except Exception as error:
-        with contextlib.suppress(OSError), storage.write_whole(job.error, job.folder) as file:
+        path = job.own("error.txt")
+        with contextlib.suppress(OSError), storage.write_whole(path, job.own()) as file:
             file.write(f"{error}\n".encode())
         last = (str(error).strip().splitlines() or [""])[-1]
-        raise UserError(f"the job failed: {last}; see {job.error}. The same command goes on with the rest") from None
+        raise UserError(f"the job failed: {last}; see {path}. The same command goes on with the rest") from None
     for shard in shards:
-        storage.remove(shard.pieces, is_folder=True)
+        storage.remove(f"{shard.pieces}/")
     for path, reason in sorted(report.unreadable.items()):
         _say(f"{path} is damaged and was left out ({reason}); copy it again")
-    print(summary(report, len(shards) - len(todo), time.monotonic() - start, job.failed), flush=True)
+    print(summary(report, len(shards) - len(todo), time.monotonic() - start, job.own("failed")), flush=True)
     return not report.unreadable
 
 
 def _say(message: str) -> None:
     say(f"nmt.bulk: {message}")
-
-
-def _fail(message: str) -> NoReturn:
-    _say(message)
-    sys.exit(2)
 
 
 if __name__ == "__main__":

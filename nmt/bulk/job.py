@@ -1,11 +1,12 @@
 """What a job has to do: its shards, and what is in the output folder already."""
 
+import hashlib
 import os
 from dataclasses import dataclass
 
 from ..errors import UserError
 from . import storage
-from .pieces import FOLDER, Shard, failed_folder, records_folder
+from .pieces import FOLDER, Shard
 
 _UNREADABLE = (".zst", ".bz2", ".xz", ".lzma", ".zip", ".deflate")
 
@@ -19,7 +20,7 @@ class Job:
         output: Folder of the translations.
         piece_lines: Lines that are translated, and written, at a time.
         max_bytes: Longest line that is translated.
-        model_timeout: Longest time for the model to translate that many lines.
+        model_timeout: Longest time for the model to translate that many lines, in seconds.
         started: When the job started, in seconds since 1970.
     """
 
@@ -30,23 +31,9 @@ class Job:
     model_timeout: int
     started: float
 
-    @property
-    def folder(self) -> str:
-        """Folder of everything but the translations."""
-        return f"{self.output}/{FOLDER}"
-
-    @property
-    def failed(self) -> str:
-        return failed_folder(self.output)
-
-    @property
-    def report(self) -> str:
-        return f"{self.folder}/report.json"
-
-    @property
-    def error(self) -> str:
-        """File for the whole message of Beam if the job fails."""
-        return f"{self.folder}/error.txt"
+    def own(self, name: str = "") -> str:
+        """Returns the path of a file of the job that is no translation, or of the folder of all."""
+        return f"{self.output}/{FOLDER}/{name}".rstrip("/")
 
 
 def find_shards(patterns: list[str], output: str) -> list[Shard]:
@@ -56,78 +43,66 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
         UserError: A pattern names no file, a name or extension cannot be used, two translations would have one name, or
             a translation would be among the texts.
     """
-    found = {}
+    found: dict[str, Shard] = {}
     for pattern in patterns:
         matched = storage.find(pattern)
         if not matched:
             raise UserError(f"no file matches {pattern}; give text files, and put a pattern in quotes")
-        for each in matched:
-            path = storage.absolute(each.path)
-            found[path] = Shard(path, storage.state_of(each), os.path.basename(path), output)
-    shards = list(found.values())
-    _require_names(shards)
-    for shard in shards:
-        if _inside(shard.source, output) or any(storage.matches(pattern, shard.target) for pattern in patterns):
+        shards = [Shard(storage.plain(each.path), storage.state(each), output) for each in matched]
+        for shard in shards:
+            if found.setdefault(shard.name, shard).source != shard.source:
+                both = f"{found[shard.name].source} and {shard.source}"
+                raise UserError(f"{both} have the same name; translate them into different folders")
+            if shard.name == FOLDER:
+                raise UserError(f"{shard.source} has the name of the folder of the job's own files; rename it")
+            if shard.name.endswith(_UNREADABLE):
+                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
+    for shard in found.values():
+        if any(storage.matches(pattern, shard.target) for pattern in patterns):
             raise UserError(f"{shard.target} would be among the texts; give another output folder")
-    return shards
+    return list(found.values())
 
 
-def prepare_output(job: Job, export: str) -> None:
+def prepare_output(job: Job) -> None:
     """Creates the output folder.
 
-    Args:
-        job: The job.
-        export: The fingerprint of its export.
-
     Raises:
-        UserError: The folder has translations by another export or with another `max_bytes`, or cannot be used.
+        UserError: The export is none, or the folder has translations by another one or with another `max_bytes`, or
+            cannot be used.
     """
-    for folder in (job.output, job.folder, job.failed, records_folder(job.output)):
+    wanted = {"export": _fingerprint(job.export), "max_bytes": job.max_bytes}
+    for folder in (job.output, job.own(), job.own("failed"), job.own("texts")):
         storage.make_folder(folder)
-    path, wanted = f"{job.folder}/job.json", {"export": export, "max_bytes": job.max_bytes}
-    try:
+    path = job.own("job.json")
+    with storage.usable(job.output, "used"):
         if not storage.exists(path):
-            storage.write_json(path, job.folder, wanted)
+            storage.write_json(path, job.own(), wanted)
         before = storage.read_json(path)
-    except (OSError, ValueError) as error:  # ValueError: a package for this kind of path is missing
-        raise UserError(f"{job.output} cannot be used: {' '.join(str(error).split())}") from None
     if before != wanted:
-        what = "export" if before.get("export") != export else f"--max_bytes, {before.get('max_bytes')}"
+        same = before.get("export") == wanted["export"]
+        what = f"--max_bytes, {before.get('max_bytes')}" if same else "export"
         raise UserError(f"{job.output} has translations of another {what}; give another output folder")
 
 
-def missing(shards: list[Shard], output: str) -> tuple[list[Shard], list[Shard]]:
+def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:
     """Returns the shards that have no translation yet, and those whose translation is that of another text."""
-    there = {os.path.basename(each.path): each.last_updated_in_seconds for each in storage.find(f"{output}/*")}
-    records = {os.path.basename(each.path) for each in storage.find(f"{records_folder(output)}/*")}
-    todo = [shard for shard in shards if shard.name not in there]
-    known = {record.rsplit(".", 2)[0] for record in records}
-
-    def is_stale(shard: Shard) -> bool:
-        if shard.name in known:
-            return os.path.basename(shard.record) not in records
-        return float(shard.state.partition("-")[2]) > there[shard.name]  # it is of an earlier version
-
-    stale = [shard for shard in shards if shard.name in there and is_stale(shard)]
-    return todo, stale
+    there = {os.path.basename(each.path) for each in storage.find(f"{job.output}/*")}
+    records = {os.path.basename(each.path) for each in storage.find(job.own("texts/*"))}
+    translated = [shard for shard in shards if shard.name in there]
+    stale = [shard for shard in translated if os.path.basename(shard.record) not in records]
+    return [shard for shard in shards if shard.name not in there], stale
 
 
-def _require_names(shards: list[Shard]) -> None:
-    """Checks the names of the translations."""
-    sources: dict[str, str] = {}
-    for shard in shards:
-        if shard.name in sources:
-            both = f"{sources[shard.name]} and {shard.source}"
-            raise UserError(f"{both} have the same name; translate them into different folders")
-        sources[shard.name] = shard.source
-        storage.require_no_pattern(shard.source)
-        if shard.name == FOLDER:
-            raise UserError(f"{shard.source} has the name of the folder of the job's own files; rename it")
-        if shard.name.endswith(_UNREADABLE):
-            raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
+def _fingerprint(export: str) -> str:
+    """Returns a digest of an export.
 
-
-def _inside(path: str, folder: str) -> bool:
-    if "://" not in path and "://" not in folder:
-        path, folder = os.path.realpath(path), os.path.realpath(folder)
-    return path.startswith(f"{folder.rstrip('/')}/")
+    The data of the variables are not read, because their index holds a checksum of each.
+    """
+    if not storage.exists(f"{export}/saved_model.pb"):
+        raise UserError(f"{export} has no saved_model.pb; give a folder that `python -m nmt export` wrote")
+    digest = hashlib.sha256()
+    for each in storage.relative_files(export):
+        if not each.startswith(("assets.extra/", "variables/variables.data")):
+            with storage.open_text(f"{export}/{each}") as file:
+                digest.update(f"{each}\n".encode() + hashlib.sha256(file.read()).digest())
+    return digest.hexdigest()

@@ -1,29 +1,16 @@
-"""Shards, the pieces that they are translated in, and the files of translated pieces."""
+"""Shards, the pieces that they are translated in, the files of translated pieces, and what a job reports."""
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
 
-from .lines import Extent, Fault
+from .lines import Extent
+from .model import Fault
 
 FOLDER = "_bulk"  # in the output folder; Spark and Hadoop ignore names that begin like this
-
-
-def pieces_folder(output: str) -> str:
-    """Returns the folder of all translated pieces of an output folder."""
-    return f"{output}/{FOLDER}/pieces"
-
-
-def records_folder(output: str) -> str:
-    """Returns the folder that says of which text each translation of an output folder is."""
-    return f"{output}/{FOLDER}/texts"
-
-
-def failed_folder(output: str) -> str:
-    """Returns the folder with the lines of an output folder that have no translation."""
-    return f"{output}/{FOLDER}/failed"
 
 
 @dataclass(frozen=True)
@@ -33,14 +20,16 @@ class Shard:
     Attributes:
         source: Path of the text.
         state: Stands for its content: its size and when it was written.
-        name: Name of the translation.
         output: The output folder.
     """
 
     source: str
     state: str
-    name: str
     output: str
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.source)
 
     @property
     def target(self) -> str:
@@ -54,22 +43,17 @@ class Shard:
     @property
     def record(self) -> str:
         """File that says of which text the translation is. Its name stands for both."""
-        return f"{records_folder(self.output)}/{self.name}.{self.digest}.json"
-
-    @property
-    def records(self) -> str:
-        """Pattern of such files for any text."""
-        return f"{records_folder(self.output)}/{self.name}.{'?' * len(self.digest)}.json"
+        return f"{self.output}/{FOLDER}/texts/{self.name}.{self.digest}.json"
 
     @property
     def pieces(self) -> str:
         """Folder of the translated pieces."""
-        return f"{pieces_folder(self.output)}/{self.name}"
+        return f"{self.output}/{FOLDER}/pieces/{self.name}"
 
     @property
     def failed(self) -> str:
         """File with the lines that have no translation."""
-        return f"{failed_folder(self.output)}/{self.name}.jsonl"
+        return f"{self.output}/{FOLDER}/failed/{self.name}.jsonl"
 
 
 @dataclass(frozen=True)
@@ -86,73 +70,104 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Work:
-    """What the translation of a piece took.
+class Report:
+    """Counts of a job, or of a part of it.
 
     Attributes:
-        began: Time when it began, in seconds since 1970.
-        ended: Time when the model was done.
-        model_seconds: Time in the model.
+        shards: Number of shards that were written.
+        lines: Number of their lines.
+        failed: Number of lines that have no translation.
+        translated: Number of lines that this job translated; the others failed or are from an earlier run.
+        model_seconds: Time in the model, of all workers together.
+        began: Time when the first piece was begun, in seconds since 1970; 0 if no piece was translated.
+        ended: Time when the last one was translated.
+        unreadable: Shards that are missing in the output, with the reason.
     """
 
-    began: float
-    ended: float
-    model_seconds: float
+    shards: int = 0
+    lines: int = 0
+    failed: int = 0
+    translated: int = 0
+    model_seconds: float = 0.0
+    began: float = 0.0
+    ended: float = 0.0
+    unreadable: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A translated piece.
+def add(reports: Iterable[Report]) -> Report:
+    """Returns the sum of reports."""
+    given = [asdict(each) for each in reports]
+    counts = ("shards", "lines", "failed", "translated", "model_seconds")
+    return Report(
+        **{name: sum(each[name] for each in given) for name in counts},
+        began=min(filter(None, (each["began"] for each in given)), default=0.0),
+        ended=max((each["ended"] for each in given), default=0.0),
+        unreadable={path: reason for each in given for path, reason in each["unreadable"].items()},
+    )
 
-    Attributes:
-        piece: The piece.
-        failed: Position in the piece and reason of each line that has no translation.
-        work: What it took.
+
+def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: dict[str, float]) -> None:
+    """Writes a line of JSON that `read_piece` reads, then the translations; a fault becomes an empty line.
+
+    Args:
+        file: Where to write.
+        results: The translations.
+        work: `began`, `ended` and `model_seconds` of a `Report`.
     """
-
-    piece: Piece
-    failed: tuple[tuple[int, str], ...]
-    work: Work
-
-
-def failures(results: Iterable[bytes | Fault]) -> tuple[tuple[int, str], ...]:
-    """Returns position and reason of each fault."""
-    return tuple((i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault))
-
-
-def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: Work) -> None:
-    """Writes a line of JSON that `read_outcome` reads, then the translations; a fault becomes an empty line."""
-    file.write(json.dumps({"failed": failures(results), "work": asdict(work)}).encode() + b"\n")
+    failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault)]
+    file.write(json.dumps({"failed": failed, **work}).encode() + b"\n")
     file.writelines((b"" if isinstance(each, Fault) else each) + b"\n" for each in results)
 
 
-def read_outcome(file: BinaryIO, piece: Piece) -> Outcome:
-    """Returns the outcome that is in the file of a piece. The file is then at its first translation."""
-    found = json.loads(file.readline())
-    return Outcome(piece, tuple((index, reason) for index, reason in found["failed"]), Work(**found["work"]))
+def read_piece(file: BinaryIO, piece: Piece, started: float) -> tuple[Report, list[dict[str, Any]]]:
+    """Returns the report of a piece in a job that started at this time, and its lines that have no translation.
+
+    The file is then at the first translation.
+    """
+    work = json.loads(file.readline())
+    first, lines = piece.extent.first + 1, piece.extent.lines
+    failed = [{"shard": piece.shard.source, "line": first + i, "reason": reason} for i, reason in work.pop("failed")]
+    counts = {"lines": lines, "failed": len(failed)}
+    if work["began"] >= started:
+        counts |= {"translated": lines - len(failed), **work}
+    return Report(**counts), failed
 
 
-def in_order(outcomes: Iterable[Outcome], lines: int) -> list[Outcome]:
-    """Returns the outcomes of a shard that has `lines` lines, in the order of their lines.
+def in_order(pieces: Iterable[Piece]) -> list[Piece]:
+    """Returns the pieces of a shard in the order of their lines, without the one at the end that has none.
 
     Raises:
-        RuntimeError: A line is in none of them, or in two.
+        RuntimeError: A line is in no piece, or in two.
     """
-    found = sorted(outcomes, key=lambda outcome: outcome.piece.extent.first)
-    expected = 0
-    for extent in (outcome.piece.extent for outcome in found):
-        if extent.first != expected:
-            raise RuntimeError(f"a piece begins at line {extent.first + 1} where line {expected + 1} is due")
-        expected += extent.lines
-    if expected != lines:
-        raise RuntimeError(f"the pieces have {expected} lines and the shard {lines}")
+    found = sorted(pieces, key=lambda piece: (piece.extent.first, -piece.extent.lines))
+    due = 0
+    for extent in (piece.extent for piece in found):
+        if extent.first != due:
+            raise RuntimeError(f"a piece begins at line {extent.first + 1} where line {due + 1} is due")
+        due += extent.lines
+    if not found or found.pop().extent.lines:
+        raise RuntimeError(f"the pieces after line {due} are missing")
     return found
 
 
-def failed_lines(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
-    """Returns shard, number (from 1) and reason of each line that has no translation."""
-    return [
-        {"shard": each.piece.shard.source, "line": each.piece.extent.first + index + 1, "reason": reason}
-        for each in outcomes
-        for index, reason in each.failed
-    ]
+def summary(report: Report, already: int, seconds: float, failed: str) -> str:
+    """Returns a sentence for the user.
+
+    Args:
+        report: What the job did.
+        already: Number of shards that were in the output folder before.
+        seconds: Time of the job.
+        failed: Where the failed lines are listed.
+    """
+    rate = report.translated / seconds if seconds else 0.0
+    said = f"{_count(report.shards, 'shard')} written with {_count(report.lines, 'line')}; "
+    said += f"{_count(report.translated, 'line')} translated in {seconds:,.1f} s ({rate:,.1f} lines/s)"
+    if report.failed:
+        said += f"; {_count(report.failed, 'line')} failed, see {failed}"
+    if already:
+        said += f"; already there: {_count(already, 'shard')}"
+    return said
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

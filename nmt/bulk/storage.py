@@ -1,13 +1,15 @@
 """Files as Beam reads and writes them: local, or in an object store."""
 
-import contextlib
 import gzip
 import io
 import json
 import os
 import re
+import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, BinaryIO
 from uuid import uuid4
 
@@ -21,80 +23,77 @@ DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged .gz
 _RAW = {"compression_type": CompressionTypes.UNCOMPRESSED}
 
 
-def exists(path: str) -> bool:
-    """Returns whether there is a file.
-
-    Raises:
-        UserError: Its store cannot be read.
-    """
+@contextmanager
+def usable(path: str, how: str = "read") -> Iterator[None]:
+    """Raises a `UserError` for any error: each store raises its own types."""
     try:
+        yield
+    except Exception as error:
+        raise UserError(f"{path} cannot be {how}: {' '.join(str(error).split())}") from None
+
+
+def exists(path: str) -> bool:
+    with usable(path):
         return FileSystems.exists(path)
-    except Exception as error:  # each store raises its own types
-        raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def find(pattern: str) -> list[FileMetadata]:
-    """Returns the files that a pattern names, in the order of their names.
-
-    Raises:
-        UserError: The files cannot be listed.
-    """
-    try:
+    """Returns the files that a pattern names, in the order of their names."""
+    with usable(pattern):
         return sorted(FileSystems.match([absolute(pattern)])[0].metadata_list, key=lambda each: each.path)
-    except (BeamIOError, OSError, ValueError) as error:  # ValueError: a package for this kind of path is missing
-        raise UserError(f"{pattern} cannot be read: {' '.join(str(error).split())}") from None
 
 
-def state_of(file: FileMetadata) -> str:
+def state(file: FileMetadata) -> str:
     """Returns what stands for the content of a file: its size and when it was written."""
     return f"{file.size_in_bytes}-{file.last_updated_in_seconds:.6f}"
 
 
-def state(path: str) -> str:
-    """Returns what stands for the content of the file at a path; an empty string if there is none."""
-    found = find(path)
-    return state_of(found[0]) if found else ""
-
-
 def matches(pattern: str, path: str) -> bool:
     """Returns whether a file at a path would be among those that a pattern names."""
-    system = FileSystems.get_filesystem(pattern)
-    return re.fullmatch(system.translate_pattern(absolute(pattern)), absolute(path)) is not None
+    wanted = FileSystems.get_filesystem(pattern).translate_pattern(absolute(pattern))
+    return re.fullmatch(wanted, path) is not None
 
 
 def absolute(path: str) -> str:
-    """Returns a path that does not depend on the working directory, which workers do not share."""
-    return path if "://" in path else os.path.abspath(path)
+    """Returns a path without links, relative parts and a slash at the end: workers have another working directory."""
+    return path.rstrip("/") if "://" in path else os.path.realpath(path)
 
 
-def require_no_pattern(path: str) -> None:
-    """Raises a `UserError` if Beam would read a path as a pattern, also where it removes a file."""
+def plain(path: str) -> str:
+    """Returns a path, unless Beam would read it as a pattern, also where it removes a file."""
     if set(path) & set("*?["):
         raise UserError(f"{path} has one of *?[ in its name, which Beam reads as a pattern; rename it")
+    return path
 
 
-def folder(path: str) -> str:
-    """Returns the path of a folder, absolute and without a slash at the end.
-
-    Raises:
-        UserError: Beam would read it as a pattern.
-    """
-    require_no_pattern(path)
-    return absolute(path.rstrip("/") or path)
+def relative_files(folder: str) -> list[str]:
+    """Returns the names of all files in a folder, relative to it."""
+    return [each.path.removeprefix(folder).lstrip("/\\") for each in find(f"{folder}/**")]
 
 
-@contextlib.contextmanager
+@contextmanager
+def local(folder: str) -> Iterator[str]:
+    """Yields a local folder with the files of another one, because TensorFlow itself reads no object store."""
+    if "://" not in folder:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as copy:
+        for each in relative_files(folder):
+            target = os.path.join(copy, each)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open_text(f"{folder}/{each}") as source, open(target, "wb") as file:
+                shutil.copyfileobj(source, file)
+        yield copy
+
+
+@contextmanager
 def open_text(path: str) -> Iterator[BinaryIO]:
     """Opens a file, decompressed if its name ends in `.gz`."""
-    with FileSystems.open(path, **_RAW) as raw:
-        if path.endswith(".gz"):
-            with gzip.open(raw) as file:
-                yield file
-        else:
-            yield raw
+    with FileSystems.open(path, **_RAW) as raw, gzip.open(raw) if path.endswith(".gz") else nullcontext(raw) as file:
+        yield file
 
 
-@contextlib.contextmanager
+@contextmanager
 def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
     """Opens a temporary file, which is renamed to `path` when it is complete. It is compressed if `path` ends in `.gz`.
 
@@ -105,29 +104,34 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
     temporary = f"{aside}/{uuid4().hex}.part"
     try:
         with FileSystems.create(temporary, **_RAW) as raw:
-            if path.endswith(".gz"):
-                with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:  # the same bytes at every attempt
-                    yield file
-            else:
-                yield raw
-            _sync(raw)
-        _rename(temporary, path)
+            # Without a time, each attempt writes the same bytes.
+            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.endswith(".gz") else nullcontext(raw) as file:
+                yield file
+            with suppress(AttributeError, io.UnsupportedOperation):  # object stores have nothing to sync
+                raw.flush()
+                os.fsync(raw.fileno())
+        try:
+            FileSystems.rename([temporary], [path])
+        except BeamIOError:  # some stores do not replace a file; then that of an earlier attempt stays
+            if not FileSystems.exists(path):
+                raise
+            FileSystems.delete([temporary])
     except BaseException:
-        with contextlib.suppress(Exception):
+        with suppress(Exception):
             FileSystems.delete([temporary])
         raise
 
 
 def make_folder(path: str) -> None:
     """Creates a folder if it is missing; object stores have none."""
-    with contextlib.suppress(OSError):  # it exists, or writing the first file will raise the error
+    with suppress(OSError):  # it exists, or writing the first file will raise the error
         FileSystems.mkdirs(path)
 
 
-def remove(path: str, is_folder: bool = False) -> None:
-    """Removes a file, or a folder with all that is in it. Does nothing if there is none."""
-    with contextlib.suppress(OSError):
-        FileSystems.delete([f"{path}/" if is_folder and "://" in path else path])
+def remove(path: str) -> None:
+    """Removes a file or, with a slash at the end, a folder with all that is in it. Does nothing if there is none."""
+    with suppress(OSError):
+        FileSystems.delete([path if "://" in path else path.rstrip("/")])
 
 
 def read_json(path: str) -> Any:
@@ -138,20 +142,3 @@ def read_json(path: str) -> Any:
 def write_json(path: str, aside: str, value: Any) -> None:
     with write_whole(path, aside) as file:
         file.write(json.dumps(value, indent=2).encode() + b"\n")
-
-
-def _sync(file: BinaryIO) -> None:
-    with contextlib.suppress(AttributeError, io.UnsupportedOperation):  # object stores have nothing to sync
-        descriptor = file.fileno()
-        file.flush()
-        os.fsync(descriptor)
-
-
-def _rename(temporary: str, path: str) -> None:
-    """Renames a file. Some stores do not replace an existing file; then the file of an earlier attempt stays."""
-    try:
-        FileSystems.rename([temporary], [path])
-    except BeamIOError:
-        if not exists(path):
-            raise
-        FileSystems.delete([temporary])

@@ -11,8 +11,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import UserError
-from .answers import Refused, refusal
 from .connection import Connection, connection_of
+from .limits import Refused, refusal
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(:[0-9]*)?")
 _OPEN = ("/", "/healthz", "/readyz")  # paths that need no key

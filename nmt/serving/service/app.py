@@ -11,26 +11,32 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from . import rest
 from .access import Access, Gate
-from .answers import Outbox, Refused, refusal
-from .batcher import Batcher
+from .batcher import SECONDS, Batcher
 from .connection import Connection
-from .limits import Limits
+from .limits import Limits, Outbox, Refused, refusal
 from .loaded_model import Arrays
-from .metrics import Metrics
-from .store import Store
+from .store import Served, Store
 
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
 _READ_BEFORE_413 = 8  # times the limit; else the client would get a lost connection in place of the answer
-_TARGET = re.compile(r"(?P<name>[^/:]+)(/versions/(?P<version>[0-9]{1,18}))?(?P<what>/metadata|:[a-z]+)?")
+disable_created_metrics()
+# The label `model` is the name of a loaded model, or empty.
+_REQUESTS = Counter("nmt_requests", "Requests to predict, by HTTP status", ("model", "status"))
+_ROWS = Counter("nmt_rows", "Rows (sentences) in answered requests", ("model",))
+_SECONDS = Histogram(
+    "nmt_request_seconds", "Seconds from the headers of a request to its response", ("model",), buckets=SECONDS
+)
+_LEFT = Counter("nmt_clients_left", "Requests whose client left before the response")
+_VERSION = Gauge("nmt_model_version", "Version of a model that is served", ("model",))
 _log = logging.getLogger("serve")
 Result = TypeVar("Result")
 
@@ -46,28 +52,31 @@ class Service:
     """
 
     def __init__(self, store: Store, limits: Limits, access: Access, connections: dict[tuple, Connection]):
-        self._store, self._limits, self._metrics = store, limits, Metrics()
+        self._store, self._limits = store, limits
         self._batcher: Batcher | None = None
         self._outbox = Outbox(limits.unread)
         self._noted: set[str] = set()  # models with a version in the metrics
         self._page = Path(__file__).with_name("page.html").read_bytes()
-        app = Starlette(
-            routes=[
-                Route("/", self._show_page),
-                Route("/healthz", self._health),
-                Route("/readyz", self._ready),
-                Route("/metrics", self._show_metrics),
-                Route("/v1/models", self._models),
-                Route("/v1/models/{target:path}", self._model, methods=["GET", "POST"]),
-            ],
-            exception_handlers={Refused: refusal, HTTPException: _say_http, Exception: _say_failed},
-            lifespan=self._lifespan,
-        )
+        routes = [
+            Route("/", self._show_page),
+            Route("/healthz", self._health),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._show_metrics),
+            Route("/v1/models", self._models),
+        ]
+        for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
+            routes += [
+                Route(f"{path}:{{method}}", self._predict, methods=["GET", "POST"]),
+                Route(f"{path}/metadata", self._metadata),
+                Route(path, self._status),
+            ]
+        handlers = {Refused: refusal, 404: _say_where, Exception: _say_failed}
+        app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
         self.app = Gate(app, access, connections)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        self._batcher = Batcher(self._limits, self._metrics)
+        self._batcher = Batcher(self._limits)
         self._batcher.start()
         watcher = asyncio.create_task(self._watch())
         yield
@@ -91,9 +100,9 @@ class Service:
     def _note_versions(self) -> None:
         versions = {name: served.version for name, served in self._store.served.items()}
         for name in self._noted - set(versions):
-            self._metrics.version.remove(name)
+            _VERSION.remove(name)
         for name, version in versions.items():
-            self._metrics.version.labels(name).set(version)
+            _VERSION.labels(name).set(version)
         self._noted = set(versions)
 
     async def _health(self, _: Request) -> Response:
@@ -104,7 +113,7 @@ class Service:
         return JSONResponse({"status": "ready" if ready else "no model is loaded"}, 200 if ready else 503)
 
     async def _show_metrics(self, _: Request) -> Response:
-        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     async def _show_page(self, _: Request) -> Response:
         return HTMLResponse(self._page, headers=_page_headers(self._page))
@@ -121,37 +130,32 @@ class Service:
         ]
         return JSONResponse({"models": models})
 
-    async def _model(self, request: Request) -> Response:
-        target = _TARGET.fullmatch(request.path_params["target"])
-        if target is None:
-            raise Refused(404, "there is no such path; a model is at /v1/models/NAME[/versions/N]")
-        name, what = target["name"], target["what"]
-        version = int(target["version"]) if target["version"] else None
-        if what == ":predict":
-            if request.method != "POST":
-                raise Refused(405, "predict needs POST", {"Allow": "POST"})
-            return await self._predict(request, name, version)
-        if what and what != "/metadata":
-            raise Refused(400, "this service has only the method :predict")
-        if request.method not in ("GET", "HEAD"):
-            raise Refused(405, "this path needs GET", {"Allow": "GET, HEAD"})
-        served = self._store.find(name, version)
-        number = str(served.version)
-        if what:
-            spec = {"name": name, "signature_name": "", "version": number}
-            return JSONResponse(
-                {"model_spec": spec, "metadata": {"signature_def": {"signature_def": served.model.metadata}}}
-            )
+    async def _metadata(self, request: Request) -> Response:
+        served = self._find(request)
+        spec = {"name": request.path_params["name"], "signature_name": "", "version": str(served.version)}
+        return JSONResponse(
+            {"model_spec": spec, "metadata": {"signature_def": {"signature_def": served.model.metadata}}}
+        )
+
+    async def _status(self, request: Request) -> Response:
+        number, name = str(self._find(request).version), request.path_params["name"]
         broken = {str(v): why for (n, v), why in self._store.broken.items() if n == name}
-        states = [_status(number, "AVAILABLE", "OK", broken.pop(number, ""))]  # else its changed files are refused
-        states += [_status(v, "END", "UNKNOWN", why) for v, why in broken.items()]
+        states = [_state(number, "AVAILABLE", "OK", broken.pop(number, ""))]  # else its changed files are refused
+        states += [_state(v, "END", "UNKNOWN", why) for v, why in broken.items()]
         return JSONResponse({"model_version_status": states})
 
-    async def _predict(self, request: Request, name: str, version: int | None) -> Response:
+    def _find(self, request: Request) -> Served:
+        return self._store.find(request.path_params["name"], request.path_params.get("version"))
+
+    async def _predict(self, request: Request) -> Response:
+        if request.path_params["method"] != "predict":
+            raise Refused(400, "this service has only the method :predict")
+        if request.method != "POST":
+            raise Refused(405, "predict needs POST", {"Allow": "POST"})
         start, label, status, rows = time.monotonic(), "", 500, 0
         try:
-            model = self._store.find(name, version).model
-            label = name
+            model = self._find(request).model
+            label = request.path_params["name"]
             body = await self._read(request)
             prediction = await _aside(len(body), rest.parse, body, model)
             left = self._limits.deadline - (time.monotonic() - start)
@@ -163,12 +167,12 @@ class Service:
             status, rows = 200, prediction.rows
             return response
         except Refused as refused:
-            status = refused.status
+            status = refused.status_code
             raise
         finally:
-            self._metrics.requests.labels(label, str(status)).inc()
-            self._metrics.rows.labels(label).inc(rows)
-            self._metrics.seconds.labels(label).observe(time.monotonic() - start)
+            _REQUESTS.labels(label, str(status)).inc()
+            _ROWS.labels(label).inc(rows)
+            _SECONDS.labels(label).observe(time.monotonic() - start)
 
     async def _read(self, request: Request) -> bytes:
         """Returns the body of a request, within the limits of size and time."""
@@ -193,7 +197,7 @@ class Service:
         try:
             return await asyncio.wait_for(read(), self._limits.deadline)
         except ClientDisconnect:
-            self._metrics.left.inc()
+            _LEFT.inc()
             raise Refused(499, "the client left") from None
         except (asyncio.TimeoutError, TimeoutError):
             raise Refused(408, "the body of the request did not arrive in time", {"Connection": "close"}) from None
@@ -206,7 +210,7 @@ class Service:
             if computing.done():
                 return computing.result()
             if leaving.done():
-                self._metrics.left.inc()
+                _LEFT.inc()
                 raise Refused(499, "the client left")
             raise Refused(504, f"no result within {self._limits.deadline:g} seconds; send less, or try again later")
         finally:
@@ -226,12 +230,14 @@ async def _left(request: Request) -> None:
         pass
 
 
-def _status(version: str, state: str, code: str, message: str) -> dict:
+def _state(version: str, state: str, code: str, message: str) -> dict:
     return {"version": version, "state": state, "status": {"error_code": code, "error_message": message}}
 
 
-async def _say_http(_: Request, error: HTTPException) -> Response:
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+async def _say_where(request: Request, refused: Refused) -> Response:
+    """Says more than "Not Found", which a path gets that no route has."""
+    known = refused.detail != "Not Found"
+    return await refusal(request, refused if known else Refused(404, "there is no such path; see /v1/models"))
 
 
 async def _say_failed(_: Request, error: Exception) -> Response:

@@ -11,13 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from prometheus_client import Gauge, Histogram
 
-from .answers import Refused
-from .limits import Limits
+from .limits import Limits, Refused
 from .loaded_model import Arrays, Signature
-from .metrics import Metrics
 
 _LONGEST_WAIT = 0.1  # seconds to wait for callers after a long batch
+SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+_BATCH_SECONDS = Histogram("nmt_batch_seconds", "Seconds in which a batch was computed", buckets=SECONDS)
+_BATCH_ROWS = Histogram("nmt_batch_rows", "Rows of the computed batches", buckets=[2**i for i in range(10)])
+_WAITING = Gauge("nmt_rows_waiting", "Rows in the queue")
+_RUNNING = Gauge("nmt_rows_running", "Rows being computed")
 _log = logging.getLogger("serve")
 
 
@@ -84,8 +88,8 @@ class Batcher:
     `_LONGEST_WAIT`), whichever is longer, after that batch.
     """
 
-    def __init__(self, limits: Limits, metrics: Metrics):
-        self._limits, self._metrics = limits, metrics
+    def __init__(self, limits: Limits):
+        self._limits = limits
         self._waiting: deque[_Job] = deque()
         self._rows_waiting = self._rows_running = self._bytes = self._expected = 0
         self._wait_until = 0.0  # when the expected rows are waited for no longer
@@ -133,8 +137,8 @@ class Batcher:
     def _count(self, waiting: int = 0, running: int = 0) -> None:
         self._rows_waiting += waiting
         self._rows_running += running
-        self._metrics.waiting.set(self._rows_waiting)
-        self._metrics.running.set(self._rows_running)
+        _WAITING.set(self._rows_waiting)
+        _RUNNING.set(self._rows_running)
 
     async def _work(self) -> None:
         while True:
@@ -142,7 +146,7 @@ class Batcher:
             pieces = self._take()
             places = sum(piece.places for piece in pieces)
             self._count(waiting=-places, running=places)
-            self._metrics.batch_rows.observe(sum(piece.end - piece.start for piece in pieces))
+            _BATCH_ROWS.observe(sum(piece.end - piece.start for piece in pieces))
             begun = time.monotonic()
             try:
                 await self._compute(pieces)
@@ -187,7 +191,7 @@ class Batcher:
     async def _compute(self, pieces: list[_Piece]) -> None:
         loop = asyncio.get_running_loop()
         try:
-            with self._metrics.model_seconds.time():
+            with _BATCH_SECONDS.time():
                 results = await loop.run_in_executor(self._threads, _run, pieces)
         except Exception as error:  # whatever a model does, the service goes on
             if len(pieces) > 1:  # the mistake of one caller must not fail the others

@@ -16,7 +16,7 @@ class Connection(asyncio.Protocol):
     Args:
         protocol: The protocol of uvicorn.
         headers_timeout: Seconds to send the line and headers of the next request.
-        reading_timeout: Seconds to read what waits in the connection, at most `answers.PIECE`.
+        reading_timeout: Seconds to read what waits in the connection, at most `limits.PIECE`.
         opened: Receives this connection, by the address of its client, while it is open.
     """
 

@@ -1,6 +1,13 @@
-"""The limits of the service."""
+"""The limits of the service, refusals, and responses that count until their clients have read them."""
 
 from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException as Refused
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+PIECE = 1 << 20  # bytes that wait in a connection; the rest of a response follows when the client has read them
 
 
 @dataclass(frozen=True)
@@ -19,3 +26,50 @@ class Limits:
     deadline: float = 30.0  # seconds from the headers to the response, and to read each MiB of the response
     unread: int = 256 << 20  # bytes of responses that clients have not read yet
     connections: int = 1000
+
+
+async def refusal(_: Request | None, refused: Refused) -> Response:
+    """Returns the response to a request that gets no result."""
+    return JSONResponse({"error": refused.detail}, refused.status_code, refused.headers)
+
+
+class Outbox:
+    """Counts the bytes of the responses that are being sent, and refuses more than a limit.
+
+    Args:
+        most: Bytes. A single response may have more, and one that fits into a connection is never refused.
+    """
+
+    def __init__(self, most: int):
+        self._most, self.size = most, 0
+
+    def response(self, content: bytes) -> Response:
+        """Returns a response with this JSON. Until it is sent, it counts.
+
+        Raises:
+            Refused: Too many responses wait for clients that read slowly.
+        """
+        if self.size and self.size + len(content) > self._most and len(content) > PIECE:
+            text = "too many responses wait for clients that read slowly; try again later"
+            raise Refused(503, text, {"Retry-After": "1"})
+        self.size += len(content)
+        return _Counted(self, content)
+
+
+class _Counted(Response):
+    """A response that is sent in pieces and leaves its outbox when it is sent or its client has left."""
+
+    media_type = "application/json"
+
+    def __init__(self, outbox: Outbox, content: bytes):
+        super().__init__(content)
+        self._outbox = outbox
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            for start in range(0, len(self.body), PIECE):
+                await send({"type": "http.response.body", "body": self.body[start : start + PIECE], "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            self._outbox.size -= len(self.body)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import tensorflow as tf
 
-from .answers import Refused
+from .limits import Refused
 from .loaded_model import Arrays, LoadedModel, Signature
 
 _KEYS = {"signature_name", "instances", "inputs"}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import UserError
-from .answers import Refused
+from .limits import Refused
 from .loaded_model import LoadedModel
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -102,7 +102,7 @@ class Store:
                 if is_loaded or version == current:  # while its files change, what is in memory goes on
                     break
 
-    def find(self, name: str, version: int | None) -> Served:
+    def find(self, name: str, version: str | None) -> Served:
         """Returns a model with its version; `None` is the newest version.
 
         Raises:
@@ -112,7 +112,7 @@ class Store:
         if served is None:
             names = ", ".join(sorted(self.served)) or "none"
             raise Refused(404, f"there is no such model; the served models are: {names}")
-        if version not in (None, served.version):
+        if version not in (None, str(served.version)):
             raise Refused(404, f"this version of {name} is not served; version {served.version} is")
         return served
 

@@ -26,6 +26,7 @@ def test_options_that_are_not_ours_are_left_for_beam():
         (WORDS[2:], "the following arguments are required: --export"),
         ([*WORDS, "--piece_lines", "0"], "'0' is not a whole number above 0"),
         ([*WORDS, "--max_bytes", "1e3"], "'1e3' is not a whole number above 0"),
+        ([*WORDS, "--model_timeout", "1000001"], "'1000001' is not a whole number above 0 and at most 1000000"),
     ],
 )
 def test_a_mistake_is_one_line(words, said, capsys):

@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from nmt.bulk.lines import ChangedError, Extent, Fault, read_lines, split
+from nmt.bulk.lines import Extent, read_lines, split
+from nmt.bulk.model import Fault
 
 
 class InBlocks(io.BytesIO):
@@ -15,12 +16,14 @@ class InBlocks(io.BytesIO):
         super().__init__(text)
         self._block = block
 
-    def read(self, size):
-        return super().read(min(size, self._block))
+    def readline(self, size):
+        return super().readline(min(size, self._block))
 
 
 def pieces_of(text, lines, max_bytes=100, block=1000):
-    return [read_lines(io.BytesIO(text), extent, max_bytes) for extent in split(InBlocks(text, block), lines)]
+    *extents, end = split(InBlocks(text, block), lines)
+    assert end == Extent(len(text), 0, sum(extent.lines for extent in extents), 0)
+    return [read_lines(io.BytesIO(text), extent, max_bytes) for extent in extents]
 
 
 @pytest.mark.parametrize("text, lines", [(b"", 0), (b"\n", 1), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2)])
@@ -64,5 +67,5 @@ def test_lines_that_cannot_be_translated_say_why():
 
 @pytest.mark.parametrize("changed", [b"a\n", b"aaaa\nb\n", b"a\nb\nc\n", b"aa\nb"])
 def test_a_text_that_changes_is_noticed(changed):
-    with pytest.raises(ChangedError, match="line 8"):
+    with pytest.raises(RuntimeError, match="line 8"):
         read_lines(io.BytesIO(changed), Extent(0, 5, 7, 2), 100)

@@ -1,71 +1,78 @@
-"""Files of translated pieces, and their order in a shard."""
+"""Files of translated pieces, their order in a shard, and reports."""
 
 import io
 import random
+from dataclasses import asdict
 
 import pytest
 
-from nmt.bulk.lines import Extent, Fault
-from nmt.bulk.pieces import Outcome, Piece, Shard, Work, failed_lines, failures, in_order, read_outcome, write_piece
-from nmt.bulk.report import Report, add, of_shard, summary
+from nmt.bulk.lines import Extent
+from nmt.bulk.model import Fault
+from nmt.bulk.pieces import Piece, Report, Shard, add, in_order, read_piece, summary, write_piece
 
-SHARD = Shard("/in/a.en", "12-1.0", "a.en", "/out")
+SHARD = Shard("/in/a.en", "12-1.0", "/out")
 
 
-def outcome(first, lines, failed=(), work=(0.0, 1.0, 0.5)):
-    return Outcome(Piece(SHARD, Extent(0, 0, first, lines)), tuple(failed), Work(*work))
+def piece(first, lines):
+    return Piece(SHARD, Extent(0, 0, first, lines))
+
+
+def work(began, ended, model_seconds):
+    return {"began": began, "ended": ended, "model_seconds": model_seconds}
 
 
 def test_a_piece_is_read_as_it_was_written():
-    file = io.BytesIO()
-    results = [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"]
-    written = outcome(0, 4, [(1, "ß is bad\n")])
-    write_piece(file, results, written.work)
-    file.seek(0)
-    assert failures(results) == written.failed
-    assert read_outcome(file, written.piece) == written
-    assert file.read() == b"a\n\n\nb\r\x00\n"
+    """The numbers of its failed lines are those of the shard. An earlier job translated it, if its start is later."""
+    for started, report in ((5.0, Report(0, 4, 1, 3, 0.5, 5.0, 6.0)), (5.1, Report(0, 4, 1))):
+        file = io.BytesIO()
+        write_piece(file, [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"], work(5.0, 6.0, 0.5))
+        file.seek(0)
+        failed = [{"shard": "/in/a.en", "line": 12, "reason": "ß is bad\n"}]
+        assert read_piece(file, piece(10, 4), started) == (report, failed)
+        assert file.read() == b"a\n\n\nb\r\x00\n"
 
 
 def test_pieces_of_other_texts_or_lines_have_other_files():
-    others = [("/in/a.en", "12-2.0", "a.en"), ("/in/b.en", "12-1.0", "b.en"), ("/other/a.en", "12-1.0", "a.en")]
+    others = [("/in/a.en", "12-2.0"), ("/in/b.en", "12-1.0"), ("/other/a.en", "12-1.0")]
     shards = [SHARD, *(Shard(*other, "/out") for other in others)]
     extents = [Extent(0, 9, 0, 5), Extent(0, 9, 0, 6), Extent(9, 9, 5, 5)]
     assert len({Piece(shard, extent).path for shard in shards for extent in extents}) == 12
 
 
 def test_pieces_are_put_in_order():
-    outcomes = [outcome(10 * i, 10) for i in range(20)] + [outcome(200, 3)]
-    shuffled = random.Random(1).sample(outcomes, len(outcomes))
-    assert in_order(shuffled, 203) == outcomes
-    assert in_order([], 0) == []
+    """The last one has no lines."""
+    pieces = [piece(10 * i, 10) for i in range(20)] + [piece(200, 3), piece(203, 0)]
+    shuffled = random.Random(1).sample(pieces, len(pieces))
+    assert in_order(shuffled) == pieces[:-1]
+    assert in_order([piece(0, 0)]) == []
 
 
 @pytest.mark.parametrize(
-    "pieces, lines",
-    [([(0, 5)], 10), ([(5, 5)], 10), ([(0, 5), (0, 5)], 10), ([(0, 5), (6, 4)], 10), ([], 1), ([(0, 5)], 4)],
+    "pieces",
+    [
+        [(0, 5), (10, 0)],
+        [(5, 5), (10, 0)],
+        [(0, 5), (0, 5), (10, 0)],
+        [(0, 5), (0, 5), (5, 0)],
+        [(0, 5), (6, 4), (10, 0)],
+        [(0, 5)],
+        [(1, 0)],
+        [(0, 5), (4, 0)],
+        [],
+    ],
 )
-def test_a_shard_with_lines_missing_or_twice_is_not_put_together(pieces, lines):
+def test_a_shard_with_lines_missing_or_twice_is_not_put_together(pieces):
     with pytest.raises(RuntimeError, match="line"):
-        in_order([outcome(*piece) for piece in pieces], lines)
-
-
-def test_failed_lines_have_the_numbers_of_the_shard():
-    outcomes = [outcome(0, 10, [(0, "first")]), outcome(10, 10, [(9, "last")])]
-    assert failed_lines(outcomes) == [
-        {"shard": "/in/a.en", "line": 1, "reason": "first"},
-        {"shard": "/in/a.en", "line": 20, "reason": "last"},
-    ]
+        in_order([piece(*each) for each in pieces])
 
 
 def test_reports_add_up():
-    new = outcome(0, 10, [(3, "bad")], work=(100.0, 104.0, 2.0))
-    later = outcome(20, 5, work=(102.0, 110.0, 1.0))
-    report = of_shard([new, outcome(10, 10, [(1, "bad")], work=(50.0, 99.0, 7.0)), later], 100.0)
+    reports = [Report(0, 10, 1, 9, 2.0, 100.0, 104.0), Report(0, 10, 1), Report(0, 5, 0, 5, 1.0, 102.0, 110.0)]
+    report = add([Report(shards=1), *reports])
     assert report == Report(1, 25, 2, 14, 3.0, 100.0, 110.0)
-    total = add([report, of_shard([outcome(0, 7)], 100.0), Report(unreadable={"b": "cut off"}), add([])])
+    total = add([report, Report(1, 7), Report(unreadable={"b": "cut off"}), add([])])
     assert total == Report(2, 32, 2, 14, 3.0, 100.0, 110.0, {"b": "cut off"})
-    assert Report(**total.as_dict()) == total
+    assert Report(**asdict(total)) == total
 
 
 def test_one_is_not_plural():

@@ -222,7 +222,7 @@ def test_a_process_of_the_model_that_something_else_kills_costs_no_line(start_bu
     process = start_bulk(*words_of(toy, "in/*.en", piece_lines=10), *TWO)
     for written in (1, 10):
         until(lambda n=written: len(list(tmp_path.glob("out/_bulk/pieces/*/*"))) > n, process)
-        os.kill(processes_of(process, "nmt.bulk.model_process")[0], signal.SIGKILL)
+        os.kill(processes_of(process, "spawn_main")[0], signal.SIGKILL)
     assert process.wait(timeout=300) == 0, (tmp_path / "errors").read_text()
     assert translations(tmp_path / "out") == expected
     assert failed_lines(tmp_path / "out") == []

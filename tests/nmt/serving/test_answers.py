@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from nmt.serving.service.answers import PIECE, Outbox, Refused
+from nmt.serving.service.limits import PIECE, Outbox, Refused
 
 
 def send(response, stop_after=None):
@@ -37,7 +37,7 @@ def test_responses_count_until_they_are_sent_or_the_client_has_left(stop_after):
     first = outbox.response(large)
     with pytest.raises(Refused, match="read slowly") as refused:
         outbox.response(large)
-    assert refused.value.status == 503
+    assert refused.value.status_code == 503
     for response in (first, outbox.response(b"a small one is not refused")):
         try:
             send(response, stop_after)

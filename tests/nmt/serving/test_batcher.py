@@ -10,10 +10,8 @@ import tensorflow as tf
 
 pytest.importorskip("starlette")
 
-from nmt.serving.service.answers import Refused
 from nmt.serving.service.batcher import Batcher
-from nmt.serving.service.limits import Limits
-from nmt.serving.service.metrics import Metrics
+from nmt.serving.service.limits import Limits, Refused
 
 
 class Doubling:
@@ -34,7 +32,7 @@ def with_batcher(work, **limits):
     """Runs `await work(batcher)`."""
 
     async def run():
-        batcher = Batcher(Limits(**limits), Metrics())
+        batcher = Batcher(Limits(**limits))
         batcher.start()
         try:
             return await asyncio.wait_for(work(batcher), 60)
@@ -92,7 +90,7 @@ def test_a_queue_is_limited_by_bytes_too_but_takes_one_request_of_any_size():
         signature = Doubling(releases=9)
         calls = [batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows) for rows in (100, 1)]
         found = await asyncio.gather(*calls, return_exceptions=True)
-        return [each.status if isinstance(each, Refused) else len(each["doubles"]) for each in found]
+        return [each.status_code if isinstance(each, Refused) else len(each["doubles"]) for each in found]
 
     assert with_batcher(work, queue_bytes=100) == [100, 429]
 
@@ -141,7 +139,7 @@ def test_requests_without_rows_take_places_in_the_queue():
         nothing = {"numbers": np.zeros(0, np.int32)}
         calls = [batcher.run(signature, nothing, 0) for _ in range(5)]
         found = await asyncio.gather(*calls, return_exceptions=True)
-        return [each.status if isinstance(each, Refused) else each["doubles"].tolist() for each in found]
+        return [each.status_code if isinstance(each, Refused) else each["doubles"].tolist() for each in found]
 
     assert with_batcher(work, queue=3) == [[], [], [], 429, 429]
 

@@ -224,19 +224,19 @@ def test_files_that_arrive_late_or_change_are_loaded(toy, newer, tmp_path):
     shutil.copytree(toy, version)
     store = Store(tmp_path / "models")
     store.open()
-    first = store.find("toy", 1).model
+    first = store.find("toy", "1").model
     assert first.card is None
     (version / "assets.extra").mkdir()
     (version / "assets.extra" / "model.json").write_text('{"loss": NaN}')
     store.refresh()
-    assert store.find("toy", 1).model is first  # it may still be changing
+    assert store.find("toy", "1").model is first  # it may still be changing
     store.refresh()
-    assert store.find("toy", 1).model.card == {"loss": None}
+    assert store.find("toy", "1").model.card == {"loss": None}
     good = (version / "saved_model.pb").read_bytes(), (version / "saved_model.pb").stat()
     (version / "saved_model.pb").write_bytes(b"garbage")
     for _ in range(3):
         store.refresh()
-    assert store.find("toy", 1).model.card == {"loss": None}
+    assert store.find("toy", "1").model.card == {"loss": None}
     assert set(store.broken) == {("toy", 1)}
     (version / "saved_model.pb").write_bytes(good[0])
     os.utime(version / "saved_model.pb", ns=(good[1].st_atime_ns, good[1].st_mtime_ns))
@@ -269,7 +269,7 @@ def test_a_dropped_version_leaves_the_memory(toy, newer, tmp_path):
     store.open()
     old = weakref.WeakSet(graphs() - before)
     assert len(old) > 8
-    signature = store.find("toy", 1).model.signatures["add"]  # of a request in progress
+    signature = store.find("toy", "1").model.signatures["add"]  # of a request in progress
     shutil.copytree(newer, tmp_path / "models" / "toy" / "2")
     store.refresh()
     store.refresh()
