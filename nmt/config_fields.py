@@ -1,6 +1,7 @@
-"""Declares options as dataclass fields: default, help, allowed values, and the options that they depend on."""
+"""Declares options: default, help, allowed values, and the options that they depend on."""
 
 import argparse
+import contextlib
 import dataclasses
 import math
 import types
@@ -103,6 +104,20 @@ def mistake(field: dataclasses.Field, value: Any) -> str | None:
     if any(map(_is_absurd, value if isinstance(value, tuple) else (value,))):
         return f"--{field.name} is {_short(value)}; a number must have a size from {LEAST:g} to {MOST}, or be 0"
     return None
+
+
+def parser_of(kind: type, field: Any) -> Callable[[str], Any]:
+    """Returns a `type` of argparse for an option that belongs to no dataclass: it takes the values that are allowed."""
+
+    def parse(text: str) -> Any:
+        with contextlib.suppress(ValueError):
+            value = kind(text)
+            if field.metadata["ok"](value) and not _is_absurd(value):
+                return value
+        called = "a whole number" if kind is int else "a number"
+        raise argparse.ArgumentTypeError(f"{_short(text)} is not {called} {field.metadata['allowed']}")
+
+    return parse
 
 
 def _without_effect(config: Any) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The training and validation sets: which pairs are in them, in which batches and order."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -185,19 +186,38 @@ def test_weighted_batches_are_a_function_of_seed_and_n(write_lines, vocabulary):
     assert (rows.count((2, 0)), rows.count((3, 4))) == (3, 3)
 
 
-def test_cached_counts_give_the_same_batches(write_lines, vocabulary, tmp_path):
+def test_prepared_texts_give_the_same_batches(write_lines, vocabulary, tmp_path):
     """In one file or two, a second time, and when a file of the cache is damaged."""
     (tmp_path / "cache").mkdir()
     lines = ["a", "b c", "c", "", "d a", "b", "a a a"]
     files = [write_lines("first", lines[:3]), write_lines("second", lines[3:])]
-    options = {"batch_size": 2, "maxlen": 2, "seed": 1}
+    options = {"batch_size": 2, "maxlen": 2, "seed": 1, "cache": Cache(tmp_path / "cache")}
 
     def batches(*text):
         return take(TrainingData(ParallelText(*text), vocabulary, vocabulary, **options), 6)
 
     expected = batches(*[write_lines("all", lines)] * 2)
     for _ in range(3):
-        found = batches(files, files, Cache(tmp_path / "cache"))
+        found = batches(files, files)
         assert all((x[0] == y[0]).all() for x, y in zip(expected, found, strict=True))
-        for path in (tmp_path / "cache").glob("*-tokens-*"):
-            path.write_bytes(path.read_bytes()[:-8] + bytes(8))
+        for path in (tmp_path / "cache").glob("ids-*/*"):
+            path.write_bytes(path.read_bytes()[:-1] + b"x")
+
+
+def test_a_text_that_is_edited_later_changes_no_batch(make_data, tmp_path):
+    """The next start sees the change."""
+    data = make_data(["a", "b"])
+    (tmp_path / "source").write_text("c\nd\n")
+    assert {row[0] for batch in take(data, 2) for row in batch[0]} == {2, 3}
+    assert {row[0] for batch in take(make_data(["c", "d"]), 2) for row in batch[0]} == {4, 5}
+
+
+@pytest.mark.parametrize("size", [60, 70_000])
+def test_ids_of_any_vocabulary_are_kept(write_lines, tmp_path, size):
+    """More than 65,536 of them need more bytes."""
+    words = ["eos", "UNK", *map(str, range(2, size))]
+    (tmp_path / "many.json").write_text(json.dumps({word: i for i, word in enumerate(words)}))
+    vocabulary = load_vocabulary(tmp_path / "many.json")
+    path = write_lines("last", [f"2 {size - 1}"])
+    (batch,) = take(TrainingData(ParallelText(path, path), vocabulary, vocabulary, batch_size=1, maxlen=9, seed=1), 1)
+    assert batch[0][0].tolist() == [2, size - 1, 0, 0, 0, 0, 0, 0]
