@@ -184,6 +184,6 @@ def _fits(kind: type, value: Any) -> bool:
 _DESCRIBED = {
     float: "a finite number",
     tuple[str, str]: "two file names",
-    tuple[str, ...]: "a file name, or several",
+    tuple[str, ...]: "a string, or several",
     tuple[float, ...]: "finite numbers",
 }

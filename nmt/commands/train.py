@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import keras
@@ -105,7 +105,11 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     config = system.config
     data, valid = read_checked_texts(config, system.source_vocabulary, system.target_vocabulary, open_cache())
     say(f"trains {describe_devices(config.dtype, replicas.count)}")
-    translate = system.translator(config.decoding).best
+    translator = system.translator(config.decoding)
+
+    def translate(lines: Sequence[bytes], between: Callable[[], None]) -> list[str]:
+        return [line.texts[0] for line in translator.lines(lines, between=between, prefixes=valid.prefixes)]
+
     validate = Validator(system.model, valid, translate, config)
     if replicas.count > 1:
         replicas.require_same(

@@ -21,9 +21,15 @@ def read_texts(
     vocabularies = (source_vocabulary, target_vocabulary)
     valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
     text, data = read_training_text(config, *vocabularies, cache)
-    valid = ValidationData(valid_text, *vocabularies, batch_size=config.valid_batch_size)
+    valid = ValidationData(
+        valid_text,
+        *vocabularies,
+        batch_size=config.valid_batch_size,
+        sample=config.valid_sample,
+        target_prefixes=config.valid_target_prefixes,
+    )
     if shared := valid_text.shared_with(text, cache):
-        say(f"warning: {shared} of the {len(valid.sources)} validation pairs are also training pairs")
+        say(f"warning: {shared} of the validation pairs are also training pairs")
     return data, valid
 
 
@@ -43,6 +49,7 @@ def read_training_text(
         seed=config.seed,
         subword_sampling=config.subword_sampling,
         weights=config.dataset_weights,
+        target_prefixes=config.target_prefixes,
         cache=cache,
     )
     say(

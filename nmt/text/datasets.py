@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from ..errors import UserError
 from ..storage.cache import Cache, open_cache
-from .batches import LONGEST, Batch, cut_batches, pad, pad_rows
+from .batches import LONGEST, Batch, cut_batches, pad, pad_rows, ragged, rows_of
 from .mixing import Mixture
 from .parallel import cores, parallel_map
 from .parallel_text import ParallelText, other_lines
@@ -37,6 +37,7 @@ class TrainingData:
             alpha.
         token_batch_size: If given, a batch has as many pairs as fit in this many tokens of each side, padding counted.
         weights: How often an epoch takes the pairs of each corpus of the text; `None` for once.
+        target_prefixes: Text that begins the targets of each corpus, or nothing where it is empty.
         cache: Keeps the prepared text; by default, the user's.
 
     Attributes:
@@ -66,6 +67,7 @@ class TrainingData:
         token_batch_size: int | None = None,
         subword_sampling: float = 0.0,
         weights: Sequence[float] | None = None,
+        target_prefixes: Sequence[str] | None = None,
         cache: Cache | None = None,
     ):
         vocabularies = (source_vocabulary, target_vocabulary)
@@ -76,12 +78,15 @@ class TrainingData:
         rows = [token_ids(paths, vocabulary, cache) for paths, vocabulary in sides]
         _require_same_lines(text, *(each.starts for each in rows))
         self.pairs = len(rows[0])
-        corpora = [rows[0].starts[file] for file in text.corpora]
-        self._mixture = Mixture(weights, corpora, seed) if weights else None
+        self._corpora = [rows[0].starts[file] for file in text.corpora]
+        self._mixture = Mixture(weights, self._corpora, seed) if weights else None
+        self._prefixes = _prefixes(target_prefixes, text, target_vocabulary, "--target_prefixes")
         self._rows = [raw_lines(paths, cache) for paths, _ in sides] if subword_sampling else rows
         lengths = [each.lengths for each in rows]
+        prefixed = np.repeat(list(map(len, self._prefixes)), np.diff(self._corpora))  # a corpus may be empty
+        empty, lengths[1] = np.minimum(*lengths) == 0, lengths[1] + prefixed
         longest, shortest = np.maximum(*lengths), np.minimum(*lengths)
-        empty, too_long = shortest == 0, longest > maxlen
+        too_long = longest > maxlen
         unlike = ~(empty | too_long) & (longest > (max_length_ratio or np.inf) * np.maximum(shortest, 1))
         self.empty, self.too_long, self.unlike = (int(each.sum()) for each in (empty, too_long, unlike))
         used = np.flatnonzero(~(empty | too_long | unlike)).astype(np.int32)
@@ -98,7 +103,9 @@ class TrainingData:
                 drawn_lengths(paths, vocabulary, subword_sampling, (seed, 0, side, 0), cache)
                 for side, (paths, vocabulary) in enumerate(sides)
             ]
-            longest = np.minimum(np.maximum(longest, np.ceil(np.maximum(*drawn)[used] * _ROOM)), maxlen)
+            longest = np.minimum(
+                np.maximum(longest, np.ceil(np.maximum(drawn[0], drawn[1] + prefixed)[used] * _ROOM)), maxlen
+            )
         widths = bucket_widths(maxlen)
         bucket_of = np.searchsorted(widths, longest + 1).astype(np.uint8)
         self._buckets = [(width, used[bucket_of == i]) for i, width in enumerate(widths)]
@@ -143,10 +150,12 @@ class TrainingData:
 
     def _ids(self, side: int, members: np.ndarray, longest: int, number: int, part: int) -> list[np.ndarray]:
         rows = [self._rows[side][i] for i in members]
-        if not self._sampling:
-            return rows
-        seed = (self._seed, number + 1, side, part)
-        return self._vocabularies[side].sample([row.tobytes() for row in rows], self._sampling, seed, longest)
+        corpora = np.searchsorted(self._corpora, members, side="right") - 1
+        prefixes = [self._prefixes[corpus] for corpus in corpora] if side else []
+        if self._sampling:
+            seed, longest = (self._seed, number + 1, side, part), longest - max(map(len, prefixes), default=0)
+            rows = self._vocabularies[side].sample([row.tobytes() for row in rows], self._sampling, seed, longest)
+        return [np.concatenate(pair) for pair in zip(prefixes, rows, strict=True)] if any(map(len, prefixes)) else rows
 
     def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
         """Returns the shuffled batches of an epoch: width and line numbers of each."""
@@ -163,26 +172,51 @@ class TrainingData:
 class ValidationData:
     """The validation set: batches for the loss, and lines to translate with their references.
 
+    Args:
+        text: The pairs. Each file or pattern of the text is a set of its own.
+        source_vocabulary: Encodes the source.
+        target_vocabulary: Encodes the target.
+        batch_size: Most pairs in a batch.
+        sample: Most pairs of a set, evenly spread; `None` for all.
+        target_prefixes: Text that begins the translations of each set, or nothing where it is empty.
+
     Attributes:
         sources: All source lines.
         references: All target lines, as strings.
+        prefixes: What each translation begins with; `None` without `target_prefixes`.
+        sets: Name and lines of each set.
         batches: The pairs in batches of similar length, without those that are too long.
         too_long: Number of pairs left out of the batches because a side has more than `LONGEST` tokens.
         target_words: Size of the target vocabulary.
 
     Raises:
-        UserError: No pair is left.
+        UserError: No pair is left, or there is not one prefix for each set.
     """
 
     def __init__(
-        self, text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, *, batch_size: int
+        self,
+        text: ParallelText,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        *,
+        batch_size: int,
+        sample: int | None = None,
+        target_prefixes: Sequence[str] | None = None,
     ):
         self.target_words = target_vocabulary.size
-        if not (pairs := list(text)):
+        sets = [_spread(list(text.corpus(number)), sample) for number in range(len(text.names))]
+        ends = np.cumsum([0, *map(len, sets)]).tolist()
+        self.sets = [(name, slice(*lines)) for name, lines in zip(text.names, itertools.pairwise(ends), strict=True)]
+        if not (pairs := list(itertools.chain.from_iterable(sets))):
             raise text.empty()
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
-        sides = source_vocabulary.encode(self.sources), target_vocabulary.encode(targets)
+        of_sets = _prefixes(target_prefixes, text, target_vocabulary, "--valid_target_prefixes")
+        names = target_prefixes or [""] * len(sets)
+        repeated = [[prefix] * len(pairs) for prefix, pairs in zip(names, sets, strict=True)]
+        self.prefixes = list(itertools.chain.from_iterable(repeated)) if target_prefixes else None
+        begins = ragged([ids for ids, pairs in zip(of_sets, sets, strict=True) for _ in pairs])
+        sides = source_vocabulary.encode(self.sources), tf.concat([begins, target_vocabulary.encode(targets)], 1)
         longest = np.maximum(*(ids.row_lengths().numpy() for ids in sides))
         self.too_long = int((longest > LONGEST).sum())
         if self.too_long == len(pairs):
@@ -192,6 +226,30 @@ class ValidationData:
             Batch(*(each for ids in sides for each in pad(tf.gather(ids, scored[numbers]))))
             for numbers in cut_batches(longest[scored] + 1, batch_size)
         ]
+
+
+def _spread(items: list, count: int | None) -> list:
+    """Returns at most `count` of the items, evenly spread."""
+    if count is None or count >= len(items):
+        return items
+    return [items[number * len(items) // count] for number in range(count)]
+
+
+def _prefixes(
+    prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary, option: str
+) -> list[np.ndarray]:
+    """Returns the ids of the prefix of each corpus.
+
+    Raises:
+        UserError: There is not one for each.
+    """
+    prefixes = [""] * len(text.names) if prefixes is None else prefixes
+    if len(prefixes) != len(text.names):
+        raise UserError(
+            f"{option} has {len(prefixes)} prefixes and there are {len(text.names)} files or patterns; give one for "
+            "each, an empty one for none"
+        )
+    return rows_of(vocabulary.encode(tf.constant(prefixes, tf.string)))
 
 
 def _require_same_lines(text: ParallelText, starts: list[int], others: list[int]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import UserError
 from ..storage.cache import Cache
 from .lines import content_digests, count_lines, stream_lines
-from .shards import Files, find_shards, require_pairs
+from .shards import Files, as_list, find_shards, require_pairs
 
 
 class ParallelText:
@@ -24,6 +24,7 @@ class ParallelText:
         source: The files of the source.
         target: The files of the target.
         corpora: For each file or pattern given, the number of its first file; then that of all files.
+        names: The name of each file or pattern given, of the target.
 
     Raises:
         UserError: A file is missing, or the numbers of files differ, or patterns name files that do not belong
@@ -35,17 +36,23 @@ class ParallelText:
         require_pairs(source, target, sides)
         self.source, self.target = ([path for shards in side for path in shards] for side in sides)
         self.corpora = np.cumsum([0, *map(len, sides[0])]).tolist()
+        self.names = [Path(name).name for name in as_list(target)]
 
     def __str__(self) -> str:
         return f"{self.source[0]} and {self.target[0]}"
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yields the pairs in order.
+        """Yields the pairs in order; see `corpus`."""
+        return itertools.chain.from_iterable(map(self.corpus, range(len(self.names))))
+
+    def corpus(self, number: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yields the pairs of a file or pattern.
 
         Raises:
             UserError: A file is damaged or not UTF-8, or the numbers of lines differ.
         """
-        for path, other in zip(self.source, self.target, strict=True):
+        files = slice(*self.corpora[number : number + 2])
+        for path, other in zip(self.source[files], self.target[files], strict=True):
             for pair in itertools.zip_longest(stream_lines([path]), stream_lines([other])):
                 if None in pair:
                     raise other_lines(path, other, count_lines(path), count_lines(other))

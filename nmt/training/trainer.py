@@ -231,11 +231,14 @@ class Trainer:
             chrf=scores.chrf,
             seconds=self._seconds(),
             counts=progress.update % self._valid_freq == 0,
+            sets=dict(scores.sets),
         )
         say(
             f"update {validation.update}  train loss {validation.train_loss:.3f}  valid loss {scores.loss:.3f}  "
             f"BLEU {scores.bleu:.2f}  chrF {scores.chrf:.2f}  {validation.seconds:.0f} s"
         )
+        for name, figures in scores.sets.items():
+            say(f"  {name}  BLEU {figures['bleu']:.2f}  chrF {figures['chrf']:.2f}")
         if scores.warning:
             say(f"warning: {scores.warning}")
         return validation, scores.translations

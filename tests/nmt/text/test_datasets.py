@@ -221,3 +221,59 @@ def test_ids_of_any_vocabulary_are_kept(write_lines, tmp_path, size):
     path = write_lines("last", [f"2 {size - 1}"])
     (batch,) = take(TrainingData(ParallelText(path, path), vocabulary, vocabulary, batch_size=1, maxlen=9, seed=1), 1)
     assert batch[0][0].tolist() == [2, size - 1, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.fixture
+def corpora(write_lines):
+    """Two files of one pair and of two pairs, the last of them with an empty side."""
+    small, large = write_lines("small", ["a"]), write_lines("large", ["b c", ""])
+    return ParallelText([small, large], [small, large])
+
+
+def test_targets_of_a_corpus_begin_with_its_prefix(corpora, vocabulary):
+    """Also in random batches of a weighted epoch. An empty side stays one."""
+    options = {"batch_size": 1, "maxlen": 3, "seed": 1}
+    for weights in (None, (2, 1)):
+        given = {"weights": weights, "target_prefixes": ["", "d"], **options}
+        data = TrainingData(corpora, vocabulary, vocabulary, **given)
+        assert (data.used, data.empty, data.too_long) == (2, 1, 0)
+        found = {(*batch[0][0, :2], *batch[2][0, :4]) for batch in take(data, 6)}
+        assert found == {(2, 0, 2, 0, 0, 0), (3, 4, 5, 3, 4, 0)}
+    options["maxlen"] = 2
+    data = TrainingData(corpora, vocabulary, vocabulary, target_prefixes=["d", "d"], **options)
+    assert (data.used, data.too_long) == (1, 1)
+    with pytest.raises(UserError, match="--target_prefixes has 1 prefixes and there are 2 files or patterns; give one"):
+        TrainingData(corpora, vocabulary, vocabulary, target_prefixes=["d"], **options)
+
+
+def test_randomly_split_targets_begin_with_the_prefix_as_it_is_usually_split(write_lines, tmp_path):
+    train_sentencepiece(write_lines("sentences", SENTENCES), tmp_path / "some.model", 40, user_symbols=["<bt>"])
+    vocabulary, path = load_vocabulary(tmp_path / "some.model"), write_lines("one", SENTENCES[:1])
+    options = {"batch_size": 1, "maxlen": 150, "seed": 1, "subword_sampling": 0.2, "target_prefixes": ["<bt>"]}
+    prefix = vocabulary.encode(["<bt>"]).to_list()[0]
+    batches = take(TrainingData(ParallelText(path, path), vocabulary, vocabulary, **options), 5)
+    for source, _, target, _ in batches:
+        assert target[0, : len(prefix)].tolist() == prefix
+        for ids, begin in ((source[0], 0), (target[0], len(prefix))):
+            spelled = vocabulary.decode(tf.RaggedTensor.from_tensor(ids[np.newaxis, begin:], padding=0)).numpy()[0]
+            assert spelled.decode() == SENTENCES[0]
+
+
+def test_a_validation_text_has_a_set_for_each_file(corpora, vocabulary):
+    data = ValidationData(corpora, vocabulary, vocabulary, batch_size=8, target_prefixes=["", "d d"])
+    assert data.sets == [("small", slice(0, 1)), ("large", slice(1, 3))]
+    assert data.prefixes == ["", "d d", "d d"]
+    assert data.references == ["a", "b c", ""]
+    (batch,) = data.batches
+    assert {tuple(row) for row in batch.target.numpy().tolist()} == {(2, 0, 0, 0, 0), (5, 5, 3, 4, 0), (5, 5, 0, 0, 0)}
+    with pytest.raises(UserError, match="--valid_target_prefixes has 3 prefixes and there are 2 files"):
+        ValidationData(corpora, vocabulary, vocabulary, batch_size=8, target_prefixes=["", "", ""])
+
+
+def test_a_sample_of_a_validation_text_is_spread_evenly(write_lines, vocabulary):
+    path, few = write_lines("many", [f"{i}" for i in range(100)]), write_lines("few", ["a", "b"])
+    text = ParallelText([path, few], [path, few])
+    data = ValidationData(text, vocabulary, vocabulary, batch_size=8, sample=4)
+    assert data.references == ["0", "25", "50", "75", "a", "b"]
+    assert data.sets == [("many", slice(0, 4)), ("few", slice(4, 6))]
+    assert data.prefixes is None
