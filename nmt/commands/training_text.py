@@ -29,7 +29,7 @@ def read_texts(
         target_prefixes=config.valid_target_prefixes,
     )
     if shared := valid_text.shared_with(text, cache):
-        say(f"warning: {shared} of the validation pairs are also training pairs")
+        say(f"warning: {shared} of the {valid.pairs} validation pairs are also training pairs")
     return data, valid
 
 

@@ -181,8 +181,9 @@ class ValidationData:
         target_prefixes: Text that begins the translations of each set, or nothing where it is empty.
 
     Attributes:
-        sources: All source lines.
-        references: All target lines, as strings.
+        pairs: Number of pairs of the text.
+        sources: The source lines.
+        references: The target lines, as strings.
         prefixes: What each translation begins with; `None` without `target_prefixes`.
         sets: Name and lines of each set.
         batches: The pairs in batches of similar length, without those that are too long.
@@ -204,7 +205,8 @@ class ValidationData:
         target_prefixes: Sequence[str] | None = None,
     ):
         self.target_words = target_vocabulary.size
-        sets = [_spread(list(text.corpus(number)), sample) for number in range(len(text.names))]
+        sets = [list(text.corpus(number)) for number in range(len(text.names))]
+        self.pairs, sets = sum(map(len, sets)), [_spread(pairs, sample) for pairs in sets]
         ends = np.cumsum([0, *map(len, sets)]).tolist()
         self.sets = [(name, slice(*lines)) for name, lines in zip(text.names, itertools.pairwise(ends), strict=True)]
         if not (pairs := list(itertools.chain.from_iterable(sets))):
