@@ -52,13 +52,7 @@ PAD, BEGIN, END, SHIFT = 1, 2, 3, 2
 
 
 def joeynmt_batch(source: np.ndarray, source_mask: np.ndarray, target: np.ndarray, target_mask: np.ndarray) -> dict:
-    """Returns a batch as JoeyNMT has it: `src` with ends, its lengths, and `trg` with beginnings and ends.
-
-    >>> row, mask = np.array([[5, 6, 0, 0]]), np.array([[1, 1, 1, 0]])
-    >>> batch = joeynmt_batch(row, mask, row, mask)
-    >>> batch["src"].tolist(), batch["src_length"].tolist(), batch["trg"].tolist()
-    ([[7, 8, 3]], [3], [[2, 7, 8, 3]])
-    """
+    """Returns a batch as JoeyNMT has it: `src` with ends, its lengths, and `trg` with beginnings and ends."""
 
     def renumbered(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
         lengths = mask.sum(1).astype(int)  # the end counts
