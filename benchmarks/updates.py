@@ -62,7 +62,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
         maxlen=config.maxlen,
         seed=config.seed,
     )
-    epoch = list(data.batches().take(min(data.batches_per_epoch, _MOST_BATCHES)))
+    epoch = list(itertools.islice(data.batches(), min(data.batches_per_epoch, _MOST_BATCHES)))
     return Work(middles(sorted(epoch, key=width), count), options, lambda config: build(config).model)
 
 

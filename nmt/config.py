@@ -123,6 +123,19 @@ class Config:
     target_vocab_size: int | None = _words("target")
     valid_source_dataset: str | tuple[str, ...] = required_text("text for validation, source side")
     valid_target_dataset: str | tuple[str, ...] = required_text("text for validation, target side")
+    target_prefixes: tuple[str, ...] | None = option(
+        None,
+        "text that begins every target of a file or pattern of --target_dataset, such as <2de> or <bt>; one for each, "
+        "'' for none; `translate --target_prefix` begins translations with it",
+        nargs="+",
+        metavar="PREFIX",
+    )
+    valid_target_prefixes: tuple[str, ...] | None = option(
+        None, "the same for --valid_target_dataset; translations there begin with it", nargs="+", metavar="PREFIX"
+    )
+    valid_sample: int | None = positive(
+        None, "validate on this many pairs of each file or pattern, evenly spread; by default, on all", _COUNT
+    )
     maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side", _SIZE)
     max_length_ratio: float | None = option(
         None,

@@ -1,6 +1,7 @@
-"""Declares options as dataclass fields: default, help, allowed values, and the options that they depend on."""
+"""Declares options: default, help, allowed values, and the options that they depend on."""
 
 import argparse
+import contextlib
 import dataclasses
 import math
 import types
@@ -105,6 +106,20 @@ def mistake(field: dataclasses.Field, value: Any) -> str | None:
     return None
 
 
+def parser_of(kind: type, field: Any) -> Callable[[str], Any]:
+    """Returns a `type` of argparse for an option that belongs to no dataclass: it takes the values that are allowed."""
+
+    def parse(text: str) -> Any:
+        with contextlib.suppress(ValueError):
+            value = kind(text)
+            if field.metadata["ok"](value) and not _is_absurd(value):
+                return value
+        called = "a whole number" if kind is int else "a number"
+        raise argparse.ArgumentTypeError(f"{_short(text)} is not {called} {field.metadata['allowed']}")
+
+    return parse
+
+
 def _without_effect(config: Any) -> Iterator[str]:
     """Yields a message for each option that has no effect but differs from its default."""
     for field in dataclasses.fields(config):
@@ -169,6 +184,6 @@ def _fits(kind: type, value: Any) -> bool:
 _DESCRIBED = {
     float: "a finite number",
     tuple[str, str]: "two file names",
-    tuple[str, ...]: "a file name, or several",
+    tuple[str, ...]: "a string, or several",
     tuple[float, ...]: "finite numbers",
 }

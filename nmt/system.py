@@ -26,7 +26,8 @@ from .model.registry import build_model
 from .storage.cache import open_cache
 from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
 from .storage.files import atomic_write
-from .text.shards import MissingFile, all_shards, content_digest, find_shards
+from .text.lines import content_digests
+from .text.shards import MissingFile, all_shards, find_shards
 from .text.vocabulary import Vocabulary, load_vocabulary
 
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
@@ -184,7 +185,7 @@ def file_digests(config: Config) -> dict[str, list]:
     cache, found = open_cache(), {}
     for name in FILES:
         with contextlib.suppress(MissingFile):
-            found[name] = [content_digest(path, cache) for path in all_shards(getattr(config, name))]
+            found[name] = content_digests(all_shards(getattr(config, name)), cache)
     if config.dataset_weights and "source_dataset" in found:
         found[_CORPORA] = [len(shards) for shards in find_shards(config.source_dataset)]
     return found

@@ -146,7 +146,14 @@ def test_every_option_that_other_toolkits_are_compared_with_exists():
         "best",
         "target_prefix",
     }
-    of_commands |= {"character_coverage", "byte_fallback", "user_symbols", "normalization_rule", "split_digits"}
+    of_commands |= {
+        "character_coverage",
+        "byte_fallback",
+        "user_symbols",
+        "normalization_rule",
+        "split_digits",
+        "begin_symbol",
+    }
     known = {field.name for field in dataclasses.fields(Config)} | of_commands
     page = (ROOT / "docs" / "coming-from.md").read_text("utf-8")
     ours = [re.match(r"\| ([^|]*) \|", line)[1] for line in page.splitlines() if line.startswith("| ")]

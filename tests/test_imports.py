@@ -60,6 +60,7 @@ NMT = {
         "model.contract",
         "model.registry",
         "storage",
+        "text.lines",
         "text.shards",
         "text.vocabulary",
     },

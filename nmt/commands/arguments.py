@@ -4,9 +4,11 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeVar
+
+from ..config_fields import MOST, parser_of, positive
 
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
@@ -51,20 +53,20 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, value)
 
 
-def positive_int(text: str) -> int:
-    """Parses a whole number above 0."""
-    return at_most(2**31 - 1)(text)
+def add_number(parser: Arguments, name: str, kind: type, field: Any, required: bool = False) -> None:
+    """Adds an option for a number, declared as in `config_fields`. The help says what is allowed, and the default."""
+    otherwise = "optional" if field.default is None else f"default: {field.default}"
+    parser.add_argument(
+        f"--{name}",
+        type=parser_of(kind, field),
+        default=field.default,
+        required=required,
+        metavar="N",
+        help=f"{field.metadata['help']} ({field.metadata['allowed']}; {'required' if required else otherwise})",
+    )
 
 
-def at_most(most: int) -> Callable[[str], int]:
-    """Returns a function that parses a whole number above 0."""
-
-    def parse(text: str) -> int:
-        if not (text.isdecimal() and len(text) < 20 and 0 < int(text) <= most):
-            raise argparse.ArgumentTypeError(f"{text[:50]!r} is not a whole number above 0 and at most {most}")
-        return int(text)
-
-    return parse
+positive_int = parser_of(int, positive(None, "", MOST))  # of argparse
 
 
 def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from ..config import read_options
+from ..config_fields import MOST, positive
 from ..errors import UserError
 from ..storage.checkpoints import BEST, kept_checkpoints, load_checkpoint, save_checkpoint
 from ..storage.files import atomic_directory, read_inside
 from ..system import load_system
 from ..training.progress import Progress
-from .arguments import add_model, positive_int, say
+from .arguments import add_model, add_number, say
 
 _FILES = ("config.json", "versions.json", "files.json", "nematus.json", "source.*", "target.*")  # of a model directory
 _LARGEST = 1 << 26  # bytes of one of them
@@ -19,12 +20,8 @@ _LARGEST = 1 << 26  # bytes of one of them
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument(
-        "--last", type=positive_int, metavar="N", help="average only the latest N (above 0; default: all kept)"
-    )
-    parser.add_argument(
-        "--best", type=positive_int, metavar="N", help="average only the best N, by --valid_metric (above 0)"
-    )
+    add_number(parser, "last", int, positive(None, "average only the latest N; by default, all kept", MOST))
+    add_number(parser, "best", int, positive(None, "average only the best N, by --valid_metric", MOST))
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory of the new model (required)")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from ..text.threads import cores
+from ..text.parallel import cores
 
 _DRIVER = "libcuda.so.1"
 _INSTALL = f"pip install 'tensorflow[and-cuda]=={tf.__version__}'"

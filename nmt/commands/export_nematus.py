@@ -39,5 +39,7 @@ def _words(path: Path, vocabulary: Vocabulary) -> Words:
         ids = json.loads(path.read_text(encoding="utf-8"))
         inside = {word: i for word, i in ids.items() if i < vocabulary.size}
         return Words(inside, vocabulary.unknown, vocabulary.size)
-    pieces = vocabulary.tokens(tf.range(vocabulary.size)).numpy()
-    return Words({piece.decode(): i for i, piece in enumerate(pieces)}, vocabulary.unknown, vocabulary.size)
+    pieces = [piece.decode() for piece in vocabulary.tokens(tf.range(vocabulary.size)).numpy()]
+    if vocabulary.unknown == 2:
+        pieces[:3] = ["<EOS>", "<GO>", "<UNK>"]
+    return Words({piece: i for i, piece in enumerate(pieces)}, vocabulary.unknown, vocabulary.size)

@@ -2,21 +2,17 @@
 
 import argparse
 
+from ..config_fields import positive
 from ..errors import UserError
 from . import train
-from .arguments import Parser, at_most
+from .arguments import Parser, add_number
 from .processes import train_in_processes, visible_gpus
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s --processes N train -m DIR [options of train]"
-    parser.add_argument(
-        "--processes",
-        type=at_most(1000),
-        required=True,
-        metavar="N",
-        help="each gets one GPU or, if there are none, a share of the cores (above 0; required)",
-    )
+    each = "each gets one GPU or, if there are none, a share of the cores"
+    add_number(parser, "processes", int, positive(None, each, 1000), required=True)
     parser.add_argument("command", choices=["train"], help="the command to run in each process (required)")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="options", help="its options")
 

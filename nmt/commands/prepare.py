@@ -52,6 +52,4 @@ def run(arguments: argparse.Namespace) -> None:
             "be written to; let NMT_TEXT_CACHE name a writable directory"
         )
     (read_texts if with_validation else read_training_text)(config, *vocabularies, cache)
-    if not cache.complete:
-        raise UserError(f"{cache.directory} cannot keep all results; make room, or let NMT_TEXT_CACHE name another one")
     say(f"the results of the scan are kept in {cache.directory}")

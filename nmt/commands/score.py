@@ -6,14 +6,13 @@ from pathlib import Path
 from ..decoding.scoring import Scorer
 from ..decoding.side_by_side import use_cores_for_batches
 from ..errors import UserError
-from ..storage.streams import open_output
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import file_lines
 from ..text.shards import all_shards
 from .arguments import add_model, say, with_bar
-from .chunks import chunk_size, chunked, number_list, warn_of_invalid_utf8
 from .options import add_decoding, decoding_options
+from .streams import chunk_size, chunked, number_list, open_output, warn_of_invalid_utf8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,9 +6,10 @@ import os
 import sys
 from pathlib import Path
 
+from ..config_fields import MOST, positive, whole
 from ..decoding.side_by_side import use_cores_for_batches, workers
 from ..errors import UserError
-from .arguments import at_most, positive_int
+from .arguments import add_number
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    group.add_argument("--port", type=_port, default=8501, help="port to listen on; 0: any free one (default: 8501)")
+    add_number(group, "port", int, whole(8501, "port to listen on; 0: any free one", 0, 2**16 - 1))
     group = parser.add_argument_group("who may call")
     group.add_argument(
         "--allowed_hosts",
@@ -33,19 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--api_key_file", type=Path, metavar="FILE", help="file with a key that requests must bring (default: none)"
     )
     group = parser.add_argument_group("batches and limits")
-    group.add_argument(
-        "--workers",
-        type=at_most(1000),
-        metavar="N",
-        help="batches computed at the same time (above 0; default: the number of cores, or 1 with a GPU)",
-    )
-    group.add_argument(
-        "--batch", type=positive_int, default=64, help="sentences joined into a batch (above 0; default: 64)"
-    )
-    group.add_argument(
-        "--queue", type=positive_int, default=1024, help="sentences waiting or computed (above 0; default: 1024)"
-    )
-    group.add_argument("--timeout", type=positive_int, default=30, help="seconds for a request (above 0; default: 30)")
+    at_once = "batches computed at the same time; by default, as many as there are cores, or 1 with a GPU"
+    add_number(group, "workers", int, positive(None, at_once, 1000))
+    add_number(group, "batch", int, positive(64, "sentences joined into a batch", MOST))
+    add_number(group, "queue", int, positive(1024, "sentences waiting or computed", MOST))
+    add_number(group, "timeout", int, positive(30, "seconds for a request", MOST))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -69,9 +62,3 @@ def run(arguments: argparse.Namespace) -> None:
     logging.shutdown()
     sys.stdout.flush()
     os._exit(0)
-
-
-def _port(text: str) -> int:
-    if not (text.isdecimal() and int(text) < 2**16):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to 65535")
-    return int(text)

@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import keras
@@ -12,16 +12,12 @@ import tensorflow as tf
 
 from ..config import CHANGEABLE, DEPENDENT, Config, make_config, read_options
 from ..config import read_config as read_model_config
-from ..decoding.metrics import cannot_split
 from ..errors import UserError
 from ..presets import PRESETS
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, LAST, load_checkpoint
 from ..storage.files import exclusive
 from ..system import System, code_digests, file_digests, open_system, save_system
-from ..text.batches import LONGEST
-from ..text.datasets import TrainingData, ValidationData
-from ..text.vocabulary import Vocabulary
 from ..training.cluster import end_with_launcher, read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
 from ..training.log import message_file, say
@@ -32,9 +28,7 @@ from ..training.validation import Validator
 from .devices import describe_devices
 from .options import add_options
 from .processes import train_in_processes, visible_gpus
-from .training_text import read_texts
-
-_MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
+from .training_text import read_checked_texts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,9 +103,13 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
 
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path, replicas: Replicas) -> None:
     config = system.config
-    data, valid = _read_texts(config, system)
+    data, valid = read_checked_texts(config, system.source_vocabulary, system.target_vocabulary, open_cache())
     say(f"trains {describe_devices(config.dtype, replicas.count)}")
-    translate = system.translator(config.decoding).best
+    translator = system.translator(config.decoding)
+
+    def translate(lines: Sequence[bytes], between: Callable[[], None]) -> list[str]:
+        return [line.texts[0] for line in translator.lines(lines, between=between, prefixes=valid.prefixes)]
+
     validate = Validator(system.model, valid, translate, config)
     if replicas.count > 1:
         replicas.require_same(
@@ -148,31 +146,3 @@ def _say_changes(config: Config, directory: Path) -> None:
         for name in CHANGEABLE:
             if getattr(config, name) != getattr(original, name):
                 say(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")
-
-
-def _read_texts(config: Config, system: System) -> tuple[TrainingData, ValidationData]:
-    """Reads both corpora and prints warnings."""
-    data, valid = read_texts(config, system.source_vocabulary, system.target_vocabulary, open_cache())
-    if cannot_split(config.valid_tokenizer, valid.references):
-        say(
-            f"warning: --valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "
-            "any spaces, so BLEU stays near 0; give --valid_tokenizer char or --valid_metric chrf"
-        )
-    if not any(valid.references):
-        say("warning: all target lines of the validation text are empty, so BLEU and chrF stay 0")
-    targets = [line.encode() for line in valid.references]
-    _warn_of_unknown_words("source", system.source_vocabulary, valid.sources)
-    _warn_of_unknown_words("target", system.target_vocabulary, targets)
-    if valid.too_long:
-        say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
-    return data, valid
-
-
-def _warn_of_unknown_words(side: str, vocabulary: Vocabulary, lines: list[bytes]) -> None:
-    ids = vocabulary.encode(tf.constant(lines, tf.string)).flat_values.numpy()
-    share = (ids == vocabulary.unknown).mean() if ids.size else 0.0
-    if share > _MANY_UNKNOWN:
-        say(
-            f"warning: {100 * share:.0f}% of the tokens on the {side} side of the validation text are unknown words; "
-            f"the {side} vocabulary may belong to another text, or the text may be split into tokens otherwise"
-        )

@@ -1,11 +1,17 @@
 """The texts of a configuration, for the commands that read them."""
 
+import tensorflow as tf
+
 from ..config import Config
+from ..decoding.metrics import cannot_split
 from ..storage.cache import Cache
+from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
 from ..text.parallel_text import ParallelText
 from ..text.vocabulary import Vocabulary
 from ..training.log import say
+
+_MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 
 
 def read_texts(
@@ -13,11 +19,17 @@ def read_texts(
 ) -> tuple[TrainingData, ValidationData]:
     """Reads the training and validation texts. Prints how many pairs are left out, and how many are in both."""
     vocabularies = (source_vocabulary, target_vocabulary)
-    valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset, cache).checked()
+    valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
     text, data = read_training_text(config, *vocabularies, cache)
-    valid = ValidationData(valid_text, *vocabularies, batch_size=config.valid_batch_size)
-    if shared := valid_text.shared_with(text):
-        say(f"warning: {shared} of the {len(valid_text)} validation pairs are also training pairs")
+    valid = ValidationData(
+        valid_text,
+        *vocabularies,
+        batch_size=config.valid_batch_size,
+        sample=config.valid_sample,
+        target_prefixes=config.valid_target_prefixes,
+    )
+    if shared := valid_text.shared_with(text, cache):
+        say(f"warning: {shared} of the {valid.pairs} validation pairs are also training pairs")
     return data, valid
 
 
@@ -25,7 +37,7 @@ def read_training_text(
     config: Config, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, cache: Cache
 ) -> tuple[ParallelText, TrainingData]:
     """Reads the training text and prints how many pairs are left out."""
-    text = ParallelText(config.source_dataset, config.target_dataset, cache).checked()
+    text = ParallelText(config.source_dataset, config.target_dataset)
     data = TrainingData(
         text,
         source_vocabulary,
@@ -37,12 +49,44 @@ def read_training_text(
         seed=config.seed,
         subword_sampling=config.subword_sampling,
         weights=config.dataset_weights,
+        target_prefixes=config.target_prefixes,
+        cache=cache,
     )
     say(
-        f"{data.used} of {len(text)} sentence pairs are used; {data.empty} have an empty side, "
+        f"{data.used} of {data.pairs} sentence pairs are used; {data.empty} have an empty side, "
         f"{data.too_long} have more than {config.maxlen} tokens on a side"
         + (f", {data.unlike} have lengths outside of --max_length_ratio" if config.max_length_ratio else "")
     )
     if config.dataset_weights:
         say(f"an epoch takes {data.pairs_per_epoch} pairs, by --dataset_weights")
     return text, data
+
+
+def read_checked_texts(
+    config: Config, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, cache: Cache
+) -> tuple[TrainingData, ValidationData]:
+    """Reads the training and validation texts, and warns of what spoils a validation."""
+    data, valid = read_texts(config, source_vocabulary, target_vocabulary, cache)
+    if cannot_split(config.valid_tokenizer, valid.references):
+        say(
+            f"warning: --valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "
+            "any spaces, so BLEU stays near 0; give --valid_tokenizer char or --valid_metric chrf"
+        )
+    if not any(valid.references):
+        say("warning: all target lines of the validation text are empty, so BLEU and chrF stay 0")
+    targets = [line.encode() for line in valid.references]
+    _warn_of_unknown_words("source", source_vocabulary, valid.sources)
+    _warn_of_unknown_words("target", target_vocabulary, targets)
+    if valid.too_long:
+        say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
+    return data, valid
+
+
+def _warn_of_unknown_words(side: str, vocabulary: Vocabulary, lines: list[bytes]) -> None:
+    ids = vocabulary.encode(tf.constant(lines, tf.string)).flat_values.numpy()
+    share = (ids == vocabulary.unknown).mean() if ids.size else 0.0
+    if share > _MANY_UNKNOWN:
+        say(
+            f"warning: {100 * share:.0f}% of the tokens on the {side} side of the validation text are unknown words; "
+            f"the {side} vocabulary may belong to another text, or the text may be split into tokens otherwise"
+        )

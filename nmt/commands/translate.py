@@ -12,14 +12,13 @@ from ..decoding.options import CONSTRAINTS
 from ..decoding.side_by_side import use_cores_for_batches
 from ..decoding.translator import Line, Translator
 from ..errors import UserError
-from ..storage.streams import open_input, open_output
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import file_lines, read_chunks
 from .arguments import add_model, say, with_bar
-from .chunks import chunk_size, number_list, warn_of_invalid_utf8
 from .devices import describe_devices
 from .options import add_decoding, decoding_options
+from .streams import chunk_size, number_list, open_input, open_output, warn_of_invalid_utf8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,17 +1,17 @@
 """`python -m nmt vocab`."""
 
 import argparse
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..config_fields import MOST, option, positive
 from ..errors import UserError
 from ..storage.files import atomic_write
 from ..text.vocabulary import NORMALIZATION_RULES, load_vocabulary, train_sentencepiece
-from .arguments import at_most, positive_int, say
+from .arguments import add_number, say
 
 _OPTIONS = ("kind", "sample_lines", "character_coverage", "byte_fallback", "user_symbols", "normalization_rule")
-_OPTIONS += ("split_digits",)  # of `train_sentencepiece`
+_OPTIONS += ("split_digits", "begin_symbol")  # of `train_sentencepiece`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,24 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="FILE",
             help=f"training text, {side} side: files or patterns, also .gz, .zst (required without --dictionaries)",
         )
-    group.add_argument(
-        "--size", type=at_most(10_000_000), default=8000, help="subword units on each side (above 0; default: 8000)"
-    )
+    add_number(group, "size", int, positive(8000, "subword units on each side", 10_000_000))
     group.add_argument(
         "--kind", choices=("bpe", "unigram"), default="bpe", help="byte-pair encoding or unigram model (default: bpe)"
     )
-    group.add_argument(
-        "--sample_lines",
-        type=positive_int,
-        metavar="N",
-        help="train on N lines of each side, evenly spread (above 0; default: all)",
-    )
-    group.add_argument(
-        "--character_coverage",
-        type=_coverage,
-        default=1.0,
-        metavar="SHARE",
-        help="share of the characters of the text that get a unit (0.98 to 1; default: 1); 0.9995 suits Chinese",
+    lines = positive(None, "train on N lines of each side, evenly spread; by default, on all", MOST)
+    add_number(group, "sample_lines", int, lines)
+    coverage = "share of the characters of the text that get a unit; 0.9995 suits Chinese"
+    add_number(
+        group, "character_coverage", float, option(1.0, coverage, "from 0.98 to 1", lambda value: 0.98 <= value <= 1)
     )
     group.add_argument("--byte_fallback", action="store_true", help="add 256 units for bytes: no character is unknown")
     group.add_argument(
@@ -61,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=NORMALIZATION_RULES,
         default=NORMALIZATION_RULES[0],
         help="Unicode normalization of the text; _cf folds case (default: nmt_nfkc)",
+    )
+    group.add_argument(
+        "--begin_symbol",
+        action="store_true",
+        help="give the beginning of a sentence an id of its own; else a Transformer begins with the unknown word",
     )
     group.add_argument("--split_digits", action="store_true", help="make each digit a unit")
     group.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
@@ -94,14 +90,6 @@ def run(arguments: argparse.Namespace) -> None:
 def _train(texts: Sequence[Sequence[str]], to: Path, arguments: argparse.Namespace) -> None:
     train_sentencepiece(texts, to, arguments.size, **{name: getattr(arguments, name) for name in _OPTIONS})
     say(f"{to}: {load_vocabulary(to).size} units of {' and '.join(name for text in texts for name in text)}")
-
-
-def _coverage(text: str) -> float:
-    """Parses a share of characters, which SentencePiece takes from 0.98 on."""
-    with contextlib.suppress(ValueError):
-        if 0.98 <= float(text) <= 1:
-            return float(text)
-    raise argparse.ArgumentTypeError(f"{text[:50]!r} is not a number from 0.98 to 1")
 
 
 def _copy(path: Path, to: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..text.batches import TOKENS, cut_batches
-from ..text.threads import cores, parallel_map
+from ..text.parallel import cores, parallel_map
 
 _LEAST_TOKENS = 2048  # of a batch, so that many cores do not make tiny batches
 

@@ -1,63 +1,39 @@
-"""A cache of arrays that take long to compute, and of the digests of files.
+"""A cache of what takes long to compute: files that are made once, and the digests of other files.
 
-Everything in it can be computed again: a file that is missing or damaged is made anew, and all may be deleted. Several
-processes may use it at a time. What one of them computes, the others wait for.
+All of it can be computed again: what is missing or damaged is made anew, and all may be deleted. Several processes may
+use it at a time. What one of them computes, the others wait for.
 """
 
 import atexit
 import contextlib
 import functools
 import hashlib
+import json
 import os
 import shutil
 import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-import numpy as np
 from filelock import FileLock, Timeout
 
 from ..errors import UserError
-from .files import atomic_write, remove_abandoned
+from .files import atomic_directory, atomic_write
 
 _WAIT = 5  # seconds until a process says that it waits for another one
 _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a change of its times
+_FORMAT = "2"  # version of the files; each version has its own directory
+_RECORD = "record.json"
 _PIECE = 1 << 20  # bytes
-_ABANDONED = 3600  # seconds without writing after which a temporary file may be removed
-_FORMAT = "1"  # version of the file format; each version has its own directory
-_WARNED: set[Path] = set()  # directories that this process has reported as not writable
-
-
-class FileState(NamedTuple):
-    """What changes when a file is written or replaced."""
-
-    size: int
-    modified: int  # nanoseconds
-    changed: int  # nanoseconds; also when the file is renamed or its permissions change
-    inode: int
-
-    @classmethod
-    def of(cls, path: Path | int) -> "FileState":
-        """Returns the present state of a file, given by its path or descriptor."""
-        status = os.stat(path)
-        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-    def same_content(self, other: "FileState") -> bool:
-        """Returns whether they differ at most in when the file was renamed or its permissions changed."""
-        return self._replace(changed=0) == other._replace(changed=0)
-
-    @property
-    def settled(self) -> bool:
-        """False just after a change: the next change may not alter the times."""
-        return time.time_ns() - max(self.modified, self.changed) > _FRESH
 
 
 class Cache:
-    """Arrays and digests in the files of a directory. What cannot be written there is made again the next time.
+    """Entries, which are folders of files with a record, and the digests of files elsewhere.
 
     Args:
         directory: Where they are. It must exist.
@@ -66,114 +42,93 @@ class Cache:
     Attributes:
         directory: Where they are.
         temporary: Whether they are removed when this process exits.
-        complete: Whether all could be written so far.
     """
 
     def __init__(self, directory: Path, temporary: bool = False):
-        self.directory, self.temporary, self.complete = directory, temporary, True
-        remove_abandoned(directory, _ABANDONED)
+        self.directory, self.temporary = directory, temporary
 
-    def array(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """Returns the array with this name, memory-mapped. If the cache has none, makes and keeps it."""
-        found = self.load(name)
-        if found is None:
-            with self.lock(name):
-                found = self.load(name)
-                if found is None:
-                    found = self.save(name, make())
-        return found
+    def entry(self, name: str, make: Callable[[Path], dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
+        """Returns the folder with this name and its record. If it is missing or damaged, it is made.
 
-    def load(self, name: str) -> np.ndarray | None:
-        """Returns the array with this name, memory-mapped; `None` if there is none or its file is damaged."""
-        path = self._path(name)
-        try:
-            with path.open("rb") as file:
-                size, checksum = os.fstat(file.fileno()).st_size - 4, 0
-                for start in range(0, size, _PIECE):
-                    checksum = zlib.crc32(file.read(min(_PIECE, size - start)), checksum)
-                if file.read() != checksum.to_bytes(4, "big"):
-                    return None
-            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-            return np.asarray(mapped)  # a plain array reads single entries faster than np.memmap
-        except (OSError, ValueError, EOFError):
-            return None
-
-    def save(self, name: str, array: np.ndarray) -> np.ndarray:
-        """Writes an array and returns it memory-mapped, or as it is if the file cannot be written."""
-        try:
-            with atomic_write(self._path(name), "wb") as file:
-                summed = _Summed(file)
-                np.lib.format.write_array(summed, np.asarray(array, order="C"), allow_pickle=False)
-                file.write(summed.checksum.to_bytes(4, "big"))
-        except UserError as error:
-            self._not_written(str(error))
-            return array
-        found = self.load(name)
-        return array if found is None else found
-
-    def digest(self, path: Path, read: Callable[[], str]) -> str:
-        """Returns the digest of a file: the remembered one if the file has not changed since, or what `read` returns.
+        Args:
+            name: The name, which stands for all that the files depend on.
+            make: Writes files to a new folder, and returns the record in JSON types.
 
         Raises:
-            UserError: The file changed while it was being read.
+            UserError: The folder cannot be written.
         """
-        return self.digest_and_state(path, read)[0]
+        path = self.directory / name
+        if (record := _read_record(path)) is not None:
+            return path, record
+        with self._lock(name):
+            if (record := _read_record(path)) is None:
+                for old in (path, *self.directory.glob(f".{name}.*.part")):  # damaged, or of a killed process
+                    shutil.rmtree(old, ignore_errors=True)
+                with self._explained(), atomic_directory(path) as new:
+                    new.mkdir()
+                    record = make(new)
+                    checksums = {each.name: _checksum(each) for each in new.iterdir()}
+                    (new / _RECORD).write_text(json.dumps({"record": record, "checksums": checksums}))
+        return path, record
 
-    def digest_and_state(self, path: Path, read: Callable[[], str]) -> tuple[str, FileState]:
-        """Returns what `digest` does, and the state of the file that has this digest."""
-        state = FileState.of(path)
-        settled, known = state.settled, self._remembered(path, state)
-        if known is None:
-            known = read()
-            if FileState.of(path) != state:
+    def digests(self, paths: Sequence[Path], digest: Callable[[Path], str]) -> list[str]:
+        """Returns the digest of each file: the remembered one unless the file has changed, or what `digest` returns.
+
+        Raises:
+            UserError: A file changed while it was being read.
+        """
+        name = "files-" + hashlib.sha256(b"\0".join(os.fsencode(os.path.realpath(path)) for path in paths)).hexdigest()
+        record = self.directory / f"{name}.json"
+
+        def known_or_read(path: Path) -> tuple[list[int], str, bool]:
+            state, now = _state(path), time.time_ns()
+            for *before, found in known:
+                if before == [os.path.realpath(path), *state]:
+                    return state, found, True
+            found = digest(path)
+            if _state(path) != state:
                 raise changed_while_read(path)
-            if settled:
-                self.remember(path, known)
-        return known, state
+            return state, found, now - max(state[1:3]) > _FRESH
 
-    def known_digest(self, path: Path) -> str | None:
-        """Returns the digest that was remembered for a file; `None` if the file may have changed since."""
-        return self._remembered(path, FileState.of(path)) if path.exists() else None
-
-    def _remembered(self, path: Path, state: FileState) -> str | None:
-        entry = self.load(f"file-{path_key(path)}")
-        if entry is None:
-            return None
-        *remembered, digest = entry.tolist()
-        return digest if remembered == [str(value) for value in state] else None
-
-    def remember(self, path: Path, digest: str) -> None:
-        """Remembers the digest of a file until the file changes."""
-        self.save(f"file-{path_key(path)}", np.array([*map(str, FileState.of(path)), digest]))
+        with self._lock(name):
+            known = _read_json(record) or []
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                found = list(pool.map(known_or_read, paths))
+            kept = [
+                [os.path.realpath(path), *state, each]
+                for path, (state, each, settled) in zip(paths, found, strict=True)
+                if settled
+            ]
+            if kept != known:
+                with self._explained(), atomic_write(record) as file:
+                    file.write(json.dumps(kept))
+        return [each for _, each, _ in found]
 
     @contextlib.contextmanager
-    def lock(self, name: str) -> Iterator[None]:
-        """Keeps other processes and threads from computing the same. The OS releases it when the process exits.
-
-        If the lock file cannot be written, every process computes the result itself.
-        """
+    def _lock(self, name: str) -> Iterator[None]:
+        """Keeps other processes and threads from computing the same. The OS releases it when the process exits."""
         lock = FileLock(self.directory / f"{name}.lock", mode=0o666)  # of any user
-        try:
-            lock.acquire(timeout=_WAIT)
-        except Timeout:
-            print(f"waiting for another process, which reads the same text ({lock.lock_file})", file=sys.stderr)
-            lock.acquire()
-        except OSError as error:
-            self._not_written(f"{lock.lock_file} cannot be written: {error.strerror or error}")
+        with self._explained():
+            try:
+                lock.acquire(timeout=_WAIT)
+            except Timeout:
+                print(f"waiting for another process, which reads the same text ({lock.lock_file})", file=sys.stderr)
+                lock.acquire()
         try:
             yield
         finally:
             lock.release()
 
-    def _not_written(self, why: str) -> None:
-        self.complete = False
-        if self.directory not in _WARNED:
-            _WARNED.add(self.directory)
-            again = "the next start computes it again, unless NMT_TEXT_CACHE names another directory"
-            print(f"warning: {why}; {again}", file=sys.stderr)
-
-    def _path(self, name: str) -> Path:
-        return self.directory / f"{name}.npy"
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Names the directory in errors of writing."""
+        try:
+            yield
+        except OSError as error:
+            raise UserError(
+                f"the cache {self.directory} cannot be written: {error.strerror or error}; make room, or let "
+                "NMT_TEXT_CACHE name another directory"
+            ) from None
 
 
 def open_cache() -> Cache:
@@ -188,6 +143,11 @@ def open_cache() -> Cache:
             if os.access(directory, os.W_OK):
                 return Cache(directory)
     return Cache(_temporary(), temporary=True)
+
+
+def changed_while_read(path: Path) -> UserError:
+    """Returns the error for a file that another process has written or replaced."""
+    return UserError(f"{path} changed while it was being read; start again and leave the file alone")
 
 
 def _subdirectory(place: Path) -> Path:
@@ -208,22 +168,32 @@ def _temporary() -> Path:
     return Path(directory)
 
 
-class _Summed:
-    """A file to write to that keeps the checksum of what is written."""
-
-    def __init__(self, file):
-        self._file, self.checksum = file, 0
-
-    def write(self, data) -> int:
-        self.checksum = zlib.crc32(data, self.checksum)
-        return self._file.write(data)
+def _state(path: Path) -> list[int]:
+    """Returns what changes when a file is written or replaced: size, time of writing, time of any change, inode."""
+    status = os.stat(path)
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def changed_while_read(path: Path) -> UserError:
-    """Returns the error for a file that another process has written or replaced."""
-    return UserError(f"{path} changed while it was being read; start again and leave the file alone")
+def _read_json(path: Path) -> Any:
+    """Returns the content of a file; `None` if it is missing or damaged."""
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(path.read_bytes())
+    return None
 
 
-def path_key(path: Path) -> str:
-    """Returns a name for a path that may be part of a file name."""
-    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
+def _read_record(path: Path) -> dict[str, Any] | None:
+    """Returns the record of an entry; `None` if it is missing or damaged."""
+    with contextlib.suppress(OSError, KeyError, TypeError):
+        content = _read_json(path / _RECORD)
+        if all(_checksum(path / name) == checksum for name, checksum in content["checksums"].items()):
+            return content["record"]
+    return None
+
+
+def _checksum(path: Path) -> list[int]:
+    """Returns the size and the CRC-32 of a file."""
+    checksum, size = 0, 0
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            checksum, size = zlib.crc32(piece, checksum), size + len(piece)
+    return [size, checksum]

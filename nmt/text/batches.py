@@ -37,6 +37,14 @@ def pad(ids: tf.RaggedTensor, width: tf.Tensor | None = None) -> tuple[tf.Tensor
     return tf.pad(dense, [[0, 0], [0, width - longest]], constant_values=END), mask
 
 
+def pad_rows(rows: Sequence[np.ndarray], width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pads rows of ids to `[rows, width]` and returns them with their mask."""
+    lengths = np.array([len(row) for row in rows])[:, np.newaxis]
+    ids, positions = np.full([len(rows), width], END, np.int32), np.arange(width)
+    ids[positions < lengths] = np.concatenate([*rows, np.zeros(0, np.int32)])
+    return ids, (positions <= lengths).astype(np.float32)
+
+
 def encode_pairs(
     pairs: Sequence[tuple[bytes, bytes]], source_vocabulary: Vocabulary, target_vocabulary: Vocabulary
 ) -> Batch:

@@ -1,11 +1,9 @@
 """The training and validation sets: text files to batches.
 
-Training batches come from an endless tf.data pipeline in which batch n depends on the corpus, the seed and n alone, so
-a training resumed at batch n sees the batches of an uninterrupted one. Memory holds only the numbers of the training
-lines; a batch's lines are read and tokenized when the batch is made.
+Batch n depends on the corpus, the seed and n alone, so a training resumed at batch n sees the batches of an
+uninterrupted one. Memory holds only the numbers of the training lines; the rows of a batch are read from mapped files.
 """
 
-import functools
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -13,10 +11,12 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
-from .batches import LONGEST, Batch, cut_batches, encode_pairs, pad
+from ..storage.cache import Cache, open_cache
+from .batches import LONGEST, Batch, cut_batches, pad, pad_rows, ragged, rows_of
 from .mixing import Mixture
-from .parallel_text import ParallelText
-from .token_counts import token_counts
+from .parallel import cores, parallel_map
+from .parallel_text import ParallelText, other_lines
+from .prepared import drawn_lengths, raw_lines, token_ids
 from .vocabulary import SentencePieceVocabulary, Vocabulary
 
 _ROOM = 1.1  # later random segmentations may be longer than the first by this factor
@@ -37,8 +37,11 @@ class TrainingData:
             alpha.
         token_batch_size: If given, a batch has as many pairs as fit in this many tokens of each side, padding counted.
         weights: How often an epoch takes the pairs of each corpus of the text; `None` for once.
+        target_prefixes: Text that begins the targets of each corpus, or nothing where it is empty.
+        cache: Keeps the prepared text; by default, the user's.
 
     Attributes:
+        pairs: Number of pairs of the text.
         used: Number of pairs that are trained on.
         empty: Number of pairs left out because a side is empty.
         too_long: Number of pairs left out because a side has more than `maxlen` tokens.
@@ -64,76 +67,95 @@ class TrainingData:
         token_batch_size: int | None = None,
         subword_sampling: float = 0.0,
         weights: Sequence[float] | None = None,
+        target_prefixes: Sequence[str] | None = None,
+        cache: Cache | None = None,
     ):
         vocabularies = (source_vocabulary, target_vocabulary)
         if subword_sampling and not all(isinstance(each, SentencePieceVocabulary) for each in vocabularies):
             raise UserError("--subword_sampling needs SentencePiece vocabularies (.model); leave it out")
-        self._sampling = subword_sampling
-        self._text, self._vocabularies, self._seed = text, vocabularies, seed
-        self._mixture = Mixture(weights, text.corpora, seed) if weights else None
-        self._sides = list(zip((text.source, text.target), vocabularies, strict=True))
-        sides = [token_counts(side, words.encode, words.digest) for side, words in self._sides]
-        longest, shortest = np.maximum(*sides), np.minimum(*sides)
-        empty, too_long = shortest == 0, longest > maxlen
+        self._vocabularies, self._seed, self._sampling = vocabularies, seed, subword_sampling
+        cache, sides = cache or open_cache(), list(zip((text.source, text.target), vocabularies, strict=True))
+        rows = [token_ids(paths, vocabulary, cache) for paths, vocabulary in sides]
+        _require_same_lines(text, *(each.starts for each in rows))
+        self.pairs = len(rows[0])
+        self._corpora = [rows[0].starts[file] for file in text.corpora]
+        self._mixture = Mixture(weights, self._corpora, seed) if weights else None
+        self._prefixes = _prefixes(target_prefixes, text, target_vocabulary, "--target_prefixes")
+        self._rows = [raw_lines(paths, cache) for paths, _ in sides] if subword_sampling else rows
+        lengths = [each.lengths for each in rows]
+        prefixed = np.repeat(list(map(len, self._prefixes)), np.diff(self._corpora))  # a corpus may be empty
+        empty, lengths[1] = np.minimum(*lengths) == 0, lengths[1] + prefixed
+        longest, shortest = np.maximum(*lengths), np.minimum(*lengths)
+        too_long = longest > maxlen
         unlike = ~(empty | too_long) & (longest > (max_length_ratio or np.inf) * np.maximum(shortest, 1))
         self.empty, self.too_long, self.unlike = (int(each.sum()) for each in (empty, too_long, unlike))
         used = np.flatnonzero(~(empty | too_long | unlike)).astype(np.int32)
         self.used = len(used)
         if not self.used:
             raise UserError(
-                f"none of the {len(text)} sentence pairs has 1 to {maxlen} tokens on both sides"
+                f"none of the {self.pairs} sentence pairs has 1 to {maxlen} tokens on both sides"
                 f"{f' and lengths within --max_length_ratio {max_length_ratio}' if self.unlike else ''}; "
                 f"give other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
         longest = longest[used]
         if subword_sampling:
-            longest = np.minimum(np.maximum(longest, np.ceil(self._longest_drawn()[used] * _ROOM)), maxlen)
+            drawn = [
+                drawn_lengths(paths, vocabulary, subword_sampling, (seed, 0, side, 0), cache)
+                for side, (paths, vocabulary) in enumerate(sides)
+            ]
+            longest = np.minimum(
+                np.maximum(longest, np.ceil(np.maximum(drawn[0], drawn[1] + prefixed)[used] * _ROOM)), maxlen
+            )
         widths = bucket_widths(maxlen)
         bucket_of = np.searchsorted(widths, longest + 1).astype(np.uint8)
         self._buckets = [(width, used[bucket_of == i]) for i, width in enumerate(widths)]
-        self._rows = {width: max(1, token_batch_size // width) if token_batch_size else batch_size for width in widths}
+        self._sizes = {width: max(1, token_batch_size // width) if token_batch_size else batch_size for width in widths}
         sizes = {
             width: self._mixture.size(members) if self._mixture else len(members) for width, members in self._buckets
         }
         self.sizes = [(width, len(members), sizes[width]) for width, members in self._buckets]
         self.pairs_per_epoch = sum(sizes.values())
-        self.batches_per_epoch = sum(-(-size // self._rows[width]) for width, size in sizes.items())
+        self.batches_per_epoch = sum(-(-size // self._sizes[width]) for width, size in sizes.items())
 
     def shapes(self, parts: int = 1) -> list[tuple[int, int]]:
         """Returns the rows and width of the batches of an epoch, or of one of equal parts of each."""
-        return [(-(-self._rows[width] // parts), width) for width, _, size in self.sizes if size]
+        return [(-(-self._sizes[width] // parts), width) for width, _, size in self.sizes if size]
 
-    def batches(self, first: int = 0, share: tuple[int, int] = (0, 1)) -> tf.data.Dataset:
-        """Returns batches `first`, `first + 1`, ... without end.
+    def batches(self, first: int = 0, share: tuple[int, int] = (0, 1)) -> Iterator[Batch]:
+        """Yields batches `first`, `first + 1`, ... without end. Other threads make the next ones meanwhile.
 
         Args:
             first: Number of the first batch.
-            share: (i, n) for the i-th of n equal parts of each batch. Only its lines are read. Rows that fill up the
+            share: (i, n) for the i-th of n equal parts of each batch. Only its rows are read. Rows that fill up the
                 last parts have no target words.
         """
-        signature = (
-            tf.TensorSpec([None], tf.string),
-            tf.TensorSpec([None], tf.string),
-            tf.TensorSpec([], tf.int32),
-            tf.TensorSpec([], tf.int32),
-            tf.TensorSpec([], tf.int64),
-            tf.TensorSpec([], tf.int64),
-        )
-        lines = tf.data.Dataset.from_generator(lambda: self._lines(first, *share), output_signature=signature)
-        tokenize = tf.autograph.experimental.do_not_convert(self._tokenize)
-        return lines.map(tokenize, num_parallel_calls=2, deterministic=True).prefetch(8)
+        threads = cores() if self._sampling else 1
+        return parallel_map(lambda place: self._batch(*place), self._places(first, *share), threads)
 
-    def _lines(self, first: int, part: int, parts: int) -> Iterator[tuple[list[bytes] | int, ...]]:
-        """Yields for each batch: source lines, target lines, number of real pairs, width, batch number, part."""
+    def _places(self, first: int, part: int, parts: int) -> Iterator[tuple[int, int, np.ndarray, tuple[int, int]]]:
+        """Yields for each batch: width, number of rows, numbers of its pairs, and its own number with the part."""
         for epoch in itertools.count(first // self.batches_per_epoch):
             skip = max(0, first - epoch * self.batches_per_epoch)
             batches = self._epoch(epoch)[skip:]
             for number, (width, members) in enumerate(batches, epoch * self.batches_per_epoch + skip):
-                rows = -(-self._rows[width] // parts)
-                members = members[part * rows : (part + 1) * rows]
-                sources, targets = self._text.pairs(members)
-                fill = [b""] * (rows - len(members))
-                yield sources + fill, targets + fill, len(members), width, number, part
+                rows = -(-self._sizes[width] // parts)
+                yield width, rows, members[part * rows : (part + 1) * rows], (number, part)
+
+    def _batch(self, width: int, rows: int, members: np.ndarray, place: tuple[int, int]) -> Batch:
+        found = [self._ids(side, members, width - 1, *place) for side in (0, 1)]
+        fill = [np.zeros(0, np.int32)] * (rows - len(members))
+        (source, source_mask), (target, target_mask) = (pad_rows(ids + fill, width) for ids in found)
+        target_mask[len(members) :] = 0
+        return Batch(*map(tf.constant, (source, source_mask, target, target_mask)))
+
+    def _ids(self, side: int, members: np.ndarray, longest: int, number: int, part: int) -> list[np.ndarray]:
+        rows = [self._rows[side][i] for i in members]
+        corpora = np.searchsorted(self._corpora, members, side="right") - 1
+        prefixes = [self._prefixes[corpus] for corpus in corpora] if side else []
+        if self._sampling:
+            seed, longest = (self._seed, number + 1, side, part), longest - max(map(len, prefixes), default=0)
+            rows = self._vocabularies[side].sample([row.tobytes() for row in rows], self._sampling, seed, longest)
+        return [np.concatenate(pair) for pair in zip(prefixes, rows, strict=True)] if any(map(len, prefixes)) else rows
 
     def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
         """Returns the shuffled batches of an epoch: width and line numbers of each."""
@@ -142,70 +164,103 @@ class TrainingData:
         for width, members in self._buckets:
             drawn = self._mixture.draw(members, epoch, width) if self._mixture else members
             shuffled = generator.permutation(drawn)
-            rows = self._rows[width]
+            rows = self._sizes[width]
             batches += [(width, shuffled[start : start + rows]) for start in range(0, len(shuffled), rows)]
         return [batches[i] for i in generator.permutation(len(batches))]
-
-    def _tokenize(self, sources, targets, real, width, *place) -> Batch:
-        source, source_mask = pad(self._encode(0, sources, width, place), width)
-        target, target_mask = pad(self._encode(1, targets, width, place), width)
-        is_real = tf.sequence_mask(real, tf.size(sources), tf.float32)
-        return Batch(source, source_mask, target, target_mask * is_real[:, tf.newaxis])
-
-    def _encode(self, side: int, lines, width, place) -> tf.RaggedTensor:
-        if self._sampling:
-            return self._sample(side, place, width - 1, lines)
-        return self._vocabularies[side].encode(lines)
-
-    def _longest_drawn(self) -> np.ndarray:
-        """Returns the tokens of the longer side of each pair in one random segmentation."""
-        return np.maximum(
-            *(
-                token_counts(
-                    text,
-                    functools.partial(self._sample, side, (-1, 0), 2**31 - 1),
-                    (words.digest, self._sampling, self._seed, side),
-                )
-                for side, (text, words) in enumerate(self._sides)
-            )
-        )
-
-    def _sample(self, side: int, place, longest, lines) -> tf.RaggedTensor:
-        number, part = place
-        seed = tf.stack([tf.cast(value, tf.int64) for value in (self._seed, number + 1, side, part)])
-        return self._vocabularies[side].sample(lines, self._sampling, seed, longest)
 
 
 class ValidationData:
     """The validation set: batches for the loss, and lines to translate with their references.
 
+    Args:
+        text: The pairs. Each file or pattern of the text is a set of its own.
+        source_vocabulary: Encodes the source.
+        target_vocabulary: Encodes the target.
+        batch_size: Most pairs in a batch.
+        sample: Most pairs of a set, evenly spread; `None` for all.
+        target_prefixes: Text that begins the translations of each set, or nothing where it is empty.
+
     Attributes:
-        sources: All source lines.
-        references: All target lines, as strings.
+        pairs: Number of pairs of the text.
+        sources: The source lines.
+        references: The target lines, as strings.
+        prefixes: What each translation begins with; `None` without `target_prefixes`.
+        sets: Name and lines of each set.
         batches: The pairs in batches of similar length, without those that are too long.
         too_long: Number of pairs left out of the batches because a side has more than `LONGEST` tokens.
         target_words: Size of the target vocabulary.
 
     Raises:
-        UserError: No pair is left.
+        UserError: No pair is left, or there is not one prefix for each set.
     """
 
     def __init__(
-        self, text: ParallelText, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, *, batch_size: int
+        self,
+        text: ParallelText,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        *,
+        batch_size: int,
+        sample: int | None = None,
+        target_prefixes: Sequence[str] | None = None,
     ):
         self.target_words = target_vocabulary.size
-        self.sources, targets = text.pairs(range(len(text)))
+        sets = [list(text.corpus(number)) for number in range(len(text.names))]
+        self.pairs, sets = sum(map(len, sets)), [_spread(pairs, sample) for pairs in sets]
+        ends = np.cumsum([0, *map(len, sets)]).tolist()
+        self.sets = [(name, slice(*lines)) for name, lines in zip(text.names, itertools.pairwise(ends), strict=True)]
+        if not (pairs := list(itertools.chain.from_iterable(sets))):
+            raise text.empty()
+        self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
-        sides = ((text.source, source_vocabulary), (text.target, target_vocabulary))
-        longest = np.maximum(*(token_counts(side, words.encode, words.digest) for side, words in sides))
+        of_sets = _prefixes(target_prefixes, text, target_vocabulary, "--valid_target_prefixes")
+        names = target_prefixes or [""] * len(sets)
+        repeated = [[prefix] * len(pairs) for prefix, pairs in zip(names, sets, strict=True)]
+        self.prefixes = list(itertools.chain.from_iterable(repeated)) if target_prefixes else None
+        begins = ragged([ids for ids, pairs in zip(of_sets, sets, strict=True) for _ in pairs])
+        sides = source_vocabulary.encode(self.sources), tf.concat([begins, target_vocabulary.encode(targets)], 1)
+        longest = np.maximum(*(ids.row_lengths().numpy() for ids in sides))
         self.too_long = int((longest > LONGEST).sum())
-        if self.too_long == len(text):
+        if self.too_long == len(pairs):
             raise UserError(f"all validation pairs have more than {LONGEST} tokens on a side; give shorter ones")
         scored = np.flatnonzero(longest <= LONGEST)
         self.batches = [
-            encode_pairs([(self.sources[i], targets[i]) for i in scored[numbers]], source_vocabulary, target_vocabulary)
+            Batch(*(each for ids in sides for each in pad(tf.gather(ids, scored[numbers]))))
             for numbers in cut_batches(longest[scored] + 1, batch_size)
         ]
+
+
+def _spread(items: list, count: int | None) -> list:
+    """Returns at most `count` of the items, evenly spread."""
+    if count is None or count >= len(items):
+        return items
+    return [items[number * len(items) // count] for number in range(count)]
+
+
+def _prefixes(
+    prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary, option: str
+) -> list[np.ndarray]:
+    """Returns the ids of the prefix of each corpus.
+
+    Raises:
+        UserError: There is not one for each.
+    """
+    prefixes = [""] * len(text.names) if prefixes is None else prefixes
+    if len(prefixes) != len(text.names):
+        raise UserError(
+            f"{option} has {len(prefixes)} prefixes and there are {len(text.names)} files or patterns; give one for "
+            "each, an empty one for none"
+        )
+    return rows_of(vocabulary.encode(tf.constant(prefixes, tf.string)))
+
+
+def _require_same_lines(text: ParallelText, starts: list[int], others: list[int]) -> None:
+    if not starts[-1] and not others[-1]:
+        raise text.empty()
+    lines = zip(np.diff(starts).tolist(), np.diff(others).tolist(), strict=True)
+    for path, other, (count, found) in zip(text.source, text.target, lines, strict=True):
+        if count != found:
+            raise other_lines(path, other, count, found)
 
 
 def bucket_widths(maxlen: int) -> list[int]:

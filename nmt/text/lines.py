@@ -1,156 +1,110 @@
 """Lines of text: one sentence each, in UTF-8.
 
 Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of a file are dropped.
-Every other character, NUL included, belongs to its line.
+Every other character, NUL included, belongs to its line. Files that end in `.gz` or `.zst` are decompressed.
 """
 
-import bisect
-import functools
+import gzip
 import hashlib
 import itertools
 import os
+import re
 import select
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-from tqdm import tqdm
-
 from ..errors import UserError
-from ..storage.cache import Cache, FileState, changed_while_read
-from .scan import line_ends, read_blocks, scan
-from .shards import COMPRESSED, Files, all_shards, read_pieces
-from .threads import parallel_map
+from ..storage.cache import Cache
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_CARRIAGE_RETURNS = re.compile(rb"\r+(?=\n)")
+_PIECE = 1 << 20  # bytes that are read at a time
 _PAUSE = 0.1  # seconds
 _BEGINNING = 1 << 13  # bytes that decide whether a file is text
 _FEW = 8  # strange characters that any text may have
-_MOST_OPEN = 128  # files of a text that are open at a time
 
 
-class Text:
-    """The lines of one or several files by number.
+def read_blocks(pieces: Iterable[bytes], name: Path, size: int = 0) -> Iterator[bytes]:
+    """Yields text in blocks of whole lines, each with a line feed at its end.
 
     Args:
-        files: A file or pattern, or several.
-        cache: Keeps the results of the scan. With it, the files may be compressed and must be UTF-8. Without it,
-            memory holds the positions of all lines.
-
-    Attributes:
-        paths: The files, in order.
-        starts: Number of the first line of each file, and of all lines.
+        pieces: The text, cut anywhere.
+        name: What users call it.
+        size: If given, a block ends at the first end of a line after this many bytes. The last may be smaller.
 
     Raises:
-        UserError: A file is missing, damaged or not UTF-8.
+        UserError: A line is not UTF-8.
     """
-
-    def __init__(self, files: Files, cache: Cache | None = None):
-        self.paths, self._cache = all_shards(files), cache
-        self._plain, self._digests, self._states = _scan(self.paths, cache) if cache else _unscanned(self.paths)
-        self._ends = self._derive("lines", self._line_ends)
-        self._bases = np.cumsum([0, *(state.size for state in self._states)]).tolist()
-        if self._bases[-1] != self._ends[-1]:
-            raise UserError(f"{self} changed while it was being read; start again and leave it alone")
-        self.starts = np.searchsorted(self._ends, self._bases).tolist()
-        self._opened = functools.lru_cache(_MOST_OPEN)(functools.partial(_Opened, self._plain, self._states))
-        for shard in range(min(len(self.paths), _MOST_OPEN)):
-            self._opened(shard)
-
-    def __str__(self) -> str:
-        return f"{self.paths[0]}" + (f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else "")
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    def __getitem__(self, line: int) -> bytes:
-        start, end = int(self._ends[line]), int(self._ends[line + 1])
-        shard = bisect.bisect_right(self._bases, start) - 1
-        return _sentence(self._opened(shard).read(start - self._bases[shard], end - start), line - self.starts[shard])
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Yields the lines in order. This is faster than reading them by number."""
-        return itertools.chain.from_iterable(map(self._lines, range(len(self.paths))))
-
-    def derive(self, name: str, make: Callable[[Iterator[bytes], int], np.ndarray]) -> np.ndarray:
-        """Returns an array with one entry for each line. The cache keeps it under this name.
-
-        Args:
-            name: Name of the array, which stands for all that it depends on besides the text.
-            make: Maps the lines of one file and their number to its part of the array.
-        """
-        return self._derive(name, lambda shard: make(self._lines(shard), self.starts[shard + 1] - self.starts[shard]))
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text; of several files, that of their digests."""
-        first, *others = self._digests
-        return hashlib.sha256("".join(self._digests).encode()).hexdigest() if others else first
-
-    def _lines(self, shard: int) -> Iterator[bytes]:
-        with self._plain[shard].open("rb") as file:
-            _require_state(file.fileno(), self._states[shard], self._plain[shard])
-            for number, line in enumerate(file):
-                yield _sentence(line, number)
-            _require_state(file.fileno(), self._states[shard], self._plain[shard])
-
-    def _line_ends(self, shard: int) -> np.ndarray:
-        if self._cache:
-            return line_ends(self._plain[shard], self.paths[shard])
-        with self.paths[shard].open("rb") as file:
-            return np.fromiter(itertools.accumulate(map(len, file), initial=0), np.int64)
-
-    def _derive(self, name: str, make: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Returns the arrays of all files as one."""
-
-        def checked(shard: int) -> np.ndarray:
-            made = make(shard)
-            if FileState.of(self._plain[shard]) != self._states[shard]:  # the cache would keep it as this digest's
-                raise changed_while_read(self._plain[shard])
-            return made
-
-        def of_shard(shard: int) -> np.ndarray:
-            if self._cache is None:
-                return make(shard)
-            return self._cache.array(f"{self._digests[shard]}-{name}", lambda: checked(shard))
-
-        def joined() -> np.ndarray:
-            arrays = [np.array(of_shard(shard)) for shard in range(len(self.paths))]  # copies: a map keeps a file open
-            return _join_ends(arrays) if name == "lines" else np.concatenate(arrays)
-
-        if len(self.paths) == 1:
-            return of_shard(0)
-        return self._cache.array(f"{self.digest}-{name}", joined) if self._cache else joined()
-
-
-class _Opened:
-    """A file that is open for reading at any position, if it is still the one with this state."""
-
-    def __init__(self, paths: list[Path], states: list[FileState], shard: int):
-        self._path, self._state = paths[shard], states[shard]
-        self._descriptor = os.open(self._path, os.O_RDONLY)
-        weakref.finalize(self, os.close, self._descriptor)
-        _require_state(self._descriptor, self._state, self._path)
-
-    def read(self, start: int, size: int) -> bytes:
-        found = os.pread(self._descriptor, size, start)
-        if len(found) < size:
-            raise UserError(
-                f"{self._path} became shorter while it was being read; start again and leave the file alone"
-            )
-        _require_state(self._descriptor, self._state, self._path)
-        return found
+    held = b""
+    for block in _whole_lines(pieces, name):
+        held, start = held + block, 0
+        while size and (end := held.find(b"\n", start + size - 1) + 1):
+            yield held[start:end]
+            start = end
+        held = held[start:]
+        if not size:
+            yield held
+            held = b""
+    if held:
+        yield held
 
 
 def stream_lines(paths: Iterable[Path]) -> Iterator[bytes]:
-    """Yields the lines of files of UTF-8, which may be compressed. Memory holds a part of one file."""
+    """Yields the lines of files of UTF-8. Memory holds a part of one file.
+
+    Raises:
+        UserError: A file is damaged or not UTF-8.
+    """
     for path in paths:
-        numbers = itertools.count()
         for block in read_blocks(read_pieces(path), path):
-            lines = block.removesuffix(b"\n").split(b"\n")
-            for line, number in zip(lines, numbers, strict=False):
-                yield _sentence(line, number)
+            yield from block[:-1].split(b"\n")
+
+
+def count_lines(path: Path) -> int:
+    """Returns the number of lines of a file of UTF-8.
+
+    Raises:
+        UserError: The file is damaged or not UTF-8.
+    """
+    return sum(block.count(b"\n") for block in read_blocks(read_pieces(path), path))
+
+
+def _whole_lines(pieces: Iterable[bytes], name: Path) -> Iterator[bytes]:
+    """Yields lines in blocks as they come, without byte order mark and carriage returns."""
+    lines = 0
+    for raw in _up_to_line_ends(pieces):
+        _require_utf8(raw, name, lines)
+        block = raw if raw.endswith(b"\n") else raw + b"\n"
+        block = block if lines else block.removeprefix(_BYTE_ORDER_MARK)
+        yield _CARRIAGE_RETURNS.sub(b"", block) if b"\r" in block else block
+        lines += raw.count(b"\n")
+
+
+def _up_to_line_ends(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields pieces that are cut where a line ends; the last may have no line feed."""
+    rest = []
+    for piece in pieces:
+        if end := piece.rfind(b"\n") + 1:
+            yield b"".join([*rest, piece[:end]])
+            rest = []
+            piece = piece[end:]
+        rest.append(piece)
+    if last := b"".join(rest):
+        yield last
+
+
+def _require_utf8(block: bytes, name: Path, lines: int) -> None:
+    """Checks a block that follows this many lines."""
+    try:
+        block.decode()
+    except UnicodeDecodeError as first:
+        number = block.count(b"\n", 0, first.start)
+        try:
+            block.split(b"\n")[number].decode()
+        except UnicodeDecodeError as error:
+            where = f"{name}, line {lines + number + 1}"
+            raise UserError(f"{where} is not UTF-8: {error}; convert the file first") from None
 
 
 def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
@@ -234,30 +188,73 @@ def _sentence(line: bytes, number: int) -> bytes:
     return (line.removeprefix(_BYTE_ORDER_MARK) if number == 0 else line).rstrip(b"\r\n")
 
 
-def _require_state(descriptor: int, state: FileState, path: Path) -> None:
-    """Checks that an open file is the one with this state, unchanged."""
-    if not FileState.of(descriptor).same_content(state):
-        raise changed_while_read(path)
+def read_pieces(path: Path, size: int = _PIECE) -> Iterator[bytes]:
+    """Yields the text in a file in pieces, decompressed if its name ends in `.gz` or `.zst`.
+
+    Args:
+        path: The file.
+        size: How many bytes to read at a time.
+
+    Raises:
+        UserError: The file is damaged or truncated, or reading it needs another package.
+    """
+    lines = 0
+    try:
+        for piece in _READERS.get(path.suffix, _plain)(path, size):
+            yield piece
+            lines += piece.count(b"\n")
+    except (EOFError, zlib.error, gzip.BadGzipFile, _Damaged) as error:
+        raise UserError(f"{path} is damaged or cut off after line {lines}: {error}; copy it again") from None
 
 
-def _unscanned(paths: list[Path]) -> tuple[list[Path], list[str], list[FileState]]:
-    """Returns what `_scan` does, with empty digests. Files must not be compressed."""
-    for path in paths:
-        if path.suffix in COMPRESSED:
-            raise UserError(f"{path} is compressed, and lines of compressed files cannot be read by number; unpack it")
-    return paths, [""] * len(paths), [FileState.of(path) for path in paths]
+def content_digests(paths: Sequence[Path], cache: Cache) -> list[str]:
+    """Returns the SHA-256 of the text in each file, decompressed. The cache remembers them until a file changes."""
+
+    def digest(path: Path) -> str:
+        sha = hashlib.sha256()
+        for piece in read_pieces(path):
+            sha.update(piece)
+        return sha.hexdigest()
+
+    return cache.digests(paths, digest)
 
 
-def _scan(paths: list[Path], cache: Cache) -> tuple[list[Path], list[str], list[FileState]]:
-    """Scans files on all cores. Returns plain files with their text, their digests and their states."""
-    compressed = any(path.suffix in COMPRESSED for path in paths)  # of unknown size
-    size = None if compressed else sum(path.stat().st_size for path in paths)
-    with tqdm(total=size, unit="B", unit_scale=True, desc=f"reading {paths[0].name}", delay=5, leave=False) as bar:
-        found = list(parallel_map(lambda path: scan(path, cache, bar.update), paths))
-    return tuple(map(list, zip(*found, strict=True)))
+class _Damaged(Exception):
+    """What a reader raises for a damaged file."""
 
 
-def _join_ends(ends: list[np.ndarray]) -> np.ndarray:
-    """Returns the positions after the lines of all files, as if they were one."""
-    bases = np.cumsum([0, *(each[-1] for each in ends)])
-    return np.concatenate([[0], *(each[1:] + base for each, base in zip(ends, bases, strict=False))])
+def _plain(path: Path, size: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(size):
+            yield piece
+
+
+def _gzip(path: Path, size: int) -> Iterator[bytes]:
+    with gzip.open(path) as file:
+        while piece := file.read(size):
+            yield piece
+
+
+def _zstandard(path: Path, size: int) -> Iterator[bytes]:
+    try:
+        import zstandard
+    except ModuleNotFoundError:
+        raise UserError(f"{path} needs the package zstandard; run pip install -e '.[zstd]'") from None
+    frame = None
+    for data in _plain(path, size):
+        while data:
+            frame = frame or zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
+            try:
+                piece = frame.decompress(data)
+            except zstandard.ZstdError as error:
+                raise _Damaged(error) from None
+            if piece:
+                yield piece
+            data = b""
+            if frame.eof:
+                data, frame = frame.unused_data, None
+    if frame:
+        raise _Damaged("the compressed data end too early")
+
+
+_READERS = {".gz": _gzip, ".zst": _zstandard}

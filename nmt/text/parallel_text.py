@@ -1,84 +1,92 @@
 """Parallel text: line i of one side translates line i of the other."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from ..errors import UserError
 from ..storage.cache import Cache
-from .lines import Text
-from .pairing import require_pairs
-from .scan import require_utf8
-from .shards import Files, find_shards
+from .lines import content_digests, count_lines, stream_lines
+from .shards import Files, as_list, find_shards, require_pairs
 
 
 class ParallelText:
     """Two texts whose lines translate each other.
 
     Args:
-        source: A file or pattern, or several. With a cache, files may be compressed.
+        source: A file or pattern, or several, also compressed.
         target: As many files in the same order.
-        cache: Keeps the results of the scan.
 
     Attributes:
-        source: The source text.
-        target: The target text.
-        corpora: For each file or pattern given, the number of its first line; then that of all lines.
+        source: The files of the source.
+        target: The files of the target.
+        corpora: For each file or pattern given, the number of its first file; then that of all files.
+        names: The name of each file or pattern given, of the target.
 
     Raises:
-        UserError: A file is missing, damaged or not UTF-8, or the numbers of files or lines differ, or patterns name
-            files that do not belong together.
+        UserError: A file is missing, or the numbers of files differ, or patterns name files that do not belong
+            together.
     """
 
-    def __init__(self, source: Files, target: Files, cache: Cache | None = None):
+    def __init__(self, source: Files, target: Files):
         sides = find_shards(source), find_shards(target)
         require_pairs(source, target, sides)
-        self.source, self.target = (Text([path for shards in side for path in shards], cache) for side in sides)
-        for i, (path, other) in enumerate(zip(self.source.paths, self.target.paths, strict=True)):
-            lines, others = (side.starts[i + 1] - side.starts[i] for side in (self.source, self.target))
-            if lines != others:
-                raise UserError(
-                    f"{path} has {lines} lines and {other} has {others}; "
-                    "line i of one must translate line i of the other"
-                )
-        self.corpora = [self.source.starts[i] for i in np.cumsum([0, *map(len, sides[0])])]
-        self._cache = cache
+        self.source, self.target = ([path for shards in side for path in shards] for side in sides)
+        self.corpora = np.cumsum([0, *map(len, sides[0])]).tolist()
+        self.names = [Path(name).name for name in as_list(target)]
 
-    def __len__(self) -> int:
-        return len(self.source)
+    def __str__(self) -> str:
+        return f"{self.source[0]} and {self.target[0]}"
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        return zip(self.source, self.target, strict=True)
+        """Yields the pairs in order; see `corpus`."""
+        return itertools.chain.from_iterable(map(self.corpus, range(len(self.names))))
 
-    def pairs(self, numbers: Iterable[int]) -> tuple[list[bytes], list[bytes]]:
-        """Returns the source lines and the target lines with these numbers."""
-        numbers = list(numbers)
-        return [self.source[i] for i in numbers], [self.target[i] for i in numbers]
-
-    def checked(self) -> "ParallelText":
-        """Returns itself if it can be used for training or validation.
+    def corpus(self, number: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yields the pairs of a file or pattern.
 
         Raises:
-            UserError: The text is empty or not UTF-8.
+            UserError: A file is damaged or not UTF-8, or the numbers of lines differ.
         """
-        if not len(self):
-            raise UserError(f"{self.source} and {self.target} are empty")
-        if self._cache is None:  # with a cache, all lines were checked
-            for path in (*self.source.paths, *self.target.paths):
-                require_utf8(path)
+        files = slice(*self.corpora[number : number + 2])
+        for path, other in zip(self.source[files], self.target[files], strict=True):
+            for pair in itertools.zip_longest(stream_lines([path]), stream_lines([other])):
+                if None in pair:
+                    raise other_lines(path, other, count_lines(path), count_lines(other))
+                yield pair
+
+    def checked(self) -> "ParallelText":
+        """Reads all lines and returns itself.
+
+        Raises:
+            UserError: The text is empty, damaged or not UTF-8, or the numbers of lines differ.
+        """
+        if not sum(1 for _ in self):
+            raise self.empty()
         return self
 
-    def shared_with(self, training: "ParallelText") -> int:
+    def empty(self) -> UserError:
+        """Returns the error for a text without lines."""
+        return UserError(f"{self} are empty")
+
+    def shared_with(self, training: "ParallelText", cache: Cache) -> int:
         """Returns how many pairs of this text are also in the training text. Memory holds only this text."""
-        if self._cache is None:
-            return self._count_shared(training)
-        digests = [side.digest for text in (self, training) for side in (text.source, text.target)]
-        name = "shared-" + hashlib.sha256("".join(digests).encode()).hexdigest()
-        return int(self._cache.array(name, lambda: np.array(self._count_shared(training))))
+        digests = [content_digests(paths, cache) for text in (self, training) for paths in (text.source, text.target)]
+        name = "shared-" + hashlib.sha256(repr(digests).encode()).hexdigest()[:32]
+        return cache.entry(name, lambda folder: {"shared": self._count_shared(training)})[1]["shared"]
 
     def _count_shared(self, training: "ParallelText") -> int:
         own = list(self)
         sources = {source for source, _ in own}
-        found = {(source, training.target[i]) for i, source in enumerate(training.source) if source in sources}
+        found = {pair for pair in training if pair[0] in sources}
         return sum(pair in found for pair in own)
+
+
+def other_lines(path: Path, other: Path, lines: int, others: int) -> UserError:
+    """Returns the error for two files with different numbers of lines."""
+    return UserError(
+        f"{path} has {lines} lines and {other} has {others}; line i of one must translate line i of the other"
+    )

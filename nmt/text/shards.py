@@ -1,21 +1,15 @@
-"""Files of text: patterns that name them, and compressed ones."""
+"""Which files a text consists of: patterns that name them, and which files of two texts belong together."""
 
 import glob
-import gzip
-import hashlib
 import os
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UserError
-from ..storage.cache import Cache, path_key
-from ..storage.files import atomic_write
-
-_PIECE = 1 << 20  # bytes
-COMPRESSED = (".gz", ".zst")
 
 Files = str | os.PathLike | Sequence[str | os.PathLike]  # files, or patterns such as `train-*.en.gz`
+_WILDCARDS = re.compile(r"\*\*/|\*+|\?|\[!?[^]]+\]")
 
 
 class MissingFile(UserError):
@@ -42,49 +36,61 @@ def all_shards(files: Files) -> list[Path]:
     return [path for shards in find_shards(files) for path in shards]
 
 
-def read_pieces(path: Path, size: int = _PIECE) -> Iterator[bytes]:
-    """Yields the text in a file in pieces, decompressed if its name ends in `.gz` or `.zst`.
+def require_pairs(source: Files, target: Files, shards: tuple[list[list[Path]], list[list[Path]]]) -> None:
+    """Checks that the files of both sides can belong together.
 
     Args:
-        path: The file.
-        size: How many bytes to read at a time.
+        source: Files or patterns.
+        target: Files or patterns; those at the same position belong together.
+        shards: The files that each of them names.
 
     Raises:
-        UserError: The file is damaged or truncated, or reading it needs another package.
+        UserError: The numbers of files differ, or the wildcards of two patterns match different parts of the names.
     """
-    lines = 0
-    try:
-        for piece in _READERS.get(path.suffix, _plain)(path, size):
-            yield piece
-            lines += piece.count(b"\n")
-    except (EOFError, zlib.error, gzip.BadGzipFile, _Damaged) as error:
-        raise UserError(f"{path} is damaged or cut off after line {lines}: {error}; copy it again") from None
+    if len(shards[0]) != len(shards[1]):
+        raise UserError(
+            f"there are {len(shards[0])} source texts and {len(shards[1])} target texts; give the same number of each"
+        )
+    for patterns, files, others in zip(zip(as_list(source), as_list(target), strict=True), *shards, strict=True):
+        if len(files) != len(others):
+            raise UserError(
+                f"there are {len(files)} files from {files[0]} to {files[-1]} and {len(others)} from {others[0]} to "
+                f"{others[-1]}; give the same number on each side"
+            )
+        _require_same_matches(*map(str, patterns), files, others)
 
 
-def plain_file(path: Path, cache: Cache, read: Callable[[int], object] = lambda size: None) -> Path:
-    """Returns a file with the text in `path`: itself, or if it is compressed, a copy that the cache keeps.
-
-    Args:
-        path: A file, which may be compressed.
-        cache: Keeps the copy.
-        read: Called with the number of bytes of each piece that was unpacked.
-
-    Raises:
-        UserError: `path` is damaged, or the copy cannot be written.
-    """
-    if path.suffix not in COMPRESSED:
-        return path
-    with cache.lock(f"unpacked-{path_key(path)}"):
-        digest = cache.digest(path, lambda: _unpack(path, cache, read))
-        if cache.known_digest(_copy(digest, cache)) != digest:
-            _unpack(path, cache, read)
-    return _copy(digest, cache)
+def _require_same_matches(source: str, target: str, files: list[Path], others: list[Path]) -> None:
+    """Checks that the wildcards of two patterns match the same text, if the patterns have the same number of them."""
+    if not (glob.has_magic(source) and glob.has_magic(target)):
+        return
+    for path, other in zip(files, others, strict=True):
+        found, expected = _matched(source, path), _matched(target, other)
+        if len(found) == len(expected) and found != expected:
+            raise UserError(
+                f"{path} and {other} would belong together by the order of their names, but the "
+                "wildcards match different text in them; rename files, or give them one by one"
+            )
 
 
-def content_digest(path: Path, cache: Cache) -> str:
-    """Returns the SHA-256 of the text in a file, decompressed."""
-    path = plain_file(path, cache)
-    return cache.digest(path, lambda: _digest(read_pieces(path)))
+def _matched(pattern: str, path: Path) -> tuple[str | None, ...]:
+    """Returns what each wildcard of a pattern stands for in a path; nothing if the path is the pattern itself."""
+    pattern = str(Path(pattern))
+    expression, end = "", 0
+    for wildcard in _WILDCARDS.finditer(pattern):
+        expression += re.escape(pattern[end : wildcard.start()]) + _expression(wildcard.group())
+        end = wildcard.end()
+    found = re.fullmatch(expression + re.escape(pattern[end:]), str(path), re.DOTALL)
+    return found.groups() if found else ()
+
+
+def _expression(wildcard: str) -> str:
+    """Returns the regular expression with one group that matches what a wildcard of a pattern does."""
+    if wildcard == "**/":
+        return "(?:(.*)/)?"
+    if wildcard.startswith("*"):
+        return "([^/]*)" if wildcard == "*" else "(.*)"
+    return "([^/])"
 
 
 def _matches(pattern: str | os.PathLike) -> list[Path]:
@@ -101,71 +107,3 @@ def _matches(pattern: str | os.PathLike) -> list[Path]:
         if not each.is_file():
             raise UserError(f"the text {each} is not a regular file and cannot be read twice; give a text file")
     return found
-
-
-def _unpack(path: Path, cache: Cache, read: Callable[[int], object]) -> str:
-    """Copies the text in a compressed file into the cache and returns its digest."""
-    unpacked = cache.directory / f"unpacked-{path_key(path)}"
-    with atomic_write(unpacked, "wb") as file:
-        digest = _digest(read_pieces(path), lambda piece: read(file.write(piece)))
-    copy = _copy(digest, cache)
-    if cache.known_digest(copy) == digest:
-        unpacked.unlink()
-    else:
-        unpacked.replace(copy)
-        cache.remember(copy, digest)
-    return digest
-
-
-def _copy(digest: str, cache: Cache) -> Path:
-    return cache.directory / f"{digest}.txt"
-
-
-def _digest(pieces: Iterator[bytes], consume: Callable[[bytes], object] = lambda piece: None) -> str:
-    """Returns the SHA-256 of the concatenated pieces; each is also given to `consume`."""
-    digest = hashlib.sha256()
-    for piece in pieces:
-        digest.update(piece)
-        consume(piece)
-    return digest.hexdigest()
-
-
-class _Damaged(Exception):
-    """What a reader raises for a damaged file."""
-
-
-def _plain(path: Path, size: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(size):
-            yield piece
-
-
-def _gzip(path: Path, size: int) -> Iterator[bytes]:
-    with gzip.open(path) as file:
-        while piece := file.read(size):
-            yield piece
-
-
-def _zstandard(path: Path, size: int) -> Iterator[bytes]:
-    try:
-        import zstandard
-    except ModuleNotFoundError:
-        raise UserError(f"{path} needs the package zstandard; run pip install -e '.[zstd]'") from None
-    frame = None
-    for data in _plain(path, size):
-        while data:
-            frame = frame or zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
-            try:
-                piece = frame.decompress(data)
-            except zstandard.ZstdError as error:
-                raise _Damaged(error) from None
-            if piece:
-                yield piece
-            data = b""
-            if frame.eof:
-                data, frame = frame.unused_data, None
-    if frame:
-        raise _Damaged("the compressed data end too early")
-
-
-_READERS = {".gz": _gzip, ".zst": _zstandard}

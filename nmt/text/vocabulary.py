@@ -1,14 +1,14 @@
 """Vocabularies: strings to token ids and back, in the graph.
 
 There are two kinds: SentencePiece models (`.model`) and Nematus dictionaries (`.json`). In both, id 0 ends a sentence.
-The unknown word has id 1 in a SentencePiece model, and any id but 0 in a dictionary.
+A Transformer begins with id 1. In a SentencePiece model, that is the unknown word, or a symbol of its own before the
+unknown word with id 2. In a dictionary, the unknown word has any id but 0.
 """
 
 import hashlib
 import json
 import os
 import re
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,15 +19,14 @@ import tensorflow_text
 
 from ..errors import UserError
 from ..storage.files import atomic_write, read_inside
-from .lines import stream_lines
-from .scan import require_utf8
+from .lines import count_lines, stream_lines
+from .parallel import Processes
+from .segmentation import Drawing
 from .shards import Files, all_shards
 
 END = 0
-UNKNOWN = 1
 NORMALIZATION_RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")  # of SentencePiece
 _LARGEST = 1 << 26  # bytes of a file
-_drawing = threading.Lock()  # SentencePiece has one seed for the whole process
 
 
 class SentencePieceVocabulary(tf.Module):
@@ -35,8 +34,8 @@ class SentencePieceVocabulary(tf.Module):
 
     Args:
         path: The file.
-        model: Its content, as `train_sentencepiece` writes it: end of sentence at id 0, unknown word at id 1, no other
-            special symbol.
+        model: Its content, as `train_sentencepiece` writes it: end of sentence at id 0, then the unknown word, or the
+            beginning of a sentence and the unknown word.
 
     Attributes:
         digest: SHA-256 of the file.
@@ -45,12 +44,10 @@ class SentencePieceVocabulary(tf.Module):
         unknowns: Ids that decode to the unknown word.
 
     Raises:
-        UserError: The file is not a SentencePiece model, or has other ids for these two.
+        UserError: The file is not a SentencePiece model, or has other ids for these.
 
     Reference: Kudo & Richardson (2018), arXiv:1808.06226.
     """
-
-    unknown, unknowns = UNKNOWN, (UNKNOWN,)
 
     def __init__(self, path: Path, model: bytes):
         super().__init__()
@@ -60,12 +57,14 @@ class SentencePieceVocabulary(tf.Module):
             processor.LoadFromSerializedProto(model)
         except RuntimeError:
             raise UserError(f"{path} is not a SentencePiece model; `python -m nmt vocab` makes one") from None
-        if (processor.eos_id(), processor.unk_id()) != (END, UNKNOWN):
+        end, begin, unknown = processor.eos_id(), processor.bos_id(), processor.unk_id()
+        if end != END or (unknown != 1 and (begin, unknown) != (1, 2)):
             raise UserError(
-                f"{path} has end of sentence at id {processor.eos_id()} and unknown at id {processor.unk_id()}; "
-                f"they must be {END} and {UNKNOWN}; train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
+                f"{path} has end of sentence at id {end} and unknown at id {unknown}; "
+                f"they must be 0 and 1; train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
             )
-        self.size, self._processor = processor.GetPieceSize(), processor
+        self.unknown, self.unknowns = unknown, (unknown,)
+        self.size, self._drawing = processor.GetPieceSize(), Processes(Drawing, model)
         # A SavedModel shares one tokenizer among all of the same name, so the name identifies the model.
         name = f"sentencepiece_{self.digest}"
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, name=name)
@@ -74,11 +73,13 @@ class SentencePieceVocabulary(tf.Module):
         """Maps strings `[batch]` to ids `[batch, (tokens)]`, without the end of sentence."""
         return self._tokenizer.tokenize(lines)
 
-    def sample(self, lines: tf.Tensor, alpha: float, seed: tf.Tensor, longest: tf.Tensor) -> tf.RaggedTensor:
-        """Maps strings `[batch]` to ids `[batch, (tokens)]` of random segmentations. Not for a SavedModel.
+    def sample(self, lines: list[bytes], alpha: float, seed: Sequence[int], longest: int) -> list[np.ndarray]:
+        """Returns the ids of a random segmentation of each line, without the end of sentence.
+
+        Threads may call it at the same time. Other processes do the work.
 
         Args:
-            lines: `[batch]` strings.
+            lines: The lines.
             alpha: In a BPE model, the probability of skipping a merge (BPE-dropout). In a unigram model, the exponent
                 of the probabilities of the segmentations: the smaller, the more random.
             seed: Integers; the same ones give the same segmentations.
@@ -86,21 +87,7 @@ class SentencePieceVocabulary(tf.Module):
 
         Reference: Kudo (2018), arXiv:1804.10959; Provilkov et al. (2020), arXiv:1910.13267.
         """
-
-        def draw(lines, seed, longest):
-            state = np.random.SeedSequence(seed.tolist()).generate_state(1)[0] % (2**32 - 1)  # the largest is no seed
-            with _drawing:
-                sentencepiece.set_random_generator_seed(int(state))
-                # A list is encoded in a thread of its own, whose generator begins with the seed.
-                drawn = self._processor.encode(
-                    lines.tolist(), enable_sampling=True, alpha=alpha, nbest_size=-1, num_threads=1
-                )
-            usual = self._processor.encode(lines.tolist())
-            rows = [some if len(some) <= longest else other for some, other in zip(drawn, usual, strict=True)]
-            return np.array([i for row in rows for i in row], np.int32), np.array([len(row) for row in rows], np.int64)
-
-        flat, lengths = tf.numpy_function(draw, [lines, seed, longest], [tf.int32, tf.int64])
-        return tf.RaggedTensor.from_row_lengths(tf.ensure_shape(flat, [None]), tf.ensure_shape(lengths, lines.shape))
+        return self._drawing(lines, alpha, list(seed), longest)
 
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Maps ids `[batch, (tokens)]`, without the end of sentence, to strings `[batch]`."""
@@ -203,6 +190,7 @@ def train_sentencepiece(
     user_symbols: Sequence[str] = (),
     normalization_rule: str = "nmt_nfkc",
     split_digits: bool = False,
+    begin_symbol: bool = False,
 ) -> None:
     """Trains a SentencePiece model on one or more texts, one sentence a line, and writes it.
 
@@ -217,6 +205,8 @@ def train_sentencepiece(
         user_symbols: Strings that are units of their own and never split.
         normalization_rule: One of `NORMALIZATION_RULES`.
         split_digits: Makes each digit a unit.
+        begin_symbol: Gives the beginning of a sentence an id of its own, 1, and the unknown word id 2. By default, a
+            Transformer begins with the unknown word, id 1.
 
     Raises:
         UserError: A symbol is empty, has white space or is given twice; a text is missing, empty, damaged or not UTF-8;
@@ -225,10 +215,10 @@ def train_sentencepiece(
     for symbol in user_symbols:
         if not symbol or any(map(str.isspace, symbol)) or list(user_symbols).count(symbol) > 1:
             raise UserError(f"--user_symbols has {symbol!r}; each must be given once and have no white space")
-        if symbol in ("<unk>", "</s>"):
+        if symbol in ("<unk>", "</s>", *(["<s>"] if begin_symbol else [])):
             raise UserError(f"--user_symbols has {symbol}, which every vocabulary has; leave it out")
     texts = [all_shards(text) for text in ([texts] if isinstance(texts, str | os.PathLike) else texts)]
-    counts = [sum(map(require_utf8, paths)) for paths in texts]
+    counts = [sum(map(count_lines, paths)) for paths in texts]
     for paths, count in zip(texts, counts, strict=True):
         if not count:
             raise UserError(f"the text {' and '.join(map(str, paths))} is empty")
@@ -247,8 +237,8 @@ def train_sentencepiece(
                 split_digits=split_digits,
                 max_sentence_length=2**30,  # by default it skips lines of more than 4192 bytes
                 eos_id=END,
-                unk_id=UNKNOWN,
-                bos_id=-1,
+                unk_id=2 if begin_symbol else 1,
+                bos_id=1 if begin_symbol else -1,
                 pad_id=-1,
                 minloglevel=2,
             )

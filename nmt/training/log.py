@@ -94,6 +94,9 @@ class TrainingLog:
         """Writes the figures of a validation."""
         for name in ("train_loss", "valid_loss", "bleu", "chrf"):
             self._write(validation.update, name, getattr(validation, name))
+        for name, figures in validation.sets.items():
+            for metric, value in figures.items():
+                self._write(validation.update, f"{metric}/{name}", value)
         self.flush()
 
     def flush(self) -> None:

@@ -1,6 +1,6 @@
 """The progress of a training: its state, except for weights and optimizer."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_origin
 
 from ..errors import UserError
@@ -18,6 +18,7 @@ class Validation:
     seconds: float  # of training so far, validations included
     counts: bool = True  # for patience; False for the extra validation at the end of a run
     chrf: float = 0.0
+    sets: dict[str, dict[str, float]] = field(default_factory=dict)  # bleu and chrf of each, if there are several
 
     def quality(self, metric: str) -> tuple[float, float]:
         """Returns a key that is greater for a better model: the metric, rounded as it is printed, then the loss."""
@@ -125,8 +126,8 @@ class Progress:
 def _checked(cls: type, values: dict[str, Any]) -> Any:
     """Makes an instance of a dataclass and checks that the values have the declared types."""
     made = cls(**values)
-    for field in fields(cls):
-        value, kind = getattr(made, field.name), get_origin(field.type) or field.type
+    for each in fields(cls):
+        value, kind = getattr(made, each.name), get_origin(each.type) or each.type
         if type(value) is not kind or (kind is int and not 0 <= value < 2**53):
-            raise TypeError(f"{field.name} is {str(value)[:100]!r}")
+            raise TypeError(f"{each.name} is {str(value)[:100]!r}")
     return made

@@ -5,12 +5,11 @@ and n. So a resumed training equals one that was never interrupted, if it has th
 """
 
 import contextlib
-import json
 import math
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,19 +19,18 @@ from tqdm import tqdm
 from ..config import Config
 from ..errors import UserError
 from ..model.contract import TranslationModel
-from ..storage.checkpoints import BEST, KEPT, LAST, kept_checkpoints, load_checkpoint, save_checkpoint
-from ..storage.files import atomic_write, folder_inside
+from ..storage.checkpoints import load_checkpoint
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
 from .interruption import Interrupted, deferred_signals
 from .log import TrainingLog, say
+from .model_directory import ModelDirectory
 from .progress import Progress, Validation
 from .replicas import Replicas
 from .update import Update
 from .validation import Scores
 
 MOST_SKIPPED = 10  # skipped updates in a row that stop the training
-SAVE_SECONDS = 600  # between checkpoints, unless the configuration has a save_freq
 
 
 class Trainer:
@@ -62,15 +60,11 @@ class Trainer:
         made_with: Mapping[str, Any] = MappingProxyType({}),
         replicas: Replicas | None = None,
     ):
-        self._model, self._update, self._config = model, update, config
-        self._directory, self._made_with, self._replicas = directory, made_with, replicas or Replicas()
-        self.progress, self._begin = Progress(), 0  # updates that another training made
-        self._saved = 0  # update of the newest checkpoint
+        self._update, self._config, self._replicas = update, config, replicas or Replicas()
+        self._directory = ModelDirectory(directory, model, update, config, made_with, self._replicas.is_chief)
+        self.progress, self._begin = self._directory.resume(), 0  # updates that another training made
         self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
-        if (directory / LAST).exists():
-            self.progress = Progress.from_json(load_checkpoint(directory / LAST, update.variables, made_with))
-            self._saved = self.progress.update
-        self._start = self._last_save = time.monotonic()
+        self._start = time.monotonic()
         self._words = self._seconds_of_updates = 0.0  # target tokens of this run, and the time of their updates
         self._widths = self._compiled = 0  # widths of batches, and those that this run has compiled an update for
 
@@ -101,7 +95,8 @@ class Trainer:
                 cannot be written, or the training that this one continues has made as many updates already.
             Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
-        self._start, self._last_save = time.monotonic() - self.progress.seconds, time.monotonic()
+        self._start = time.monotonic() - self.progress.seconds
+        self._directory.begin()
         self._reduce_learning_rate()
         self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
@@ -112,7 +107,7 @@ class Trainer:
             )
         shapes = data.shapes(self._replicas.count)
         self._widths = len(shapes)
-        batches = iter(data.batches(self.progress.update, (self._replicas.rank, self._replicas.count)))
+        batches = data.batches(self.progress.update, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
             self._keep(self.progress)  # a killed process may have saved only `LAST`
         with self._new_log() as log, deferred_signals() as poll, self._progress_bar(last) as bar:
@@ -126,12 +121,12 @@ class Trainer:
                         validation, translations = self._validate(validate, epoch, poll)
                         log.flush()
                         self._keep(self._ranked().after_validation(validation))
-                        self._write_translations(translations)
+                        self._directory.write_translations(self.progress.update, translations)
                         self._reduce_learning_rate()
                         log.validation(validation)
                     elif self.progress.update < last:
                         self._train_on(next(batches), bar, log)
-                        if self._save_is_due():
+                        if self._directory.save_is_due(self.progress.update):
                             log.flush()
                             self._save_last()
                     else:
@@ -159,8 +154,7 @@ class Trainer:
             raise stop or Interrupted(signal.SIGTERM)
 
     def _new_log(self):
-        directory = self._directory / "logs" if self._replicas.is_chief else None
-        return contextlib.closing(TrainingLog(directory, self.progress.update, self.progress.validations))
+        return contextlib.closing(TrainingLog(self._directory.logs, self.progress.update, self.progress.validations))
 
     def _progress_bar(self, last: int) -> tqdm:
         # With smoothing, the time estimate would include compilations.
@@ -170,11 +164,6 @@ class Trainer:
         update = self.progress.update
         is_due = update % self._valid_freq == 0 or update >= last
         return is_due and update > self._begin and not self.progress.validated
-
-    def _save_is_due(self) -> bool:
-        if self._config.save_freq:
-            return self.progress.update % self._config.save_freq == 0
-        return time.monotonic() - self._last_save > SAVE_SECONDS
 
     def _train_on(self, batch: Batch, bar: tqdm, log: TrainingLog) -> None:
         number = self.progress.update + 1
@@ -242,11 +231,14 @@ class Trainer:
             chrf=scores.chrf,
             seconds=self._seconds(),
             counts=progress.update % self._valid_freq == 0,
+            sets=dict(scores.sets),
         )
         say(
             f"update {validation.update}  train loss {validation.train_loss:.3f}  valid loss {scores.loss:.3f}  "
             f"BLEU {scores.bleu:.2f}  chrF {scores.chrf:.2f}  {validation.seconds:.0f} s"
         )
+        for name, figures in scores.sets.items():
+            say(f"  {name}  BLEU {figures['bleu']:.2f}  chrF {figures['chrf']:.2f}")
         if scores.warning:
             say(f"warning: {scores.warning}")
         return validation, scores.translations
@@ -273,55 +265,21 @@ class Trainer:
         return Scores(*found, *scores[3:])
 
     def _broken(self, seen: str) -> UserError:
-        kept = f"{self._directory} keeps the model of update {self._saved}" if self._saved else "nothing is saved yet"
+        saved = self._directory.saved
+        kept = f"{self._directory} keeps the model of update {saved}" if saved else "nothing is saved yet"
         return UserError(f"{seen}; train again with a lower --learning_rate or --clip_c; {kept}")
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self._start, 3)
 
     def _keep(self, progress: Progress) -> None:
-        """Saves after a validation: `LAST` first, because `BEST` can be restored from it."""
         self.progress = progress
-        self._save(LAST, progress)
-        if not self._replicas.is_chief:
-            return
-        with self._update.evaluated_weights():
-            if progress.best is progress.validations[-1]:
-                self._save(BEST, progress)
-            if self._config.keep or self._config.keep_best:
-                self._keep_several(progress)
-        with atomic_write(self._directory / "progress.json") as file:
-            file.write(json.dumps(asdict(progress), indent=2) + "\n")
-
-    def _keep_several(self, progress: Progress) -> None:
-        """Keeps the model if it is one of the latest or of the best, and removes those that no longer are."""
-        latest = progress.validations[max(0, len(progress.validations) - self._config.keep) :]
-        kept = {str(each.update) for each in (*latest, *progress.ranking[: self._config.keep_best])}
-        if (name := str(progress.update)) in kept:
-            folder = folder_inside(self._directory, KEPT)
-            folder.mkdir(exist_ok=True)
-            save_checkpoint(folder / f"{name}.npz", self._model.variables, asdict(progress), self._made_with)
-        for path in kept_checkpoints(self._directory):
-            if path.stem not in kept:
-                path.unlink()
-
-    def _write_translations(self, translations: Sequence[str]) -> None:
-        if self._replicas.is_chief:
-            folder = folder_inside(self._directory, "valid")
-            folder.mkdir(exist_ok=True)
-            with atomic_write(folder / f"{self.progress.update}.txt") as file:
-                file.writelines(f"{line}\n" for line in translations)
+        self._directory.keep(progress)
 
     def _save_last(self) -> None:
         """Saves the last update, unless it was skipped: then resume from the checkpoint before the skipped updates."""
         if not self.progress.skipped_in_a_row:
-            self._save(LAST, replace(self.progress, seconds=self._seconds()))
-
-    def _save(self, name: str, progress: Progress) -> None:
-        if self._replicas.is_chief:
-            variables = self._model.variables if name == BEST else self._update.variables
-            save_checkpoint(self._directory / name, variables, asdict(progress), self._made_with)
-        self._saved, self._last_save = progress.update, time.monotonic()
+            self._directory.save_last(replace(self.progress, seconds=self._seconds()))
 
 
 def _interruption(poll: Callable[[], None]) -> Interrupted | None:

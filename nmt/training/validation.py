@@ -1,7 +1,8 @@
 """Validation: the loss, BLEU and chrF of a model on the validation set."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -20,6 +21,7 @@ class Scores(NamedTuple):
     chrf: float  # 0 to 100
     warning: str = ""
     translations: Sequence[str] = ()  # of the validation set; only the chief has them
+    sets: Mapping[str, dict[str, float]] = MappingProxyType({})  # name -> bleu and chrf, if there are several sets
 
 
 class Validator:
@@ -56,8 +58,22 @@ class Validator:
         loss, bleu, chrf, translations = self._loss(poll), 0.0, 0.0, ()
         if math.isfinite(loss):
             translations = self._translate(self._data.sources, poll)
+            if self._data.prefixes:  # references have none
+                pairs = zip(translations, self._data.prefixes, strict=True)
+                translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
             bleu, chrf = self._metrics.scores(translations, self._data.references)
-        return Scores(loss, bleu, chrf, self.divergence(loss), translations)
+        return Scores(loss, bleu, chrf, self.divergence(loss), translations, self._of_sets(translations))
+
+    def _of_sets(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
+        if len(self._data.sets) == 1 or not translations:
+            return {}
+        found = {}
+        for name, lines in self._data.sets:
+            if references := self._data.references[lines]:
+                found[name] = dict(
+                    zip(("bleu", "chrf"), self._metrics.scores(translations[lines], references), strict=True)
+                )
+        return found
 
     def divergence(self, loss: float) -> str:
         """Returns a message if the loss is far above that of guessing, and an empty string otherwise."""

@@ -1,10 +1,8 @@
 """`python -m nmt prepare`, and what a training re-uses of it."""
 
-import contextlib
+import re
 
 import pytest
-
-from nmt.errors import UserError
 
 
 @pytest.fixture
@@ -22,16 +20,16 @@ def test_a_text_is_scanned_in_advance(prepare, tmp_path):
         0,
         "64 of 64 sentence pairs are used; 0 have an empty side, 0 have more than 7 tokens on a side",
     )
-    made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*/*-tokens-*.npy")}
-    assert len(made) == 1  # both sides have the same lines
+    made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*/ids-*/*")}
+    assert len(made) == 3  # both sides have the same lines
     assert prepare()[0] == 0
-    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*/*-tokens-*.npy")} == made
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*/ids-*/*")} == made
 
 
 def test_the_validation_text_is_scanned_too(prepare, tmp_path):
     names = ("--valid_source_dataset", "train.de", "--valid_target_dataset", "train.en")
     assert prepare(*names)[0] == 0
-    assert len(list((tmp_path / "cache").glob("*/shared-*.npy"))) == 1
+    assert len(list((tmp_path / "cache").glob("*/shared-*/*"))) == 1
     status, _, said = prepare(*names[:2])
     assert (status, said.count("\n")) == (2, 1)
     assert "--valid_target_dataset is missing" in said
@@ -44,16 +42,13 @@ def test_a_cache_that_is_off_keeps_nothing(prepare, monkeypatch):
     assert "NMT_TEXT_CACHE is off" in said
 
 
-def test_a_full_cache_is_named(prepare, monkeypatch):
-    @contextlib.contextmanager
-    def full(path, mode):
-        raise UserError(f"{path} cannot be written: No space left on device")
-        yield
-
-    monkeypatch.setattr("nmt.storage.cache.atomic_write", full)
-    status, _, said = prepare()
+def test_a_full_cache_is_named(prepare, full_disk, write_lines):
+    write_lines("train.en", ["a b c d"] * 5000)
+    write_lines("train.de", ["a b c d"] * 5000)
+    with full_disk():
+        status, _, said = prepare()
     assert status == 2
-    assert "cannot keep all results; make room" in said
+    assert re.search(r"the cache \S+ cannot be written: .*; make room, or let NMT_TEXT_CACHE name another", said)
 
 
 def test_weights_are_counted_and_checked(prepare):

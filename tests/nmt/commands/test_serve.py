@@ -22,6 +22,6 @@ def test_mistakes_are_one_line(run, tmp_path):
         status, _, said = run("serve", "models", "--port", taken.getsockname()[1])
     assert (status, "Address already in use; give another --host or --port" in said) == (2, True)
     status, _, said = run("serve", "models", "--port", 70000)
-    assert (status, "'70000' is not a port" in said) == (2, True)
+    assert (status, "'70000' is not a whole number from 0 to 65535" in said) == (2, True)
     status, _, said = run("serve", "models", "--workers", 0)
     assert (status, "'0' is not a whole number above 0" in said) == (2, True)

@@ -11,6 +11,7 @@ import sentencepiece
 from nmt.config import Config, make_config
 from nmt.storage.checkpoints import BEST, save_checkpoint
 from nmt.system import build_system, load_system
+from nmt.text.vocabulary import train_sentencepiece
 from tests.nmt.nematus_files import DATA, read_arrays, read_options, write_checkpoint
 
 MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"
@@ -44,9 +45,9 @@ def costs(run, tmp_path):
 def make_transformer(tmp_path):
     """Writes a Transformer with random weights and the SentencePiece models of the golden models."""
 
-    def make(**options):
+    def make(vocabularies=MODELS / "layernorm", **options):
         files = {field.name: "-" for field in dataclasses.fields(Config) if field.name.endswith("dataset")}
-        names = [str(MODELS / "layernorm" / f"{side}.model") for side in ("source", "target")]
+        names = [str(vocabularies / f"{side}.model") for side in ("source", "target")]
         sizes = {"embedding_size": 8, "state_size": 8, "transformer_num_heads": 2, "transformer_ffn_hidden_size": 9}
         depths = {"model_type": "transformer", "transformer_enc_depth": 2, "transformer_dec_depth": 1}
         given = {**files, "dictionaries": names, **sizes, **depths, "layer_normalization_type": "layernorm", **options}
@@ -94,6 +95,18 @@ def test_a_transformer_has_the_same_costs(run, costs, make_transformer, tmp_path
     imported = round_trip(run, model, tmp_path)
     expected = costs(model, "en", "de")
     np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_a_symbol_for_the_beginning_becomes_that_of_nematus(run, costs, make_transformer, tmp_path):
+    for side, ending in (("source", "en"), ("target", "de")):
+        train_sentencepiece(MODELS / f"test.{ending}", tmp_path / f"{side}.model", 13, begin_symbol=True)
+    model = make_transformer(tmp_path, tie_decoder_embeddings=True)
+    write_pieces(tmp_path, model)
+    imported = round_trip(run, model, tmp_path)
+    expected = costs(model, "en", "de")
+    np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4)
+    words = json.loads((tmp_path / "exported.target.json").read_text())
+    assert [words[name] for name in ("<EOS>", "<GO>", "<UNK>")] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", [pytest.param("deep_ln", marks=pytest.mark.slow), "ttiny_ln", "tied"])

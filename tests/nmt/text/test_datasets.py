@@ -1,6 +1,7 @@
 """The training and validation sets: which pairs are in them, in which batches and order."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -185,19 +186,94 @@ def test_weighted_batches_are_a_function_of_seed_and_n(write_lines, vocabulary):
     assert (rows.count((2, 0)), rows.count((3, 4))) == (3, 3)
 
 
-def test_cached_counts_give_the_same_batches(write_lines, vocabulary, tmp_path):
+def test_prepared_texts_give_the_same_batches(write_lines, vocabulary, tmp_path):
     """In one file or two, a second time, and when a file of the cache is damaged."""
     (tmp_path / "cache").mkdir()
     lines = ["a", "b c", "c", "", "d a", "b", "a a a"]
     files = [write_lines("first", lines[:3]), write_lines("second", lines[3:])]
-    options = {"batch_size": 2, "maxlen": 2, "seed": 1}
+    options = {"batch_size": 2, "maxlen": 2, "seed": 1, "cache": Cache(tmp_path / "cache")}
 
     def batches(*text):
         return take(TrainingData(ParallelText(*text), vocabulary, vocabulary, **options), 6)
 
     expected = batches(*[write_lines("all", lines)] * 2)
     for _ in range(3):
-        found = batches(files, files, Cache(tmp_path / "cache"))
+        found = batches(files, files)
         assert all((x[0] == y[0]).all() for x, y in zip(expected, found, strict=True))
-        for path in (tmp_path / "cache").glob("*-tokens-*"):
-            path.write_bytes(path.read_bytes()[:-8] + bytes(8))
+        for path in (tmp_path / "cache").glob("ids-*/*"):
+            path.write_bytes(path.read_bytes()[:-1] + b"x")
+
+
+def test_a_text_that_is_edited_later_changes_no_batch(make_data, tmp_path):
+    """The next start sees the change."""
+    data = make_data(["a", "b"])
+    (tmp_path / "source").write_text("c\nd\n")
+    assert {row[0] for batch in take(data, 2) for row in batch[0]} == {2, 3}
+    assert {row[0] for batch in take(make_data(["c", "d"]), 2) for row in batch[0]} == {4, 5}
+
+
+@pytest.mark.parametrize("size", [60, 70_000])
+def test_ids_of_any_vocabulary_are_kept(write_lines, tmp_path, size):
+    """More than 65,536 of them need more bytes."""
+    words = ["eos", "UNK", *map(str, range(2, size))]
+    (tmp_path / "many.json").write_text(json.dumps({word: i for i, word in enumerate(words)}))
+    vocabulary = load_vocabulary(tmp_path / "many.json")
+    path = write_lines("last", [f"2 {size - 1}"])
+    (batch,) = take(TrainingData(ParallelText(path, path), vocabulary, vocabulary, batch_size=1, maxlen=9, seed=1), 1)
+    assert batch[0][0].tolist() == [2, size - 1, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.fixture
+def corpora(write_lines):
+    """Two files of one pair and of two pairs, the last of them with an empty side."""
+    small, large = write_lines("small", ["a"]), write_lines("large", ["b c", ""])
+    return ParallelText([small, large], [small, large])
+
+
+def test_targets_of_a_corpus_begin_with_its_prefix(corpora, vocabulary):
+    """Also in random batches of a weighted epoch. An empty side stays one."""
+    options = {"batch_size": 1, "maxlen": 3, "seed": 1}
+    for weights in (None, (2, 1)):
+        given = {"weights": weights, "target_prefixes": ["", "d"], **options}
+        data = TrainingData(corpora, vocabulary, vocabulary, **given)
+        assert (data.used, data.empty, data.too_long) == (2, 1, 0)
+        found = {(*batch[0][0, :2], *batch[2][0, :4]) for batch in take(data, 6)}
+        assert found == {(2, 0, 2, 0, 0, 0), (3, 4, 5, 3, 4, 0)}
+    options["maxlen"] = 2
+    data = TrainingData(corpora, vocabulary, vocabulary, target_prefixes=["d", "d"], **options)
+    assert (data.used, data.too_long) == (1, 1)
+    with pytest.raises(UserError, match="--target_prefixes has 1 prefixes and there are 2 files or patterns; give one"):
+        TrainingData(corpora, vocabulary, vocabulary, target_prefixes=["d"], **options)
+
+
+def test_randomly_split_targets_begin_with_the_prefix_as_it_is_usually_split(write_lines, tmp_path):
+    train_sentencepiece(write_lines("sentences", SENTENCES), tmp_path / "some.model", 40, user_symbols=["<bt>"])
+    vocabulary, path = load_vocabulary(tmp_path / "some.model"), write_lines("one", SENTENCES[:1])
+    options = {"batch_size": 1, "maxlen": 150, "seed": 1, "subword_sampling": 0.2, "target_prefixes": ["<bt>"]}
+    prefix = vocabulary.encode(["<bt>"]).to_list()[0]
+    batches = take(TrainingData(ParallelText(path, path), vocabulary, vocabulary, **options), 5)
+    for source, _, target, _ in batches:
+        assert target[0, : len(prefix)].tolist() == prefix
+        for ids, begin in ((source[0], 0), (target[0], len(prefix))):
+            spelled = vocabulary.decode(tf.RaggedTensor.from_tensor(ids[np.newaxis, begin:], padding=0)).numpy()[0]
+            assert spelled.decode() == SENTENCES[0]
+
+
+def test_a_validation_text_has_a_set_for_each_file(corpora, vocabulary):
+    data = ValidationData(corpora, vocabulary, vocabulary, batch_size=8, target_prefixes=["", "d d"])
+    assert data.sets == [("small", slice(0, 1)), ("large", slice(1, 3))]
+    assert data.prefixes == ["", "d d", "d d"]
+    assert data.references == ["a", "b c", ""]
+    (batch,) = data.batches
+    assert {tuple(row) for row in batch.target.numpy().tolist()} == {(2, 0, 0, 0, 0), (5, 5, 3, 4, 0), (5, 5, 0, 0, 0)}
+    with pytest.raises(UserError, match="--valid_target_prefixes has 3 prefixes and there are 2 files"):
+        ValidationData(corpora, vocabulary, vocabulary, batch_size=8, target_prefixes=["", "", ""])
+
+
+def test_a_sample_of_a_validation_text_is_spread_evenly(write_lines, vocabulary):
+    path, few = write_lines("many", [f"{i}" for i in range(100)]), write_lines("few", ["a", "b"])
+    text = ParallelText([path, few], [path, few])
+    data = ValidationData(text, vocabulary, vocabulary, batch_size=8, sample=4)
+    assert data.references == ["0", "25", "50", "75", "a", "b"]
+    assert data.sets == [("many", slice(0, 4)), ("few", slice(4, 6))]
+    assert data.prefixes is None

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from nmt.errors import UserError
-from nmt.text.lines import Text, file_lines, read_chunks
+from nmt.text.lines import file_lines, read_chunks, stream_lines
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,7 @@ from nmt.text.lines import Text, file_lines, read_chunks
 )
 def test_files_and_streams_give_the_same_lines(write, content, lines):
     path = write("text", content)
-    text = Text(path)
-    assert list(text) == [text[i] for i in range(len(text))] == lines
+    assert list(stream_lines([path])) == lines
     with path.open("rb") as file:
         chunks = list(read_chunks(file.fileno(), 2))
     assert [line for chunk in chunks for line in chunk] == lines
@@ -77,21 +76,3 @@ def test_a_stream_gives_lines_before_it_ends():
     os.close(writing)
     assert list(chunks) == [[b"four"]]
     os.close(reading)
-
-
-def test_a_text_that_is_edited_in_place_is_refused(write):
-    path = write("text", b"one\ntwo\n")
-    text = Text(path)
-    assert text[0] == b"one"
-    with path.open("r+b") as file:
-        file.write(b"ten")
-    os.utime(path, ns=(1, 1))  # some file systems keep only a part of a second
-    with pytest.raises(UserError, match="changed while it was being read"):
-        text[1]
-
-
-def test_a_text_that_shrinks_is_refused(write):
-    text = Text(write("text", b"one\ntwo\n"))
-    write("text", b"one\n")
-    with pytest.raises(UserError, match="became shorter while it was being read"):
-        text[1]

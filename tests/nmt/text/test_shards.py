@@ -4,18 +4,15 @@ import gzip
 import os
 import sys
 
-import numpy as np
 import pytest
-import tensorflow as tf
 import zstandard
 
 from nmt.errors import UserError
 from nmt.storage.cache import Cache
-from nmt.text.lines import Text, stream_lines
+from nmt.text.lines import content_digests, read_blocks, read_pieces, stream_lines
 from nmt.text.parallel_text import ParallelText
-from nmt.text.scan import read_blocks, scan
-from nmt.text.shards import all_shards, content_digest, find_shards, read_pieces
-from nmt.text.token_counts import token_counts
+from nmt.text.prepared import raw_lines, token_ids
+from nmt.text.shards import all_shards, find_shards
 
 PACK = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor(write_checksum=True).compress}
 
@@ -46,42 +43,34 @@ def test_a_pattern_names_its_files_in_order(tmp_path, write):
         find_shards(tmp_path / "d-*")
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_several_files_are_read_as_one(write, cache, cached):
+def prepared(paths, cache):
+    """The lines of files, read from the cache."""
+    rows = raw_lines(paths, cache)
+    return [rows[i].tobytes() for i in range(len(rows))]
+
+
+def test_several_files_are_read_as_one(write, cache):
     """Each may begin with a byte order mark, end without a line feed, or be empty."""
     parts = [b"one\ntwo\r\n", b"", b"\xef\xbb\xbfthree\n\nfive", b"\xef\xbb\xbf", "sechs ß\n".encode()]
-    text = Text([write(f"part-{i}", part) for i, part in enumerate(parts)], cache if cached else None)
+    paths = [write(f"part-{i}", part) for i, part in enumerate(parts)]
     lines = [b"one", b"two", b"three", b"", b"five", b"", "sechs ß".encode()]
-    assert list(text) == [text[i] for i in range(len(text))] == lines
-    assert text.starts == [0, 2, 2, 5, 6, 7]
-    assert list(stream_lines(text.paths)) == lines
+    assert prepared(paths, cache) == list(stream_lines(paths)) == lines
+    assert raw_lines(paths, cache).starts == [0, 2, 2, 5, 6, 7]
 
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_compressed_files_equal_plain_ones(write, cache, ending):
-    content = b"".join(b"line %d\n" % i for i in range(20_000)) + b"last"
+    content = b"".join(b"line %d\n" % i for i in range(200_000)) + b"last"
     path, plain = write(f"text{ending}", content), write("text", content)
-    assert list(Text(path, cache)) == list(Text(plain, cache)) == list(stream_lines([path]))
-    assert content_digest(path, cache) == content_digest(plain, cache)
-
-
-def test_unpacking_shows_progress(write, cache):
-    sizes = []
-    scan(write("text.gz", b"one\ntwo\n"), cache, sizes.append)
-    assert sum(sizes) == 8
-
-
-def test_without_a_cache_compressed_files_are_refused(write):
-    path = write("text.gz", b"one\n")
-    with pytest.raises(UserError, match=r"text\.gz is compressed, .*; unpack it"):
-        ParallelText(path, path)
+    assert prepared([path], cache) == prepared([plain], cache) == list(stream_lines([path]))
+    assert content_digests([path], cache) == content_digests([plain], cache)
 
 
 def test_frames_may_follow_each_other(write, cache, tmp_path):
     write("a.gz", b"one\n").write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
     write("a.zst", b"").write_bytes(zstandard.compress(b"one\n") + zstandard.compress(b"two\n"))
     for name in ("a.gz", "a.zst"):
-        assert list(Text(tmp_path / name, cache)) == [b"one", b"two"]
+        assert prepared([tmp_path / name], cache) == [b"one", b"two"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 20])
@@ -89,13 +78,13 @@ def test_a_frame_may_end_inside_a_line(write, cache, size):
     """However the file is cut when it is read: decompressing the beginning of a frame may give nothing."""
     path = write("text.zst", b"")
     path.write_bytes(b"".join(map(zstandard.compress, [b"one\ntw", b"", b"o", b"\nthr", b"ee"])))
-    assert b"".join(read_blocks(read_pieces(path, size), path)) == b"one\ntwo\nthree"
-    assert list(Text(path, cache)) == list(stream_lines([path])) == [b"one", b"two", b"three"]
+    assert b"".join(read_blocks(read_pieces(path, size), path)) == b"one\ntwo\nthree\n"
+    assert prepared([path], cache) == list(stream_lines([path])) == [b"one", b"two", b"three"]
 
 
 def test_an_empty_piece_is_not_the_end(tmp_path):
     pieces = [b"one\ntw", b"", b"o\nthr", b"", b"ee", b""]
-    assert list(read_blocks(pieces, tmp_path)) == [b"one\n", b"two\n", b"three"]
+    assert list(read_blocks(pieces, tmp_path)) == [b"one\n", b"two\n", b"three\n"]
 
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
@@ -104,7 +93,7 @@ def test_a_damaged_file_is_named_and_leaves_nothing(write, cache, ending, damage
     path = write(f"text{ending}", os.urandom(100_000).hex().encode())
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(UserError, match=rf"text\{ending} is damaged or cut off after line 0: .*; copy it again"):
-        Text(path, cache)
+        raw_lines([path], cache)
     assert not [found for found in cache.directory.iterdir() if found.suffix != ".lock"]
 
 
@@ -116,14 +105,14 @@ def test_a_large_zstandard_window_is_read(write, cache):
     packer = packing.compressobj()
     path.write_bytes(packer.compress(b"one\ntwo\n") + packer.flush())
     assert zstandard.get_frame_parameters(path.read_bytes()).window_size == 2**28
-    assert list(Text(path, cache)) == [b"one", b"two"]
+    assert prepared([path], cache) == [b"one", b"two"]
 
 
 def test_zstandard_that_is_missing_is_named(write, cache, monkeypatch):
     path = write("text.zst", b"one\n")
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(UserError, match=r"text.zst needs the package zstandard; run pip install -e '.\[zstd\]'"):
-        Text(path, cache)
+        raw_lines([path], cache)
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
@@ -131,14 +120,14 @@ def test_invalid_utf8_is_named_by_shard_and_line(write, cache, ending):
     """Also in a line far from the beginning, which comes in another piece."""
     good, bad = write(f"0{ending}", b"fine\n"), write(f"1{ending}", b"good\n" * 500_000 + b"sch\xf6n\nfine\n")
     with pytest.raises(UserError, match=rf"/1\{ending}, line 500001 is not UTF-8: .* byte 0xf6 in position 3"):
-        Text([good, bad], cache)
+        raw_lines([good, bad], cache)
 
 
 def test_pairs_of_shards_must_match(write, tmp_path):
     for name, content in {"s-1": b"a\nb\n", "s-2": b"c\n", "t-1": b"a\n", "t-2": b"b\nc\n", "u-1": b""}.items():
         write(name, content)
     with pytest.raises(UserError, match=r"s-1 has 2 lines and .*t-1 has 1"):
-        ParallelText(tmp_path / "s-*", tmp_path / "t-*")
+        ParallelText(tmp_path / "s-*", tmp_path / "t-*").checked()
     with pytest.raises(UserError, match=r"there are 2 files from .*s-1 to .*s-2 and 1 from .*u-1 to"):
         ParallelText(tmp_path / "s-*", tmp_path / "u-*")
     with pytest.raises(UserError, match="there are 2 source texts and 1 target texts; give the same number of each"):
@@ -171,53 +160,31 @@ def test_wildcards_stand_for_the_same_on_both_sides(write, tmp_path, monkeypatch
             ParallelText(source, target)
 
 
-def test_nothing_is_kept_of_a_text_that_changes(write, cache):
-    """While an array is made of its lines, before that, and with the same size and number of lines."""
-    contents = iter([b"one\ntwo\nthree\n", b"one\n", b"oni\n"])
+class ChangingCache(Cache):
+    """Changes a file after its digest is known, without a change of its size or number of lines."""
 
-    def make(lines, number):
-        next(lines)
-        path.write_bytes(next(contents))
-        return np.array([len(line) for line in lines])
-
-    path = write("text", b"one\ntwo\n")
-    for _ in range(3):
-        text = Text(path, cache)
-        for _ in range(2):
-            with pytest.raises(UserError, match="text changed while it was being read"):
-                text.derive("lengths", make)
-    assert not list(cache.directory.glob("*-lengths*.npy"))
+    def entry(self, name, make):
+        (self.directory / "text").write_bytes(b"oni\ntwo\n")
+        return super().entry(name, make)
 
 
-class OtherNumber(Text):
-    """A text of two lines that gives another number of them."""
-
-    def __init__(self, path, number):
-        super().__init__(path)
-        self.number = number
-
-    def derive(self, name, make):
-        return make(iter([b"a"] * self.number), len(self))
-
-
-@pytest.mark.parametrize("found", [1, 3])
-def test_token_counts_need_the_expected_number_of_lines(write, found):
-    text = OtherNumber(write("text", b"one\ntwo\n"), found)
+def test_nothing_is_kept_of_a_text_that_changes(tmp_path, vocabulary):
+    (tmp_path / "text").write_bytes(b"one\ntwo\n")
     with pytest.raises(UserError, match="text changed while it was being read"):
-        token_counts(text, lambda lines: tf.strings.split(lines))
+        token_ids([tmp_path / "text"], vocabulary, ChangingCache(tmp_path))
+    assert not list(tmp_path.glob("*ids-*/*"))
 
 
-def test_tokenizing_many_texts_gives_no_warning(write, caplog):
-    for name in range(8):
-        token_counts(Text(write(str(name), b"one two\n")), lambda lines: tf.strings.split(lines))
-    assert not caplog.records
-
-
-def test_texts_of_more_files_than_may_be_open(write, cache, tmp_path):
-    for i in range(150):
+def test_many_files_leave_few(write, cache, tmp_path, vocabulary):
+    for i in range(300):
         write(f"s-{i:03d}", b"%d\n" % i)
-    text = ParallelText(tmp_path / "s-*", tmp_path / "s-*", cache)
-    assert text.pairs([149, 0, 100]) == ([b"149", b"0", b"100"],) * 2
-    (tmp_path / "s-140").write_bytes(b"x\n")
-    with pytest.raises(UserError, match="s-140 changed while it was being read"):
-        text.pairs([140])
+    paths = all_shards(tmp_path / "s-*")
+    assert prepared(paths, cache) == [b"%d" % i for i in range(300)]
+    assert len(token_ids(paths, vocabulary, cache)) == 300
+    assert len(list(cache.directory.rglob("*"))) < 20
+
+
+def test_tokenizing_many_texts_gives_no_warning(write, cache, vocabulary, caplog):
+    for name in range(8):
+        token_ids([write(str(name), b"one two\n" * name)], vocabulary, cache)
+    assert not caplog.records

@@ -77,6 +77,21 @@ def make(tmp_path, write_lines):
     return make
 
 
+def test_the_beginning_of_a_sentence_may_have_an_id_of_its_own(make):
+    """No text has it: `<s>` is three characters there. It spells nothing."""
+    vocabulary = make(begin_symbol=True)
+    assert (vocabulary.unknown, vocabulary.unknowns, vocabulary.size) == (2, (2,), 60)
+    assert vocabulary.tokens(tf.range(3)).numpy().tolist() == [b"</s>", b"<s>", b"<unk>"]
+    ids = vocabulary.encode(["im Jahr <s> 日"]).to_list()[0]
+    assert 1 not in ids
+    assert 2 in ids
+    assert (
+        vocabulary.decode(tf.ragged.constant([[1, *vocabulary.encode(["im Jahr"]).to_list()[0]]])).numpy() == b"im Jahr"
+    )
+    with pytest.raises(UserError, match="--user_symbols has <s>, which every vocabulary has"):
+        make(begin_symbol=True, user_symbols=["<s>"])
+
+
 @pytest.mark.parametrize("line", ["日本 x", "a😀b", "∂"])
 def test_with_bytes_for_units_no_character_is_unknown(make, line):
     vocabulary = make(340, byte_fallback=True)

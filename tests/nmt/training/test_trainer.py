@@ -39,8 +39,9 @@ def build_bigrams(*arguments):
 def make_trainer(write_lines, vocabulary):
     """Makes a trainer of a model; the translations of its validations can be scripted."""
 
-    def make(directory, translate=copy, build=build_bigrams, **options):
+    def make(directory, translate=copy, build=build_bigrams, files=None, target_prefixes=None, **options):
         directory.mkdir(exist_ok=True)
+        valid_files = files or [write_lines("copied", LINES)]
         files = [str(write_lines("copied", LINES))] * 2
         given = dict(zip(("source_dataset", "target_dataset"), files, strict=True))
         given |= dict(zip(("valid_source_dataset", "valid_target_dataset"), files, strict=True))
@@ -50,7 +51,8 @@ def make_trainer(write_lines, vocabulary):
         model = build(config, 6, 6)
         text = ParallelText(*files)
         data = TrainingData(text, vocabulary, vocabulary, batch_size=config.batch_size, maxlen=9, seed=config.seed)
-        valid = ValidationData(text, vocabulary, vocabulary, batch_size=32)
+        valid_text = ParallelText(valid_files, valid_files)
+        valid = ValidationData(valid_text, vocabulary, vocabulary, batch_size=32, target_prefixes=target_prefixes)
         trainer = Trainer(model, Update(model, config), config, directory)
         validate = Validator(model, valid, translate, config)
         return lambda: trainer.train(data, validate), model
@@ -206,6 +208,27 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
         [(f"update/{name}", step) for name in of_updates for step in (2, 4, 6)]
         + [(name, step) for name in of_validations for step in (3, 4, 6)]
     )
+
+
+def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_lines, tmp_path, capsys):
+    """The first is copied and the second is not; a prefix is no part of a translation."""
+    options = {"files": [write_lines(name, LINES) for name in ("copied", "other")], "target_prefixes": ["a", ""]}
+
+    def translate(lines, between):
+        return [f"a {line.decode()}" if i < len(LINES) else "x y z" for i, line in enumerate(lines)]
+
+    train, _ = make_trainer(tmp_path / "model", translate, finish_after=3, **options)
+    (validation,) = train().validations
+    assert validation.sets["copied"]["bleu"] == pytest.approx(100)
+    assert validation.sets["other"]["bleu"] == 0
+    assert 0 < validation.bleu < 100
+    assert "  copied  BLEU 100.00  chrF 100.00" in capsys.readouterr().err
+    train, _ = make_trainer(tmp_path / "model", translate, **options)
+    assert [each.sets for each in train().validations] == [validation.sets] * 2
+    (path,) = (tmp_path / "model" / "logs").iterdir()
+    events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
+    logged = [(value.tag, event.step) for event in events for value in event.summary.value]
+    assert logged.count(("bleu/copied", 3)) == logged.count(("chrf/other", 6)) == 1
 
 
 def test_the_lower_loss_decides_between_equal_bleu(make_trainer, tmp_path):

@@ -1,0 +1,212 @@
+"""Times updates of the translation model and of JoeyNMT's on the same batches, and prints a table.
+
+    python benchmarks/peers.py --joeynmt FOLDER --joeynmt_python PYTHON
+    python benchmarks/peers.py --joeynmt FOLDER --joeynmt_python PYTHON --model_type transformer --json PEERS.json
+
+FOLDER is a checkout of JoeyNMT, and PYTHON an interpreter with PyTorch. Packages that only JoeyNMT's data preparation
+needs may be missing. Each system updates its model in a process of its own. They take turns in a new random order each
+time, so that other load on the machine affects all of them equally.
+
+All get the same random sentences of 10 to 45 words. Ours are padded to our widths, JoeyNMT's to the longest sentence of
+a batch. JoeyNMT's models are built of its own classes by its own `build_model`, with its loss, torch.optim.Adam
+(fused) and clipping of the gradient's norm. RNN: a bidirectional GRU, Bahdanau's attention and a decoder of one GRU,
+which in JoeyNMT gets the attended context as its input and in ours lies between two GRUs. Transformer: 3 layers a side,
+4 heads, feed-forwards of 4 times its size, pre-norm, the output table is the target embedding. Both have LayerNorm
+where they have norms, dropout of --dropout and label smoothing of 0.1.
+
+Columns:
+    s/update    median over the rounds, and half the interquartile range
+    / ours      median of the rounds' ratios to ours in float32
+    words/s     target words, ends counted
+    first s     the slowest first update with a batch, which includes compilation
+    MiB         peak memory of the process
+    start       of this, its memory when the libraries are imported
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+from figures_log import write_log
+from interleaved import orders
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = {"ours float32": "float32", "ours bfloat16": "mixed_bfloat16"}
+THEIRS = ("JoeyNMT float32", "JoeyNMT compiled", "JoeyNMT bfloat16")
+SIZES = {"embedding_size": 256, "state_size": 512, "vocabulary": 8000, "batch_size": 80}
+HEADS = ["system", "s/update", "+-", "/ ours", "words/s", "first s", "MiB", "start"]
+# Ids of JoeyNMT's special tokens. Our words begin at 2 and theirs at 4.
+PAD, BEGIN, END, SHIFT = 1, 2, 3, 2
+
+
+def joeynmt_batch(source: np.ndarray, source_mask: np.ndarray, target: np.ndarray, target_mask: np.ndarray) -> dict:
+    """Returns a batch as JoeyNMT has it: `src` with ends, its lengths, and `trg` with beginnings and ends."""
+
+    def renumbered(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        lengths = mask.sum(1).astype(int)  # the end counts
+        positions = np.arange(lengths.max())
+        ids = np.where(positions < lengths[:, np.newaxis] - 1, ids[:, : lengths.max()] + SHIFT, PAD)
+        ids[np.arange(len(ids)), lengths - 1] = END
+        return ids.astype(np.int64)
+
+    target = renumbered(target, target_mask)
+    begin = np.full([len(target), 1], BEGIN)
+    lengths = source_mask.sum(1).astype(np.int64)
+    return {"src": renumbered(source, source_mask), "src_length": lengths, "trg": np.concatenate([begin, target], 1)}
+
+
+def work_of(options: argparse.Namespace):
+    """Returns the batches and the options of our training."""
+    from updates import made_up_work
+
+    size = options.embedding_size
+    given = {"embedding_size": size, "state_size": options.state_size, "label_smoothing": 0.1}
+    given |= {f"rnn_dropout_{place}": options.dropout for place in ("embedding", "hidden")}
+    if options.model_type == "transformer":
+        given = {"model_type": "transformer", "embedding_size": size, "state_size": size, "label_smoothing": 0.1}
+        given |= {"transformer_ffn_hidden_size": 4 * size, "transformer_num_heads": 4, "tie_decoder_embeddings": True}
+        given |= {f"transformer_{side}_depth": 3 for side in ("enc", "dec")}
+        given |= {
+            f"transformer_dropout_{place}": options.dropout for place in ("embeddings", "residual", "relu", "attn")
+        }
+    return made_up_work(options.batches, options.batch_size, options.vocabulary, **given)
+
+
+def start(name: str, command: list[str]) -> Callable[[str], float]:
+    """Starts a process that updates a model. Returns a function that sends it a line and returns its answer."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(line: str) -> float:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(f"{line}\n")
+            process.stdin.flush()
+        answer = process.stdout.readline()
+        if not answer:
+            sys.exit(f"peers.py: {name} has failed; the messages above say why")
+        return float(answer)
+
+    return ask
+
+
+def answer(update: Callable[[int], object], libraries: float) -> None:
+    """Answers the lines of standard input: seconds of an update, or memory in MiB."""
+    for line in map(str.strip, sys.stdin):
+        if line in ("memory", "libraries"):
+            print(libraries if line == "libraries" else own_memory(), flush=True)
+        else:
+            begun = time.perf_counter()
+            update(int(line))
+            print(time.perf_counter() - begun, flush=True)
+
+
+def own_memory() -> float:
+    """Returns the peak memory of this process in MiB."""
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
+def run_ours(options: argparse.Namespace, dtype: str) -> None:
+    """Updates our model."""
+    sys.path.insert(0, str(ROOT))
+    from updates import new_update
+
+    libraries, work = own_memory(), work_of(options)
+    update, _ = new_update(work, "layernorm", dtype)
+    answer(lambda number: update(work.batches[number]), libraries)
+
+
+def measure(workers: dict[str, Callable], batches: int, rounds: int) -> tuple[dict, dict]:
+    """Returns for each system the seconds `[rounds, batches]`, and those of the first updates."""
+    first = {name: max(ask(str(number)) for number in range(batches)) for name, ask in workers.items()}
+    seconds = {name: [] for name in workers}
+    for number, order in enumerate(itertools.islice(orders(workers), rounds * batches)):
+        for name in order:
+            seconds[name].append(workers[name](str(number % batches)))
+    return {name: np.reshape(each, [rounds, batches]) for name, each in seconds.items()}, first
+
+
+def compare(options: argparse.Namespace, folder: str) -> list[dict]:
+    """Measures all systems and returns a row for each."""
+    sys.path.insert(0, str(ROOT))
+    batches = work_of(options).batches
+    path = Path(folder, "batches.npz")
+    np.savez(path, **{f"{i}_{name}": x for i, batch in enumerate(batches) for name, x in joeynmt_batch(*batch).items()})
+    shared = [f"--{name}={vars(options)[name]}" for name in ("model_type", "dropout", "batches", *SIZES)]
+    joeynmt = [options.joeynmt_python, str(ROOT / "benchmarks" / "joeynmt_worker.py"), str(options.joeynmt), str(path)]
+    given = {name: vars(options)[name] for name in ("model_type", "dropout", *SIZES)}
+    workers = {}
+    for name in options.systems:
+        ours = [sys.executable, __file__, *shared, "--alone", name]
+        theirs = [*joeynmt, json.dumps({**given, "mode": name.partition(" ")[2]})]
+        workers[name] = start(name, ours if name in OURS else theirs)
+    taken, first = measure(workers, len(batches), options.rounds)
+    words = sum(float(np.sum(batch.target_mask)) for batch in batches) / len(batches)
+    rounds = {name: seconds.mean(1) for name, seconds in taken.items()}
+    rows = []
+    for name, seconds in rounds.items():
+        below, median, above = np.quantile(seconds, [0.25, 0.5, 0.75]).tolist()
+        base = rounds.get("ours float32")
+        ratio = None if base is None else statistics.median((seconds / base).tolist())
+        memory = [workers[name](asked) for asked in ("memory", "libraries")]
+        row = [name, median, (above - below) / 2, ratio, words / median, first[name], *memory]
+        rows.append(dict(zip(HEADS, row, strict=True)))
+    return rows
+
+
+def show(rows: list[dict]) -> None:
+    digits = dict(zip(HEADS[1:], [4, 4, 3, 0, 1, 0, 0], strict=True))
+    print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
+    for row in rows:
+        cells = ["" if row[head] is None else f"{row[head]:,.{digits[head]}f}" for head in HEADS[1:]]
+        print(f"| {' | '.join([row['system'], *cells])} |")
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--joeynmt", type=Path, metavar="FOLDER", help="a checkout; without it, only ours is timed")
+    parser.add_argument("--joeynmt_python", default=sys.executable, metavar="PYTHON", help="interpreter with PyTorch")
+    parser.add_argument("--model_type", choices=("rnn", "transformer"), default="rnn")
+    parser.add_argument("--systems", nargs="+", choices=(*OURS, *THEIRS), default=[*OURS, *THEIRS])
+    for name, default in SIZES.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--batches", type=int, default=6, help="batches in a round")
+    parser.add_argument("--rounds", type=int, default=5, help="updates with each batch")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
+    parser.add_argument("--alone", choices=OURS, help=argparse.SUPPRESS)
+    options = parser.parse_args(words)
+    if options.joeynmt is None:
+        options.systems = [name for name in options.systems if name in OURS]
+    elif not (options.joeynmt / "joeynmt" / "model.py").exists():
+        parser.error(f"--joeynmt {options.joeynmt} is no checkout of JoeyNMT: it has no joeynmt/model.py")
+    return options
+
+
+def main() -> None:
+    options = parse()
+    if options.alone:
+        run_ours(options, OURS[options.alone])
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rows = compare(options, folder)
+    show(rows)
+    if options.json:
+        given = {name: vars(options)[name] for name in ("model_type", "dropout", "batches", "rounds", *SIZES)}
+        write_log(options.json, "peers", given, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Inputs and outputs of the commands that go through lines: files and streams, chunks, and what is said of lines."""
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO, Any, TextIO
+
+from ..decoding.options import DecodingOptions
+from ..decoding.side_by_side import workers
+from ..errors import UserError
+from ..storage.files import atomic_write
+from .arguments import say
+
+_BATCHES_PER_WORKER = 20
+_NAMED = 10  # lines that a message names
+
+
+def open_input(path: Path | None) -> AbstractContextManager[IO]:
+    """Opens a file in binary mode, or standard input (a text stream) if `path` is `None`. Read from its descriptor.
+
+    Raises:
+        UserError: Standard input is closed, or there is no such file.
+        OSError: The file cannot be opened.
+    """
+    if path is None and sys.stdin is None:
+        raise UserError("standard input is closed; give --input FILE")
+    if path is not None and not path.exists():
+        raise UserError(f"the text {path} does not exist; give a text file")
+    return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
+
+
+@contextlib.contextmanager
+def open_output(path: Path | None) -> Iterator[TextIO]:
+    """Opens a file, or standard output if `path` is `None`. A regular file is replaced when the output is complete.
+
+    Raises:
+        UserError: Standard output is closed, or the file cannot be written.
+    """
+    if path is None and sys.stdout is None:
+        raise UserError("standard output is closed; give --output FILE")
+    if path is None:
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        yield sys.stdout
+        return
+    if path.is_dir():
+        raise UserError(f"{path} is a directory; give a file")
+    if path.exists() and not path.is_file():  # a device or a pipe
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+        return
+    with atomic_write(path) as file:
+        yield file
+
+
+def chunk_size(options: DecodingOptions) -> int:
+    """Returns how many lines are read at a time."""
+    return _BATCHES_PER_WORKER * workers() * options.batch_size
+
+
+def chunked(items: Iterable, size: int) -> Iterator[list]:
+    """Yields items in lists of `size`; the last may be shorter."""
+    items = iter(items)
+    while chunk := list(itertools.islice(items, size)):
+        yield chunk
+
+
+def number_list(numbers: list[int]) -> str:
+    """Returns `line 3` or `lines 3, 5, 8`, with at most ten numbers."""
+    named = ", ".join(map(str, numbers[:_NAMED]))
+    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+    return f"line{'s' if len(numbers) > 1 else ''} {named}{more}"
+
+
+def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
+    """Yields the chunks unchanged, then warns of items that are not UTF-8.
+
+    Args:
+        chunks: Lists of items.
+        text: Returns the bytes of an item.
+    """
+    seen, bad = 0, []
+    for chunk in chunks:
+        for number, item in enumerate(chunk, seen + 1):
+            try:
+                text(item).decode()
+            except UnicodeDecodeError:
+                bad.append(number)
+        seen += len(chunk)
+        yield chunk
+    if bad:
+        verb = "is" if len(bad) == 1 else "are"
+        say(
+            f"warning: {len(bad)} of {seen} lines {verb} not UTF-8 (the first: line {bad[0]}); "
+            "their invalid bytes were read as unknown words"
+        )

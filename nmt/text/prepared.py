@@ -1,0 +1,159 @@
+"""Texts as rows of numbers in memory-mapped files: the token ids or the bytes of every line.
+
+They are made once, on all cores, and kept in the cache. Training reads its batches from them.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+import tensorflow as tf
+import tensorflow_text
+from tqdm import tqdm
+
+from ..storage.cache import Cache, changed_while_read
+from .lines import content_digests, read_blocks, read_pieces
+from .parallel import parallel_map
+from .vocabulary import SentencePieceVocabulary, Vocabulary
+
+_BLOCK = 1 << 20  # bytes of the lines that are encoded at a time
+
+# Maps lines, each with a line feed at its end, to the numbers of all lines and the count of each.
+Encoder = Callable[[bytes], tuple[np.ndarray, np.ndarray]]
+
+
+class Rows:
+    """A row of numbers for each line of a text.
+
+    Args:
+        flat: The numbers of all rows.
+        ends: 0, and the position in `flat` after each row.
+        starts: Number of the first line of each file, and of all lines.
+    """
+
+    def __init__(self, flat: np.ndarray, ends: np.ndarray, starts: list[int]):
+        self._flat, self._ends, self.starts = flat, ends, starts
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, line: int) -> np.ndarray:
+        return self._flat[self._ends[line] : self._ends[line + 1]]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The length of each row."""
+        return np.diff(self._ends).astype(np.int32)
+
+
+def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> Rows:
+    """Returns the token ids of each line of files, without the end.
+
+    Raises:
+        UserError: A file is damaged or not UTF-8, changes, or the cache cannot be written.
+    """
+    dtype = np.uint16 if vocabulary.size <= 2**16 else np.int32
+
+    def encode(block: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        ids = vocabulary.encode(tf.strings.split(block[tf.newaxis], "\n").values)
+        return tf.cast(ids.flat_values, dtype), ids.row_lengths()
+
+    traced = tf.function(encode, input_signature=[tf.TensorSpec([], tf.string)], autograph=False)
+    traced = traced.get_concrete_function()  # once, before the threads call it
+
+    def encoder(block: bytes) -> tuple[np.ndarray, np.ndarray]:
+        flat, lengths = traced(tf.constant(block[:-1]))
+        return flat.numpy(), lengths.numpy()
+
+    return _prepare("ids", paths, cache, encoder, dtype, _versions(vocabulary.digest, vocabulary.size))
+
+
+def raw_lines(paths: Sequence[Path], cache: Cache) -> Rows:
+    """Returns the bytes of each line of files, for texts that are segmented anew each time."""
+
+    def encoder(block: bytes) -> tuple[np.ndarray, np.ndarray]:
+        flat = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(flat == ord("\n"))
+        return flat[flat != ord("\n")], np.diff(ends, prepend=-1) - 1
+
+    return _prepare("lines", paths, cache, encoder, np.uint8)
+
+
+def drawn_lengths(
+    paths: Sequence[Path], vocabulary: SentencePieceVocabulary, alpha: float, seed: Sequence[int], cache: Cache
+) -> np.ndarray:
+    """Returns the tokens of each line in one random segmentation, of `SentencePieceVocabulary.sample`."""
+
+    def encoder(block: bytes) -> tuple[np.ndarray, np.ndarray]:
+        rows = vocabulary.sample(block[:-1].split(b"\n"), alpha, seed, 2**31 - 1)
+        return np.zeros(0, np.uint8), np.array([len(row) for row in rows])
+
+    return _prepare("drawn", paths, cache, encoder, np.uint8, _versions(vocabulary.digest, alpha, *seed)).lengths
+
+
+def _versions(*depends_on: object) -> tuple[object, ...]:
+    return (*depends_on, tf.__version__, tensorflow_text.__version__, sentencepiece.__version__)
+
+
+def _prepare(
+    kind: str, paths: Sequence[Path], cache: Cache, encoder: Encoder, dtype: type, depends_on: Sequence[object] = ()
+) -> Rows:
+    """Returns the rows of the lines of files, which the cache keeps under their digests and what they depend on."""
+    digests = content_digests(paths, cache)
+    key = hashlib.sha256(repr((digests, *depends_on)).encode()).hexdigest()[:32]
+
+    def blocks(bar: tqdm) -> Iterator[tuple[int, bytes]]:
+        for shard, (path, digest) in enumerate(zip(paths, digests, strict=True)):
+            for block in _unchanged_blocks(path, digest, bar):
+                yield shard, block
+
+    def encode(block: tuple[int, bytes]) -> tuple[int, np.ndarray, np.ndarray]:
+        return block[0], *encoder(block[1])
+
+    def make(folder: Path) -> dict[str, list[int]]:
+        compressed = any(path.suffix in (".gz", ".zst") for path in paths)  # of unknown size
+        size = None if compressed else sum(path.stat().st_size for path in paths)
+        about = {"unit": "B", "unit_scale": True, "desc": f"reading {paths[0].name}", "delay": 5, "leave": False}
+        counts = np.zeros(len(paths) + 1, np.int64)
+        with (
+            (folder / "flat").open("wb") as flat,
+            (folder / "ends").open("wb") as ends,
+            tqdm(total=size, **about) as bar,
+        ):
+            ends.write(np.zeros(1, np.int64))
+            total = 0
+            for shard, numbers, lengths in parallel_map(encode, blocks(bar)):
+                flat.write(numbers.astype(dtype, copy=False))
+                ends.write(np.cumsum(lengths, dtype=np.int64) + total)
+                total += int(lengths.sum())
+                counts[shard + 1] += len(lengths)
+        return {"starts": np.cumsum(counts).tolist()}
+
+    folder, record = cache.entry(f"{kind}-{key}", make)
+    return Rows(_mapped(folder / "flat", dtype), _mapped(folder / "ends", np.int64), record["starts"])
+
+
+def _unchanged_blocks(path: Path, digest: str, bar: tqdm) -> Iterator[bytes]:
+    """Yields the lines of a file in blocks.
+
+    Raises:
+        UserError: The text in the file no longer has this digest.
+    """
+    sha = hashlib.sha256()
+
+    def pieces() -> Iterator[bytes]:
+        for piece in read_pieces(path):
+            sha.update(piece)
+            bar.update(len(piece))
+            yield piece
+
+    yield from read_blocks(pieces(), path, _BLOCK)
+    if sha.hexdigest() != digest:
+        raise changed_while_read(path)
+
+
+def _mapped(path: Path, dtype: type) -> np.ndarray:
+    # A plain array reads single entries faster than np.memmap. An empty file cannot be mapped.
+    return np.asarray(np.memmap(path, dtype, "r")) if path.stat().st_size else np.zeros(0, dtype)

@@ -1,0 +1,119 @@
+"""What a training writes to its model directory: checkpoints, the progress and translations of the validation text."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..config import Config
+from ..model.contract import TranslationModel
+from ..storage.checkpoints import BEST, KEPT, LAST, kept_checkpoints, load_checkpoint, save_checkpoint
+from ..storage.files import atomic_write, folder_inside
+from .progress import Progress
+from .update import Update
+
+_SAVE_SECONDS = 600  # between checkpoints, unless the configuration has a save_freq
+
+
+class ModelDirectory:
+    """The directory of a training.
+
+    Args:
+        path: The directory.
+        model: The model.
+        update: Its variables are those of the last checkpoint.
+        config: When to save, and how many models to keep.
+        made_with: Values that a training found here must share, by name.
+        is_chief: Whether this process writes; the others only keep account.
+
+    Attributes:
+        saved: Update of the newest checkpoint, or 0.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        model: TranslationModel,
+        update: Update,
+        config: Config,
+        made_with: Mapping[str, Any],
+        is_chief: bool,
+    ):
+        self._path, self._model, self._update, self._config = path, model, update, config
+        self._made_with, self._is_chief = made_with, is_chief
+        self.saved, self._saved_at = 0, time.monotonic()
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    @property
+    def logs(self) -> Path | None:
+        """Where figures go, in the chief."""
+        return self._path / "logs" if self._is_chief else None
+
+    def resume(self) -> Progress:
+        """Loads the last checkpoint, if there is one, and returns the progress of the training.
+
+        Raises:
+            UserError: The training found here cannot be resumed.
+        """
+        if not (self._path / LAST).exists():
+            return Progress()
+        progress = Progress.from_json(load_checkpoint(self._path / LAST, self._update.variables, self._made_with))
+        self.saved = progress.update
+        return progress
+
+    def begin(self) -> None:
+        """Counts the time to the next checkpoint from now on."""
+        self._saved_at = time.monotonic()
+
+    def save_is_due(self, update: int) -> bool:
+        """Returns whether a checkpoint is due after this update."""
+        if self._config.save_freq:
+            return update % self._config.save_freq == 0
+        return time.monotonic() - self._saved_at > _SAVE_SECONDS
+
+    def save_last(self, progress: Progress) -> None:
+        """Saves what the next update depends on."""
+        self._save(LAST, progress)
+
+    def keep(self, progress: Progress) -> None:
+        """Saves after a validation: `LAST` first, because `BEST` can be restored from it."""
+        self._save(LAST, progress)
+        if not self._is_chief:
+            return
+        with self._update.evaluated_weights():
+            if progress.best is progress.validations[-1]:
+                self._save(BEST, progress)
+            if self._config.keep or self._config.keep_best:
+                self._keep_several(progress)
+        with atomic_write(self._path / "progress.json") as file:
+            file.write(json.dumps(asdict(progress), indent=2) + "\n")
+
+    def write_translations(self, update: int, translations: Sequence[str]) -> None:
+        """Writes the translations of a validation."""
+        if self._is_chief:
+            folder = folder_inside(self._path, "valid")
+            folder.mkdir(exist_ok=True)
+            with atomic_write(folder / f"{update}.txt") as file:
+                file.writelines(f"{line}\n" for line in translations)
+
+    def _keep_several(self, progress: Progress) -> None:
+        """Keeps the model if it is one of the latest or of the best, and removes those that no longer are."""
+        latest = progress.validations[max(0, len(progress.validations) - self._config.keep) :]
+        kept = {str(each.update) for each in (*latest, *progress.ranking[: self._config.keep_best])}
+        if (name := str(progress.update)) in kept:
+            folder = folder_inside(self._path, KEPT)
+            folder.mkdir(exist_ok=True)
+            save_checkpoint(folder / f"{name}.npz", self._model.variables, asdict(progress), self._made_with)
+        for path in kept_checkpoints(self._path):
+            if path.stem not in kept:
+                path.unlink()
+
+    def _save(self, name: str, progress: Progress) -> None:
+        if self._is_chief:
+            variables = self._model.variables if name == BEST else self._update.variables
+            save_checkpoint(self._path / name, variables, asdict(progress), self._made_with)
+        self.saved, self._saved_at = progress.update, time.monotonic()
