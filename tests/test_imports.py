@@ -49,7 +49,12 @@ NMT = {
     "decoding.search": set(),
     "serving": {"decoding.options", "decoding.translator", "errors", "model.contract", "storage.files", "text"},
     "serving.service": {"errors"},
-    "bulk": {"commands.arguments", "errors", "load_tensorflow"},  # its environment lacks what the others need
+    "bulk": {
+        "commands.arguments",
+        "config_fields",
+        "errors",
+        "load_tensorflow",
+    },  # its environment lacks what the others need
     "nematus_models": {"config", "errors", "storage"},
     "system": {
         "config",

@@ -20,14 +20,14 @@ def read_texts(
     """Reads the training and validation texts. Prints how many pairs are left out, and how many are in both."""
     vocabularies = (source_vocabulary, target_vocabulary)
     valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
-    text, data = read_training_text(config, *vocabularies, cache)
-    valid = ValidationData(
+    valid = ValidationData(  # first: it is soon read, and may have a fault
         valid_text,
         *vocabularies,
         batch_size=config.valid_batch_size,
         sample=config.valid_sample,
         target_prefixes=config.valid_target_prefixes,
     )
+    text, data = read_training_text(config, *vocabularies, cache)
     if shared := valid_text.shared_with(text, cache):
         say(f"warning: {shared} of the {valid.pairs} validation pairs are also training pairs")
     return data, valid

@@ -192,7 +192,9 @@ def trainer_after_ten(imported, tmp_path, name):
     batches = [Batch(*source, *target) for source, target in padded]
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
     trainer = Trainer(system.model, Update(system.model, config), config, tmp_path)
-    data = SimpleNamespace(shapes=lambda parts: [], batches=lambda first, share: batches[first:], batches_per_epoch=10)
+    data = SimpleNamespace(
+        shapes=lambda parts: [], batches=lambda first, share: iter(batches[first:]), batches_per_epoch=10
+    )
     return lambda: trainer.train(data, lambda poll: Scores(loss=1.0, bleu=0.0, chrf=0.0)), system.model
 
 

@@ -160,7 +160,8 @@ def random_rnn(run, training, tmp_path):
 def test_any_line_gives_one_line_and_does_not_affect_others(run, random_rnn, tmp_path):
     """Each line is translated and scored as if alone: the same words, costs up to rounding and six digits."""
     (tmp_path / "text").write_bytes(b"\n".join(STRANGE))
-    status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, "-n", 0, "--n_best")
+    limit = ("--translation_maxlen", 5)
+    status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, *limit, "-n", 0, "--n_best")
     beams = [line.split(" ||| ") for line in output.removesuffix("\n").split("\n")]
     assert status == 0
     assert "warning: 1 of 12 lines is not UTF-8 (the first: line 3)" in said
@@ -172,7 +173,7 @@ def test_any_line_gives_one_line_and_does_not_affect_others(run, random_rnn, tmp
     costs = np.array([float(cost) for cost in costs.split()])
 
     system = load_system(tmp_path / "model")
-    options = DecodingOptions(beam_size=2, normalization_alpha=0.0)
+    options = DecodingOptions(beam_size=2, normalization_alpha=0.0, translation_maxlen=5)
     translator = system.translator(options)
     scorer = Scorer(system.source_vocabulary, system.target_vocabulary, system.model, options)
     for number, line in enumerate(STRANGE):

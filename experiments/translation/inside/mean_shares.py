@@ -32,7 +32,7 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     """
     norms = record_inputs(system.model, system.config.layer_normalization_type)
     data = ValidationData(text, system.source_vocabulary, system.target_vocabulary, batch_size=1)
-    for batch in list(data.batches)[:: max(1, len(text) // SENTENCES)]:
+    for batch in list(data.batches)[:: max(1, data.pairs // SENTENCES)]:
         system.model.costs(batch.source, batch.source_mask, batch.target, batch.target_mask)
     rows = {path: [np.reshape(x, [-1, x.shape[-1]]) for x in inputs] for path, (_, inputs) in norms.items()}
     return {path: share_of_mean(np.concatenate(found)) for path, found in rows.items()}
