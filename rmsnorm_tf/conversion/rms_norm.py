@@ -10,6 +10,7 @@ import numpy as np
 from rmsnorm_tf.conversion.model.calls import modes_of
 from rmsnorm_tf.conversion.model.check import convert_and_check
 from rmsnorm_tf.conversion.model.copy import copy_of, why_shared
+from rmsnorm_tf.conversion.model.in_place import shape_of_input
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.report import Conversion, listed
 from rmsnorm_tf.conversion.model.saved import Changes
@@ -199,7 +200,7 @@ def _in_float32(layer):
 def _agree(layer, like, magnitude):
     """Whether two norms have the same outputs for random inputs and gains, some of them far from the others."""
     rng = np.random.default_rng(0)
-    shape = [(3 if axis else 8) if n is None else n for axis, n in enumerate(layer.get_build_config()["input_shape"])]
+    shape = [(3 if axis else 8) if n is None else n for axis, n in enumerate(shape_of_input(layer))]
     half = layer.compute_dtype in ("float16", "bfloat16")
     x = (magnitude * rng.normal(0.5, 1.0, shape) ** (1 if half else 3)).astype("float32")
     x.reshape(-1, shape[-1])[0, 1:] *= 1e-3  # one entry stands out, as far as it can

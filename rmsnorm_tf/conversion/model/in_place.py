@@ -33,6 +33,18 @@ def counterpart(layer: keras.layers.LayerNormalization) -> RMSNormalization:
     )
 
 
+def shape_of_input(layer: keras.Layer, axis: int | tuple[int, ...] = -1) -> tuple[int | None, ...]:
+    """Returns the shape of the input of a built norm over `axis`.
+
+    A gain over the last axis says its size, because another layer may have built the norm for another input, as
+    KerasHub's Qwen3 builds its norms of queries and keys.
+    """
+    shape = tuple(layer.get_build_config()["input_shape"])
+    if axis == -1 and layer.weights:
+        return (*shape[:-1], layer.weights[0].shape[-1])
+    return shape
+
+
 def turn_into_rms_norm(layer: keras.Layer, like: RMSNormalization) -> None:
     """Turns a built norm into an RMSNormalization with the same gain and offset, in float32 or wider.
 
@@ -40,7 +52,7 @@ def turn_into_rms_norm(layer: keras.Layer, like: RMSNormalization) -> None:
         layer: The norm, whose weights are a gain, an offset, or both in this order.
         like: An RMSNormalization with the options to take over. Without a scale, the norm's gain is dropped.
     """
-    shape = layer.get_build_config()["input_shape"]
+    shape = shape_of_input(layer, like.axis)
     weights = list(layer.weights)
     if len(weights) > like.use_scale + like.center:
         _forget(layer, weights.pop(0))

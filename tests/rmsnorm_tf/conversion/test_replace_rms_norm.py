@@ -54,6 +54,24 @@ class FrozenNorm(PlainRMSNorm):
     frozen = True
 
 
+@keras.saving.register_keras_serializable(package="tests")
+class NormOfPairs(PlainRMSNorm):
+    def build(self, shape):
+        super().build((2,))
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Pairs(layers.Layer):
+    """Normalizes pairs of channels with a norm that it builds for its own input, as KerasHub's Qwen3 does."""
+
+    def build(self, shape):
+        self.norm = NormOfPairs(name="norm")
+        self.norm.build(shape)
+
+    def call(self, x):
+        return keras.ops.reshape(self.norm(keras.ops.reshape(x, (-1, 4, 3, 2))), (-1, 4, 6))
+
+
 def with_norm(layer):
     return with_drawn_weights(keras.Sequential([keras.Input((4, 6)), dense(), layer]))
 
@@ -266,3 +284,12 @@ def test_a_mask_ends_where_it_ended(make, tmp_path):
     for same in (replaced, keras.models.load_model(tmp_path / "model.keras")):
         assert type(same.get_layer("norm")) is RMSNormalization
         np.testing.assert_allclose(to_array(same(padded)), to_array(model(padded)), rtol=0, atol=1e-5)
+
+
+def test_the_gain_says_the_size_of_a_norm_that_was_built_for_another_input(tmp_path):
+    model = with_norm(Pairs(name="pairs"))
+    replaced, [entry] = replace_rms_norm(model)
+    assert entry.converted
+    assert_same_outputs(model, replaced)
+    replaced.save(tmp_path / "model.keras")
+    assert_same_outputs(model, keras.models.load_model(tmp_path / "model.keras"))
