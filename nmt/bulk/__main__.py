@@ -8,8 +8,8 @@ import signal
 import sys
 import time
 
-from ..commands.arguments import Parser, say
-from ..config_fields import parser_of, positive
+from ..commands.arguments import Parser, add_number, say
+from ..config_fields import positive
 from ..errors import UserError
 
 _NAMED = 10  # files that a warning names
@@ -66,10 +66,7 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         ("max_bytes", 4000, 10**9, "longer lines fail"),
         ("model_timeout", 3600, 10**6, "a job ends if the model takes longer for a piece, or to be loaded"),
     ):
-        text = f"{text} (above 0; default: {default})"
-        parser.add_argument(
-            f"--{name}", type=parser_of(int, positive(None, "", most)), default=default, metavar="N", help=text
-        )
+        add_number(parser, name, int, positive(default, text, most))
     return parser.parse_known_args(words)
 
 

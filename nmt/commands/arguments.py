@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeVar
 
-from ..config_fields import MOST, parser_of, positive
+from ..config_fields import parser_of
 
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
@@ -64,9 +64,6 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any, required: b
         metavar="N",
         help=f"{field.metadata['help']} ({field.metadata['allowed']}; {'required' if required else otherwise})",
     )
-
-
-positive_int = parser_of(int, positive(None, "", MOST))  # of argparse
 
 
 def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:

@@ -51,8 +51,11 @@ def run(arguments: argparse.Namespace) -> None:
         return
     options = decoding_options(arguments)
     system = load_ensemble(arguments.model)
-    make = IdSignatures if arguments.format == "savedmodel_ids" else Signatures
-    signatures = make(system.source_vocabulary, system.target_vocabulary, system.model, system.translator(options))
+    source, target, translator = system.source_vocabulary, system.target_vocabulary, system.translator(options)
+    if arguments.format == "savedmodel_ids":
+        signatures = IdSignatures(source.size, system.model, translator)
+    else:
+        signatures = Signatures(source, target, system.model, translator)
     card = describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
         say("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")

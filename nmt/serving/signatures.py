@@ -175,21 +175,14 @@ class IdSignatures(tf.Module):
     """Computes the signature of an export without a tokenizer, whose graph has operations of TensorFlow alone.
 
     Args:
-        source_vocabulary: Gives the number of source ids.
-        target_vocabulary: Not used; the arguments are those of `Signatures`.
+        source_words: Number of source ids.
         model: Has the weights.
         translator: Translates with this model.
     """
 
-    def __init__(
-        self,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
-        model: Decodable,
-        translator: Translator,
-    ):
+    def __init__(self, source_words: int, model: Decodable, translator: Translator):
         super().__init__()
-        self._size, self._options = source_vocabulary.size, translator.options
+        self._size, self._options = source_words, translator.options
         # Track the variables alone: a bound method is not tracked, and the translator would bring the tokenizers along.
         self._search = translator.search
         self._variables = [variable.value for variable in model.variables]

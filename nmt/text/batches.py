@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from .vocabulary import END, Vocabulary
+from .vocabulary import END
 
 LONGEST = 1000  # tokens of the longest sentence that is translated or scored as a whole; bounds the memory
 TOKENS = 8192  # limit of the tokens of a batch that is translated or scored, padding included; bounds the memory
@@ -43,14 +43,6 @@ def pad_rows(rows: Sequence[np.ndarray], width: int) -> tuple[np.ndarray, np.nda
     ids, positions = np.full([len(rows), width], END, np.int32), np.arange(width)
     ids[positions < lengths] = np.concatenate([*rows, np.zeros(0, np.int32)])
     return ids, (positions <= lengths).astype(np.float32)
-
-
-def encode_pairs(
-    pairs: Sequence[tuple[bytes, bytes]], source_vocabulary: Vocabulary, target_vocabulary: Vocabulary
-) -> Batch:
-    """Returns the batch of these pairs of lines."""
-    sources, targets = zip(*pairs, strict=True)
-    return Batch(*pad(source_vocabulary.encode(sources)), *pad(target_vocabulary.encode(targets)))
 
 
 def cut_batches(lengths: np.ndarray, sentences: int, tokens: int = TOKENS) -> Iterator[np.ndarray]:

@@ -8,7 +8,7 @@ import pytest
 
 from nmt.decoding.alignment import Aligner, Alignment
 from nmt.decoding.translator import Line
-from nmt.text.batches import encode_pairs
+from tests.nmt.pairs import encode_pairs
 
 MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"
 LINES = ["a b c", "", "d d"]

@@ -5,7 +5,8 @@ import tensorflow as tf
 
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
-from nmt.text.batches import LONGEST, TOKENS, encode_pairs
+from nmt.text.batches import LONGEST, TOKENS
+from tests.nmt.pairs import encode_pairs
 
 PAIRS = [(b"a b", b"c"), (b"a " * (LONGEST + 1), b"b"), (b"", b""), (b"a", b"b " * (LONGEST + 1)), (b"d", b"d c a")]
 RAW = DecodingOptions(normalization_alpha=0.0)

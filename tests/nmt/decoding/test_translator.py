@@ -7,8 +7,9 @@ import tensorflow as tf
 from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
 from nmt.decoding.translator import Translator
 from nmt.errors import UserError
-from nmt.text.batches import LONGEST, encode_pairs
+from nmt.text.batches import LONGEST
 from nmt.text.vocabulary import load_vocabulary
+from tests.nmt.pairs import encode_pairs
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]
 OPTIONS = DecodingOptions(beam_size=3, translation_maxlen=10)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from nmt.text.batches import cut_batches, encode_pairs, ragged, rows_of
+from nmt.text.batches import cut_batches, ragged, rows_of
+from tests.nmt.pairs import encode_pairs
 
 
 def test_a_batch_is_padded_with_ends_and_masked_after_the_first(vocabulary):

@@ -7,9 +7,10 @@ import tensorflow as tf
 
 from nmt.config import Config, make_config
 from nmt.model.registry import build_model
-from nmt.text.batches import Batch, encode_pairs
+from nmt.text.batches import Batch
 from nmt.training.update import Update, clip_mean, sum_gradients
 from tests.nmt.bigrams import Bigrams
+from tests.nmt.pairs import encode_pairs
 from tests.parameters import slow
 
 FILES = dict.fromkeys(("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"), "-")
