@@ -165,7 +165,8 @@ class Translator(tf.Module):
         line = tf.compat.as_bytes(line)
         if len(ids) <= LONGEST:
             return [line]
-        return split_line(line, lambda piece: len(self._source_vocabulary.encode(tf.constant([piece]))[0]) <= LONGEST)
+        encode = self._source_vocabulary.encode
+        return split_line(line, lambda pieces: (encode(tf.constant(pieces)).row_lengths() <= LONGEST).numpy())
 
     def _require_within_limit(self, prefix: np.ndarray, length: int, number: int) -> None:
         if len(prefix) > (limit := self.options.limits(length)):

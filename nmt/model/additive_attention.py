@@ -29,7 +29,7 @@ class AdditiveAttention(Block):
             self.state_norm = build_normalization(normalization, hidden, "hidden_state_norm")
 
     def matrices(self, context: tf.Tensor) -> list[Matrix]:
-        """Returns the matrices that `step` multiplies by, as `scan` takes them."""
+        """Returns the matrices of `shares` and of their product with the context, as `scan` takes them."""
         return [Matrix(self.state_to_hidden), Matrix(context)]
 
     def project_context(self, context: tf.Tensor) -> tf.Tensor:
@@ -38,28 +38,29 @@ class AdditiveAttention(Block):
             lambda rows: self.context_norm(affine(rows, self.context_to_hidden, self.hidden_bias)), context
         )
 
-    def step(self, state: tf.Tensor, context: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
-        """Attends to the context from a state.
+    def shares(self, state: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
+        """Returns the weight of each source position, `[batch, source_time]`.
 
         Args:
             state: `[batch, state_units]`.
-            context: `[batch, source_time, context_units]`.
             projected: `project_context(context)`.
             source_mask: `[batch, source_time]`, 1 on words and their end, 0 on padding.
-
-        Returns:
-            The weighted mean of the context, `[batch, context_units]`.
         """
-        return affine(self.shares(state, projected, source_mask), context)
-
-    def shares(self, state: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
-        """Returns the weight of each source position, `[batch, source_time]`; arguments are those of `step`."""
         query = self.state_norm(affine(state, self.state_to_hidden))
         energy = _energies(projected, query, self.hidden_to_score.value)
         return tf.nn.softmax(tf.where(source_mask > 0, energy, energy.dtype.min))
 
     def attend(self, state: tf.Tensor, context: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
-        """Attends from `[batch * hypotheses, state_units]`, otherwise as `step`, without a custom gradient."""
+        """Returns the weighted means of the context, `[batch * hypotheses, context_units]`, for as many states.
+
+        It has no custom gradient, for decoding.
+
+        Args:
+            state: `[batch * hypotheses, state_units]`.
+            context: `[batch, source_time, context_units]`.
+            projected: `project_context(context)`.
+            source_mask: `[batch, source_time]`.
+        """
         batch, _, hidden = tf.unstack(tf.shape(projected))
         query = tf.reshape(self.state_norm(affine(state, self.state_to_hidden)), [batch, -1, 1, hidden])
         energy = over_rows(

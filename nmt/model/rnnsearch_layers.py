@@ -1,5 +1,6 @@
 """The encoder and the decoder of the RNN model."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import keras
@@ -8,7 +9,7 @@ import tensorflow as tf
 from .additive_attention import AdditiveAttention
 from .affine import affine, over_rows
 from .dropout import DropoutMasks, drop
-from .gru import GRUMasks, GRUStep
+from .gru import NO_MASKS, GRUMasks, GRUStep
 from .layers import Block, Embedding, PReLU, Projection
 from .recurrence import scan
 
@@ -44,6 +45,17 @@ class Sizes(NamedTuple):
     normalization: str  # one of normalization.KINDS
     rates: Rates
     depths: Depths
+
+
+class DecoderMasks(NamedTuple):
+    """Dropout masks of the parts of one time step of the decoder's first level, fixed for all steps of a batch."""
+
+    word: GRUMasks = NO_MASKS
+    query: tf.Tensor | None = None
+    context: GRUMasks = NO_MASKS
+
+
+NO_DECODER_MASKS = DecoderMasks()
 
 
 class Memory(NamedTuple):
@@ -182,12 +194,14 @@ class Decoder(Block):
         hidden = self.rates.hidden
         word_masks = self.word_gru.masks(dropout, batch, self.rates.embedding, hidden)
         context_masks = self.context_gru.masks(dropout, batch, hidden, hidden)
-        query_mask = dropout.draw(hidden, [batch, self.units])
+        masks = DecoderMasks(word_masks, dropout.draw(hidden, [batch, self.units]), context_masks)
         projected = self.word_gru.project_input(embedded, word_masks)
 
         def step(carried, x, constants):
-            seen = memory._replace(projected=constants[0])
-            return self._recur(carried[0], x, seen, word_masks, context_masks, query_mask)
+            def attend(query):
+                return affine(self.attention.shares(query, constants[0], memory.mask), memory.context)
+
+            return self._recur(carried[0], x, attend, masks)
 
         initial = (state, tf.zeros_like(memory.context[:, 0]))
         matrices = [
@@ -218,9 +232,8 @@ class Decoder(Block):
         """
         embedded = self.embedding(words)
         base, *high = tf.split(state, self.depths.decoder, -1)
-        base = self.word_gru.step(base, self.word_gru.project_input(embedded))
-        attended = self.attention.attend(base, *memory)
-        base = self.context_gru.step(base, self.context_gru.project_input(attended))
+        projected = self.word_gru.project_input(embedded)
+        base, attended = self._recur(base, projected, lambda query: self.attention.attend(query, *memory))
         output, states = base, [base]
         for gru, own in zip(self.high_grus, high, strict=True):
             states.append(gru.step(own, gru.project_input(self._high_input(output, attended))))
@@ -233,28 +246,26 @@ class Decoder(Block):
         projected = tuple(tf.transpose(x, [1, 0, 2]) for x in projected)  # [time, batch, ...]
 
         def step(carried, x):
-            query = self.word_gru.step(carried[0], x)
-            weights = self.attention.shares(query, memory.projected, memory.mask)
-            attended = self.context_gru.project_input(affine(weights, memory.context))
-            return self.context_gru.step(query, attended), weights
+            weights = []
+
+            def attend(query):
+                weights.append(self.attention.shares(query, memory.projected, memory.mask))
+                return affine(weights[0], memory.context)
+
+            state, _ = self._recur(carried[0], x, attend)
+            return state, weights[0]
 
         _, weights = tf.scan(step, projected, (state, tf.zeros_like(memory.mask)))
         return tf.transpose(weights, [1, 0, 2])
 
     def _recur(
-        self,
-        state,
-        projected_word,
-        memory: Memory,
-        word_masks: GRUMasks,
-        context_masks: GRUMasks,
-        query_mask,
+        self, state, projected_word, attend: Callable[[tf.Tensor], tf.Tensor], masks: DecoderMasks = NO_DECODER_MASKS
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Runs one time step; returns the next state and the attended context."""
-        state = self.word_gru.step(state, projected_word, word_masks)
-        attended = self.attention.step(drop(state, query_mask), *memory)
-        projected_context = self.context_gru.project_input(attended, context_masks)
-        return self.context_gru.step(state, projected_context, context_masks), attended
+        """Runs one time step of the first level; returns the next state and the attended context."""
+        state = self.word_gru.step(state, projected_word, masks.word)
+        attended = attend(drop(state, masks.query))
+        projected_context = self.context_gru.project_input(attended, masks.context)
+        return self.context_gru.step(state, projected_context, masks.context), attended
 
     @property
     def output_layer(self) -> tuple[tf.Tensor, tf.Tensor]:

@@ -138,7 +138,7 @@ def test_a_corpus_is_not_held_in_memory(start, rnn_training, tmp_path):
 
 STRANGE = [
     *(b"a b c", b"", b"\xff\xfe a", b"a\0b", b"a\rb", "a\u2028b\x85\x0b\x0c d".encode(), "👍🏽 שלום".encode()),
-    *(b"a " * 500_000, b"x" * 1_000_000, b" ", b"a b c", b"d ||| d"),
+    *(b"a " * 50_000, b"x" * 1_000_000, b" ", b"a b c", b"d ||| d"),
 ]
 
 

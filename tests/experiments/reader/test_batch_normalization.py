@@ -129,6 +129,7 @@ def test_a_trained_network_is_saved_and_loaded(tmp_path, compiled):
     assert 0 < float(norm.weight.numpy()) < 0.001 * steps  # all steps were counted, those of padding less
 
 
+@pytest.mark.slow
 def test_compiled_training_moves_the_averages_as_plain_training_does():
     found = []
     for compiled in (False, True):

@@ -130,6 +130,7 @@ def test_all_terms_before_a_tanh_are_normalized_over_the_batch():
         np.testing.assert_allclose(flat.std(0), 0.1, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_the_network_finds_the_entity_after_a_mark():
     """Every passage has the same five entities; a mark stands before the answer. Guessing among them gives ln 5."""
     generator = np.random.default_rng(0)

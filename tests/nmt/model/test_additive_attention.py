@@ -20,7 +20,7 @@ def test_attention():
     shares = np.exp(energy) * mask
     shares /= shares.sum(1, keepdims=True)
     expected = (shares[..., None] * context).sum(1)
-    found = layer.step(state, context, layer.project_context(context), mask)
+    found = layer.attend(state, context, layer.project_context(context), mask)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     weights = layer.shares(state, layer.project_context(context), mask)
     np.testing.assert_allclose(weights, shares, rtol=1e-5, atol=1e-6)
@@ -40,10 +40,13 @@ def test_the_gradient_of_attention_is_that_of_its_equation(units, width):
         shares = tf.exp(energy) * mask[..., tf.newaxis]
         return tf.reduce_sum(shares * context, 1) / tf.reduce_sum(shares, 1)
 
+    def attended(state, context, projected):
+        return tf.linalg.matvec(context, layer.shares(state, projected, mask), transpose_a=True)
+
     @tf.function(input_signature=[tf.TensorSpec([None, 3]), shape, shape])
     def gradients(*given):
         found = []
-        for attend in (equation, lambda *each: layer.step(*each, mask)):
+        for attend in (equation, attended):
             with tf.GradientTape() as tape:
                 tape.watch(given)
                 cost = tf.reduce_sum(attend(*given) ** 3)
