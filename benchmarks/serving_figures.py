@@ -69,41 +69,21 @@ def loops(name, found):
 
 
 def draw(figure, found):
-    """Draws the rate and the latency against the number of callers, for requests of one sentence and of 16."""
-    from matplotlib.ticker import LogLocator
-
-    all_axes = figure.subplots(2, 2, sharex=True)
-    for column, sentences in enumerate(("1", "16")):
-        top, bottom = all_axes[:, column]
+    """Draws the service's share of the signature's best rate against the number of callers."""
+    axes = figure.subplots(1, 2, sharey=True)
+    for panel, sentences in zip(axes, ("1", "16"), strict=True):
         for (name, values), (color, marker, dashes) in zip(found.items(), STYLES[: len(found)], strict=True):
-            rows = values["callers"][sentences]
-            callers = list(map(int, rows))
+            rows, best = values["callers"][sentences], max(values["signature"].values())
+            shares = [each["rate"] / best for each in rows.values()]
             line = {"color": color, "marker": marker, "linestyle": dashes}
-            top.plot(callers, [each["rate"] for each in rows.values()], label=f"{name}, service", **line)
-            best = max(values["signature"].values())
-            top.axhline(best, color=color, linestyle=":", linewidth=1, label=f"{name}, signature at its best batch")
-            bottom.plot(callers, [each["p50"] / 1000 for each in rows.values()], label=f"{name}, p50", **line)
-            ends = [each["p99"] / 1000 for each in rows.values()]
-            bottom.plot(callers, ends, label=f"{name}, p99", **{**line, "linestyle": ":"})
-            fixed = values["open"][sentences]
-            thin = {"color": color, "linewidth": 0.7, "linestyle": dashes}
-            top.axhline(fixed["rate"], label=f"{name}, open loop", **thin)
-            bottom.axhline(fixed["p50"] / 1000, label=f"{name}, open loop, p50", **thin)
-        top.set_title(f"requests of {sentences} sentence{'s' if sentences != '1' else ''}")
-        top.set_ylim(bottom=0)
-        bottom.set(xlabel="callers", yscale="log")
-        bottom.set_xscale("log", base=2)
-        bottom.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        bottom.yaxis.set_major_formatter("{x:g}")
-        bottom.yaxis.set_minor_formatter("")
-        bottom.set_xticks(callers, list(map(str, callers)))
-        for axes in (top, bottom):
-            axes.grid(alpha=0.3)
-    all_axes[0, 0].set_ylabel("sentences/s")
-    all_axes[1, 0].set_ylabel("seconds a request")
-    legends = [axes.get_legend_handles_labels() for axes in all_axes[:, 0]]
-    handles, labels = ([item for legend in legends for item in legend[part]] for part in (0, 1))
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+            panel.plot(list(map(int, rows)), shares, label=name, **line)
+        panel.axhline(1, color="#555555", linewidth=1)
+        panel.set_title(f"requests of {sentences} sentence{'s' if sentences != '1' else ''}")
+        panel.set_xscale("log", base=2)
+        panel.set(xlabel="callers", xticks=list(map(int, rows)), xticklabels=list(rows))
+        panel.grid(alpha=0.3)
+    axes[0].set(ylabel="sentences/s over the signature's best", ylim=(0, None))
+    axes[1].legend(loc="lower right", frameon=False)
 
 
 def main():
@@ -119,7 +99,7 @@ def main():
         return
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 7), layout="constrained")
+    figure = Figure(figsize=(8, 3.5), layout="constrained")
     draw(figure, found)
     for path in (options.to, options.to.with_suffix(".svg")):
         figure.savefig(path, dpi=150)
