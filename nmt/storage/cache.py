@@ -121,10 +121,12 @@ class Cache:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Names the directory in errors of writing."""
+        """Names the directory in errors of writing. Those of files elsewhere pass."""
         try:
             yield
         except OSError as error:
+            if error.filename and not Path(os.fsdecode(error.filename)).is_relative_to(self.directory):
+                raise
             raise UserError(
                 f"the cache {self.directory} cannot be written: {error.strerror or error}; make room, or let "
                 "NMT_TEXT_CACHE name another directory"
