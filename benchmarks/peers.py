@@ -14,13 +14,9 @@ which in JoeyNMT gets the attended context as its input and in ours lies between
 4 heads, feed-forwards of 4 times its size, pre-norm, the output table is the target embedding. Both have LayerNorm
 where they have norms, dropout of --dropout and label smoothing of 0.1.
 
-Columns:
-    s/update    median over the rounds, and half the interquartile range
-    / ours      median of the rounds' ratios to ours in float32
-    words/s     target words, ends counted
-    first s     the slowest first update with a batch, which includes compilation
-    MiB         peak memory of the process
-    start       of this, its memory when the libraries are imported
+The table has the seconds of an update, the median over the rounds ± half the interquartile range; the median of the
+rounds' ratios to ours in float32; target words a second, ends counted; the slowest first update with a batch, which
+includes compilation; and the peak memory of the process (what it was when the libraries were imported).
 """
 
 import argparse
@@ -39,6 +35,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
+import tables
 from figures_log import write_log
 from interleaved import orders
 
@@ -164,14 +161,6 @@ def compare(options: argparse.Namespace, folder: str) -> list[dict]:
     return rows
 
 
-def show(rows: list[dict]) -> None:
-    digits = dict(zip(HEADS[1:], [4, 4, 3, 0, 1, 0, 0], strict=True))
-    print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
-    for row in rows:
-        cells = ["" if row[head] is None else f"{row[head]:,.{digits[head]}f}" for head in HEADS[1:]]
-        print(f"| {' | '.join([row['system'], *cells])} |")
-
-
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
@@ -202,7 +191,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         rows = compare(options, folder)
-    show(rows)
+    print("\n".join(tables.peers({"figures": rows})[0]))
     if options.json:
         given = {name: vars(options)[name] for name in ("model_type", "dropout", "batches", "rounds", *SIZES)}
         write_log(options.json, "peers", given, rows)

@@ -104,6 +104,23 @@ def training(found):
     return [markdown([heads[at] for at in used], [[row[at] for at in used] for row in rows])]
 
 
+def peers(found):
+    """Returns the seconds of an update of each system."""
+    heads = ["", "seconds", "over ours in float32", "words/s", "first update, s", "MiB (after imports)"]
+    rows = [
+        [
+            each["system"],
+            f"{each['s/update']:.3f} ± {each['+-']:.3f}",
+            "" if each["/ ours"] is None else f"{each['/ ours']:.2f}",
+            f"{each['words/s']:,.0f}",
+            f"{each['first s']:.1f}",
+            f"{each['MiB']:,.0f} ({each['start']:,.0f})",
+        ]
+        for each in found["figures"]
+    ]
+    return [markdown(heads, rows)]
+
+
 def widths(found):
     """Returns the times by width over that of LayerNorm, for each model and mode."""
     tables = []
@@ -216,7 +233,7 @@ def models(found):
     return [markdown([*heads, "Keras's again"], rows)]
 
 
-_KINDS_OF_LOGS = (recurrent, convert, fold, training, widths, decoding, int8, corpora, limits, forward, models)
+_KINDS_OF_LOGS = (recurrent, convert, fold, training, peers, widths, decoding, int8, corpora, limits, forward, models)
 TABLES = {each.__name__: each for each in _KINDS_OF_LOGS}
 
 

@@ -109,6 +109,16 @@ def test_the_page_of_nmt_has_the_times_over_those_of_nematus():
     assert found in page("docs", "nmt.md")
 
 
+def test_the_page_has_the_times_over_those_of_joeynmt():
+    def over(model, dtype):
+        times = {each["system"]: each["/ ours"] for each in figures(f"peers_{model}")}
+        return f"{times[f'ours {dtype}'] / times[f'JoeyNMT {dtype}']:.2f}"
+
+    transformer, rnn = ([over(model, dtype) for dtype in ("float32", "bfloat16")] for model in ("transformer", "rnn"))
+    assert "takes {} of the time of JoeyNMT's in float32 and {} in bfloat16".format(*transformer) in PROSE
+    assert "and one of an RNN {} and {}.".format(*rnn) in PROSE
+
+
 LARGE = ([4096, 1024], [16384, 1024], [2048, 4096])
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import tables
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -26,7 +28,7 @@ def test_a_batch_has_the_ids_of_joeynmt(peers):
     assert batch["trg"].tolist() == [[2, 7, 3, 1], [2, 4, 11, 3]]
 
 
-def test_systems_take_turns_and_the_table_has_their_words_a_second(peers, tmp_path, monkeypatch, capsys):
+def test_systems_take_turns_and_the_table_has_their_words_a_second(peers, tmp_path, monkeypatch):
     """An update takes half a second with each; the sentences of a batch have 41 to 45 words and an end."""
     (tmp_path / "joeynmt").mkdir()
     (tmp_path / "joeynmt" / "model.py").touch()
@@ -38,8 +40,8 @@ def test_systems_take_turns_and_the_table_has_their_words_a_second(peers, tmp_pa
     for row in rows:
         assert (row["s/update"], row["/ ours"], row["first s"], row["MiB"], row["start"]) == (0.5, 1, 0.5, 300, 200)
         assert 4 * 42 / 0.5 <= row["words/s"] <= 4 * 46 / 0.5
-    peers.show(rows)
-    assert "| JoeyNMT compiled | 0.5000 | 0.0000 | 1.000 |" in capsys.readouterr().out
+    (table,) = tables.peers({"figures": rows})
+    assert table[-1].startswith("| JoeyNMT compiled | 0.500 ± 0.000 | 1.00 |")
 
 
 def test_a_folder_that_is_no_checkout_is_refused(peers, tmp_path, capsys):
