@@ -176,7 +176,7 @@ class Transformer(keras.Model):
             hidden = self._hidden(source, source_mask, target, dropout_seed)
 
             def cost(rows, words, mask, table):
-                return tf.reduce_sum(_word_costs(_logits(rows, table), words, label_smoothing) * mask)
+                return tf.reduce_sum(_costs_above_entropy(_logits(rows, table), words, label_smoothing) * mask)
 
             rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
             return sum_in_parts(cost, rows, (self.decoder.output_table,))
@@ -254,7 +254,7 @@ def _logits(rows: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
     return affine(rows, tf.transpose(table))
 
 
-def _word_costs(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:
+def _costs_above_entropy(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:
     """Returns the cost of each word, `[...]`, minus the entropy of the smoothed labels, so that the least cost is 0.
 
     As in Nematus, the probability that smoothing takes from the right word goes only to the other words.
