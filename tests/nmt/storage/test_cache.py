@@ -147,7 +147,7 @@ def test_a_cache_that_cannot_be_written_is_named(cache, write_text):
 
 
 def test_an_error_of_reading_a_text_is_not_blamed_on_the_cache(cache, tmp_path):
-    with pytest.raises(FileNotFoundError, match="some.txt"):
+    with pytest.raises(FileNotFoundError, match=r"some\.txt"):
         cache.entry("some", lambda folder: {"length": len((tmp_path / "some.txt").read_text())})
 
 
