@@ -24,7 +24,6 @@ vocabulary):
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,6 +31,7 @@ import time
 from pathlib import Path
 
 import sacrebleu
+import tables
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -135,20 +135,15 @@ def throughput(options, engines, folder):
     return speeds
 
 
-def show(options, engines, speeds, latency):
-    """Prints a line for each engine: its speed, latency, translations equal to ours, and BLEU with a reference."""
+def compared(options, engines):
+    """Returns how many translations of each engine are equal to ours, and BLEU if there is a reference."""
     texts = {name: engine.output.read_text(encoding="utf-8").splitlines() for name, engine in engines.items()}
-    print(f"{'':44}{'sentences/s':>12}{'of ours':>9}{'one, ms':>9}{'equal':>8}{'BLEU':>7}")
-    for name, found in speeds.items():
-        ratio = statistics.median(a / b for a, b in zip(found, speeds["ours"], strict=True))
-        row = f"{name:44}{statistics.median(found):12.1f}{ratio:9.2f}"
-        if name in engines:
-            equal = sum(map(str.__eq__, texts[name], texts["ours"]))
-            row += f"{1e3 * statistics.median(latency[name]):9.1f}{equal:8}"
-            if options.reference:
-                references = Path(options.reference).read_text(encoding="utf-8").splitlines()
-                row += f"{sacrebleu.corpus_bleu(texts[name], [references]).score:7.2f}"
-        print(row)
+    found = {name: {"equal": sum(map(str.__eq__, each, texts["ours"]))} for name, each in texts.items()}
+    if options.reference:
+        references = Path(options.reference).read_text(encoding="utf-8").splitlines()
+        for name, each in texts.items():
+            found[name]["bleu"] = sacrebleu.corpus_bleu(each, [references]).score
+    return found
 
 
 def main():
@@ -171,19 +166,23 @@ def main():
         parser.error("--checkpoint needs NEMATUS (a checkout) and NEMATUS_PYTHON (its interpreter) in the environment")
     with tempfile.TemporaryDirectory() as folder:
         engines = start_engines(options, folder)
-        speeds = throughput(options, engines, folder)
-        latency = {name: [engine.seconds("one") for _ in range(2)] for name, engine in engines.items()}
-        show(options, engines, speeds, latency)
+        figures = {
+            "speeds": throughput(options, engines, folder),
+            "latency": {name: [engine.seconds("one") for _ in range(2)] for name, engine in engines.items()},
+            "translations": compared(options, engines),
+        }
         for engine in engines.values():
             engine.end()
+    from figures_log import model_facts, write_log
+
+    from nmt.config import make_config, read_options
+
+    config = make_config(read_options(Path(options.model, "config.json")))
+    given = {"sentences": Path(options.input).read_bytes().count(b"\n"), "rounds": options.rounds}
+    described = {**model_facts(config), **given}
+    print("\n".join(tables.decoding({"options": described, "figures": figures})[0]))
     if options.json:
-        from figures_log import model_facts, write_log
-
-        from nmt.config import make_config, read_options
-
-        config = make_config(read_options(Path(options.model, "config.json")))
-        given = {"sentences": Path(options.input).read_bytes().count(b"\n"), "rounds": options.rounds}
-        write_log(options.json, "decoding", {**model_facts(config), **given}, {"speeds": speeds, "latency": latency})
+        write_log(options.json, "decoding", described, figures)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ The pages in docs/ have these tables. layer_figures.py and serving_figures.py pr
 import argparse
 import json
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 KINDS = {"layer": '`"layer"`', "rms": '`"rms"`', "partial rms": '`"rms"`, partial', "none": "`normalization=None`"}
 
@@ -26,6 +26,12 @@ def added(above, below):
 def markdown(heads, rows):
     """Returns the lines of a table."""
     return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
+
+
+def _without_empty(heads, rows):
+    """Returns the lines of a table without the columns that have no cells."""
+    used = [at for at in range(len(heads)) if not at or any(row[at] for row in rows)]
+    return markdown([heads[at] for at in used], [[row[at] for at in used] for row in rows])
 
 
 def recurrent(found):
@@ -100,8 +106,7 @@ def training(found):
         for dtype, kinds in found["updates"].items()
         for kind, each in kinds.items()
     ]
-    used = [at for at in range(len(heads)) if not at or any(row[at] for row in rows)]
-    return [markdown([heads[at] for at in used], [[row[at] for at in used] for row in rows])]
+    return [_without_empty(heads, rows)]
 
 
 def peers(found):
@@ -147,34 +152,23 @@ def widths(found):
 
 
 def decoding(found):
-    """Returns the speeds of the engines, and the seconds of single sentences."""
-    speeds, seconds = found["figures"]["speeds"], found["figures"]["latency"]
-    *_, last = speeds.values()
+    """Returns the speed of each engine, over Nematus's where there is one or else over ours, and its translations."""
+    speeds, latency, texts = (found["figures"].get(name, {}) for name in ("speeds", "latency", "translations"))
     names = {"ours": "`python -m nmt translate`", "Nematus": "Nematus, `translate.py`"}
-    rows = [[names.get(name, name), f"{median(each):.0f}", f"{ratio(each, last):.2f}"] for name, each in speeds.items()]
-    if isinstance(seconds, dict):  # medians of each engine
-        heads = [f"{_model(found)}: one sentence at a time", "median, s"]
-        singles = [[names.get(name, name), f"{median(each):.3f}"] for name, each in seconds.items()]
-        return [markdown([_model(found), "sentences/s", "ratio"], rows), markdown(heads, singles)]
-    seconds = sorted(seconds)  # of an earlier version, which measured the translator alone
-    single = [f"{seconds[len(seconds) // 2]:.3f}", f"{seconds[len(seconds) * 95 // 100]:.3f}"]
-    return [
-        markdown([_model(found), "sentences/s", "ratio"], rows),
-        markdown([f"{_model(found)}: one sentence at a time", "median, s", "95%, s"], [["the translator", *single]]),
-    ]
+    base = "Nematus" if "Nematus" in speeds else "ours"
 
+    def cells(name):
+        single = f"{1e3 * median(latency[name]):.0f}" if name in latency else ""
+        text = texts.get(name, {})
+        equal, bleu = (
+            format(text[key], digits) if key in text else "" for key, digits in (("equal", ""), ("bleu", ".2f"))
+        )
+        rate = [f"{median(speeds[name]):.0f}", f"{ratio(speeds[name], speeds[base]):.2f}"]
+        return [names.get(name, name), *rate, single, equal, bleu]
 
-def int8(found):
-    """Returns BLEU, equal translations and speed of `nmt translate` and of CTranslate2."""
-    first = found["figures"]["nmt translate"]["seconds"]
-    rows = []
-    for name, each in found["figures"].items():
-        low, _, high = quantiles([a / b for a, b in zip(each["seconds"], first, strict=True)], method="inclusive")
-        speed = f"{found['options']['sentences'] / median(each['seconds']):.0f}"
-        over = f"{ratio(each['seconds'], first):.2f} ({low:.2f} to {high:.2f})"
-        rows.append([name, f"{each['bleu']:.2f}", f"{each['equal']:.1%}", speed, over])
-    heads = ["BLEU", "equal translations", "sentences/s", "time over that of `nmt translate` (quartiles)"]
-    return [markdown([_model(found), *heads], rows)]
+    heads = [_model(found), "sentences/s", f"over {base}"]
+    heads += ["one sentence, ms", "equal translations", "BLEU"]
+    return [_without_empty(heads, [cells(name) for name in speeds])]
 
 
 def _model(found):
@@ -233,7 +227,7 @@ def models(found):
     return [markdown([*heads, "Keras's again"], rows)]
 
 
-_KINDS_OF_LOGS = (recurrent, convert, fold, training, peers, widths, decoding, int8, corpora, limits, forward, models)
+_KINDS_OF_LOGS = (recurrent, convert, fold, training, peers, widths, decoding, corpora, limits, forward, models)
 TABLES = {each.__name__: each for each in _KINDS_OF_LOGS}
 
 

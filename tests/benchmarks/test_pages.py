@@ -219,14 +219,26 @@ def test_the_page_of_the_experiments_has_the_memory_at_the_papers_size():
     assert told in page("experiments", "README.md")
 
 
-def test_int8_changes_bleu_by_little_and_saves_no_time():
-    """As the pages say of small models."""
-    found = figures("int8")
-    bleu = {name: round(each["bleu"], 2) for name, each in found.items()}
-    assert abs(bleu["CTranslate2, int8"] - bleu["nmt translate"]) <= 0.1
-    assert tables.ratio(*(found[f"CTranslate2, {kind}"]["seconds"] for kind in ("int8", "float32"))) > 1
-    assert "int8 changes BLEU by a tenth or less" in page("docs", "nmt.md")
-    assert "With these settings, int8 saves no time." in PROSE
+def test_the_page_compares_decoding_with_ctranslate2():
+    found = figures("decoding_transformer")
+    (single, same), (int8, _) = (
+        [next(name for name in found["speeds"] if f"{dtype}, patience {patience}" in name) for patience in (1, 2)]
+        for dtype in ("float32", "int8")
+    )
+    over = {name: tables.ratio(each, found["speeds"]["ours"]) for name, each in found["speeds"].items()}
+    assert f"in float32 translates {over[same]:.2f} times as many" in PROSE
+    assert (
+        f"default it translates {over[single]:.2f} times as many, and {over[int8]:.2f} times as many in int8" in PROSE
+    )
+    bleu = {name: each["bleu"] for name, each in found["translations"].items()}
+    lost = max(abs(bleu[name] - bleu["ours"]) for name in bleu if "int8" in name)
+    assert lost < 0.2 and "changes BLEU by less than 0.2 in the table" in PROSE
+    told = page("docs", "nmt.md")
+    assert (
+        f"({found['translations'][same]['equal']} of 1,000 in" in told and "int8 changes BLEU by less than 0.2" in told
+    )
+    alone = [median(found["latency"][name]) / median(found["latency"]["ours"]) for name in (single, same)]
+    assert 0.15 < min(alone) < max(alone) < 0.25 and "about a fifth of the time" in PROSE
 
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
