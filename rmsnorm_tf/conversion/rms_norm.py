@@ -9,8 +9,8 @@ import numpy as np
 
 from rmsnorm_tf.conversion.model.calls import modes_of
 from rmsnorm_tf.conversion.model.check import convert_and_check
-from rmsnorm_tf.conversion.model.copy import copy_of, why_shared
-from rmsnorm_tf.conversion.model.in_place import shape_of_input
+from rmsnorm_tf.conversion.model.copy import check_copyable, copy_of, why_shared
+from rmsnorm_tf.conversion.model.in_place import axes_of, shape_of_input
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.report import Conversion, listed
 from rmsnorm_tf.conversion.model.saved import Changes
@@ -47,6 +47,7 @@ def replace_rms_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]
         TypeError: The model is subclassed.
         ValueError: As in `fold_layer_norm`.
     """
+    check_copyable(model)
     return convert_and_check(model, modes_of(model), lambda left_out: _replace(model, left_out))
 
 
@@ -120,12 +121,15 @@ def _counterpart(layer):
         for like in likes:
             if _computes_the_same(layer, like):
                 return like
-    return f"{layer.name} ({type(layer).__name__}) computes something else than an RMS norm over the last axis"
+    return (
+        f"{layer.name} ({type(layer).__name__}) does not compute an RMS norm over the last axis, with an epsilon "
+        "that one of its attributes holds"
+    )
 
 
 def _counterpart_of_keras(layer):
     """Reads the config. Keras computes the mean over any axes, but always multiplies the gain along the last ones."""
-    axes = layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
+    axes = axes_of(layer)
     shape = tuple(layer.get_build_config()["input_shape"])
     if [axis % len(shape) for axis in axes] != list(range(len(shape) - len(axes), len(shape))):
         return (
@@ -133,7 +137,7 @@ def _counterpart_of_keras(layer):
             "multiplies its gain along the last axes"
         )
     try:
-        return _like(layer, check_epsilon(layer.epsilon), axis=axes[0] if len(axes) == 1 else tuple(axes))
+        return _like(layer, check_epsilon(layer.epsilon), axis=axes[0] if len(axes) == 1 else axes)
     except ValueError:
         return f"{layer.name} has epsilon={layer.epsilon}, which RMSNormalization does not accept"
 
@@ -169,9 +173,11 @@ def _like(layer, epsilon, **arguments):
 
 def _computes_the_same(layer, like):
     """Whether two norms agree: in float32 for all magnitudes, and in their own dtype for ordinary ones."""
-    magnitudes = (like.epsilon**0.5, 1.0, 1e3, 1e6)  # epsilon counts for small inputs
+    magnitudes = (like.epsilon**0.5, 1.0, 1e3, 1e6, 1e12)  # epsilon counts for small inputs
     with _in_float32(layer):
         if not all(_agree(layer, like, magnitude) for magnitude in magnitudes):
+            return False
+        if not _agree(layer, like, 1.0, largest_gain=2.0**20):
             return False
     return _agree(layer, like, 1.0)
 
@@ -197,7 +203,7 @@ def _in_float32(layer):
         layer.dtype_policy = policy
 
 
-def _agree(layer, like, magnitude):
+def _agree(layer, like, magnitude, largest_gain=128.0):
     """Whether two norms have the same outputs for random inputs and gains, some of them far from the others."""
     rng = np.random.default_rng(0)
     shape = [(3 if axis else 8) if n is None else n for axis, n in enumerate(shape_of_input(layer))]
@@ -205,8 +211,9 @@ def _agree(layer, like, magnitude):
     x = (magnitude * rng.normal(0.5, 1.0, shape) ** (1 if half else 3)).astype("float32")
     x.reshape(-1, shape[-1])[0, 1:] *= 1e-3  # one entry stands out, as far as it can
     kept = layer.get_weights()
-    powers = [rng.permutation(np.resize(np.arange(7, -4, -1), w.size)) for w in kept]  # 1 + gain is exact in bfloat16
-    gains = [rng.choice([-1, 1], w.shape) * 2.0**k for w, k in zip(kept, powers, strict=True)]
+    powers = [rng.permutation(np.resize(np.arange(0, -11, -1), w.size)) for w in kept]  # 1 + gain is exact in bfloat16
+    signs = [rng.choice([-1, 1], w.shape) for w in kept]
+    gains = [sign * largest_gain * 2.0**k for sign, k in zip(signs, powers, strict=True)]
     tolerance = 5e-2 if half else 1e-5
     try:
         layer.set_weights(gains)

@@ -14,8 +14,8 @@ Axis = int | tuple[int, ...]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# A sixteenth of this is still a normal float32.
-_SMALLEST_EPSILON = 1e-36
+# With a smaller one, inputs of the size of its root lose digits.
+_SMALLEST_EPSILON = 1e-34
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,7 @@ _WITHOUT_EQUIVALENT = {
     "num_features": "sizes come from the input",
     "param_dtype": "weights are float32 or wider, and dtype takes a policy",
     "group_size": "groups takes the number of groups: the size of the axis divided by group_size",
+    "autocast": "inputs are never rounded before the statistic, and dtype says what the outputs are rounded to",
     "use_fast_variance": "RMS normalization computes no variance",
     "norm_before_gate": "the gate multiplies the normalized input; for the other order, normalize x * silu(gate)",
 }

@@ -102,8 +102,8 @@ def normalize(x, scale, offset, gate=None, **options):
     """Computes `rms_norm` with arguments that are checked already."""
     if tensors.is_ragged(x):
         return _of_ragged(x, scale, offset, gate, **options)
-    x = tensors.as_tensor(x)
-    check_dtype("x", x.dtype)
+    x = x if tensors.is_sparse(x) else tensors.as_tensor(x)
+    check_tensor("x", x)
     shape = tensors.shape_of(x)
     if shape is None:
         raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
@@ -168,13 +168,17 @@ def _may_equal(shape, other):
     return len(shape) == len(other) and all(a == b or None in (a, b) for a, b in sizes)
 
 
-_FLOATING = ("float16", "bfloat16", "float32", "float64")
+FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
-def check_dtype(name: str, dtype: Any) -> None:
-    """Raises a TypeError unless `dtype` is floating point."""
-    dtype = keras.backend.standardize_dtype(dtype)
-    if dtype not in _FLOATING:
+def check_tensor(name: str, t: Any) -> None:
+    """Raises a TypeError unless t is a tensor, floating point and not sparse."""
+    if not hasattr(t, "dtype"):
+        raise TypeError(f"{name} must be a tensor, got {type(t).__name__}. Use keras.ops.convert_to_tensor.")
+    if tensors.is_sparse(t):
+        raise TypeError(f"{name} must be dense, got a sparse tensor. Use tf.sparse.to_dense.")
+    dtype = keras.backend.standardize_dtype(t.dtype)
+    if dtype not in FLOATING:
         raise TypeError(
             f"{name} must be float16, bfloat16, float32 or float64, got {dtype}. "
             f'Cast it first, for example with keras.ops.cast({name}, "float32").'
@@ -188,7 +192,7 @@ def _weight(name, weight, spec, shape_of_x, wide):
     if isinstance(weight, bool):
         raise TypeError(f"{name} must be a tensor or None, got {weight}. Pass None for no {name}.")
     weight = tensors.as_tensor(weight, wide)
-    check_dtype(name, weight.dtype)
+    check_tensor(name, weight)
     shape, needed = tensors.shape_of(weight), spec.scale_shape(shape_of_x)
     if shape != needed:
         if not _may_equal(needed, shape):

@@ -1,6 +1,6 @@
 """`RMSNormalization`, the Keras layer: weights, dtype policy and config around `rms_norm`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -15,7 +15,7 @@ from rmsnorm_tf.norm.arguments import (
     resolve,
     wide_dtype,
 )
-from rmsnorm_tf.norm.function import check_dtype, check_shape, normalize
+from rmsnorm_tf.norm.function import FLOATING, check_shape, check_tensor, normalize
 
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
@@ -96,6 +96,9 @@ class RMSNormalization(keras.layers.Layer):
         supports_masking = check_flag("supports_masking", kwargs.pop("supports_masking", True))
         refuse_habits(type(self).__name__, kwargs, RMSNormalization.__init__.__annotations__)
         super().__init__(autocast=False, **kwargs)
+        if self.compute_dtype not in FLOATING:
+            allowed = ", ".join(FLOATING)
+            raise ValueError(f"dtype must compute in one of {allowed}, got {self.compute_dtype}. Choose one.")
         self.axis = check_axis("axis", axis)
         self.scale_axis = None if scale_axis is None else check_axis("scale_axis", scale_axis)
         self.epsilon = check_epsilon(epsilon)
@@ -131,9 +134,9 @@ class RMSNormalization(keras.layers.Layer):
             )
 
     def call(self, inputs: Any, gate: Any = None) -> Any:
-        check_dtype("inputs", inputs.dtype)
+        check_tensor("inputs", inputs)
         if gate is not None:
-            check_dtype("gate", gate.dtype)
+            check_tensor("gate", gate)
         inputs, gate = self._cast_up(inputs, gate)
         scale = 1 + self.scale if self.zero_centered_scale else self.scale
         y = normalize(
@@ -169,9 +172,9 @@ class RMSNormalization(keras.layers.Layer):
     def compute_output_spec(
         self, inputs: keras.KerasTensor, gate: keras.KerasTensor | None = None
     ) -> keras.KerasTensor:
-        check_dtype("inputs", inputs.dtype)
+        check_tensor("inputs", inputs)
         if gate is not None:
-            check_dtype("gate", gate.dtype)
+            check_tensor("gate", gate)
             check_shape("gate", tuple(inputs.shape), tuple(gate.shape))
         return keras.KerasTensor(
             self.compute_output_shape(inputs.shape),
@@ -213,6 +216,8 @@ class RMSNormalization(keras.layers.Layer):
         return keras.ops.cast(inputs, common), None if other is None else keras.ops.cast(other, common)
 
     def _spec(self, input_shape):
+        if not isinstance(input_shape, Iterable) or any(isinstance(size, Iterable) for size in input_shape):
+            raise ValueError(f"{self.name} takes one tensor, got inputs of shapes {input_shape}. Call it on each.")
         return resolve(tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon, self.groups)
 
     def _weight_shape(self, input_shape):

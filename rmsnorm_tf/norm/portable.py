@@ -84,6 +84,11 @@ def is_ragged(t: Any) -> bool:
     return False
 
 
+def is_sparse(t: Any) -> bool:
+    """Whether what a symbolic tensor stands for holds only some of its entries."""
+    return getattr(t, "sparse", False)
+
+
 def map_rows(function: Callable[[Any], Any], t: Any) -> NoReturn:
     """Raises a RuntimeError: there are no ragged tensors."""
     check_tensorflow("A ragged tensor", "Pad it and pass a mask.")

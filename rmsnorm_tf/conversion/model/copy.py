@@ -15,7 +15,7 @@ def copy_of(model: keras.Model) -> keras.Model:
         ValueError: The model has no input yet; a layer cannot be copied from its config, or not with all its weights;
             or two layers share a weight.
     """
-    _check(model)
+    check_copyable(model)
     copies: dict[int, Any] = {}
     made: list[tuple[keras.Layer, keras.Layer]] = []
 
@@ -31,6 +31,7 @@ def copy_of(model: keras.Model) -> keras.Model:
         if not isinstance(layer, keras.Layer) or hasattr(layer, "adapt") or isinstance(layer, keras.layers.Lambda):
             return layer
         made.append((layer, _attempt(layer, lambda: type(layer).from_config(layer.get_config()))))
+        made[-1][1].name = layer.name  # a config that Keras derives from the arguments may lack it
         return made[-1][1]
 
     result = copy(model)
@@ -50,7 +51,7 @@ def why_shared(model: keras.Model) -> dict[int, str]:
     }
 
 
-def _check(model):
+def check_copyable(model: Any) -> None:
     """Raises an error unless the model can be copied with all its weights, as far as can be seen beforehand."""
     if not isinstance(model, (keras.Sequential, functional_class())):
         raise TypeError(
@@ -87,8 +88,8 @@ def _attempt(layer, step):
         return step()
     except Exception as error:  # whatever the layer's own code raises
         raise ValueError(
-            f"The layer {layer.name!r} ({type(layer).__name__}) cannot be copied from its config: {error} Give it a "
-            "get_config and a from_config that rebuild it, and register its class."
+            f"The layer {layer.name!r} ({type(layer).__name__}) cannot be copied from its config: "
+            f"{str(error).rstrip('.')}. Give it a get_config and a from_config that rebuild it, and register its class."
         ) from error
 
 

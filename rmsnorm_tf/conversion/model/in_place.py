@@ -14,11 +14,16 @@ from rmsnorm_tf.norm.layer import RMSNormalization
 from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell, RMSNormSimpleRNNCell
 
 
+def axes_of(norm: keras.Layer) -> list[int]:
+    """Returns the axes of a norm of Keras as its argument named them."""
+    return list(norm.axis) if isinstance(norm.axis, (list, tuple)) else [norm.axis]
+
+
 def counterpart(layer: keras.layers.LayerNormalization) -> RMSNormalization:
     """Returns an RMSNormalization with the options of a LayerNormalization."""
-    axis = layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
+    axes = axes_of(layer)
     return RMSNormalization(
-        axis=axis[0] if len(axis) == 1 else tuple(axis),
+        axis=axes[0] if len(axes) == 1 else axes,
         epsilon=layer.epsilon,
         scale=layer.scale,
         center=layer.center,

@@ -1,10 +1,12 @@
 """The norms of a model: which are LayerNorms, and which of these may become RMSNorms."""
 
+from collections.abc import Collection
 from typing import Any
 
 import keras
 
-from rmsnorm_tf.conversion.model.in_place import is_cell_with_layer_norm, norms_of_cell
+from rmsnorm_tf.conversion.model.calls import inputs_of
+from rmsnorm_tf.conversion.model.in_place import axes_of, is_cell_with_layer_norm, norms_of_cell
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.norm.arguments import check_epsilon
 from rmsnorm_tf.recurrent.cells import RMSNormLSTMCell
@@ -49,7 +51,7 @@ def why_not_folded(layer: keras.layers.LayerNormalization) -> str | None:
     """Returns why no RMSNormalization equals a LayerNormalization on centred inputs, or None."""
     if not layer.built:
         return f"the model does not call {layer.name}"
-    if [axis % _rank(layer) for axis in _axes(layer)] != [_rank(layer) - 1]:
+    if [axis % _rank(layer) for axis in axes_of(layer)] != [_rank(layer) - 1]:
         return f"{layer.name} normalizes over axis {layer.axis}, and only the last one is folded"
     return why_no_counterpart(layer)
 
@@ -58,7 +60,7 @@ def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
     """Returns why no RMSNormalization computes the same as a LayerNormalization except for the centring, or None."""
     if type(layer) is not keras.layers.LayerNormalization:
         return f"{layer.name} ({type(layer).__name__}) may compute something else than LayerNormalization"
-    axes = [axis % _rank(layer) for axis in _axes(layer)] if layer.built else []
+    axes = [axis % _rank(layer) for axis in axes_of(layer)] if layer.built else []
     if axes != sorted(axes):
         return f"{layer.name} has its axes in descending order, {layer.axis}, and its gain in that order"
     if getattr(layer, "rms_scaling", False):  # deprecated
@@ -70,10 +72,30 @@ def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
     return None
 
 
-def _axes(layer):
-    return layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
-
-
 def _rank(layer):
     """Returns the rank of a built layer's input."""
     return len(layer.get_build_config()["input_shape"])
+
+
+def why_masked(model: keras.Model, norms: Collection[keras.layers.LayerNormalization]) -> dict[int, str]:
+    """Returns, by id, why norms of a model stay that count entries which a mask leaves out."""
+    found: dict[int, str] = {}
+
+    def noting(norm):
+        def compute_mask(inputs, previous_mask):
+            axes = [axis % len(inputs.shape) for axis in axes_of(norm)]
+            over = [axis for axis in axes if previous_mask is not None and axis < len(previous_mask.shape)]
+            if over:
+                found[id(norm)] = f"{norm.name} counts entries of axis {over[0]} that a mask leaves out"
+            return previous_mask
+
+        return compute_mask
+
+    for norm in norms:
+        norm.compute_mask = noting(norm)
+    try:
+        keras.layers.Lambda(lambda inputs: model(inputs))(inputs_of(model))  # traces the calls, masks included
+    finally:
+        for norm in norms:
+            del norm.compute_mask
+    return found

@@ -50,6 +50,11 @@ def is_ragged(t: Any) -> bool:
     return isinstance(t, tf.RaggedTensor)
 
 
+def is_sparse(t: Any) -> bool:
+    """Whether a tensor, or what a symbolic one stands for, holds only some of its entries."""
+    return isinstance(t, tf.SparseTensor) or getattr(t, "sparse", False)
+
+
 def map_rows(function: Callable[[tf.Tensor], tf.Tensor], t: tf.RaggedTensor) -> tf.RaggedTensor:
     """Returns a ragged tensor with a function applied to its rows over the last dimension, `[rows, size]`.
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from rmsnorm_tf import Conversion, RMSNormGRU, fold_layer_norm, replace_layer_norm
+from rmsnorm_tf import Conversion, RMSNormGRU, fold_layer_norm, replace_layer_norm, replace_rms_norm
 from tests.folding import (
     LN,
     assert_same_outputs,
@@ -290,3 +290,17 @@ def test_a_layer_of_two_models_stays_one(convert):
     if convert is fold_layer_norm:
         assert entry == Conversion("norm", False, "the output of shared also goes to inner/tanh")
         assert_same_outputs(model, converted)
+
+
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
+@pytest.mark.parametrize("given", [3, "model.keras", [1]])
+def test_something_else_than_a_model_is_refused(convert, given):
+    with pytest.raises(TypeError, match=f"Only sequential and functional models .* got a {type(given).__name__}"):
+        convert(given)
+
+
+@pytest.mark.parametrize("option", ["for_inference", "fold_gains"])
+def test_the_options_of_folding_are_true_or_false(option):
+    model = keras.Sequential([keras.Input((3,)), norm("norm")])
+    with pytest.raises(ValueError, match=f"{option} must be one of True, False, got 'yes'"):
+        fold_layer_norm(model, **{option: "yes"})

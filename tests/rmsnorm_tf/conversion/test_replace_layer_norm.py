@@ -37,6 +37,37 @@ def test_a_gain_over_axes_in_another_order_stays():
     assert entry.converted or "has its axes in descending order" in entry.reason
 
 
+class Around(layers.Layer):
+    """A layer with a norm inside, which passes its mask on."""
+
+    def __init__(self, axis=-1, **kwargs):
+        super().__init__(**kwargs)
+        self.norm, self.supports_masking = norm("norm", axis=axis), True
+
+    def call(self, x):
+        return self.norm(x)
+
+
+@pytest.mark.parametrize("make", [lambda axis: norm("norm", axis=axis), lambda axis: Around(axis)])
+@pytest.mark.parametrize("axis", [-1, 1, [1, 2]])
+@pytest.mark.parametrize("mask_zero", [True, False])
+def test_a_norm_over_an_axis_with_a_mask_stays(make, axis, mask_zero):
+    words = layers.Embedding(9, 4, mask_zero=mask_zero)
+    replaced, [entry] = replace_layer_norm(keras.Sequential([keras.Input((5,), dtype="int32"), words, make(axis)]))
+    assert entry.converted == (axis == -1 or not mask_zero)
+    assert entry.converted or entry.reason == "norm counts entries of axis 1 that a mask leaves out"
+    assert to_array(replaced(np.array([[1, 2, 0, 0, 0]]))).shape == (1, 5, 4)
+
+
+def test_a_layer_keeps_a_name_that_its_config_lacks():
+    class Named(layers.Dense):
+        def get_config(self):
+            return {**super().get_config(), "name": "other"}
+
+    model = keras.Sequential([keras.Input((3,)), Named(4, name="given"), norm("norm")])
+    assert [layer.name for layer in replace_layer_norm(model)[0].layers] == ["given", "norm"]
+
+
 def test_replace_computes_rms_norm():
     model = with_drawn_weights(keras.Sequential([keras.Input((6,)), norm("norm", epsilon=1e-4)]))
     x = np.random.default_rng(0).normal(2.0, size=(3, 6)).astype(np.float32)

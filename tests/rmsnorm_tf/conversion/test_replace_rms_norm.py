@@ -135,14 +135,37 @@ class NormOfClipped(PlainRMSNorm):
         return super().call(keras.ops.clip(x, -200, 200))
 
 
-@pytest.mark.parametrize(("make", "shape"), [(NormOfImages, (3, 3, 6)), (ClippedNorm, (6,)), (NormOfClipped, (4, 6))])
+@keras.saving.register_keras_serializable(package="tests")
+class NormClippedFarAway(PlainRMSNorm):
+    def call(self, x):
+        return keras.ops.clip(super().call(x), -30_000, 30_000)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class NormOfModerateEntries(PlainRMSNorm):
+    def call(self, x):
+        return super().call(keras.ops.where(abs(x) < 1e9, x, 0.0))
+
+
+def test_a_norm_that_clips_what_large_gains_make_stays():
+    model = keras.Sequential([keras.Input((6,)), NormClippedFarAway(name="norm")])
+    assert not replace_rms_norm(model)[1][0].converted
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [(NormOfImages, (3, 3, 6)), (ClippedNorm, (6,)), (NormOfClipped, (4, 6)), (NormOfModerateEntries, (6,))],
+)
 @pytest.mark.parametrize("use_gain", [True, False])
 def test_a_norm_that_computes_something_else_stays(make, shape, use_gain):
     if make is ClippedNorm and not use_gain:
         shape = (100,)  # the output of a norm without gain is at most the root of its size
     model = with_drawn_weights(keras.Sequential([keras.Input(shape), make(use_gain=use_gain, name="norm")]))
     _, report = replace_rms_norm(model)
-    reason = f"norm ({make.__name__}) computes something else than an RMS norm over the last axis"
+    reason = (
+        f"norm ({make.__name__}) does not compute an RMS norm over the last axis, with an epsilon that one of its "
+        "attributes holds"
+    )
     assert report == [Conversion("norm", False, reason)]
 
 

@@ -18,7 +18,7 @@ BAD_ARGUMENTS = [
     ({"axis": ()}, r"axis must be an integer or a non-empty sequence of integers, got \(\)"),
     ({"axis": (1, 1)}, r"axis must name each axis once, got \(1, 1\). Drop"),
     ({"scale_axis": 1e-5}, "scale_axis must be an integer"),
-    ({"epsilon": -1}, "epsilon must be a finite number of at least 1e-36, got -1. It keeps"),
+    ({"epsilon": -1}, "epsilon must be a finite number of at least 1e-34, got -1. It keeps"),
     ({"epsilon": 0}, "epsilon must be a finite number"),
     ({"epsilon": 1e-37}, "epsilon must be a finite number"),
     ({"epsilon": float("nan")}, "epsilon must be a finite number"),

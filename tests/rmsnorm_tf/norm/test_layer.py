@@ -189,3 +189,32 @@ def test_the_options_of_the_function_are_saved(options, tmp_path):
     assert saved == given
     assert options.items() <= saved.items()
     assert saved["name"] == model.operations[-1].name
+
+
+@pytest.mark.parametrize(
+    ("inputs", "shapes"),
+    [({"a": np.ones((2, 3), "float32")}, r"{'a': \(2, 3\)}"), ([np.ones((2, 3), "float32")], r"\[\(2, 3\)\]")],
+)
+def test_a_structure_of_inputs_is_refused(inputs, shapes):
+    with pytest.raises(ValueError, match=f"takes one tensor, got inputs of shapes {shapes}. Call it on each"):
+        RMSNormalization()(inputs)
+
+
+def test_a_gate_must_be_a_tensor():
+    with pytest.raises(TypeError, match=r"gate must be a tensor, got list. Use keras.ops.convert_to_tensor"):
+        RMSNormalization()(np.ones((1, 2), "float32"), gate=[[1.0, 2.0]])
+
+
+def test_a_symbolic_input_must_be_dense():
+    with pytest.raises(TypeError, match=r"inputs must be dense, got a sparse tensor. Use tf.sparse.to_dense"):
+        RMSNormalization()(keras.Input((3,), sparse=True))
+
+
+def test_a_layer_computes_in_a_floating_point_dtype():
+    with pytest.raises(ValueError, match="dtype must compute in one of float16, bfloat16, float32, float64, got int32"):
+        RMSNormalization(dtype="int32")
+
+
+def test_the_argument_autocast_is_explained():
+    with pytest.raises(TypeError, match="no argument 'autocast': inputs are never rounded before the statistic"):
+        RMSNormalization(autocast=True)

@@ -127,3 +127,10 @@ def test_squares_that_overflow(dtype, size, epsilon, fused):
 def test_a_partial_statistic_that_overflows(fused):
     y = rms_norm(tf.constant([[1e30, 1e30, 2e30, 1.0]]), partial=0.5, fused=fused)
     assert_close(y, [[1, 1, 2, 1e-30]])
+
+
+def test_a_sparse_tensor_is_refused():
+    sparse = tf.sparse.from_dense(tf.eye(3))
+    for norm in (rms_norm, RMSNormalization()):
+        with pytest.raises(TypeError, match=r"must be dense, got a sparse tensor. Use tf.sparse.to_dense"):
+            norm(sparse)
