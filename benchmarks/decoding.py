@@ -135,9 +135,10 @@ def throughput(options, engines, folder):
     return speeds
 
 
-def compared(options, engines):
+def compared(options, outputs):
     """Returns how many translations of each engine are equal to ours, and BLEU if there is a reference."""
-    texts = {name: engine.output.read_text(encoding="utf-8").splitlines() for name, engine in engines.items()}
+    lines = {name: path.read_text(encoding="utf-8").splitlines() for name, path in outputs.items()}
+    texts = {name: [line.rstrip() for line in each] for name, each in lines.items()}  # Nematus ends lines with a space
     found = {name: {"equal": sum(map(str.__eq__, each, texts["ours"]))} for name, each in texts.items()}
     if options.reference:
         references = Path(options.reference).read_text(encoding="utf-8").splitlines()
@@ -166,10 +167,12 @@ def main():
         parser.error("--checkpoint needs NEMATUS (a checkout) and NEMATUS_PYTHON (its interpreter) in the environment")
     with tempfile.TemporaryDirectory() as folder:
         engines = start_engines(options, folder)
+        outputs = {name: engine.output for name, engine in engines.items()}
+        outputs |= {"Nematus": Path(folder, "out")} if options.checkpoint else {}
         figures = {
             "speeds": throughput(options, engines, folder),
             "latency": {name: [engine.seconds("one") for _ in range(2)] for name, engine in engines.items()},
-            "translations": compared(options, engines),
+            "translations": compared(options, outputs),
         }
         for engine in engines.values():
             engine.end()

@@ -241,6 +241,12 @@ def test_the_page_compares_decoding_with_ctranslate2():
     assert 0.15 < min(alone) < max(alone) < 0.25 and "about a fifth of the time" in PROSE
 
 
+def test_the_page_compares_decoding_with_nematus():
+    found = figures("decoding_rnn")
+    assert f"translates {tables.ratio(found['speeds']['ours'], found['speeds']['Nematus']):.1f} times as many" in PROSE
+    assert f"{found['translations']['Nematus']['equal']} of the 1,000 translations are equal" in PROSE
+
+
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_the_page_of_other_backends_has_the_tables_of_its_logs(backend):
     log = json.loads((RESULTS / f"backends_{backend}.json").read_text("utf-8"))

@@ -1,5 +1,6 @@
 """The norms of a model: which are LayerNorms, and which of these may become RMSNorms."""
 
+import contextlib
 from collections.abc import Collection
 from typing import Any
 
@@ -92,10 +93,11 @@ def why_masked(model: keras.Model, norms: Collection[keras.layers.LayerNormaliza
         return compute_mask
 
     for norm in norms:
-        norm.compute_mask = noting(norm)
+        norm.call, norm.compute_mask = lambda inputs: inputs, noting(norm)
     try:
-        keras.layers.Lambda(lambda inputs: model(inputs))(inputs_of(model))  # traces the calls, masks included
+        with contextlib.suppress(Exception):  # a model that does not run, whatever its layers raise
+            keras.layers.Lambda(lambda inputs: model(inputs))(inputs_of(model))  # traces the calls, masks included
     finally:
         for norm in norms:
-            del norm.compute_mask
+            del norm.call, norm.compute_mask
     return found

@@ -52,6 +52,8 @@ class Around(layers.Layer):
 @pytest.mark.parametrize("axis", [-1, 1, [1, 2]])
 @pytest.mark.parametrize("mask_zero", [True, False])
 def test_a_norm_over_an_axis_with_a_mask_stays(make, axis, mask_zero):
+    if BACKEND == "torch" and axis == 1:
+        pytest.skip("Keras's LayerNormalization on PyTorch takes the last axes only")
     words = layers.Embedding(9, 4, mask_zero=mask_zero)
     replaced, [entry] = replace_layer_norm(keras.Sequential([keras.Input((5,), dtype="int32"), words, make(axis)]))
     assert entry.converted == (axis == -1 or not mask_zero)

@@ -205,11 +205,6 @@ def test_a_gate_must_be_a_tensor():
         RMSNormalization()(np.ones((1, 2), "float32"), gate=[[1.0, 2.0]])
 
 
-def test_a_symbolic_input_must_be_dense():
-    with pytest.raises(TypeError, match=r"inputs must be dense, got a sparse tensor. Use tf.sparse.to_dense"):
-        RMSNormalization()(keras.Input((3,), sparse=True))
-
-
 def test_a_layer_computes_in_a_floating_point_dtype():
     with pytest.raises(ValueError, match="dtype must compute in one of float16, bfloat16, float32, float64, got int32"):
         RMSNormalization(dtype="int32")
