@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..config import TOKENIZERS
 from ..decoding.metrics import Evaluation, cannot_split, exact_match, read_lines
-from .arguments import say
+from .arguments import add_path, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,9 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REFERENCES",
         help="a reference for each line, one file or more (required)",
     )
-    parser.add_argument(
-        "--against", type=Path, metavar="FILE", help="translations of another system, to test the difference"
-    )
+    add_path(parser, "--against", help="translations of another system, to test the difference")
     parser.add_argument(
         "--tokenizer",
         choices=TOKENIZERS,

@@ -1,13 +1,12 @@
 """`python -m nmt prepare`."""
 
 import argparse
-from pathlib import Path
 
 from ..config import make_config, read_options
 from ..errors import UserError
 from ..storage.cache import open_cache
 from ..text.vocabulary import load_vocabulary
-from .arguments import say
+from .arguments import add_path, say
 from .options import add_options
 from .training_text import read_texts, read_training_text
 
@@ -28,9 +27,7 @@ _OPTIONS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s [--config FILE] [options]"
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="JSON file of options of `train`; the command line overrides it"
-    )
+    add_path(parser, "--config", help="JSON file of options of `train`; the command line overrides it")
     add_options(parser, _OPTIONS, optional=_VALIDATION)
 
 

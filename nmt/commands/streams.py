@@ -47,11 +47,8 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
         return
     if path.is_dir():
         raise UserError(f"{path} is a directory; give a file")
-    if path.exists() and not path.is_file():  # a device or a pipe
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
-        return
-    with atomic_write(path) as file:
+    is_stream = path.exists() and not path.is_file()  # a device or a pipe
+    with path.open("w", encoding="utf-8", newline="\n") if is_stream else atomic_write(path) as file:
         yield file
 
 
@@ -65,6 +62,11 @@ def chunked(items: Iterable, size: int) -> Iterator[list]:
     items = iter(items)
     while chunk := list(itertools.islice(items, size)):
         yield chunk
+
+
+def counted(numbers: list[int], one: str, several: str) -> str:
+    """Returns how many lines there are, as `1 line is` or `3 lines are`."""
+    return f"1 {one}" if len(numbers) == 1 else f"{len(numbers)} {several}"
 
 
 def number_list(numbers: list[int]) -> str:

@@ -25,6 +25,7 @@ from ..training.replicas import Replicas, connect
 from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Validator
+from .arguments import add_path
 from .devices import describe_devices
 from .options import add_options
 from .processes import train_in_processes, visible_gpus
@@ -33,12 +34,8 @@ from .training_text import read_checked_texts
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s -m DIR [--config FILE] [options]"
-    parser.add_argument(
-        "-m", "--model", type=Path, required=True, metavar="DIR", help="where the model goes (required)"
-    )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="JSON file of options; the command line overrides it"
-    )
+    add_path(parser, "-m", "--model", metavar="DIR", required=True, help="where the model goes")
+    add_path(parser, "--config", help="JSON file of options; the command line overrides it")
     parser.add_argument(
         "--preset",
         default=argparse.SUPPRESS,

@@ -8,23 +8,15 @@ from ..config_fields import MOST, option, positive
 from ..errors import UserError
 from ..storage.files import atomic_write
 from ..text.vocabulary import NORMALIZATION_RULES, load_vocabulary, train_sentencepiece
-from .arguments import add_number, say
+from .arguments import add_number, add_path, say
 
 _OPTIONS = ("kind", "sample_lines", "character_coverage", "byte_fallback", "user_symbols", "normalization_rule")
 _OPTIONS += ("split_digits", "begin_symbol")  # of `train_sentencepiece`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--to",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="where source.model and target.model (or .json) go (required)",
-    )
-    parser.add_argument(
-        "--dictionaries", type=Path, nargs=2, metavar="FILE", help="copy a pair of Nematus .json dictionaries instead"
-    )
+    add_path(parser, "--to", metavar="DIR", required=True, help="where source.model and target.model (or .json) go")
+    add_path(parser, "--dictionaries", nargs=2, help="copy a pair of Nematus .json dictionaries instead")
     group = parser.add_argument_group("training")
     for side in ("source", "target"):
         group.add_argument(
