@@ -69,13 +69,7 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any, required: b
 
 
 def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
-    """Draws a progress bar, unless the output is a terminal, where it would stand between the lines.
-
-    Args:
-        results: What to yield.
-        output: Where the caller writes the results.
-        **given: Arguments of `tqdm`.
-    """
+    """Draws a progress bar, unless the caller writes the results to a terminal: it would stand between the lines."""
     from tqdm import tqdm  # not in the environment of nmt.bulk, which shares this module
 
     hidden = {"disable": True} if output.isatty() else {}  # False would overrule TQDM_DISABLE

@@ -45,11 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _validations(directory: Path) -> tuple[Validation, ...]:
-    """Returns the validations of a training.
-
-    Raises:
-        UserError: The directory has no validations.
-    """
+    """Returns the validations of a training; raises `UserError` if there are none."""
     path = directory / "progress.json"
     if not path.exists():
         raise UserError(f"{directory} has no validations: its progress.json is missing")

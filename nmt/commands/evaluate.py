@@ -10,20 +10,11 @@ from .arguments import add_path, say
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("translations", type=Path, metavar="TRANSLATIONS", help="text, one sentence a line (required)")
-    parser.add_argument(
-        "references",
-        type=Path,
-        nargs="+",
-        metavar="REFERENCES",
-        help="a reference for each line, one file or more (required)",
-    )
+    references = "a reference for each line, one file or more (required)"
+    parser.add_argument("references", type=Path, nargs="+", metavar="REFERENCES", help=references)
     add_path(parser, "--against", help="translations of another system, to test the difference")
-    parser.add_argument(
-        "--tokenizer",
-        choices=TOKENIZERS,
-        default="13a",
-        help="tokenizer of sacreBLEU; char suits any script (default: 13a)",
-    )
+    tokenizer = "tokenizer of sacreBLEU; char suits any script (default: 13a)"
+    parser.add_argument("--tokenizer", choices=TOKENIZERS, default="13a", help=tokenizer)
 
 
 def run(arguments: argparse.Namespace) -> None:

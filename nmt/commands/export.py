@@ -29,12 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and needs no tensorflow-text, or a model of CTranslate2 that maps tokens to tokens and gets its search "
         "options with each call (default: savedmodel)",
     )
-    parser.add_argument(
-        "--languages",
-        nargs=2,
-        metavar=("SOURCE", "TARGET"),
-        help="for the model card (default: the endings of the training texts)",
-    )
+    languages = "for the model card (default: the endings of the training texts)"
+    parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
     add_decoding(parser, *_OPTIONS)
 
 

@@ -20,13 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     add_number(group, "port", int, whole(8501, "port to listen on; 0: any free one", 0, 2**16 - 1))
     group = parser.add_argument_group("who may call")
-    group.add_argument(
-        "--allowed_hosts",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="names of this service in requests, besides localhost and IP addresses; '*': any (default: none)",
-    )
+    names = "names of this service in requests, besides localhost and IP addresses; '*': any (default: none)"
+    group.add_argument("--allowed_hosts", nargs="+", default=[], metavar="NAME", help=names)
     group.add_argument(
         "--any_content_type", action="store_true", help="take POST without Content-Type: application/json too"
     )

@@ -77,12 +77,7 @@ def number_list(numbers: list[int]) -> str:
 
 
 def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
-    """Yields the chunks unchanged, then warns of items that are not UTF-8.
-
-    Args:
-        chunks: Lists of items.
-        text: Returns the bytes of an item.
-    """
+    """Yields the chunks unchanged, then warns of items that are not UTF-8. `text` returns the bytes of an item."""
     seen, bad = 0, []
     for chunk in chunks:
         for number, item in enumerate(chunk, seen + 1):

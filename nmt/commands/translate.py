@@ -100,11 +100,7 @@ def _say_notes(split: list[int], cut: list[int], none: list[int]) -> None:
 def _translate(
     chunks: Iterable[list[bytes]], translator: Translator, aligner: Aligner | None, prefix_file: Path | None
 ) -> Iterator[tuple[Line, Alignment | None]]:
-    """Yields each line with its alignment.
-
-    Raises:
-        UserError: The file of the prefixes has another number of lines.
-    """
+    """Yields each line with its alignment; raises `UserError` if there are more or fewer prefixes than lines."""
     count = 0
     prefixes = file_lines(prefix_file) if prefix_file else None
     for chunk in chunks:
