@@ -31,17 +31,19 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
+def add_path(
+    parser: Arguments, *names: str, help: str, required: bool = False, metavar: Any = "FILE", **given: Any
+) -> None:
+    """Adds an option for a path. The help says if it is required."""
+    remark = " (required)" if required else ""
+    parser.add_argument(*names, type=Path, required=required, metavar=metavar, help=f"{help}{remark}", **given)
+
+
 def add_model(parser: argparse.ArgumentParser, several: bool = False) -> None:
     """Adds the option that names a model or, for an ensemble, several."""
-    parser.add_argument(
-        *("-m", "--model"),
-        type=Path,
-        required=True,
-        metavar="DIR",
-        action=_Once,
-        help=f"directory of a trained model{', or several for an ensemble' if several else ''} (required)",
-        **({"nargs": "+"} if several else {}),
-    )
+    about = f"directory of a trained model{', or several for an ensemble' if several else ''}"
+    nargs = {"nargs": "+"} if several else {}
+    add_path(parser, "-m", "--model", metavar="DIR", required=True, action=_Once, help=about, **nargs)
 
 
 class _Once(argparse.Action):
@@ -67,13 +69,7 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any, required: b
 
 
 def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
-    """Draws a progress bar, unless the output is a terminal, where it would stand between the lines.
-
-    Args:
-        results: What to yield.
-        output: Where the caller writes the results.
-        **given: Arguments of `tqdm`.
-    """
+    """Draws a progress bar, unless the caller writes the results to a terminal: it would stand between the lines."""
     from tqdm import tqdm  # not in the environment of nmt.bulk, which shares this module
 
     hidden = {"disable": True} if output.isatty() else {}  # False would overrule TQDM_DISABLE

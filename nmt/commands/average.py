@@ -12,7 +12,7 @@ from ..storage.checkpoints import BEST, kept_checkpoints, load_checkpoint, save_
 from ..storage.files import atomic_directory, read_inside
 from ..system import load_system
 from ..training.progress import Progress
-from .arguments import add_model, add_number, say
+from .arguments import add_model, add_number, add_path, say
 
 _FILES = ("config.json", "versions.json", "files.json", "nematus.json", "source.*", "target.*")  # of a model directory
 _LARGEST = 1 << 26  # bytes of one of them
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_number(parser, "last", int, positive(None, "average only the latest N; by default, all kept", MOST))
     add_number(parser, "best", int, positive(None, "average only the best N, by --valid_metric", MOST))
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory of the new model (required)")
+    add_path(parser, "--to", metavar="DIR", required=True, help="directory of the new model")
 
 
 def run(arguments: argparse.Namespace) -> None:

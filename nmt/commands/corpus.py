@@ -1,14 +1,14 @@
 """`python -m nmt corpus`."""
 
 import argparse
-from pathlib import Path
 
 from ..text.corpora import CORPORA
+from .arguments import add_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=CORPORA, help="name of the corpus (required)")
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where its files go (required)")
+    add_path(parser, "--to", metavar="DIR", required=True, help="where its files go")
 
 
 def run(arguments: argparse.Namespace) -> None:

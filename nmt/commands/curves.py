@@ -8,6 +8,7 @@ from ..config import read_options
 from ..errors import UserError
 from ..storage.files import atomic_write
 from ..training.progress import Progress, Validation
+from .arguments import add_path
 
 _PANELS = {"valid_loss": "validation loss (nats per token)", "bleu": "validation BLEU", "chrf": "validation chrF"}
 _MARKERS = "o^sDvPX*<>"
@@ -15,7 +16,7 @@ _MARKERS = "o^sDvPX*<>"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", type=Path, nargs="+", metavar="DIR", help="model directories (required)")
-    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="picture, .png or .svg (required)")
+    add_path(parser, "--to", required=True, help="picture, .png or .svg")
     parser.add_argument(
         "--by", choices=("update", "seconds"), default="update", help="horizontal axis (default: update)"
     )
@@ -44,11 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _validations(directory: Path) -> tuple[Validation, ...]:
-    """Returns the validations of a training.
-
-    Raises:
-        UserError: The directory has no validations.
-    """
+    """Returns the validations of a training; raises `UserError` if there are none."""
     path = directory / "progress.json"
     if not path.exists():
         raise UserError(f"{directory} has no validations: its progress.json is missing")

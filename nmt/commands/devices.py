@@ -14,12 +14,7 @@ _INSTALL = f"pip install 'tensorflow[and-cuda]=={tf.__version__}'"
 
 
 def describe_devices(dtype: str, processes: int = 1) -> str:
-    """Returns a line with the device, the threads of an operation and the dtype of this process.
-
-    Args:
-        dtype: The dtype of the products.
-        processes: Number of processes that work together.
-    """
+    """Returns a line with processes, device, threads of an operation, and dtype of the products."""
     each = f"{processes} processes, each " if processes > 1 else ""
     if gpus := tf.config.list_physical_devices("GPU"):
         details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]

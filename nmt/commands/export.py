@@ -2,7 +2,6 @@
 
 import argparse
 import importlib.util
-from pathlib import Path
 
 from ..decoding.options import CONSTRAINTS
 from ..errors import UserError
@@ -10,7 +9,7 @@ from ..serving.ctranslate2_model import save_ctranslate2
 from ..serving.saved_model import save_signatures
 from ..serving.signatures import IdSignatures, Signatures
 from ..system import load_ensemble
-from .arguments import add_model, say
+from .arguments import add_model, add_path, say
 from .model_card import describe
 from .options import add_decoding, decoding_options
 
@@ -20,13 +19,8 @@ _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser, several=True)
-    parser.add_argument(
-        "--to",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="where the model goes; MODELS/NAME/VERSION for `serve` and TensorFlow Serving (required)",
-    )
+    where = "where the model goes; MODELS/NAME/VERSION for `serve` and TensorFlow Serving"
+    add_path(parser, "--to", metavar="DIR", required=True, help=where)
     parser.add_argument(
         "--format",
         choices=("savedmodel", "savedmodel_ids", "ctranslate2"),
@@ -35,12 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and needs no tensorflow-text, or a model of CTranslate2 that maps tokens to tokens and gets its search "
         "options with each call (default: savedmodel)",
     )
-    parser.add_argument(
-        "--languages",
-        nargs=2,
-        metavar=("SOURCE", "TARGET"),
-        help="for the model card (default: the endings of the training texts)",
-    )
+    languages = "for the model card (default: the endings of the training texts)"
+    parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
     add_decoding(parser, *_OPTIONS)
 
 

@@ -9,14 +9,12 @@ import tensorflow as tf
 from ..nematus_models.exporting import VERSIONS, Words, export_checkpoint
 from ..system import load_system
 from ..text.vocabulary import Vocabulary
-from .arguments import say
+from .arguments import add_path, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="DIR", help="directory of a trained model (required)")
-    parser.add_argument(
-        "--to", type=Path, required=True, metavar="MODEL", help="path of the checkpoint without extension (required)"
-    )
+    add_path(parser, "--to", metavar="MODEL", required=True, help="path of the checkpoint without extension")
     parser.add_argument(
         "--version", choices=VERSIONS, default="master", help="the Nematus that reads it; master is also for v0.5"
     )

@@ -6,21 +6,16 @@ from pathlib import Path
 from ..config import Config
 from ..nematus_models.importing import import_checkpoint
 from ..system import build_system
-from .arguments import say
+from .arguments import add_path, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "checkpoint", type=Path, metavar="CHECKPOINT", help="path without extension, as .../model-20 (required)"
     )
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the model goes (required)")
-    parser.add_argument(
-        "--dictionaries",
-        type=Path,
-        nargs=2,
-        metavar=("SOURCE", "TARGET"),
-        help=".json dictionaries (default: those named in the options of the checkpoint)",
-    )
+    add_path(parser, "--to", metavar="DIR", required=True, help="where the model goes")
+    about = ".json dictionaries (default: those named in the options of the checkpoint)"
+    add_path(parser, "--dictionaries", nargs=2, metavar=("SOURCE", "TARGET"), help=about)
 
 
 def run(arguments: argparse.Namespace) -> None:

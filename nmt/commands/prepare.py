@@ -1,37 +1,24 @@
 """`python -m nmt prepare`."""
 
 import argparse
-from pathlib import Path
 
 from ..config import make_config, read_options
 from ..errors import UserError
 from ..storage.cache import open_cache
 from ..text.vocabulary import load_vocabulary
-from .arguments import say
+from .arguments import add_path, say
 from .options import add_options
 from .training_text import read_texts, read_training_text
 
 _VALIDATION = ("valid_source_dataset", "valid_target_dataset")
-_OPTIONS = (
-    "source_dataset",
-    "target_dataset",
-    *_VALIDATION,
-    "dataset_weights",
-    "dictionaries",
-    "source_vocab_sizes",
-    "target_vocab_size",
-    "maxlen",
-    "subword_sampling",
-    "seed",
-)
+_VOCABULARIES = ("dictionaries", "source_vocab_sizes", "target_vocab_size")
+_TRAINING = ("source_dataset", "target_dataset", "dataset_weights", "maxlen", "subword_sampling", "seed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s [--config FILE] [options]"
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="JSON file of options of `train`; the command line overrides it"
-    )
-    add_options(parser, _OPTIONS, optional=_VALIDATION)
+    add_path(parser, "--config", help="JSON file of options of `train`; the command line overrides it")
+    add_options(parser, (*_TRAINING, *_VALIDATION, *_VOCABULARIES), optional=_VALIDATION)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -44,12 +31,12 @@ def run(arguments: argparse.Namespace) -> None:
         options |= {f"valid_{side}_dataset": options.get(f"{side}_dataset") for side in ("source", "target")}
     config = make_config(options)
     sizes = (config.source_vocab_sizes, config.target_vocab_size)
-    vocabularies = [load_vocabulary(name, size) for name, size in zip(config.dictionaries, sizes, strict=True)]
+    vocabularies = tuple(map(load_vocabulary, config.dictionaries, sizes))
     cache = open_cache()
     if cache.temporary:
         raise UserError(
             "there is no directory to keep the results in: NMT_TEXT_CACHE is off, or the cache directory cannot "
             "be written to; let NMT_TEXT_CACHE name a writable directory"
         )
-    (read_texts if with_validation else read_training_text)(config, *vocabularies, cache)
+    (read_texts if with_validation else read_training_text)(config, vocabularies, cache)
     say(f"the results of the scan are kept in {cache.directory}")

@@ -1,25 +1,24 @@
 """`python -m nmt score`."""
 
 import argparse
-from pathlib import Path
 
 from ..decoding.scoring import Scorer
 from ..decoding.side_by_side import use_cores_for_batches
-from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import file_lines
+from ..text.parallel_text import other_lines
 from ..text.shards import all_shards
-from .arguments import add_model, say, with_bar
+from .arguments import add_model, add_path, say, with_bar
 from .options import add_decoding, decoding_options
-from .streams import chunk_size, chunked, number_list, open_output, warn_of_invalid_utf8
+from .streams import chunk_size, chunked, counted, number_list, open_output, warn_of_invalid_utf8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser, several=True)
-    parser.add_argument("-s", "--source", type=Path, required=True, metavar="FILE", help="source text (required)")
-    parser.add_argument("-t", "--target", type=Path, required=True, metavar="FILE", help="its translation (required)")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="costs (default: standard output)")
+    add_path(parser, "-s", "--source", required=True, help="source text")
+    add_path(parser, "-t", "--target", required=True, help="its translation")
+    add_path(parser, "-o", "--output", help="costs (default: standard output)")
     add_decoding(parser, "batch_size", "normalization_alpha")
 
 
@@ -31,9 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
     (source,), (target,) = all_shards(arguments.source), all_shards(arguments.target)
     count, others = (sum(1 for _ in file_lines(path)) for path in (source, target))
     if count != others:
-        raise UserError(
-            f"{source} has {count} lines and {target} has {others}; line i of one must translate line i of the other"
-        )
+        raise other_lines(source, target, count, others)
     scorer = Scorer(system.source_vocabulary, system.target_vocabulary, system.model, options)
     pairs = zip(file_lines(source), file_lines(target), strict=True)
     chunks = warn_of_invalid_utf8(chunked(pairs, chunk_size(options)), b"\n".join)
@@ -45,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
             if cost == float("inf"):
                 too_long.append(number)
     if too_long:
-        pairs = "1 pair has" if len(too_long) == 1 else f"{len(too_long)} pairs have"
+        pairs = counted(too_long, "pair has", "pairs have")
         say(
             f"warning: {pairs} more than {LONGEST} tokens on a side; their cost is written as inf "
             f"({number_list(too_long)})"

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..config_fields import MOST, positive, whole
 from ..decoding.side_by_side import use_cores_for_batches, workers
 from ..errors import UserError
-from .arguments import add_number
+from .arguments import add_number, add_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,19 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     add_number(group, "port", int, whole(8501, "port to listen on; 0: any free one", 0, 2**16 - 1))
     group = parser.add_argument_group("who may call")
-    group.add_argument(
-        "--allowed_hosts",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="names of this service in requests, besides localhost and IP addresses; '*': any (default: none)",
-    )
+    names = "names of this service in requests, besides localhost and IP addresses; '*': any (default: none)"
+    group.add_argument("--allowed_hosts", nargs="+", default=[], metavar="NAME", help=names)
     group.add_argument(
         "--any_content_type", action="store_true", help="take POST without Content-Type: application/json too"
     )
-    group.add_argument(
-        "--api_key_file", type=Path, metavar="FILE", help="file with a key that requests must bring (default: none)"
-    )
+    add_path(group, "--api_key_file", help="file with a key that requests must bring (default: none)")
     group = parser.add_argument_group("batches and limits")
     at_once = "batches computed at the same time; by default, as many as there are cores, or 1 with a GPU"
     add_number(group, "workers", int, positive(None, at_once, 1000))

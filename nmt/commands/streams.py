@@ -47,11 +47,8 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
         return
     if path.is_dir():
         raise UserError(f"{path} is a directory; give a file")
-    if path.exists() and not path.is_file():  # a device or a pipe
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
-        return
-    with atomic_write(path) as file:
+    is_stream = path.exists() and not path.is_file()  # a device or a pipe
+    with path.open("w", encoding="utf-8", newline="\n") if is_stream else atomic_write(path) as file:
         yield file
 
 
@@ -67,6 +64,11 @@ def chunked(items: Iterable, size: int) -> Iterator[list]:
         yield chunk
 
 
+def counted(numbers: list[int], one: str, several: str) -> str:
+    """Returns how many lines there are, as `1 line is` or `3 lines are`."""
+    return f"1 {one}" if len(numbers) == 1 else f"{len(numbers)} {several}"
+
+
 def number_list(numbers: list[int]) -> str:
     """Returns `line 3` or `lines 3, 5, 8`, with at most ten numbers."""
     named = ", ".join(map(str, numbers[:_NAMED]))
@@ -75,12 +77,7 @@ def number_list(numbers: list[int]) -> str:
 
 
 def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
-    """Yields the chunks unchanged, then warns of items that are not UTF-8.
-
-    Args:
-        chunks: Lists of items.
-        text: Returns the bytes of an item.
-    """
+    """Yields the chunks unchanged, then warns of items that are not UTF-8. `text` returns the bytes of an item."""
     seen, bad = 0, []
     for chunk in chunks:
         for number, item in enumerate(chunk, seen + 1):

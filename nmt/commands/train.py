@@ -25,6 +25,7 @@ from ..training.replicas import Replicas, connect
 from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Validator
+from .arguments import add_path
 from .devices import describe_devices
 from .options import add_options
 from .processes import train_in_processes, visible_gpus
@@ -33,18 +34,11 @@ from .training_text import read_checked_texts
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s -m DIR [--config FILE] [options]"
-    parser.add_argument(
-        "-m", "--model", type=Path, required=True, metavar="DIR", help="where the model goes (required)"
-    )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="JSON file of options; the command line overrides it"
-    )
-    parser.add_argument(
-        "--preset",
-        default=argparse.SUPPRESS,
-        metavar=f"{{{','.join(PRESETS)}}}",
-        help="options that belong together; options that are given too, here or in --config, win",
-    )
+    add_path(parser, "-m", "--model", metavar="DIR", required=True, help="where the model goes")
+    add_path(parser, "--config", help="JSON file of options; the command line overrides it")
+    preset = "options that belong together; options that are given too, here or in --config, win"
+    names = f"{{{','.join(PRESETS)}}}"
+    parser.add_argument("--preset", default=argparse.SUPPRESS, metavar=names, help=preset)
     add_options(parser)
 
 
@@ -92,18 +86,19 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     if reload_from and not config.reload_training_progress:
         load_checkpoint(reload_from / BEST, system.model.variables, system.needed_to_reload)
     update = Update(system.model, config, replicas)
-    trainer = Trainer(system.model, update, config, directory, system.made_with, replicas)
+    trainer = Trainer(update, directory, system.made_with)
     if reload_from and config.reload_training_progress:
         trainer.continue_from(reload_from / LAST, system.needed_to_reload)
     # Not before: a refused training changes nothing in its directory.
     with message_file(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
         _say_changes(config, directory)
-        _train_on_texts(trainer, update, system, directory, replicas)
+        _train_on_texts(trainer, update, system, directory)
 
 
-def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path, replicas: Replicas) -> None:
-    config = system.config
-    data, valid = read_checked_texts(config, system.source_vocabulary, system.target_vocabulary, open_cache())
+def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:
+    config, replicas = system.config, update.replicas
+    vocabularies = (system.source_vocabulary, system.target_vocabulary)
+    data, valid = read_checked_texts(config, vocabularies, open_cache())
     say(f"trains {describe_devices(config.dtype, replicas.count)}")
     translator = system.translator(config.decoding)
 

@@ -11,14 +11,12 @@ from ..text.parallel_text import ParallelText
 from ..text.vocabulary import Vocabulary
 from ..training.log import say
 
+Vocabularies = tuple[Vocabulary, Vocabulary]  # of the source and of the target
 _MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 
 
-def read_texts(
-    config: Config, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, cache: Cache
-) -> tuple[TrainingData, ValidationData]:
+def read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
     """Reads the training and validation texts. Prints how many pairs are left out, and how many are in both."""
-    vocabularies = (source_vocabulary, target_vocabulary)
     valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
     valid = ValidationData(  # first: it is soon read, and may have a fault
         valid_text,
@@ -27,21 +25,18 @@ def read_texts(
         sample=config.valid_sample,
         target_prefixes=config.valid_target_prefixes,
     )
-    text, data = read_training_text(config, *vocabularies, cache)
+    text, data = read_training_text(config, vocabularies, cache)
     if shared := valid_text.shared_with(text, cache):
         say(f"warning: {shared} of the {valid.pairs} validation pairs are also training pairs")
     return data, valid
 
 
-def read_training_text(
-    config: Config, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, cache: Cache
-) -> tuple[ParallelText, TrainingData]:
+def read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[ParallelText, TrainingData]:
     """Reads the training text and prints how many pairs are left out."""
     text = ParallelText(config.source_dataset, config.target_dataset)
     data = TrainingData(
         text,
-        source_vocabulary,
-        target_vocabulary,
+        *vocabularies,
         batch_size=config.batch_size,
         token_batch_size=config.token_batch_size,
         maxlen=config.maxlen,
@@ -62,11 +57,9 @@ def read_training_text(
     return text, data
 
 
-def read_checked_texts(
-    config: Config, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, cache: Cache
-) -> tuple[TrainingData, ValidationData]:
+def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
     """Reads the training and validation texts, and warns of what spoils a validation."""
-    data, valid = read_texts(config, source_vocabulary, target_vocabulary, cache)
+    data, valid = read_texts(config, vocabularies, cache)
     if cannot_split(config.valid_tokenizer, valid.references):
         say(
             f"warning: --valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "
@@ -74,9 +67,9 @@ def read_checked_texts(
         )
     if not any(valid.references):
         say("warning: all target lines of the validation text are empty, so BLEU and chrF stay 0")
-    targets = [line.encode() for line in valid.references]
-    _warn_of_unknown_words("source", source_vocabulary, valid.sources)
-    _warn_of_unknown_words("target", target_vocabulary, targets)
+    lines = (valid.sources, [line.encode() for line in valid.references])
+    for side, *given in zip(("source", "target"), vocabularies, lines, strict=True):
+        _warn_of_unknown_words(side, *given)
     if valid.too_long:
         say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
     return data, valid

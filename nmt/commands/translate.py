@@ -15,39 +15,27 @@ from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import file_lines, read_chunks
-from .arguments import add_model, say, with_bar
+from .arguments import add_model, add_path, say, with_bar
 from .devices import describe_devices
 from .options import add_decoding, decoding_options
-from .streams import chunk_size, number_list, open_input, open_output, warn_of_invalid_utf8
+from .streams import chunk_size, counted, number_list, open_input, open_output, warn_of_invalid_utf8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser, several=True)
-    parser.add_argument(
-        "-i", "--input", type=Path, metavar="FILE", help="text, also .gz and .zst (default: standard input)"
-    )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="translations (default: standard output)")
-    parser.add_argument(
-        "--target_prefix",
-        type=Path,
-        metavar="FILE",
-        help="line i is the beginning of translation i, an empty line none; also .gz and .zst",
-    )
+    add_path(parser, "-i", "--input", help="text, also .gz and .zst (default: standard input)")
+    add_path(parser, "-o", "--output", help="translations (default: standard output)")
+    prefixes = "line i is the beginning of translation i, an empty line none; also .gz and .zst"
+    add_path(parser, "--target_prefix", help=prefixes)
     add_decoding(
         parser,
         *("batch_size", "beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS, "n_best"),
         *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
     group = parser.add_argument_group("alignments, of an RNN")
-    group.add_argument(
-        "--alignments",
-        type=Path,
-        metavar="FILE",
-        help="write `i-j` for each target token j and the source token i that has its largest attention weight",
-    )
-    group.add_argument(
-        "--alignment_weights", type=Path, metavar="FILE", help="write tokens and all attention weights as JSON lines"
-    )
+    pairs = "write `i-j` for each target token j and the source token i that has its largest attention weight"
+    add_path(group, "--alignments", help=pairs)
+    add_path(group, "--alignment_weights", help="write tokens and all attention weights as JSON lines")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -90,29 +78,29 @@ def run(arguments: argparse.Namespace) -> None:
                 split.append(number + 1)
             if not math.isfinite(line.scores[0]):
                 none.append(number + 1)
+    _say_notes(split, cut, none)
+
+
+def _say_notes(split: list[int], cut: list[int], none: list[int]) -> None:
+    """Prints which lines were translated in pieces, were cut, or have no translation."""
     if split:
-        lines = "1 line is" if len(split) == 1 else f"{len(split)} lines are"
-        what = "was translated in pieces" if len(split) == 1 else "were translated in pieces"
-        say(f"note: {lines} longer than {LONGEST} tokens and {what} ({number_list(split)})")
+        longer = f"longer than {LONGEST} tokens and"
+        lines = counted(split, f"line is {longer} was", f"lines are {longer} were")
+        say(f"note: {lines} translated in pieces ({number_list(split)})")
     if cut:
-        were = "1 translation was" if len(cut) == 1 else f"{len(cut)} translations were"
+        were = counted(cut, "translation was", "translations were")
         say(f"warning: {were} cut at the limit of length ({number_list(cut)}); --translation_maxlen N allows N tokens")
     if none:
-        have = "1 line has" if len(none) == 1 else f"{len(none)} lines have"
         say(
-            f"warning: {have} no translation that {', '.join(f'--{name}' for name in CONSTRAINTS)} allow "
-            f"({number_list(none)}); the output is empty there"
+            f"warning: {counted(none, 'line has', 'lines have')} no translation that "
+            f"{', '.join(f'--{name}' for name in CONSTRAINTS)} allow ({number_list(none)}); the output is empty there"
         )
 
 
 def _translate(
     chunks: Iterable[list[bytes]], translator: Translator, aligner: Aligner | None, prefix_file: Path | None
 ) -> Iterator[tuple[Line, Alignment | None]]:
-    """Yields each line with its alignment.
-
-    Raises:
-        UserError: The file of the prefixes has another number of lines.
-    """
+    """Yields each line with its alignment; raises `UserError` if there are more or fewer prefixes than lines."""
     count = 0
     prefixes = file_lines(prefix_file) if prefix_file else None
     for chunk in chunks:

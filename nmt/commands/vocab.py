@@ -8,31 +8,19 @@ from ..config_fields import MOST, option, positive
 from ..errors import UserError
 from ..storage.files import atomic_write
 from ..text.vocabulary import NORMALIZATION_RULES, load_vocabulary, train_sentencepiece
-from .arguments import add_number, say
+from .arguments import add_number, add_path, say
 
 _OPTIONS = ("kind", "sample_lines", "character_coverage", "byte_fallback", "user_symbols", "normalization_rule")
 _OPTIONS += ("split_digits", "begin_symbol")  # of `train_sentencepiece`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--to",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="where source.model and target.model (or .json) go (required)",
-    )
-    parser.add_argument(
-        "--dictionaries", type=Path, nargs=2, metavar="FILE", help="copy a pair of Nematus .json dictionaries instead"
-    )
+    add_path(parser, "--to", metavar="DIR", required=True, help="where source.model and target.model (or .json) go")
+    add_path(parser, "--dictionaries", nargs=2, help="copy a pair of Nematus .json dictionaries instead")
     group = parser.add_argument_group("training")
     for side in ("source", "target"):
-        group.add_argument(
-            f"--{side}_dataset",
-            nargs="+",
-            metavar="FILE",
-            help=f"training text, {side} side: files or patterns, also .gz, .zst (required without --dictionaries)",
-        )
+        text = f"training text, {side} side: files or patterns, also .gz, .zst (required without --dictionaries)"
+        group.add_argument(f"--{side}_dataset", nargs="+", metavar="FILE", help=text)
     add_number(group, "size", int, positive(8000, "subword units on each side", 10_000_000))
     group.add_argument(
         "--kind", choices=("bpe", "unigram"), default="bpe", help="byte-pair encoding or unigram model (default: bpe)"
@@ -47,17 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--user_symbols", nargs="+", default=(), metavar="SYMBOL", help="units that are never split, such as <2de>"
     )
-    group.add_argument(
-        "--normalization_rule",
-        choices=NORMALIZATION_RULES,
-        default=NORMALIZATION_RULES[0],
-        help="Unicode normalization of the text; _cf folds case (default: nmt_nfkc)",
-    )
-    group.add_argument(
-        "--begin_symbol",
-        action="store_true",
-        help="give the beginning of a sentence an id of its own; else a Transformer begins with the unknown word",
-    )
+    rule = "Unicode normalization of the text; _cf folds case (default: nmt_nfkc)"
+    group.add_argument("--normalization_rule", choices=NORMALIZATION_RULES, default="nmt_nfkc", help=rule)
+    begin = "give the beginning of a sentence an id of its own; else a Transformer begins with the unknown word"
+    group.add_argument("--begin_symbol", action="store_true", help=begin)
     group.add_argument("--split_digits", action="store_true", help="make each digit a unit")
     group.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
 

@@ -40,8 +40,7 @@ class Cache:
         temporary: Whether they are removed when this process exits.
 
     Attributes:
-        directory: Where they are.
-        temporary: Whether they are removed when this process exits.
+        directory, temporary: As given.
     """
 
     def __init__(self, directory: Path, temporary: bool = False):

@@ -158,11 +158,7 @@ def _open_array(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Reads the header of an array: shape, whether it is in Fortran's order, and type.
-
-    Raises:
-        ValueError: There is no such header, or `save_checkpoint` does not write such arrays.
-    """
+    """Reads the header of an array, of those that `save_checkpoint` writes: shape, if in Fortran's order, and type."""
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     shape, is_fortran, dtype = read[np.lib.format.read_magic(file)](file)
     if dtype.hasobject:

@@ -214,10 +214,9 @@ class ValidationData:
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
         of_sets = _prefixes(target_prefixes, text, target_vocabulary, "--valid_target_prefixes")
-        names = target_prefixes or [""] * len(sets)
-        repeated = [[prefix] * len(pairs) for prefix, pairs in zip(names, sets, strict=True)]
-        self.prefixes = list(itertools.chain.from_iterable(repeated)) if target_prefixes else None
-        begins = ragged([ids for ids, pairs in zip(of_sets, sets, strict=True) for _ in pairs])
+        set_of_pair = [number for number, pairs in enumerate(sets) for _ in pairs]
+        self.prefixes = [target_prefixes[number] for number in set_of_pair] if target_prefixes else None
+        begins = ragged([of_sets[number] for number in set_of_pair])
         sides = source_vocabulary.encode(self.sources), tf.concat([begins, target_vocabulary.encode(targets)], 1)
         longest = np.maximum(*(ids.row_lengths().numpy() for ids in sides))
         self.too_long = int((longest > LONGEST).sum())
@@ -240,11 +239,7 @@ def _spread(items: list, count: int | None) -> list:
 def _prefixes(
     prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary, option: str
 ) -> list[np.ndarray]:
-    """Returns the ids of the prefix of each corpus.
-
-    Raises:
-        UserError: There is not one for each.
-    """
+    """Returns the ids of the prefix of each corpus; raises `UserError` if there is not one for each."""
     prefixes = [""] * len(text.names) if prefixes is None else prefixes
     if len(prefixes) != len(text.names):
         raise UserError(

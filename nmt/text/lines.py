@@ -168,11 +168,7 @@ def _lines_and_pauses(blocks: Iterable[bytes | None], name: str | Path) -> Itera
 
 
 def _require_text(beginning: bytes, name: str | Path) -> bool:
-    """Returns true if data begin like text: few NUL bytes, and mostly UTF-8.
-
-    Raises:
-        UserError: They do not.
-    """
+    """Returns true if data begin like text, with few NUL bytes and mostly UTF-8; else raises `UserError`."""
     text = beginning.decode(errors="replace")
     for count, share, what in ((beginning.count(0), 0.01, "NUL"), (text.count("\ufffd"), 0.1, "not UTF-8")):
         if count > _FEW and count > share * len(text):
@@ -189,18 +185,14 @@ def _sentence(line: bytes, number: int) -> bytes:
 
 
 def read_pieces(path: Path, size: int = _PIECE) -> Iterator[bytes]:
-    """Yields the text in a file in pieces, decompressed if its name ends in `.gz` or `.zst`.
-
-    Args:
-        path: The file.
-        size: How many bytes to read at a time.
+    """Yields the text in a file, read `size` bytes at a time, and decompressed if its name ends in `.gz` or `.zst`.
 
     Raises:
         UserError: The file is damaged or truncated, or reading it needs another package.
     """
     lines = 0
     try:
-        for piece in _READERS.get(path.suffix, _plain)(path, size):
+        for piece in (_zstandard if path.suffix == ".zst" else _bytes)(path, size):
             yield piece
             lines += piece.count(b"\n")
     except (EOFError, zlib.error, gzip.BadGzipFile, _Damaged) as error:
@@ -223,14 +215,8 @@ class _Damaged(Exception):
     """What a reader raises for a damaged file."""
 
 
-def _plain(path: Path, size: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(size):
-            yield piece
-
-
-def _gzip(path: Path, size: int) -> Iterator[bytes]:
-    with gzip.open(path) as file:
+def _bytes(path: Path, size: int) -> Iterator[bytes]:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
         while piece := file.read(size):
             yield piece
 
@@ -241,7 +227,7 @@ def _zstandard(path: Path, size: int) -> Iterator[bytes]:
     except ModuleNotFoundError:
         raise UserError(f"{path} needs the package zstandard; run pip install -e '.[zstd]'") from None
     frame = None
-    for data in _plain(path, size):
+    for data in _bytes(path, size):
         while data:
             frame = frame or zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
             try:
@@ -255,6 +241,3 @@ def _zstandard(path: Path, size: int) -> Iterator[bytes]:
                 data, frame = frame.unused_data, None
     if frame:
         raise _Damaged("the compressed data end too early")
-
-
-_READERS = {".gz": _gzip, ".zst": _zstandard}

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import UserError
 from ..storage.cache import Cache
 from .lines import content_digests, count_lines, stream_lines
-from .shards import Files, as_list, find_shards, require_pairs
+from .shards import Files, as_list, paired_shards
 
 
 class ParallelText:
@@ -32,8 +32,7 @@ class ParallelText:
     """
 
     def __init__(self, source: Files, target: Files):
-        sides = find_shards(source), find_shards(target)
-        require_pairs(source, target, sides)
+        sides = paired_shards(source, target)
         self.source, self.target = ([path for shards in side for path in shards] for side in sides)
         self.corpora = np.cumsum([0, *map(len, sides[0])]).tolist()
         self.names = [Path(name).name for name in as_list(target)]

@@ -136,11 +136,7 @@ def _prepare(
 
 
 def _unchanged_blocks(path: Path, digest: str, bar: tqdm) -> Iterator[bytes]:
-    """Yields the lines of a file in blocks.
-
-    Raises:
-        UserError: The text in the file no longer has this digest.
-    """
+    """Yields the lines of a file in blocks; raises `UserError` if its text no longer has this digest."""
     sha = hashlib.sha256()
 
     def pieces() -> Iterator[bytes]:

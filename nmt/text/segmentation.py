@@ -25,11 +25,7 @@ _PIECE = sentencepiece_model_pb2.ModelProto.SentencePiece
 
 
 class Drawing:
-    """Draws segmentations with a SentencePiece model.
-
-    Args:
-        model: Content of its file.
-    """
+    """Draws segmentations with a SentencePiece model, of which it gets the content of the file."""
 
     def __init__(self, model: bytes):
         self._processor = sentencepiece.SentencePieceProcessor()

@@ -36,28 +36,26 @@ def all_shards(files: Files) -> list[Path]:
     return [path for shards in find_shards(files) for path in shards]
 
 
-def require_pairs(source: Files, target: Files, shards: tuple[list[list[Path]], list[list[Path]]]) -> None:
-    """Checks that the files of both sides can belong together.
-
-    Args:
-        source: Files or patterns.
-        target: Files or patterns; those at the same position belong together.
-        shards: The files that each of them names.
+def paired_shards(source: Files, target: Files) -> tuple[list[list[Path]], list[list[Path]]]:
+    """Returns the files of both sides, as `find_shards` does. Those at the same position belong together.
 
     Raises:
-        UserError: The numbers of files differ, or the wildcards of two patterns match different parts of the names.
+        UserError: A file is missing, the numbers of files differ, or the wildcards of two patterns match different
+            parts of the names.
     """
-    if len(shards[0]) != len(shards[1]):
+    sides = find_shards(source), find_shards(target)
+    if len(sides[0]) != len(sides[1]):
         raise UserError(
-            f"there are {len(shards[0])} source texts and {len(shards[1])} target texts; give the same number of each"
+            f"there are {len(sides[0])} source texts and {len(sides[1])} target texts; give the same number of each"
         )
-    for patterns, files, others in zip(zip(as_list(source), as_list(target), strict=True), *shards, strict=True):
+    for first, second, files, others in zip(as_list(source), as_list(target), *sides, strict=True):
         if len(files) != len(others):
             raise UserError(
                 f"there are {len(files)} files from {files[0]} to {files[-1]} and {len(others)} from {others[0]} to "
                 f"{others[-1]}; give the same number on each side"
             )
-        _require_same_matches(*map(str, patterns), files, others)
+        _require_same_matches(str(first), str(second), files, others)
+    return sides
 
 
 def _require_same_matches(source: str, target: str, files: list[Path], others: list[Path]) -> None:

@@ -22,7 +22,7 @@ from ..storage.files import atomic_write, read_inside
 from .lines import count_lines, stream_lines
 from .parallel import Processes
 from .segmentation import Drawing
-from .shards import Files, all_shards
+from .shards import Files, all_shards, as_list
 
 END = 0
 NORMALIZATION_RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")  # of SentencePiece
@@ -217,7 +217,7 @@ def train_sentencepiece(
             raise UserError(f"--user_symbols has {symbol!r}; each must be given once and have no white space")
         if symbol in ("<unk>", "</s>", *(["<s>"] if begin_symbol else [])):
             raise UserError(f"--user_symbols has {symbol}, which every vocabulary has; leave it out")
-    texts = [all_shards(text) for text in ([texts] if isinstance(texts, str | os.PathLike) else texts)]
+    texts = [all_shards(text) for text in as_list(texts)]
     counts = [sum(map(count_lines, paths)) for paths in texts]
     for paths, count in zip(texts, counts, strict=True):
         if not count:

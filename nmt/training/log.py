@@ -12,7 +12,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tqdm import tqdm
 
 from ..errors import UserError
-from .progress import Validation
+from .progress import Progress, Validation
 
 OF_UPDATES = "update/"  # prefix of the names of figures of updates; the other figures are of validations
 
@@ -64,11 +64,10 @@ class TrainingLog:
 
     Args:
         directory: The directory of the event files; `None` writes nothing.
-        update: The last update that is saved.
-        validations: The validations so far.
+        progress: The progress that is saved.
     """
 
-    def __init__(self, directory: Path | None, update: int, validations: tuple[Validation, ...]):
+    def __init__(self, directory: Path | None, progress: Progress):
         if directory is None:
             self._writer = tf.summary.create_noop_writer()
             return
@@ -77,9 +76,9 @@ class TrainingLog:
         figures = {figure[:2]: figure[2] for path in old for figure in _figures_of_updates(path)}
         self._writer = tf.summary.create_file_writer(str(directory))
         for (step, name), value in figures.items():
-            if step <= update:
+            if step <= progress.update:
                 self._write(step, name, value)
-        for validation in validations:
+        for validation in progress.validations:
             self.validation(validation)
         self.flush()
         for path in old:

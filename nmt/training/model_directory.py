@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..config import Config
-from ..model.contract import TranslationModel
+import keras
+
 from ..storage.checkpoints import BEST, KEPT, LAST, kept_checkpoints, load_checkpoint, save_checkpoint
 from ..storage.files import atomic_write, folder_inside
 from .progress import Progress
@@ -22,27 +22,17 @@ class ModelDirectory:
 
     Args:
         path: The directory.
-        model: The model.
-        update: Its variables are those of the last checkpoint.
-        config: When to save, and how many models to keep.
+        update: Its variables are those of the last checkpoint. Only the chief of its processes writes; the others keep
+            account.
         made_with: Values that a training found here must share, by name.
-        is_chief: Whether this process writes; the others only keep account.
 
     Attributes:
         saved: Update of the newest checkpoint, or 0.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        model: TranslationModel,
-        update: Update,
-        config: Config,
-        made_with: Mapping[str, Any],
-        is_chief: bool,
-    ):
-        self._path, self._model, self._update, self._config = path, model, update, config
-        self._made_with, self._is_chief = made_with, is_chief
+    def __init__(self, path: Path, update: Update, made_with: Mapping[str, Any]):
+        self._path, self._update, self._made_with = path, update, made_with
+        self._config, self._is_chief = update.config, update.replicas.is_chief
         self.saved, self._saved_at = 0, time.monotonic()
 
     def __str__(self) -> str:
@@ -77,16 +67,18 @@ class ModelDirectory:
 
     def save_last(self, progress: Progress) -> None:
         """Saves what the next update depends on."""
-        self._save(LAST, progress)
+        if self._is_chief:
+            self._save(self._path / LAST, self._update.variables, progress)
+        self.saved, self._saved_at = progress.update, time.monotonic()
 
     def keep(self, progress: Progress) -> None:
         """Saves after a validation: `LAST` first, because `BEST` can be restored from it."""
-        self._save(LAST, progress)
+        self.save_last(progress)
         if not self._is_chief:
             return
         with self._update.evaluated_weights():
             if progress.best is progress.validations[-1]:
-                self._save(BEST, progress)
+                self._save(self._path / BEST, self._update.model.variables, progress)
             if self._config.keep or self._config.keep_best:
                 self._keep_several(progress)
         with atomic_write(self._path / "progress.json") as file:
@@ -95,9 +87,7 @@ class ModelDirectory:
     def write_translations(self, update: int, translations: Sequence[str]) -> None:
         """Writes the translations of a validation."""
         if self._is_chief:
-            folder = folder_inside(self._path, "valid")
-            folder.mkdir(exist_ok=True)
-            with atomic_write(folder / f"{update}.txt") as file:
+            with atomic_write(self._folder("valid") / f"{update}.txt") as file:
                 file.writelines(f"{line}\n" for line in translations)
 
     def _keep_several(self, progress: Progress) -> None:
@@ -105,15 +95,15 @@ class ModelDirectory:
         latest = progress.validations[max(0, len(progress.validations) - self._config.keep) :]
         kept = {str(each.update) for each in (*latest, *progress.ranking[: self._config.keep_best])}
         if (name := str(progress.update)) in kept:
-            folder = folder_inside(self._path, KEPT)
-            folder.mkdir(exist_ok=True)
-            save_checkpoint(folder / f"{name}.npz", self._model.variables, asdict(progress), self._made_with)
+            self._save(self._folder(KEPT) / f"{name}.npz", self._update.model.variables, progress)
         for path in kept_checkpoints(self._path):
             if path.stem not in kept:
                 path.unlink()
 
-    def _save(self, name: str, progress: Progress) -> None:
-        if self._is_chief:
-            variables = self._model.variables if name == BEST else self._update.variables
-            save_checkpoint(self._path / name, variables, asdict(progress), self._made_with)
-        self.saved, self._saved_at = progress.update, time.monotonic()
+    def _folder(self, name: str) -> Path:
+        folder = folder_inside(self._path, name)
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _save(self, path: Path, variables: Sequence[keras.Variable], progress: Progress) -> None:
+        save_checkpoint(path, variables, asdict(progress), self._made_with)

@@ -50,10 +50,7 @@ class Progress:
     @property
     def ranking(self) -> list[Validation]:
         """The ranked validations, the best first."""
-        return sorted(self.validations[self.ranked_from :], key=self._quality, reverse=True)
-
-    def _quality(self, validation: Validation) -> tuple[float, float]:
-        return validation.quality(self.metric)
+        return sorted(self.validations[self.ranked_from :], key=lambda each: each.quality(self.metric), reverse=True)
 
     @property
     def validated(self) -> bool:
@@ -100,8 +97,8 @@ class Progress:
         validations = (*self.validations, validation)
         if not validation.counts:
             return replace(self, seconds=validation.seconds, validations=validations)
-        earlier = [self._quality(each) for each in self.validations[self.ranked_from :] if each.counts]
-        better = not earlier or self._quality(validation) > max(earlier)
+        earlier = [each.quality(self.metric) for each in self.validations[self.ranked_from :] if each.counts]
+        better = not earlier or validation.quality(self.metric) > max(earlier)
         bad = 0 if better else self.bad_validations + 1
         return replace(
             self, seconds=validation.seconds, loss=0.0, tokens=0.0, bad_validations=bad, validations=validations

@@ -16,9 +16,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..config import Config
 from ..errors import UserError
-from ..model.contract import TranslationModel
 from ..storage.checkpoints import load_checkpoint
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
@@ -26,23 +24,21 @@ from .interruption import Interrupted, deferred_signals
 from .log import TrainingLog, say
 from .model_directory import ModelDirectory
 from .progress import Progress, Validation
-from .replicas import Replicas
 from .update import Update
 from .validation import Scores
 
 MOST_SKIPPED = 10  # skipped updates in a row that stop the training
+Validate = Callable[[Callable[[], None]], Scores]  # measures the model; calls its argument between batches
 
 
 class Trainer:
     """Trains a model.
 
     Args:
-        model: The model.
-        update: Updates the model from a batch.
-        config: How long to train, and when to validate, save and log.
+        update: Updates the model from a batch. Its configuration says how long to train, and when to validate, save and
+            log. Only the chief of its processes validates and writes.
         directory: Where checkpoints and logs go. A training found there is resumed.
         made_with: Values that a training found there must share, by name.
-        replicas: The processes of this training. Only the chief validates and writes.
 
     Attributes:
         progress: The progress so far.
@@ -51,17 +47,9 @@ class Trainer:
         UserError: The training found there cannot be resumed.
     """
 
-    def __init__(
-        self,
-        model: TranslationModel,
-        update: Update,
-        config: Config,
-        directory: Path,
-        made_with: Mapping[str, Any] = MappingProxyType({}),
-        replicas: Replicas | None = None,
-    ):
-        self._update, self._config, self._replicas = update, config, replicas or Replicas()
-        self._directory = ModelDirectory(directory, model, update, config, made_with, self._replicas.is_chief)
+    def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any] = MappingProxyType({})):
+        self._update, self._config, self._replicas = update, update.config, update.replicas
+        self._directory = ModelDirectory(directory, update, made_with)
         self.progress, self._begin = self._directory.resume(), 0  # updates that another training made
         self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
         self._start = time.monotonic()
@@ -83,12 +71,12 @@ class Trainer:
         found = Progress.from_json(load_checkpoint(checkpoint, self._update.variables, made_with))
         self.progress, self._begin = Progress(update=found.update), found.update
 
-    def train(self, data: TrainingData, validate: Callable[[Callable[[], None]], Scores]) -> Progress:
+    def train(self, data: TrainingData, validate: Validate) -> Progress:
         """Trains until a limit of the configuration is reached, and returns the progress.
 
         Args:
             data: The training batches.
-            validate: Returns the scores of the model; it calls its argument between batches.
+            validate: Returns the scores of the model.
 
         Raises:
             UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, a checkpoint
@@ -110,7 +98,8 @@ class Trainer:
         batches = data.batches(self.progress.update, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
             self._keep(self.progress)  # a killed process may have saved only `LAST`
-        with self._new_log() as log, deferred_signals() as poll, self._progress_bar(last) as bar:
+        log = TrainingLog(self._directory.logs, self.progress)
+        with contextlib.closing(log), deferred_signals() as poll, self._progress_bar(last) as bar:
             try:
                 if self.progress.update < last:
                     self._trace(shapes, bar)
@@ -152,9 +141,6 @@ class Trainer:
         stop = _interruption(poll)
         if self._replicas.any(stop is not None):
             raise stop or Interrupted(signal.SIGTERM)
-
-    def _new_log(self):
-        return contextlib.closing(TrainingLog(self._directory.logs, self.progress.update, self.progress.validations))
 
     def _progress_bar(self, last: int) -> tqdm:
         # With smoothing, the time estimate would include compilations.
@@ -215,7 +201,7 @@ class Trainer:
             _leave_out(bar, seconds, updates=1)
         return cost, words, norm
 
-    def _validate(self, validate, epoch: float, poll: Callable[[], None]) -> tuple[Validation, Sequence[str]]:
+    def _validate(self, validate: Validate, epoch: float, poll: Callable[[], None]) -> tuple[Validation, Sequence[str]]:
         """Returns the result and, in the chief, the translations."""
         progress = self.progress
         with self._update.evaluated_weights():
@@ -251,7 +237,7 @@ class Trainer:
             self._update.reduce_learning_rate(factor**plateaus)
             say(f"the validation loss has not fallen for {length} validations: learning rate x {factor**plateaus:g}")
 
-    def _scores(self, validate: Callable[[Callable[[], None]], Scores], poll: Callable[[], None]) -> Scores:
+    def _scores(self, validate: Validate, poll: Callable[[], None]) -> Scores:
         """Returns the scores that the chief measures, in all processes."""
         scores, stop = Scores(0.0, 0.0, 0.0), None
         if self._replicas.is_chief:

@@ -13,7 +13,7 @@ from ..config import Config
 from ..model.contract import TranslationModel
 from ..text.batches import Batch
 from .replicas import Replicas
-from .schedule import Reducible, learning_rate
+from .schedule import LearningRate
 
 _RESERVED_BYTES = 2**31  # more than most updates need
 _EARLY = 9.0  # as in Marian: after update t, the share of the newest weights is at least 9 / (t + 9)
@@ -93,12 +93,15 @@ class Update:
         model: The model.
         config: How to train.
         replicas: The processes that add up their gradients.
+
+    Attributes:
+        model, config, replicas: As given.
     """
 
     def __init__(self, model: TranslationModel, config: Config, replicas: Replicas | None = None):
         _reserve_memory()
-        self._model, self._config, self._replicas = model, config, replicas or Replicas()
-        self._rate, self._shapes = Reducible(learning_rate(config)), set()
+        self.model, self.config, self.replicas = model, config, replicas or Replicas()
+        self._rate, self._shapes = LearningRate(config), set()
         self._optimizer = keras.optimizers.Adam(
             self._rate,
             beta_1=config.adam_beta1,
@@ -111,7 +114,7 @@ class Update:
         self._optimizer.exclude_from_weight_decay([each for each in model.trainable_variables if len(each.shape) < 2])
         self._optimizer.build(model.trainable_variables)
         self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
-        self._in_one_part = config.gradient_aggregation_steps == self._replicas.count == 1
+        self._in_one_part = config.gradient_aggregation_steps == self.replicas.count == 1
         function = self._clipped if self._in_one_part else self._summed
         gradients = _compile(
             function, everything=config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
@@ -123,7 +126,7 @@ class Update:
     def variables(self) -> list[keras.Variable]:
         """Everything that updates change: the variables of the model and of the optimizer."""
         smoothed = self._smoothed.variables if self._smoothed else []
-        return [*self._model.variables, *self._optimizer.variables, *smoothed]
+        return [*self.model.variables, *self._optimizer.variables, *smoothed]
 
     def evaluated_weights(self) -> contextlib.AbstractContextManager[None]:
         """Within this context, the model has the weights to validate and to keep: the smoothed ones, if any."""
@@ -147,7 +150,7 @@ class Update:
             shapes: Rows and width; with several processes, of the share of this one.
         """
         for rows, width in shapes:
-            shape = [-(-rows // self._config.gradient_aggregation_steps), width]
+            shape = [-(-rows // self.config.gradient_aggregation_steps), width]
             ids, mask = tf.TensorSpec(shape, tf.int32), tf.TensorSpec(shape, tf.float32)
             self._compiled(Batch(ids, mask, ids, mask), tf.TensorSpec([2], tf.int32))
 
@@ -170,30 +173,30 @@ class Update:
         if self._in_one_part:
             cost, words, norm, clipped = self._run(batch, number)
         else:
-            cost, words, norm, clipped = self._clip(self._replicas.sum(self._sum_of_parts(batch, number)))
+            cost, words, norm, clipped = self._clip(self.replicas.sum(self._sum_of_parts(batch, number)))
         if math.isfinite(cost) and math.isfinite(norm):
             self._step(clipped)
         return float(cost), float(words), float(norm)
 
     def _sum_of_parts(self, batch: Batch, number: int) -> Sums:
         """Returns the sums over the share of this process, which it computes in parts. Each has its own dropout."""
-        steps = self._config.gradient_aggregation_steps
-        first = (number * self._replicas.count + self._replicas.rank) * steps
+        steps = self.config.gradient_aggregation_steps
+        first = (number * self.replicas.count + self.replicas.rank) * steps
         return functools.reduce(add_sums, (self._run(part, at) for at, part in enumerate(split(batch, steps), first)))
 
     def _run(self, batch: Batch, number: int) -> Sums | Clipped:
-        seed = tf.constant([self._config.seed, number])
+        seed = tf.constant([self.config.seed, number])
         gradients = self._compiled(Batch(*map(tf.TensorSpec.from_tensor, batch)), tf.TensorSpec.from_tensor(seed))
         return gradients(batch, seed)
 
     def _summed(self, batch: Batch, seed: tf.Tensor) -> Sums:
-        return sum_gradients(self._model, batch, self._config.label_smoothing, seed)
+        return sum_gradients(self.model, batch, self.config.label_smoothing, seed)
 
     def _clipped(self, batch: Batch, seed: tf.Tensor) -> Clipped:
         return self._clip(self._summed(batch, seed))
 
     def _clip(self, sums: Sums) -> Clipped:
-        config = self._config
+        config = self.config
         clipped, norm = clip_mean(sums, config.clip_c, config.clip_counts, config.loss_function)
         return Clipped(sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped])
 

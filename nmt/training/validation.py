@@ -50,10 +50,9 @@ class Validator:
         self._guessing = math.log(data.target_words)
 
     def __call__(self, poll: Callable[[], None]) -> Scores:
-        """Returns the current scores of the model. If the loss is not finite, nothing is translated.
+        """Returns the current scores of the model; `poll`, called between batches, may raise.
 
-        Args:
-            poll: Called between batches; it may raise.
+        If the loss is not finite, nothing is translated.
         """
         loss, bleu, chrf, translations = self._loss(poll), 0.0, 0.0, ()
         if math.isfinite(loss):

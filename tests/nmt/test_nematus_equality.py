@@ -191,7 +191,7 @@ def trainer_after_ten(imported, tmp_path, name):
     padded = [[pad(tf.ragged.constant(batch[side]), width) for side in ("source", "target")] for batch in ids]
     batches = [Batch(*source, *target) for source, target in padded]
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
-    trainer = Trainer(system.model, Update(system.model, config), config, tmp_path)
+    trainer = Trainer(Update(system.model, config), tmp_path)
     data = SimpleNamespace(
         shapes=lambda parts: [], batches=lambda first, share: iter(batches[first:]), batches_per_epoch=10
     )

@@ -4,6 +4,7 @@ import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
 from nmt.training.log import TrainingLog
+from nmt.training.progress import Progress
 
 
 def figures(directory):
@@ -14,13 +15,13 @@ def figures(directory):
 
 
 def test_figures_up_to_the_last_checkpoint_are_kept_once(tmp_path):
-    log = TrainingLog(tmp_path, 0, ())
+    log = TrainingLog(tmp_path, Progress())
     for update in (1, 2, 3):
         log.update(update, loss=update / 2)
     log.close()
     (first,) = tmp_path.iterdir()
     left = first.read_bytes()
-    TrainingLog(tmp_path, 2, ()).close()
+    TrainingLog(tmp_path, Progress(update=2)).close()
     first.write_bytes(left)  # as if a process had been killed before it removed the file
-    TrainingLog(tmp_path, 2, ()).close()
+    TrainingLog(tmp_path, Progress(update=2)).close()
     assert figures(tmp_path) == [(1, "update/loss", 0.5), (2, "update/loss", 1.0)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nmt.config import make_config
-from nmt.training.schedule import learning_rate
+from nmt.training.schedule import LearningRate
 from nmt.training.update import Update
 from tests.nmt.bigrams import Bigrams
 from tests.nmt.training.test_update import BATCH, FILES
@@ -17,7 +17,7 @@ def make(**options):
 
 
 def rates(config):
-    schedule = learning_rate(config)
+    schedule = LearningRate(config)
     return [float(schedule(step)) for step in STEPS - 1]
 
 
