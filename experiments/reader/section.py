@@ -1,7 +1,7 @@
 """What the report on the attentive reader says of learning, and the error of a simple answer."""
 
-from ..reporting.section import Section
 from ..reporting.judging import Hypothesis
+from ..reporting.section import Section
 from ..trials.learning import FASTER, Column, Comparison, Curve, Learning, best, mean_of
 from ..trials.sections import Logs
 from .data import ENTITIES, KEPT, PASSAGE

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-from ..trials.book import read_commit
-from .place import ROOT, Place
+from ..trials.book import ROOT, read_commit
+from .place import Place
 
 _COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
 _MADE = ("logs", "results")  # folders of output in experiments/

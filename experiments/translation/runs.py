@@ -46,7 +46,7 @@ class Training(NamedTuple):
 def make_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
     """Makes the runs that are not done; see `Book.make_all`. Returns the reason of each failure, by the run's name."""
     trainings = [Training(run, corpus, place) for run in runs]
-    failed = place.book.make_all(trainings, lambda training, _: make(*training))
+    failed = place.make_all(trainings, lambda training, _: make(*training))
     for run in runs:
         shutil.rmtree(place.model(run) / "kept", ignore_errors=True)  # they are large, and measured now
     return failed

@@ -13,16 +13,16 @@ from ..reporting.differences import differences_section
 from ..reporting.judging import RULE, judge
 from ..reporting.section import Section
 from ..reporting.writer import write_report
+from ..trials.book import ROOT
 from .baseline import make_baseline
 from .claims import questions
 from .corpus import Corpus, prepare, read_corpus
-from .measure import measure_initial_scale, measure_seconds, read_initial_scale, read_seconds
-from .place import ROOT, Place
-from .plan import read_rows, seed_runs
-from .results import Result, read_results
+from .measure import INITIAL_SCALE, measure_initial_scale, measure_seconds
+from .place import Place
+from .plan import grid_runs, read_rows, seed_runs
+from .results import Result, choose, read_results
 from .runs import make_all
 from .sections import centre, curves, initial_scale, mean_share, partial, quality, speed, step_sizes
-from .step_sizes import choose, grid_runs
 
 DATA = "demo"  # by default
 _MEASURE = (
@@ -96,9 +96,7 @@ def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
         timed = [run.row for run in runs if run.row.section == "main" and (run.row.kind or run.name not in failed)]
         kinds = list(dict.fromkeys(row.normalization for row in timed))
-        measurements = {
-            "measuring seconds": lambda: measure_seconds(kinds, corpus, place),
-        }
+        measurements = {"measuring seconds": lambda: measure_seconds(kinds, corpus, place)}
         if corpus.model_type == "rnn":
             measurements["measuring the initial scale"] = lambda: measure_initial_scale(corpus, place)
         for name, measure in measurements.items():
@@ -154,7 +152,7 @@ def _step_size(corpus: Corpus) -> str:
 
 def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
     """Returns the sections for which there are results."""
-    times = read_seconds(place)
+    times = place.read_times()
     found = [
         quality.section(results),
         differences_section(judge(questions(results)), [f"{RULE} {_MEASURE}"]),
@@ -165,6 +163,6 @@ def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus,
         partial.section(results),
         mean_share.section(results),
         invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
-        initial_scale.section(read_initial_scale(place)),
+        initial_scale.section(place.read_file(INITIAL_SCALE)),
     ]
     return [section for section in found if section]

@@ -61,7 +61,7 @@ class Experiment:
     seeds: Sequence[int] = SEEDS
     rounds: int = ROUNDS
 
-    def sections(self, logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
+    def sections(self, logs: Logs, times: Sequence[Mapping[str, Any]]) -> list[Section]:
         """Returns the sections for which there are results."""
         found = [
             learning_section(logs, self.learning),
@@ -140,7 +140,7 @@ def report(experiment: Experiment, book: Book, remarks: Sequence[str] = ()) -> N
     logs |= book.read_all(seed_trials(best_step_sizes(logs, experiment.metric), experiment.seeds))
     if not logs:
         raise UserError(f"no training of the task {experiment.name} is done yet")
-    made = experiment.sections(logs, book.read_file("times"))
+    made = experiment.sections(logs, book.read_times())
     about = [*experiment.about, _trainings(experiment.settings)]
     facts = {"task": experiment.name, "about": about}
     write_report(book.report, experiment.title, [*remarks, *about], facts, made)
@@ -188,8 +188,8 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     failed |= book.make_all(seed_trials(step_sizes, experiment.seeds), make)
     if failed:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
-    times = book.read_file("times") or {"processes": []}
-    if len(times.get("processes", ())) < PROCESSES:
+    times = book.read_times()
+    if len(times) < PROCESSES:
         batches = {setting: networks.batch(np.arange(setting.batch_size), setting) for setting in experiment.settings}
         found = time_updates(
             experiment.rows,
@@ -197,5 +197,5 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
             lambda row, setting: networks.build(row, experiment.step_size, 1, setting),
             experiment.rounds,
         )
-        book.write("times", {"processes": [*times.get("processes", ()), found]})
+        book.write_times([*times, found])
         raise Restart  # so that each process measures once

@@ -79,7 +79,7 @@ def share_section(logs: Logs, over: str = "the units") -> Section | None:
 
 
 def times_section(
-    times: Mapping[str, Any] | None,
+    times: Sequence[Mapping[str, Any]],
     rows: Sequence[TrialRow],
     settings: Sequence[Setting],
     published: Mapping[str, float] = MappingProxyType({}),
@@ -87,19 +87,19 @@ def times_section(
     """Returns the section of the times of updates, or `None` without any.
 
     Args:
-        times: What `time_updates` returned, or `None`.
+        times: What `time_updates` returned in each process.
         rows: The rows.
         settings: The settings.
         published: The published times of the rows by their names, in any unit.
     """
     if not times:
         return None
-    processes = times.get("processes", [times])  # older files have one
     timed = [
-        Timed(f"{setting.label}, {mode}", [each["seconds"][setting.name][mode] for each in processes])
+        Timed(f"{setting.label}, {mode}", [each["seconds"][setting.name][mode] for each in times])
         for setting in settings
-        for mode in processes[0]["seconds"].get(setting.name, ())
+        for mode in times[0]["seconds"].get(setting.name, ())
     ]
-    cores, commit = (processes[0][name] for name in ("cores", "commit"))
+    cores, commit = (times[0][name] for name in ("cores", "commit"))
+    measured = times[0] if len(times) == 1 else {"processes": times}
     text = f"On {cores} processor cores, commit {commit}; compiled by XLA, and as plain operations of a graph."
-    return speed_section(timed, {row.name: row.label for row in rows}, published, text, times)
+    return speed_section(timed, {row.name: row.label for row in rows}, published, text, measured)

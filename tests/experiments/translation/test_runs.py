@@ -16,7 +16,7 @@ MOVED = Run(Row("moved", "elsewhere", kind="layernorm", centre=0.2, options={"le
 
 def logged(run, corpus, place):
     """Returns the log of a run, or `None`."""
-    return place.book.read(Training(run, corpus, place))
+    return place.read(Training(run, corpus, place))
 
 
 @pytest.fixture

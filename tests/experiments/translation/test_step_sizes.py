@@ -1,8 +1,9 @@
 import pytest
 
+from experiments.translation.plan import grid_runs
+from experiments.translation.results import choose
 from experiments.translation.row import Row, Run
 from experiments.translation.sections.step_sizes import section
-from experiments.translation.step_sizes import choose, grid_runs
 from tests.experiments.translation.conftest import make_result
 
 ONE, TWO = Row("one", "One", kind="none"), Row("two", "Two", kind="rmsnorm")

@@ -14,11 +14,12 @@ from experiments.reporting.speed import PROCESSES
 from experiments.translation import corpus as corpora
 from experiments.translation import runs, task
 from experiments.translation.corpus import prepare, read_corpus
-from experiments.translation.place import ROOT, Place
+from experiments.translation.place import Place
 from experiments.translation.plan import read_rows
 from experiments.translation.row import Run
 from experiments.translation.runs import make_all
 from experiments.translation.task import reproduce
+from experiments.trials.book import ROOT
 from nmt.errors import UserError
 from nmt.storage.files import exclusive
 from tests.experiments.translation.conftest import write
