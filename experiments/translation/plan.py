@@ -10,7 +10,7 @@ from .row import Row, Run
 
 
 def read_rows() -> list[Row]:
-    """Returns the rows of every file in `rows/`, those of `kinds.py` first.
+    """Returns the rows of every file in `rows/`, the paper's first.
 
     Raises:
         UserError: Two rows have the same name, or a row that builds its norm has the name of another row's kind.

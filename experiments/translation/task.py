@@ -22,9 +22,9 @@ from .place import Place
 from .plan import grid_runs, read_rows, seed_runs
 from .results import Result, choose, read_results
 from .runs import make_all
-from .sections import centre, curves, initial_scale, mean_share, partial, quality, speed, step_sizes
+from .sections import centre, curves, initial_scale, partial, quality, shared, speed
 
-DATA = "demo"  # by default
+_DATA = "demo"  # by default
 _MEASURE = (
     "BLEU is over all test sets, weighted by sentences; the training loss is the last, and dev BLEU the best. The "
     "margin of equality is 0.5 BLEU."
@@ -36,7 +36,7 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     """Trains every row on a corpus, measures, and writes the report.
 
     Args:
-        data: Name of a corpus, or a folder of text.
+        data: Name of a corpus, or a folder of text. An empty string means the corpus `demo`.
         so_far: Report on the runs that are done; train and measure nothing.
         root: The folder of logs, work and report.
         seeds: The only seeds to train. If some are given, nothing is measured afterwards.
@@ -44,7 +44,7 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     Raises:
         UserError: A run or a measurement failed, or nothing is done yet. The report on what is done is written first.
     """
-    corpus = read_corpus(data)
+    corpus = read_corpus(data or _DATA)
     place = Place(corpus.name, root)
     failed = {} if so_far else _make(corpus, place, seeds)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
@@ -156,12 +156,12 @@ def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus,
     found = [
         quality.section(results),
         differences_section(judge(questions(results)), [f"{RULE} {_MEASURE}"]),
-        step_sizes.section(grid),
+        shared.step_sizes(grid),
         speed.section(results, times),
         curves.section(results, times),
         centre.section(results),
         partial.section(results),
-        mean_share.section(results),
+        shared.mean_share(results),
         invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
         initial_scale.section(place.read_file(INITIAL_SCALE)),
     ]

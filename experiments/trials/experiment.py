@@ -85,7 +85,14 @@ class Networks(abc.ABC):
 
     @abc.abstractmethod
     def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        """Builds and compiles the network of a row. The seed alone decides its initial weights."""
+        """Builds and compiles the network of a row.
+
+        Args:
+            row: The kind of normalization.
+            step_size: Learning rate of Adam; the first, if it changes.
+            seed: Seed of all random numbers. It alone decides the initial weights.
+            setting: How the network is trained.
+        """
 
     @abc.abstractmethod
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[Any, Any]:
@@ -155,14 +162,7 @@ def _trainings(settings: Sequence[Setting]) -> str:
 
 
 def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
-    """Trains one network and returns its log.
-
-    Args:
-        trial: The training.
-        networks: The networks and the data.
-        folder: Holds the checkpoint of an interrupted training.
-    """
-
+    """Trains one network and returns its log; the folder holds the checkpoint of an interrupted training."""
     keras.backend.clear_session()
 
     def build() -> keras.Model:

@@ -13,7 +13,7 @@ from ..reporting.differences import differences_section
 from ..reporting.intervals import spread, t_interval
 from ..reporting.judging import RULE, Hypothesis, Question, judge, paired
 from ..reporting.section import Section
-from ..reporting.styles import band
+from ..reporting.styles import draw_seeds
 from .sections import Logs, logs_by_row, settings_of, trial_styles
 from .trial import Setting, TrialRow, or_infinite
 
@@ -241,5 +241,4 @@ def _draw(axes, curve: Curve, row: TrialRow, logs: Sequence[Log], style) -> None
     found = [{each["update"]: each[curve.key] for each in log[curve.part]} for log in logs]
     x = sorted(set.intersection(*map(set, found)))
     values = [[each[update] for each in found] for update in x]
-    axes.plot(x, list(map(mean, values)), label=row.label, **style.line(), markevery=max(1, len(x) // 10))
-    band(axes, x, list(map(min, values)), list(map(max, values)), style)
+    draw_seeds(axes, x, values, style, label=row.label, markevery=max(1, len(x) // 10))

@@ -40,13 +40,7 @@ def rows_in(logs: Logs) -> list[TrialRow]:
 
 
 def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
-    """Returns the section of the grid of learning rates, or `None` without any.
-
-    Args:
-        logs: The logs so far.
-        metric: Key of a validation; the lowest value is the best.
-        label: The metric in words.
-    """
+    """Returns the section of the grid of learning rates, which the lowest metric chooses, or `None` without any."""
     grid: dict[str, dict[str, dict[float, float]]] = {}
     values = {trial: lowest(log, metric) for trial, log in logs.items() if trial.seed == GRID_SEED}
     for trial, value in values.items():
@@ -58,12 +52,7 @@ def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
 
 
 def share_section(logs: Logs, over: str = "the units") -> Section | None:
-    """Returns the section of the share of the mean in each norm's input, or `None` without any.
-
-    Args:
-        logs: The logs so far.
-        over: What the mean runs over, in words.
-    """
+    """Returns the section of the share of the mean over some axes in each norm's input, or `None` without any."""
     done = {(row, setting): found for setting in settings_of(logs) for row, found in logs_by_row(logs, setting).items()}
     styles, several = trial_styles(rows_in(logs)), len(settings_of(logs)) > 1
     labels = {key: ", ".join([key[0].label, *([key[1].label] if several else [])]) for key in done}

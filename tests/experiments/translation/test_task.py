@@ -174,10 +174,10 @@ def test_a_corpus_in_use_is_refused(tiny, ran):
     assert not tiny.baseline.exists()
 
 
-def test_only_some_seeds_are_trained_and_nothing_is_measured(tiny, ran, monkeypatch):
+def test_only_some_seeds_are_trained_and_nothing_is_measured(tiny, ran, monkeypatch, tmp_path):
     row = next(row for row in rnn_rows() if row.name == "rmsnorm")
     monkeypatch.setattr(task, "read_rows", lambda: [replace(row, seeds=3)])
-    declared = tiny.root / "corpora" / "tiny.json"
+    declared = tmp_path / "corpora" / "tiny.json"
     declared.write_text(json.dumps({**json.loads(declared.read_text()), "seeds": 3}))
     reproduce("tiny", so_far=False, seeds=[3, 1])
     assert made(ran) == (["rmsnorm-1", "rmsnorm-3"], [])
