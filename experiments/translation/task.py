@@ -57,12 +57,7 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
 
 
 def report(corpus: Corpus, place: Place, failed: Sequence[str] = ()) -> bool:
-    """Writes the report on the trainings that are done; returns whether there are some.
-
-    Args:
-        corpus: The corpus.
-        place: Its folders.
-        failed: Names of trainings that failed, which are not reported.
+    """Writes the report on the trainings that are done, and names those that failed; returns whether there are some.
 
     Raises:
         UserError: A log is of a training with other options.

@@ -69,12 +69,7 @@ class Book:
         return log
 
     def require_same(self, path: Path, was: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        """Refuses earlier work that was done with other values.
-
-        Args:
-            path: The file that holds the earlier values.
-            was: The earlier values.
-            wanted: The current values.
+        """Refuses earlier work in a file that was done with other values.
 
         Raises:
             UserError: They differ.

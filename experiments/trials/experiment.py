@@ -133,12 +133,7 @@ def conduct(experiment: Experiment, load: Callable[[], Networks], so_far: bool, 
 
 
 def report(experiment: Experiment, book: Book, remarks: Sequence[str] = ()) -> None:
-    """Writes the report on the trials that are done.
-
-    Args:
-        experiment: The task.
-        book: Its logs, and where the report goes.
-        remarks: Paragraphs that explain the results, in Markdown.
+    """Writes the report on the trials that are done; `remarks` are paragraphs that explain the results.
 
     Raises:
         UserError: Nothing is done yet.
