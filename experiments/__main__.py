@@ -32,7 +32,7 @@ def reproduce(task: str, data: str, so_far: bool, seeds: Collection[int] = ()) -
     module = importlib.import_module(f"experiments.{task}.task")
     if seeds and task != "translation":
         raise UserError(f"--seeds is for translation; TASK={task} trains all its seeds")
-    module.reproduce(data or module.DATA, so_far, **({"seeds": seeds} if seeds else {}))
+    module.reproduce(data, so_far, **({"seeds": seeds} if seeds else {}))
 
 
 def main() -> None:

@@ -31,11 +31,7 @@ def read_reports(results: Path) -> dict[str, dict[str, Any]]:
 
 
 def overview(results: Path) -> str:
-    """Returns the page in Markdown.
-
-    Args:
-        results: The folder with a folder for each report.
-    """
+    """Returns the page in Markdown; `results` holds a folder for each report."""
     reports = read_reports(results)
     tables = {"planned": "", "done": "", "times": markdown_table(_TIME_COLUMNS, _times(reports), "---:")}
     if PLANNED in reports:

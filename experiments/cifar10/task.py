@@ -1,19 +1,18 @@
 """ConvPool-CNN-C on CIFAR-10 with every kind of normalization: the task `cifar10`."""
 
 import keras
-import numpy as np
 
-from ..trials.classification import loss_and_error
-from ..trials.experiment import Experiment, Networks, conduct
+from ..data_sets.arrays import Parts
+from ..trials.classification import ImageClassifiers
+from ..trials.experiment import Experiment, conduct
 from ..trials.probes import mean_share
 from ..trials.trial import Setting, TrialRow, rows_of
 from . import rows
-from .data import Cifar10, read_cifar10
+from .data import read_cifar10
 from .model import SUMS, WIDTHS, build_model
-from .rows.kinds import SPACE
+from .rows import SPACE
 from .section import LEARNING, PUBLISHED_TIMES
 
-DATA = ""  # keras.datasets downloads it
 EXPERIMENT = Experiment(
     name="cifar10",
     title="CIFAR-10",
@@ -29,31 +28,19 @@ EXPERIMENT = Experiment(
 _PROBED = 200  # validation images whose activations are measured
 
 
-class Classifiers(Networks):
-    """The networks of the task.
+class Classifiers(ImageClassifiers):
+    """The networks of the task, with the data and their sizes."""
 
-    Args:
-        cifar10: The data.
-        widths: Channels of the first three convolutions, and of the others.
-    """
-
-    def __init__(self, cifar10: Cifar10, widths: tuple[int, int] = WIDTHS):
-        self._cifar10, self._widths = cifar10, widths
-        self.examples = len(cifar10.train.classes)
+    def __init__(self, cifar10: Parts, widths: tuple[int, int] = WIDTHS):
+        super().__init__(cifar10, validated=500)
+        self._widths = widths
 
     def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        pixels = self._cifar10.train.images.shape[1]
+        pixels = self.data.train.images.shape[1]
         return build_model(row, step_size, seed, setting.updates, self._widths, pixels)
 
-    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
-        return self._cifar10.train.images[numbers], self._cifar10.train.classes[numbers]
-
-    def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns loss and error, on the validation images and on the test images."""
-        return loss_and_error(model, {"": self._cifar10.valid, "test_": self._cifar10.test}, batch_size=500)
-
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
-        return mean_share(model, SUMS, self._cifar10.valid.images[:_PROBED], SPACE)
+        return mean_share(model, SUMS, self.data.valid.images[:_PROBED], SPACE)
 
 
 def reproduce(data: str, so_far: bool) -> None:

@@ -3,34 +3,22 @@
 import gzip
 import zlib
 from pathlib import Path
-from typing import NamedTuple
 
 import keras
 import numpy as np
 
 from nmt.errors import UserError
 
+from .arrays import Labelled, Parts, divide, download
+
 TRAINING = 55_000  # images to train on; the other 5,000 of the training set are for validation
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
-class Part(NamedTuple):
-    """Images `[images, pixels]`, float32 in 0 to 1, and their classes `[images]`."""
-
-    images: np.ndarray
-    classes: np.ndarray
-
-
-class Mnist(NamedTuple):
-    """The three parts of the data."""
-
-    train: Part
-    valid: Part
-    test: Part
-
-
-def read_mnist(data: str = "", training: int = TRAINING) -> Mnist:
+def read_mnist(data: str = "", training: int = TRAINING) -> Parts:
     """Reads the data from a folder. Without a folder, `keras.datasets` downloads the data.
+
+    Images are `[images, pixels]`, in 0 to 1.
 
     Args:
         data: A folder with the four files of yann.lecun.com/exdb/mnist, as they are or with `.gz`.
@@ -39,27 +27,20 @@ def read_mnist(data: str = "", training: int = TRAINING) -> Mnist:
     Raises:
         UserError: A file is missing or is not an IDX file or belongs to other data, or the download failed.
     """
-    images, classes, test_images, test_classes = _from_folder(Path(data)) if data else _download()
+    load, give = keras.datasets.mnist.load_data, "its folder: DATA=/path/to/mnist"
+    arrays = _from_folder(Path(data)) if data else download("MNIST", load, give)
+    images, classes, test_images, test_classes = arrays
     if len(images) != len(classes) or len(test_images) != len(test_classes):
         raise UserError(
             f"{data} has {len(images)} and {len(test_images)} images, but {len(classes)} and {len(test_classes)} "
             "classes; download its files again"
         )
-    train, test = _part(images, classes), _part(test_images, test_classes)
-    return Mnist(Part(*(each[:training] for each in train)), Part(*(each[training:] for each in train)), test)
+    return divide(_part(images, classes), _part(test_images, test_classes), training)
 
 
-def _part(images: np.ndarray, classes: np.ndarray) -> Part:
+def _part(images: np.ndarray, classes: np.ndarray) -> Labelled:
     flat = images.reshape(len(images), -1)  # [images, pixels]
-    return Part(flat.astype(np.float32) / 255, classes.astype(np.int32))
-
-
-def _download() -> list[np.ndarray]:
-    try:
-        (images, classes), (test_images, test_classes) = keras.datasets.mnist.load_data()
-    except Exception as error:  # keras raises a bare Exception
-        raise UserError(f"MNIST cannot be downloaded: {error}; give its folder: DATA=/path/to/mnist") from None
-    return [images, classes, test_images, test_classes]
+    return Labelled(flat.astype(np.float32) / 255, classes.astype(np.int32))
 
 
 def _from_folder(folder: Path) -> list[np.ndarray]:

@@ -50,10 +50,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, sizes: 
 
     Args:
         row: Builds the norm of each cell state.
-        step_size: Learning rate of Adam.
-        seed: Seed of the initial weights and of the noise.
         pixels: Size of an image.
-        sizes: The other sizes.
     """
     keras.utils.set_random_seed(seed)
     cells = [

@@ -1,10 +1,9 @@
 """DRAW on binarized MNIST with every kind of normalization: the task `draw`."""
 
-from typing import NamedTuple
-
 import keras
 import numpy as np
 
+from ..data_sets.arrays import Parts
 from ..data_sets.mnist import read_mnist
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.feeding import in_batches
@@ -14,7 +13,6 @@ from . import rows
 from .model import Sizes, build_model
 from .section import LEARNING
 
-DATA = ""  # keras.datasets downloads it
 TRAINING = 50_000
 EXPERIMENT = Experiment(
     name="draw",
@@ -32,23 +30,10 @@ _MEASURED = 2000  # images of a validation
 _PROBED = 200  # validation images whose cell states are measured
 
 
-class Images(NamedTuple):
-    """Binarized images `[images, pixels]`, float32."""
-
-    train: np.ndarray
-    valid: np.ndarray
-    test: np.ndarray
-
-
 class Drawers(Networks):
-    """The networks of the task.
+    """The networks of the task, with the data and their sizes."""
 
-    Args:
-        images: The data.
-        sizes: Sizes of the networks.
-    """
-
-    def __init__(self, images: Images, sizes: Sizes | None = None):
+    def __init__(self, images: Parts, sizes: Sizes | None = None):
         self._images, self._sizes = images, sizes or Sizes()
         self.examples = len(images.train)
 
@@ -80,8 +65,10 @@ class Drawers(Networks):
         return {name: share_of_mean(np.concatenate(each)) for name, each in found.items()}
 
 
-def binarize(data: str, training: int = TRAINING) -> Images:
+def binarize(data: str, training: int = TRAINING) -> Parts:
     """Reads MNIST and draws each pixel once, 1 with its brightness as probability. The same pixels come every time.
+
+    A part has its images as `[images, pixels]`, float32.
 
     Args:
         data: As for `read_mnist`.
@@ -89,7 +76,7 @@ def binarize(data: str, training: int = TRAINING) -> Images:
     """
     generator = np.random.default_rng(_BINARIZATION)
     parts = [part.images for part in read_mnist(data, training)]
-    return Images(*((generator.random(part.shape) < part).astype(np.float32) for part in parts))
+    return Parts(*((generator.random(part.shape) < part).astype(np.float32) for part in parts))
 
 
 def reproduce(data: str, so_far: bool) -> None:

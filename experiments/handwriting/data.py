@@ -1,12 +1,12 @@
 """Reads lines of handwriting as offsets of a pen."""
 
-import zipfile
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from nmt.errors import UserError
+
+from ..data_sets.arrays import Parts, read_arrays
 
 LONGEST = 500  # points of a line after its first; lines with fewer points are left out
 _PARTS = (0.9, 0.05, 0.05)  # of the forms: for training, validation and test
@@ -14,20 +14,15 @@ _SEED = 0  # of the split
 _ARRAYS = ("dx", "dy", "pen_up", "lengths", "names")
 
 
-class Lines(NamedTuple):
-    """Lines as points `[lines, LONGEST, 3]`: the offset to the right, the offset down, and 1 if the pen goes up."""
-
-    train: np.ndarray
-    valid: np.ndarray
-    test: np.ndarray
-
-
-def read_lines(data: str) -> Lines:
+def read_lines(data: str) -> Parts:
     """Reads an .npz file with the lines of IAM-OnDB, or a folder with one such file.
 
     The file holds the points of all lines one after the other in `dx`, `dy` and `pen_up`, the number of points of each
     line in `lengths`, and its name in `names`, such as `a01-000u-03`: line 3 of form `a01-000u`. All lines of a form
     are in one part. Offsets are divided by their standard deviation over the training lines.
+
+    A part has its lines as points `[lines, LONGEST, 3]`: the offset to the right, the offset down, and 1 if the pen
+    goes up.
 
     Args:
         data: Path of the file or folder.
@@ -35,7 +30,7 @@ def read_lines(data: str) -> Lines:
     Raises:
         UserError: There is no such file, it lacks an array, or it has too few long lines.
     """
-    arrays = _read_arrays(Path(data))
+    arrays = read_arrays(Path(data), _ARRAYS)
     lengths = arrays["lengths"].astype(np.int64)
     points = np.stack([arrays[name].astype(np.float32) for name in _ARRAYS[:3]], -1)
     if lengths.sum() != len(points) or len(lengths) != len(arrays["names"]):
@@ -50,18 +45,7 @@ def read_lines(data: str) -> Lines:
             f"{data} has {len(np.unique(forms))} forms with lines of more than {LONGEST} points; 20 or more are needed"
         )
     deviation = parts[0][..., :2].std((0, 1), dtype=np.float64).astype(np.float32)
-    return Lines(*(np.concatenate([part[..., :2] / deviation, part[..., 2:]], -1) for part in parts))
-
-
-def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    found = sorted(path.glob("*.npz")) if path.is_dir() else [path]
-    if len(found) != 1:
-        raise UserError(f"{path} has {len(found)} .npz files; give the one with the lines of handwriting")
-    try:
-        with np.load(found[0], allow_pickle=False) as file:
-            return {name: file[name] for name in _ARRAYS}
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{found[0]} cannot be read; it must hold {', '.join(_ARRAYS)}: {error}") from None
+    return Parts(*(np.concatenate([part[..., :2] / deviation, part[..., 2:]], -1) for part in parts))
 
 
 def _split(forms: np.ndarray) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ from keras import ops
 
 from rmsnorm_tf import RMSNormLSTM
 
-from ..trials.cell_rows import cell_options
+from ..trials.kinds import cell_options
 from ..trials.trial import TrialRow
 
 UNITS = 64  # of each of two LSTMs; the paper has three of 400
@@ -25,8 +25,6 @@ def build_model(row: TrialRow, step_size: float, seed: int, length: int, units: 
 
     Args:
         row: Its options are arguments of the LSTMs.
-        step_size: Learning rate of Adam.
-        seed: Seed of the initial weights.
         length: Number of points.
         units: Size of the LSTMs.
 

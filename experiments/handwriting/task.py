@@ -5,16 +5,16 @@ import numpy as np
 
 from nmt.errors import UserError
 
+from ..data_sets.arrays import Parts
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.feeding import in_batches
 from ..trials.probes import lstm_shares
 from ..trials.trial import Setting, TrialRow, rows_of
 from . import rows
-from .data import Lines, read_lines
+from .data import read_lines
 from .model import LSTMS, UNITS, build_model
 from .section import LEARNING
 
-DATA = ""
 _SETTINGS = [
     Setting(
         f"length-{length}",
@@ -43,14 +43,9 @@ _MEASURED = 200  # lines of a validation
 
 
 class Writers(Networks):
-    """The networks of the task.
+    """The networks of the task, with the data and their sizes."""
 
-    Args:
-        lines: The data.
-        units: Size of the LSTMs.
-    """
-
-    def __init__(self, lines: Lines, units: int = UNITS):
+    def __init__(self, lines: Parts, units: int = UNITS):
         self._lines, self._units = lines, units
         self.examples = len(lines.train)
 

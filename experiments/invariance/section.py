@@ -7,7 +7,27 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ..reporting.section import Claim, Section
-from .table1 import INVARIANCES
+
+# Table 1 of Zhang & Sennrich (2019), arXiv:1910.07467, after Ba et al. (2016), arXiv:1607.06450, table 1: whether a
+# transformation leaves the output unchanged.
+_TRANSFORMATIONS = (
+    "weight matrix re-scaling",
+    "weight matrix re-centring",
+    "weight vector re-scaling",
+    "dataset re-scaling",
+    "dataset re-centring",
+    "single case re-scaling",
+)
+INVARIANCES: dict[str, dict[str, bool]] = {
+    norm: dict(zip(_TRANSFORMATIONS, invariant, strict=True))
+    for norm, invariant in {
+        "BatchNorm": (True, False, True, True, True, False),
+        "WeightNorm": (True, False, True, False, False, False),
+        "LayerNorm": (True, True, False, True, False, True),
+        "RMSNorm": (True, False, False, True, False, True),
+        "pRMSNorm": (True, False, False, True, False, True),
+    }.items()
+}
 
 _ANSWERS = {True: "yes", False: "no"}
 _SHADES = ListedColormap(["#FFFFFF", "#D0D0D0"])  # no, yes
@@ -18,8 +38,8 @@ def section(measured: dict[str, Any]) -> Section:
     bound, changes = measured["bound"], measured["changes"]
     transformations = list(next(iter(changes.values())))
     wrong = _disagreements(measured)
-    small = [change for row in changes.values() for change in row.values() if change <= bound]
-    large = [change for row in changes.values() for change in row.values() if change > bound]
+    every = [change for row in changes.values() for change in row.values()]
+    small, large = [each for each in every if each <= bound], [each for each in every if each > bound]
     text = [
         f"A linear map and its normalization are computed in float64: {measured['cases']} cases, {measured['inputs']} "
         f"inputs, {measured['units']} units, standard normal numbers, {measured['draws']} draws. BatchNorm takes the "
@@ -32,23 +52,22 @@ def section(measured: dict[str, Any]) -> Section:
         "A cell says whether the output stays the same, how much it changes at most relative to the largest output, "
         f"and the paper's answer. A change of at most {bound:.1e} counts as none: one rounding error for each term of "
         "the longest sums of an output, over the inputs and over the units. " + _gap(small, large),
-        f"All {len(small) + len(large)} cells agree with the paper's Table 1."
+        f"All {len(every)} cells agree with the paper's Table 1."
         if not wrong
         else f"These cells disagree with the paper's Table 1: {'; '.join(f'{norm}, {name}' for norm, name in wrong)}.",
-    ]
-    rows = [
-        [norm] + [_cell(change, bound, INVARIANCES[norm][name]) for name, change in row.items()]
-        for norm, row in changes.items()
     ]
     return Section(
         name="invariance",
         title="Invariances of the normalized output (Table 1)",
         text=text,
         columns=["", *transformations],
-        rows=rows,
+        rows=[
+            [norm, *(_cell(change, bound, INVARIANCES[norm][name]) for name, change in row.items())]
+            for norm, row in changes.items()
+        ],
         data=measured,
         plot=lambda figure: _plot(figure, measured),
-        claims=[_claim(len(small) + len(large), len(wrong))],
+        claims=[_claim(len(every), len(wrong))],
     )
 
 

@@ -8,7 +8,6 @@ from ..reporting.writer import write_report
 from .measure import measure_invariance
 from .section import section
 
-DATA = ""
 REPORT = Path(__file__).parents[2] / "build" / "report"
 
 

@@ -16,8 +16,6 @@ def build_model(row: TrialRow, step_size: float, seed: int, hidden: int = HIDDEN
 
     Args:
         row: Builds the norm. Its option `normalize_logits` puts one after the last product too.
-        step_size: Learning rate of Adam.
-        seed: Seed of the initial weights.
         hidden: Units of each hidden layer.
         pixels: Size of an image.
     """

@@ -1,17 +1,7 @@
 """What the MNIST report says of learning."""
 
-from ..trials.learning import (
-    FASTER,
-    Column,
-    Comparison,
-    Curve,
-    Expectation,
-    Learning,
-    best,
-    last,
-    last_loss,
-    mean_loss,
-)
+from ..reporting.judging import Hypothesis
+from ..trials.learning import FASTER, Column, Comparison, Curve, Learning, best, last, last_loss, mean_loss
 
 _TEXT = (
     "A network of 784, 1,000, 1,000 and 10 units with ReLU, trained by Adam; 55,000 images are for training, 5,000 "
@@ -39,9 +29,9 @@ _COMPARISON = Comparison(
     "mean training loss",
     mean_loss,
     unit="%",
-    expectations=[
+    hypotheses=[
         # With batches of 128, the learning rate that the validation loss chose decides the order.
-        Expectation(one, other, outcome, claim, paper, setting="batch-4")
+        Hypothesis(one, other, outcome, claim, paper, setting="batch-4")
         for one, other, outcome, claim, paper in (
             ("layernorm", "none", "lower", f"LayerNorm {FASTER}", _CURVE),
             ("layernorm", "batchnorm", "lower", "LayerNorm learns faster than BatchNorm", _CURVE),

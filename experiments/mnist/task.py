@@ -1,18 +1,17 @@
 """Permutation-invariant MNIST with every kind of normalization: the task `mnist`."""
 
 import keras
-import numpy as np
 
-from ..data_sets.mnist import Mnist, read_mnist
-from ..trials.classification import loss_and_error
-from ..trials.experiment import Experiment, Networks, conduct
+from ..data_sets.arrays import Parts
+from ..data_sets.mnist import read_mnist
+from ..trials.classification import ImageClassifiers
+from ..trials.experiment import Experiment, conduct
 from ..trials.probes import mean_share
 from ..trials.trial import Setting, TrialRow, rows_of
 from . import rows
 from .model import HIDDEN, SUMS, build_model
 from .section import LEARNING
 
-DATA = ""  # keras.datasets downloads it
 EXPERIMENT = Experiment(
     name="mnist",
     title="Permutation-invariant MNIST",
@@ -29,30 +28,18 @@ EXPERIMENT = Experiment(
 )
 
 
-class Classifiers(Networks):
-    """The networks of the task.
+class Classifiers(ImageClassifiers):
+    """The networks of the task, with the data and their sizes."""
 
-    Args:
-        mnist: The data.
-        hidden: Units of a hidden layer.
-    """
-
-    def __init__(self, mnist: Mnist, hidden: int = HIDDEN):
-        self._mnist, self._hidden = mnist, hidden
-        self.examples = len(mnist.train.classes)
+    def __init__(self, mnist: Parts, hidden: int = HIDDEN):
+        super().__init__(mnist, validated=1000)
+        self._hidden = hidden
 
     def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        return build_model(row, step_size, seed, self._hidden, pixels=self._mnist.train.images.shape[-1])
-
-    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
-        return self._mnist.train.images[numbers], self._mnist.train.classes[numbers]
-
-    def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns loss and error, on the validation images and on the test images."""
-        return loss_and_error(model, {"": self._mnist.valid, "test_": self._mnist.test}, batch_size=1000)
+        return build_model(row, step_size, seed, self._hidden, pixels=self.data.train.images.shape[-1])
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
-        return mean_share(model, SUMS, self._mnist.valid.images)
+        return mean_share(model, SUMS, self.data.valid.images)
 
 
 def reproduce(data: str, so_far: bool) -> None:

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from nmt.errors import UserError
 
+from ..data_sets.arrays import Parts
 from ..data_sets.text_files import find_text, read_text
 from ..data_sets.words import most_frequent
 
@@ -30,15 +31,7 @@ class Part(NamedTuple):
     captions: np.ndarray
 
 
-class Corpus(NamedTuple):
-    """The three parts of the data."""
-
-    train: Part
-    valid: Part
-    test: Part
-
-
-def read_corpus(data: str) -> Corpus:
+def read_corpus(data: str) -> Parts:
     """Reads a folder with five captions of each image, in files as `train.1.en` or `train.1.en.gz`.
 
     There are no features of images in it. In their place, an image is the tf-idf vector of its captions 1 and 2, of
@@ -56,7 +49,7 @@ def read_corpus(data: str) -> Corpus:
     counts = {part: _counts(lines, features) for part, lines in texts.items()}
     frequencies = np.asarray((counts["train"] > 0).sum(0)).reshape(-1)  # [features], of images
     weights = np.log(counts["train"].shape[0] / np.maximum(frequencies, 1))
-    return Corpus(*(Part(_weighted(counts[part], weights), _ids(texts[part], words)) for part in SPLITS))
+    return Parts(*(Part(_weighted(counts[part], weights), _ids(texts[part], words)) for part in SPLITS))
 
 
 def _read_split(folder: Path, name: str) -> list[tuple[list[str], ...]]:

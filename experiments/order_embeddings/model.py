@@ -4,7 +4,7 @@ import keras
 
 from rmsnorm_tf import RMSNormGRU
 
-from ..trials.cell_rows import cell_options
+from ..trials.kinds import cell_options
 from ..trials.trial import TrialRow
 from .data import LONGEST, WORDS
 
@@ -22,8 +22,6 @@ def build_model(row: TrialRow, step_size: float, seed: int, features: int, units
 
     Args:
         row: Its options are arguments of the GRU.
-        step_size: Learning rate of Adam.
-        seed: Seed of the initial weights.
         features: Size of an image.
         units: Size of the embeddings.
         word_units: Size of the word embeddings.

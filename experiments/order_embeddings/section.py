@@ -1,6 +1,7 @@
 """What the report on order embeddings says of learning."""
 
-from ..trials.learning import FASTER, Column, Comparison, Curve, Expectation, Learning, best, mean_of
+from ..reporting.judging import Hypothesis
+from ..trials.learning import FASTER, Column, Comparison, Curve, Learning, best, mean_of
 from .retrieval import WITHIN
 
 STAND_IN = (
@@ -42,15 +43,9 @@ _COMPARISONS = (
         "mean validation image R@10",
         mean_of("image_r10"),
         unit=" points",
-        expectations=[
-            Expectation(
-                "layernorm",
-                "none",
-                "higher",
-                f"LayerNorm {FASTER}",
-                f"{_B}: 60% of the time",
-            ),
-            Expectation("rmsnorm", "none", "higher", f"RMSNorm {FASTER}", f"{_Z}, figure"),
+        hypotheses=[
+            Hypothesis("layernorm", "none", "higher", f"LayerNorm {FASTER}", f"{_B}: 60% of the time"),
+            Hypothesis("rmsnorm", "none", "higher", f"RMSNorm {FASTER}", f"{_Z}, figure"),
         ],
     ),
 )

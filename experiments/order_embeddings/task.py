@@ -5,17 +5,17 @@ import numpy as np
 
 from nmt.errors import UserError
 
+from ..data_sets.arrays import Parts
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.feeding import in_batches
 from ..trials.probes import gru_shares
 from ..trials.trial import Setting, TrialRow, rows_of
 from . import rows
-from .data import CAPTIONS, Corpus, Part, read_corpus
+from .data import CAPTIONS, Part, read_corpus
 from .model import UNITS, WORD_UNITS, build_model
 from .retrieval import retrieval_scores
 from .section import LEARNING, PUBLISHED_TIMES, STAND_IN
 
-DATA = ""
 EXPERIMENT = Experiment(
     name="order_embeddings",
     title="Order embeddings of images and captions",
@@ -32,15 +32,9 @@ _PROBED = 200  # validation captions whose activations are measured
 
 
 class Embeddings(Networks):
-    """The networks of the task.
+    """The networks of the task, with the data and their sizes."""
 
-    Args:
-        corpus: The data.
-        units: Size of the embeddings.
-        word_units: Size of the word embeddings.
-    """
-
-    def __init__(self, corpus: Corpus, units: int = UNITS, word_units: int = WORD_UNITS):
+    def __init__(self, corpus: Parts, units: int = UNITS, word_units: int = WORD_UNITS):
         self._corpus, self._units, self._word_units = corpus, units, word_units
         self.examples = corpus.train.images.shape[0] * len(CAPTIONS)
 

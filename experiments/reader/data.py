@@ -9,6 +9,7 @@ import numpy as np
 
 from nmt.errors import UserError
 
+from ..data_sets.arrays import Parts
 from ..data_sets.novels import Sentence, hold_out, read_novels
 from ..data_sets.words import most_frequent
 
@@ -39,14 +40,6 @@ class Part(NamedTuple):
     answers: np.ndarray
 
 
-class Corpus(NamedTuple):
-    """The three parts of the data; no novel is in two of them."""
-
-    train: Part
-    valid: Part
-    test: Part
-
-
 class Cloze(NamedTuple):
     """A question in words. The gap is `None`, and a name is the number of its entity."""
 
@@ -55,8 +48,10 @@ class Cloze(NamedTuple):
     answer: int
 
 
-def read_corpus(data: str) -> Corpus:
+def read_corpus(data: str) -> Parts:
     """Reads a folder of novels; see `read_novels`. The same questions come every time.
+
+    No novel is in two of the parts.
 
     Raises:
         UserError: A part has no question.
@@ -71,7 +66,7 @@ def read_corpus(data: str) -> Corpus:
     parts = [train, *(_sample(part, generator) for part in held_out)]
     text = (word.lower() for each in train for word in each.passage if isinstance(word, str))
     words = most_frequent(text, WORDS - FIRST_ENTITY - ENTITIES, first=FIRST_ENTITY + ENTITIES)
-    return Corpus(*(_encode(part, words) for part in parts))
+    return Parts(*(_encode(part, words) for part in parts))
 
 
 def _sample(clozes: list[Cloze], generator: np.random.Generator) -> list[Cloze]:

@@ -1,18 +1,20 @@
 """The network: an attentive reader, which numbers the names of each example anew in every update."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from ..trials.cell_rows import EPSILON
+from rmsnorm_tf import RMSNormLSTM
+
+from ..trials.kinds import EPSILON, cell_options
 from ..trials.trial import TrialRow
-from .batch_normalization import GAIN
+from .batch_normalization import GAIN, BatchNormLSTMCell
 from .data import ENTITIES, FIRST_ENTITY, PADDING, PASSAGE, SENTENCE, WORDS
-from .lstm import build_lstm, lstm_inputs
 
 CLIP = 10.0  # of the global norm of the gradient
 READERS = ("passage", "question")
+_OF_THE_MODEL = ("gain", "normalize_attention")  # options of a row that are not arguments of its LSTMs
 
 
 class Sizes(NamedTuple):
@@ -61,9 +63,6 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
     Args:
         row: Its options are arguments of the LSTMs; see `build_lstm`. `gain` is the initial value of all gains, and
             with `normalize_attention`, all terms of the sums before a tanh are normalized over the batch.
-        step_size: Learning rate of Adam.
-        seed: Seed of the initial weights and of the numbers.
-        sizes: Sizes of the network.
 
     Reference: Hermann et al. (2015), arXiv:1506.03340, section 3.2.
     """
@@ -96,6 +95,31 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
         jit_compile=True,
     )
     return model
+
+
+def build_lstm(row: TrialRow, units: int, **options: Any) -> keras.layers.RNN:
+    """Returns the LSTM of a row.
+
+    Args:
+        row: Its options are arguments of `RMSNormLSTM`, or of `BatchNormLSTMCell` if `normalization` is `batch`.
+        units: Size of the states.
+        **options: Arguments of `keras.layers.RNN`.
+    """
+    arguments = {name: value for name, value in cell_options(row).items() if name not in _OF_THE_MODEL}
+    if arguments["normalization"] != "batch":
+        return RMSNormLSTM(units, name="lstm", **arguments, **options)
+    del arguments["normalization"]
+    return keras.layers.RNN(BatchNormLSTMCell(units, **arguments), name="lstm", **options)
+
+
+def lstm_inputs(cell: keras.layers.Layer, ids, vectors):
+    """Returns what a cell reads, given ids `[batch, time]` and vectors `[batch, time, word_units]` of words.
+
+    These are the vectors and, for batch normalization, where there is a word, `[batch, time, word_units + 1]`.
+    """
+    if not isinstance(cell, BatchNormLSTMCell):
+        return vectors
+    return ops.concatenate([vectors, ops.cast(ids != PADDING, vectors.dtype)[..., None]], -1)
 
 
 def _read(name: str, row: TrialRow, sizes: Sizes, ids, vectors, mask=None, **options):

@@ -1,7 +1,8 @@
 """What the report on the attentive reader says of learning, and the error of a simple answer."""
 
+from ..reporting.judging import Hypothesis
 from ..reporting.section import Section
-from ..trials.learning import FASTER, Column, Comparison, Curve, Expectation, Learning, best, mean_of
+from ..trials.learning import FASTER, Column, Comparison, Curve, Learning, best, mean_of
 from ..trials.sections import Logs
 from .data import ENTITIES, KEPT, PASSAGE
 from .model import Sizes
@@ -28,7 +29,7 @@ _BATCH = (
 )
 _Z = "Zhang & Sennrich, section 6.2: a curve"
 _B = "Ba et al., section 6.2: a curve"
-_B_GAIN = "Ba et al., section 6.2: a sentence"
+_GAINS = "LayerNorm needs no gains of 0.1; those of 1 are better"
 PUBLISHED_TIMES = {  # seconds of 100 updates
     "none": 315,
     "batchnorm-everywhere": 348,
@@ -47,10 +48,10 @@ _NAMES = {
 }
 
 
-def _against_batch(words: str) -> list[Expectation]:
+def _against_batch(words: str) -> list[Hypothesis]:
     """Returns that a value of LayerNorm and of RMSNorm is lower than those of both kinds of batch normalization."""
     return [
-        Expectation(one, other, "lower", f"{_NAMES[one]} {words} {_NAMES[other]}", paper)
+        Hypothesis(one, other, "lower", f"{_NAMES[one]} {words} {_NAMES[other]}", paper)
         for one, paper in (("layernorm", _B), ("rmsnorm", _Z))
         for other in ("batchnorm", "batchnorm-everywhere")
     ]
@@ -71,33 +72,27 @@ _COMPARISONS = (
         "mean validation error",
         mean_of("error"),
         unit=" points",
-        expectations=[
-            Expectation("layernorm", "none", "lower", f"LayerNorm {FASTER}", _B),
-            Expectation("rmsnorm", "none", "lower", f"RMSNorm {FASTER}", _Z),
-            Expectation("batchnorm", "none", "lower", f"BN-LSTM {FASTER}", _Z),
-            Expectation("batchnorm-everywhere", "none", "lower", f"BN-everywhere {FASTER}", _Z),
+        hypotheses=[
+            Hypothesis("layernorm", "none", "lower", f"LayerNorm {FASTER}", _B),
+            Hypothesis("rmsnorm", "none", "lower", f"RMSNorm {FASTER}", _Z),
+            Hypothesis("batchnorm", "none", "lower", f"BN-LSTM {FASTER}", _Z),
+            Hypothesis("batchnorm-everywhere", "none", "lower", f"BN-everywhere {FASTER}", _Z),
             *_against_batch("learns faster than"),
-            Expectation("rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", _Z),
-            Expectation("prmsnorm", "rmsnorm", "higher", "pRMSNorm learns slightly slower than RMSNorm", _Z),
+            Hypothesis("rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", _Z),
+            Hypothesis("prmsnorm", "rmsnorm", "higher", "pRMSNorm learns slightly slower than RMSNorm", _Z),
         ],
     ),
     Comparison(
         "test error",
         _TEST_ERROR,
         unit=" points",
-        expectations=[
-            Expectation("layernorm", "none", "lower", f"LayerNorm {_LOWER}", _B),
-            Expectation("rmsnorm", "none", "lower", f"RMSNorm {_LOWER}", _Z),
+        hypotheses=[
+            Hypothesis("layernorm", "none", "lower", f"LayerNorm {_LOWER}", _B),
+            Hypothesis("rmsnorm", "none", "lower", f"RMSNorm {_LOWER}", _Z),
             *_against_batch("ends with a lower error than"),
-            Expectation("rmsnorm", "layernorm", "equal", "RMSNorm ends with the error of LayerNorm", _Z),
-            Expectation("prmsnorm", "rmsnorm", "equal", "pRMSNorm ends with the error of RMSNorm", _Z),
-            Expectation(
-                "layernorm",
-                "layernorm-gain-0.1",
-                "lower",
-                "LayerNorm needs no gains of 0.1; those of 1 are better",
-                _B_GAIN,
-            ),
+            Hypothesis("rmsnorm", "layernorm", "equal", "RMSNorm ends with the error of LayerNorm", _Z),
+            Hypothesis("prmsnorm", "rmsnorm", "equal", "pRMSNorm ends with the error of RMSNorm", _Z),
+            Hypothesis("layernorm", "layernorm-gain-0.1", "lower", _GAINS, "Ba et al., section 6.2: a sentence"),
         ],
     ),
 )

@@ -7,17 +7,16 @@ import numpy as np
 
 from nmt.errors import UserError
 
+from ..data_sets.arrays import Parts
 from ..trials.classification import loss_and_error
 from ..trials.experiment import Experiment, Networks, conduct
 from ..trials.probes import lstm_shares
 from ..trials.trial import Setting, Trial, TrialRow, rows_of
 from . import rows
-from .data import PADDING, Corpus, most_frequent_wrong, read_corpus
-from .lstm import lstm_inputs
-from .model import READERS, Sizes, build_model
+from .data import PADDING, most_frequent_wrong, read_corpus
+from .model import READERS, Sizes, build_model, lstm_inputs
 from .section import LEARNING, PUBLISHED_TIMES, STAND_IN, baseline_sections
 
-DATA = ""
 EXPERIMENT = Experiment(
     name="reader",
     title="An attentive reader",
@@ -37,14 +36,9 @@ _PROBED = 16  # validation questions whose activations are measured
 
 
 class Readers(Networks):
-    """The networks of the task.
+    """The networks of the task, with the data and their sizes."""
 
-    Args:
-        corpus: The data.
-        sizes: Sizes of the networks.
-    """
-
-    def __init__(self, corpus: Corpus, sizes: Sizes | None = None):
+    def __init__(self, corpus: Parts, sizes: Sizes | None = None):
         self._corpus, self._sizes = corpus, sizes or Sizes()
         self.examples = len(corpus.train.answers)
 

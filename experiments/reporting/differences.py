@@ -16,13 +16,7 @@ _ABOVE = 0.22  # where the seeds are, above their mean
 def differences_section(
     judged: Sequence[Judged], text: Sequence[str] = (RULE,), title: str = "Differences between kinds, paired by seed"
 ) -> Section | None:
-    """Returns the section with the claims, or `None` without any.
-
-    Args:
-        judged: The claims.
-        text: Its paragraphs.
-        title: Its title.
-    """
+    """Returns the section with the claims, or `None` without any."""
     if not judged:
         return None
     return Section(

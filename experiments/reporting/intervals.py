@@ -17,10 +17,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def within(self, margin: float) -> bool:
-        """Returns whether the whole interval lies between -margin and margin."""
-        return -margin <= self.low and self.high <= margin
-
     def excludes(self, value: float) -> bool:
         """Returns whether a value lies outside the interval."""
         return not self.low <= value <= self.high

@@ -1,9 +1,9 @@
 """One rule for the claims of all reports: differences paired by seed, their intervals, Holm's correction, verdicts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .intervals import Interval, equality_test, exceeds_test, holm, signed, t_interval, t_test
 from .section import Claim
@@ -19,33 +19,50 @@ _NO_MARGIN = ("lower", "higher")
 
 
 @dataclass(frozen=True)
-class Question:
-    """A claim about two kinds, with the differences that judge it.
+class Hypothesis:
+    """A claim about two kinds.
 
     Args:
+        one: Name of a row.
+        other: Name of the row that it is compared with.
+        outcome: What the claim says of the value of `one` minus that of `other`: `lower`, `higher`, `equal`, within the
+            margin, `not lower` or `not higher`, each than 0 by the margin.
         claim: The claim in words.
         paper: What the paper has.
-        pair: Names the difference: "RMSNorm minus LayerNorm".
-        outcome: What the claim says of the difference: `lower`, `higher`, `equal`, within the margin, `not lower` or
-            `not higher`, each than 0 by the margin.
-        differences: Of each seed; NaN if a training diverged.
-        unit: The unit and the measure, as they follow a number: " BLEU", "% in mean training loss".
         margin: Of `equal`, `not lower` and `not higher`.
-        digits: Decimals.
         planned: The number of seeds that was planned. With fewer, nothing is judged.
         family: Claims of one family are corrected together.
+        setting: Name of the only setting that it is about; by default all.
+        measure: Name of the compared value, where a report has several; by default its main one.
     """
 
-    claim: str
-    paper: str
-    pair: str
+    one: str
+    other: str
     outcome: str
-    differences: Sequence[float]
-    unit: str
+    claim: str
+    paper: str = "not in the paper"
     margin: float = 0.0
-    digits: int = 1
     planned: int = 2
     family: str = ""
+    setting: str = ""
+    measure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Hypothesis):
+    """A claim with the differences that judge it.
+
+    Args:
+        pair: Names the difference: "RMSNorm minus LayerNorm".
+        differences: Of each seed; NaN if a training diverged.
+        unit: The unit and the measure, as they follow a number: " BLEU", "% in mean training loss".
+        digits: Decimals.
+    """
+
+    pair: str
+    differences: Sequence[float]
+    unit: str
+    digits: int = 1
 
     @property
     def diverged(self) -> bool:
@@ -138,6 +155,26 @@ class Judged(NamedTuple):
 
 
 COLUMNS = ("", "asked", "seeds", "each seed", "mean [95% interval]", "90% interval", "p", "Holm's p")
+
+
+def paired(
+    one: Mapping[int, Any], other: Mapping[int, Any], value: Callable[[Any], float], relative: bool = False
+) -> list[float]:
+    """Returns the difference of a value for each seed that both rows have; NaN if one of the two diverged.
+
+    Args:
+        one: The results of a row by their seeds.
+        other: Those of the row that it is compared with.
+        value: Reads the value from a result.
+        relative: Give differences in percent.
+    """
+
+    def difference(a: float, b: float) -> float:
+        if not (math.isfinite(a) and math.isfinite(b)):
+            return math.nan
+        return 100 * (a / b - 1) if relative else a - b
+
+    return [difference(value(one[seed]), value(other[seed])) for seed in sorted(one.keys() & other.keys())]
 
 
 def judge(questions: Sequence[Question]) -> list[Judged]:

@@ -1,7 +1,8 @@
 """Plot styles of the kinds of normalization: a colour-blind safe palette (Okabe and Ito), markers and dashes."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import mean
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -41,6 +42,8 @@ def styles(kinds: Mapping[str, str | None]) -> dict[str, Style]:
     return {name: KINDS[kind] if kind in KINDS else next(others) for name, kind in kinds.items()}
 
 
-def band(axes: Axes, x: list[float], low: list[float], high: list[float], style: Style) -> None:
-    """Draws the range of several seeds around a curve."""
+def draw_seeds(axes: Axes, x: Sequence[float], values: Sequence[Sequence[float]], style: Style, **line: Any) -> None:
+    """Draws the mean of a curve over the seeds, and their range; `values` has those of all seeds at each x."""
+    axes.plot(x, list(map(mean, values)), **style.line(), **line)
+    low, high = list(map(min, values)), list(map(max, values))
     axes.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0)

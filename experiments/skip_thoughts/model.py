@@ -7,7 +7,7 @@ from keras import ops
 
 from rmsnorm_tf import RMSNormGRU
 
-from ..trials.cell_rows import cell_options
+from ..trials.kinds import cell_options
 from ..trials.trial import TrialRow
 from .data import END, LONGEST, PADDING, WORDS
 
@@ -31,9 +31,6 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
 
     Args:
         row: Its options are arguments of the GRUs.
-        step_size: Learning rate of Adam.
-        seed: Seed of the initial weights.
-        sizes: Sizes of the network.
 
     Reference: Kiros et al. (2015), arXiv:1506.06726. There, each gate of the decoders has a term for the sentence. Here
     and in the code that Ba et al. (2016) use, the decoders begin with it.

@@ -14,7 +14,6 @@ from .data import PADDING, Corpus, Part, read_corpus
 from .model import Sizes, build_model
 from .section import LEARNING, STAND_IN
 
-DATA = ""
 EXPERIMENT = Experiment(
     name="skip_thoughts",
     title="Skip-thoughts",
@@ -32,12 +31,7 @@ _VALIDATED = 1024  # sentences of a validation
 
 
 class SkipThoughts(Networks):
-    """The networks of the task.
-
-    Args:
-        corpus: The data to train on.
-        sizes: Sizes of the networks.
-    """
+    """The networks of the task, with the data and their sizes."""
 
     def __init__(self, corpus: Corpus, sizes: Sizes | None = None):
         self._corpus, self._sizes = corpus, sizes or Sizes()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-from ..trials.book import read_commit
-from .place import ROOT, Place
+from ..trials.book import ROOT, read_commit
+from .place import Place
 
 _COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
 _MADE = ("logs", "results")  # folders of output in experiments/
@@ -37,7 +37,8 @@ def make_baseline(place: Place) -> None:
     normalization = temporary / "nmt" / "normalization.py"
     normalization.rename(normalization.with_name("patched_normalization.py"))
     shutil.copyfile(_NORMALIZATION, normalization)
-    (temporary / _COMMIT).write_text(_commit())
+    which = (*_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE))
+    (temporary / _COMMIT).write_text(read_commit(ROOT, "--", *which))
     shutil.rmtree(place.baseline, ignore_errors=True)
     temporary.rename(place.baseline)
 
@@ -77,7 +78,3 @@ def execute(place: Place, *arguments: str, output: Path | None = None) -> None:
     if process.returncode:
         where = f"see {output}" if output else "see above"
         raise UserError(f"python {' '.join(arguments[:3])} ended with status {process.returncode}; {where}")
-
-
-def _commit() -> str:
-    return read_commit(ROOT, "--", *_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE))

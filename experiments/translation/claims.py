@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..reporting.judging import Question
+from ..reporting.judging import Hypothesis, Question, paired
 from .plan import read_rows
 from .results import Result
 
@@ -16,60 +16,27 @@ class Measure(NamedTuple):
     """A value of a result by which rows are compared.
 
     Args:
-        name: Its name in a `Hypothesis`.
         unit: As in `Question`.
         value: Reads it from a result; NaN if the log lacks it.
         digits: Decimals of a difference.
     """
 
-    name: str
     unit: str
     value: Callable[[Result], float]
-    digits: int = 1
+    digits: int
 
 
-MEASURES = {
-    each.name: each
-    for each in (
-        Measure("bleu", " BLEU", lambda result: result.bleu, 2),
-        Measure("chrf", " chrF", lambda result: result.chrf, 2),
-        Measure("dev", " dev BLEU", lambda result: result.dev),
-        Measure("valid_loss", " nats of validation loss", lambda result: result.valid_loss, 3),
-        Measure(
-            "train_loss",
-            " nats of training loss",
-            lambda result: result.log["validations"][-1].get("train_loss", math.nan),
-            2,
-        ),
-    )
+def _train_loss(result: Result) -> float:
+    return result.log["validations"][-1].get("train_loss", math.nan)
+
+
+MEASURES = {  # by their names in a `Hypothesis`
+    "bleu": Measure(" BLEU", lambda result: result.bleu, 2),
+    "chrf": Measure(" chrF", lambda result: result.chrf, 2),
+    "dev": Measure(" dev BLEU", lambda result: result.dev, 1),
+    "valid_loss": Measure(" nats of validation loss", lambda result: result.valid_loss, 3),
+    "train_loss": Measure(" nats of training loss", _train_loss, 2),
 }
-
-
-class Hypothesis(NamedTuple):
-    """A claim about two rows.
-
-    Args:
-        one: The name of a row.
-        other: The name of another.
-        outcome: As in `Question`, of the first row's value less the second's.
-        claim: The claim in words.
-        paper: What the paper has.
-        measure: The name of a measure.
-        margin: As in `Question`.
-        planned: As in `Question`.
-        family: As in `Question`.
-    """
-
-    one: str
-    other: str
-    outcome: str
-    claim: str
-    paper: str = "not in the paper"
-    measure: str = "bleu"
-    margin: float = 0.0
-    planned: int = 2
-    family: str = ""
-
 
 HYPOTHESES = (
     Hypothesis("layernorm-recipe", "none-recipe", "higher", f"LayerNorm translates better than {_NONE}"),
@@ -80,7 +47,7 @@ HYPOTHESES = (
         "lower",
         f"Figure 1: LayerNorm's training loss is below that of {_NONE} after the same number of updates",
         "-1.70 after 9,900",
-        "train_loss",
+        measure="train_loss",
     ),
     Hypothesis(
         "rmsnorm-centre",
@@ -88,34 +55,23 @@ HYPOTHESES = (
         "higher",
         "Figure 4: RMSNorm bears initial weights around 0.2 better than LayerNorm",
         "best BLEU 16.0 against 3.8",
-        "dev",
+        measure="dev",
     ),
 )
 
 
 def questions(results: Sequence[Result], hypotheses: Sequence[Hypothesis] = HYPOTHESES) -> list[Question]:
     """Returns the claims whose rows share a seed, and all that have planned seeds."""
-    done = {(each.row.name, each.seed): each for each in results}
+    done: dict[str, dict[int, Result]] = {}
+    for each in results:
+        done.setdefault(each.row.name, {})[each.seed] = each
     labels = {row.name: row.label for row in [*read_rows(), *(each.row for each in results)]}
     found = []
     for asked in hypotheses:
-        shared = sorted(seed for name, seed in done if name == asked.one and (asked.other, seed) in done)
-        measure = MEASURES[asked.measure]
-        values = [measure.value(done[asked.one, seed]) - measure.value(done[asked.other, seed]) for seed in shared]
-        pair = f"{labels[asked.one]} minus {labels[asked.other]}"
-        if shared or asked.planned > 2:
-            found.append(
-                Question(
-                    asked.claim,
-                    asked.paper,
-                    pair,
-                    asked.outcome,
-                    values,
-                    measure.unit,
-                    asked.margin,
-                    measure.digits,
-                    asked.planned,
-                    asked.family,
-                )
-            )
+        measure = MEASURES[asked.measure or "bleu"]
+        differences = paired(done.get(asked.one, {}), done.get(asked.other, {}), measure.value)
+        if differences or asked.planned > 2:
+            pair = f"{labels[asked.one]} minus {labels[asked.other]}"
+            common = {"differences": differences, "unit": measure.unit, "digits": measure.digits}
+            found.append(Question(**vars(asked), pair=pair, **common))
     return found

@@ -14,15 +14,9 @@ from .place import Place
 
 AGAIN = "layernorm 2"  # the name of LayerNorm's second model
 PAPERS_SIZE = (512, 1024)  # embedding and state
-_TIMES, _SCALE = "times", "initial_scale"
+INITIAL_SCALE = "initial_scale"  # the name of the file with the norms of untrained models
 _BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
 _PROGRAM = ("-m", "experiments.translation.inside.untrained_norms", "--kinds", "layernorm", "rmsnorm")
-
-
-def read_seconds(place: Place) -> list[dict[str, Any]]:
-    """Returns the measurements of each process as `benchmarks/training.py --json` writes them."""
-    found = place.book.read_file(_TIMES) or {"processes": []}
-    return found.get("processes", [found])  # older files have one
 
 
 def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> None:
@@ -38,19 +32,14 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
     Raises:
         UserError: The benchmark failed.
     """
-    processes = [each for each in read_seconds(place) if not {*kinds, AGAIN} - each["updates"]["float32"].keys()]
+    processes = [each for each in place.read_times() if not {*kinds, AGAIN} - each["updates"]["float32"].keys()]
     options = place.work / "options.json"
     with atomic_write(options) as file:
         json.dump(corpus.training(place.work), file, indent=2)
     given = ["--baseline", str(place.baseline), "--kinds", *kinds, "layernorm", "--config", str(options), "--json"]
     while len(processes) < PROCESSES:
-        processes.append(_output(place, _TIMES, *_BENCHMARK, *given))
-        place.book.write(_TIMES, {"processes": processes})
-
-
-def read_initial_scale(place: Place) -> dict[str, Any] | None:
-    """Returns the measurements as `inside.untrained_norms` writes them, or `None`."""
-    return place.book.read_file(_SCALE)
+        processes.append(_output(place, "times", *_BENCHMARK, *given))
+        place.write_times(processes)
 
 
 def measure_initial_scale(corpus: Corpus, place: Place) -> None:
@@ -59,11 +48,11 @@ def measure_initial_scale(corpus: Corpus, place: Place) -> None:
     Raises:
         UserError: The measurement failed.
     """
-    if read_initial_scale(place):
+    if place.read_file(INITIAL_SCALE):
         return
     sizes = dict.fromkeys([(corpus.options["embedding_size"], corpus.options["state_size"]), PAPERS_SIZE])
     given = [word for size in sizes for word in ("--size", *map(str, size))]
-    place.book.write(_SCALE, _output(place, _SCALE, *_PROGRAM, *given, "--to"))
+    place.write(INITIAL_SCALE, _output(place, INITIAL_SCALE, *_PROGRAM, *given, "--to"))
 
 
 def _output(place: Place, name: str, *words: str) -> dict[str, Any]:

@@ -1,16 +1,16 @@
-"""The trainings: every row of `rows/` with every seed."""
+"""The trainings: every row of `rows/` with every seed, and the grid of learning rates from which rows take the best."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from nmt.errors import UserError
 
-from ..trials.trial import rows_of
+from ..trials.trial import GRID_SEED, rows_of
 from . import rows
 from .row import Row, Run
 
 
 def read_rows() -> list[Row]:
-    """Returns the rows of every file in `rows/`, those of `kinds.py` first.
+    """Returns the rows of every file in `rows/`, the paper's first.
 
     Raises:
         UserError: Two rows have the same name, or a row that builds its norm has the name of another row's kind.
@@ -33,3 +33,8 @@ def seed_runs(step_sizes: Mapping[Row, float | None], most_seeds: int, only: Col
     for seed in sorted(set().union(*seeds.values())):
         if seed in only or not only:
             yield from (Run(row, seed, step_size) for row, step_size in step_sizes.items() if seed in seeds[row])
+
+
+def grid_runs(rows: Iterable[Row], step_sizes: Sequence[float]) -> list[Run]:
+    """Returns the runs with every learning rate, of the rows that choose one."""
+    return [Run(row, GRID_SEED, each) for each in step_sizes for row in rows if row.chooses]

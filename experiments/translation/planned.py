@@ -6,10 +6,10 @@ from pathlib import Path
 from ..archive import unpack
 from ..reporting.differences import differences_section
 from ..reporting.intervals import spread
-from ..reporting.judging import RULE, judge
+from ..reporting.judging import RULE, Hypothesis, judge
 from ..reporting.section import Section
 from ..reporting.writer import write_report
-from .claims import MARGIN, Hypothesis, questions
+from .claims import MARGIN, questions
 from .corpus import read_corpus
 from .place import Place
 from .plan import read_rows, seed_runs
@@ -41,13 +41,13 @@ def _hypotheses() -> list[Hypothesis]:
             for outcome, words, label in (("not lower", "is not worse than", "P1"), ("equal", "is equal to", "P2")):
                 claim = f"{label}: " * first + f"{name} {words} LayerNorm, {model}"
                 family = label if first else outcome
-                found.append(Hypothesis(*rows, outcome, claim, "", "bleu", MARGIN, count, family))
+                found.append(Hypothesis(*rows, outcome, claim, "", MARGIN, count, family))
     rows = ("multi30k_post-rmsnorm", "multi30k_post-layernorm")
     claim = "D1: RMSNorm is worse than LayerNorm, Transformer, post-norm"
-    found.append(Hypothesis(*rows, "lower", claim, "", "bleu", 0.0, 6, "D1"))
+    found.append(Hypothesis(*rows, "lower", claim, "", planned=6, family="D1"))
     rows = ("multi30k_rnn-rmsnorm", "multi30k_rnn-layernorm")
     claim = "Secondary: RMSNorm's validation loss is equal to LayerNorm's, RNN"
-    return [*found, Hypothesis(*rows, "equal", claim, "", "valid_loss", _LOSS_MARGIN, 8, "loss")]
+    return [*found, Hypothesis(*rows, "equal", claim, "", _LOSS_MARGIN, 8, "loss", measure="valid_loss")]
 
 
 def results_of(folder: Path, temporary: Path) -> list[Result]:

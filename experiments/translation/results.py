@@ -1,8 +1,7 @@
-"""The results: the logs of the runs that are done, with the rows they belong to."""
+"""The results: the logs of the runs that are done, with the rows they belong to, and the learning rates they choose."""
 
 import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ class Result(NamedTuple):
     row: Row
     seed: int
     log: dict[str, Any]  # as `runs.make` writes it
-    translations: dict[str, Path]  # by test set
     sentences: Mapping[str, int] = MappingProxyType({})  # of each test set, by which means over them are weighted
 
     @property
@@ -69,11 +67,8 @@ def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Resu
     Raises:
         UserError: A log is of a run with other options.
     """
-    done = {run: log for run in runs if (log := place.book.read(Training(run, corpus, place)))}
-    return [
-        Result(run.row, run.seed, log, {test: place.translations(run, test) for test in log["tests"]}, corpus.sentences)
-        for run, log in done.items()
-    ]
+    done = {run: log for run in runs if (log := place.read(Training(run, corpus, place)))}
+    return [Result(run.row, run.seed, log, corpus.sentences) for run, log in done.items()]
 
 
 def by_row(results: Iterable[Result]) -> dict[Row, list[Result]]:
@@ -81,4 +76,27 @@ def by_row(results: Iterable[Result]) -> dict[Row, list[Result]]:
     found: dict[Row, list[Result]] = {}
     for result in results:
         found.setdefault(result.row, []).append(result)
+    return found
+
+
+def choose(rows: Iterable[Row], grid: Iterable[Result], step_sizes: Sequence[float]) -> dict[Row, float | None]:
+    """Returns the learning rate of each row: that with the best validation, or `None` for that of its options.
+
+    A row is left out as long as the grid that chooses its learning rate is not wholly done.
+
+    Args:
+        rows: All rows.
+        grid: The results of `grid_runs` that are done.
+        step_sizes: The grid; empty if the corpus has none.
+    """
+    if not step_sizes:
+        return dict.fromkeys(rows)
+    whole = {row.name: done for row, done in by_row(grid).items() if len(done) == len(step_sizes)}
+    best = {name: max(done, key=lambda each: each.dev) for name, done in whole.items()}
+    found: dict[Row, float | None] = {}
+    for row in rows:
+        if "learning_rate" in row.options:
+            found[row] = None
+        elif chosen := best.get(row.step_size_of or row.name):
+            found[row] = chosen.log["options"]["learning_rate"]
     return found

@@ -7,7 +7,6 @@ from ..reporting.styles import KINDS, OTHERS, Style
 from .published import FAILS, RESULTS
 from .row import Row
 
-PUBLISHED = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "linestyle": "none"}
 _MARKERS = "<>*phd8H1234+x"  # none of those of the kinds
 _DASHES = [(0, each) for each in ((6, 1), (2, 2), (7, 2, 2, 2), (1, 3), (9, 4), (4, 1, 1, 1, 1, 1, 1, 1), (3, 4))]
 

@@ -33,66 +33,81 @@ class Training(NamedTuple):
         return self.run.name
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The options of `nmt train`."""
+        chosen = {"layer_normalization_type": self.run.row.normalization, "seed": self.run.seed}
+        step_size = {} if self.run.step_size is None else {"learning_rate": self.run.step_size}
+        return {**self.corpus.training(self.place.work), **self.run.row.options, **chosen, **step_size}
+
+    @property
     def options(self) -> dict[str, Any]:
         """The options of the training, and what else a log must share with it."""
         row, tests = self.run.row, sorted(self.corpus.tests) if self.run.tested else []
-        return {**portable(options_of(*self)), "centre": row.centre, "moved": row.moved, "tests": tests}
+        return {**portable(self.given), "centre": row.centre, "moved": row.moved, "tests": tests}
 
     def options_of(self, log: Mapping[str, Any]) -> dict[str, Any]:
         """Returns these values of a log."""
         return {**log["options"], "centre": log["centre"], "moved": log["moved"], "tests": sorted(log["tests"])}
 
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Returns the content of a JSON file of its model."""
+        return json.loads((self.place.model(self.run) / f"{name}.json").read_text(encoding="utf-8"))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all its updates are made. It fails at its end if it diverged, which is a result too."""
+        begun = (self.place.model(self.run) / "progress.json").exists()
+        return begun and self.read_json("progress")["update"] >= self.given["finish_after"]
+
 
 def make_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
     """Makes the runs that are not done; see `Book.make_all`. Returns the reason of each failure, by the run's name."""
-    trainings = [Training(run, corpus, place) for run in runs]
-    failed = place.book.make_all(trainings, lambda training, _: make(*training))
+    failed = place.make_all([Training(run, corpus, place) for run in runs], lambda training, _: make(training))
     for run in runs:
         shutil.rmtree(place.model(run) / "kept", ignore_errors=True)  # they are large, and measured now
     return failed
 
 
-def make(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
+def make(training: Training) -> dict[str, Any]:
     """Trains a run from its last checkpoint, translates the test sets, and returns its log.
-
-    Args:
-        run: The run.
-        corpus: The text, and the options of the training.
-        place: The folders of the corpus.
 
     Raises:
         UserError: A process failed.
     """
+    run, corpus, place = training
     place.run(run).mkdir(parents=True, exist_ok=True)
     config, model = place.run(run) / "options.json", place.model(run)
     with atomic_write(config) as file:
-        json.dump(options_of(run, corpus, place), file, indent=2)
+        json.dump(training.given, file, indent=2)
 
     def call(*arguments: str) -> None:
         execute(place, "-m", *arguments, output=place.run(run) / "output.txt")
 
-    training = ["--model", str(model), "--config", str(config)]
+    files = ["--model", str(model), "--config", str(config)]
     shares = run.row.section == "main" and not run.of_grid
-    # keep the models of all validations
-    keep = ["--keep", str(options_of(run, corpus, place)["finish_after"])] if shares else []
+    keep = ["--keep", str(training.given["finish_after"])] if shares else []  # keep the models of all validations
     if run.row.centre and not (model / "last.npz").exists():
         moved = ["--centre", str(run.row.centre), "--moved", run.row.moved]
-        call("experiments.translation.inside.recentre", *training, *moved)
+        call("experiments.translation.inside.recentre", *files, *moved)
     try:
-        call("nmt", "train", *training, *keep)
+        call("nmt", "train", *files, *keep)
     except UserError:
-        if not _is_whole(run, corpus, place):
+        if not training.whole:
             raise
-    log = _describe(run, corpus, place)
+    log = _describe(training)
     if run.tested:
-        log["tests"] = _tested(run, corpus, place, call)
+        log["tests"] = _tested(training, call)
     if shares:
-        log["mean_share"] = _measured("mean_shares", run, corpus, place, call)
+        (source, target), found = corpus.files(corpus.valid, place.work), place.run(run) / "mean_shares.json"
+        text = ["--source", source, "--target", target, "--to", str(found)]
+        call("experiments.translation.inside.mean_shares", "--model", str(model), *text)
+        log["mean_share"] = json.loads(found.read_text(encoding="utf-8"))
     return log
 
 
-def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:
+def _tested(training: Training, call: Callable[..., None]) -> dict[str, Any]:
     """Translates all test sets with one start of the program, and returns the BLEU of each."""
+    run, corpus, place = training
     files = {test: corpus.files(part, place.work) for test, part in corpus.tests.items()}
     sources, output = place.run(run) / "sources", place.run(run) / "translations"
     with atomic_write(sources) as file:
@@ -111,45 +126,21 @@ def _tested(run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -
     return found
 
 
-def _is_whole(run: Run, corpus: Corpus, place: Place) -> bool:
-    """Returns whether a training made all its updates. It fails at its end if it diverged, which is a result too."""
-    progress = place.model(run) / "progress.json"
-    made = json.loads(progress.read_text(encoding="utf-8"))["update"] if progress.exists() else 0
-    return made >= options_of(run, corpus, place)["finish_after"]
-
-
-def _measured(program: str, run: Run, corpus: Corpus, place: Place, call: Callable[..., None]) -> dict[str, Any]:
-    """Returns what a program of `inside/` measures with the validation text."""
-    (source, target), found = corpus.files(corpus.valid, place.work), place.run(run) / f"{program}.json"
-    files = ("--model", str(place.model(run)), "--source", source, "--target", target, "--to", str(found))
-    call(f"experiments.translation.inside.{program}", *files)
-    return json.loads(found.read_text(encoding="utf-8"))
-
-
-def options_of(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
-    """Returns the options of `nmt train` for a run."""
-    chosen = {"layer_normalization_type": run.row.normalization, "seed": run.seed}
-    step_size = {} if run.step_size is None else {"learning_rate": run.step_size}
-    return {**corpus.training(place.work), **run.row.options, **chosen, **step_size}
-
-
-def _describe(run: Run, corpus: Corpus, place: Place) -> dict[str, Any]:
+def _describe(training: Training) -> dict[str, Any]:
     """Returns the log without the results on the test sets."""
-    progress, versions = (
-        json.loads((place.model(run) / f"{name}.json").read_text(encoding="utf-8")) for name in ("progress", "versions")
-    )
+    run, progress = training.run, training.read_json("progress")
     return {
         "row": run.row.name,
         "label": run.row.label,
         "seed": run.seed,
         "centre": run.row.centre,
         "moved": run.row.moved,
-        "options": portable(options_of(run, corpus, place)),
+        "options": portable(training.given),
         "step_size_chosen": run.step_size is not None,
         "validations": progress["validations"],
         "skipped": progress["skipped"],
-        "versions": versions,
-        "commit": commit_of(place),
+        "versions": training.read_json("versions"),
+        "commit": commit_of(training.place),
         "cores": os.cpu_count(),
         "tests": {},
     }

@@ -13,18 +13,18 @@ from ..reporting.differences import differences_section
 from ..reporting.judging import RULE, judge
 from ..reporting.section import Section
 from ..reporting.writer import write_report
+from ..trials.book import ROOT
 from .baseline import make_baseline
 from .claims import questions
 from .corpus import Corpus, prepare, read_corpus
-from .measure import measure_initial_scale, measure_seconds, read_initial_scale, read_seconds
-from .place import ROOT, Place
-from .plan import read_rows, seed_runs
-from .results import Result, read_results
+from .measure import INITIAL_SCALE, measure_initial_scale, measure_seconds
+from .place import Place
+from .plan import grid_runs, read_rows, seed_runs
+from .results import Result, choose, read_results
 from .runs import make_all
-from .sections import centre, curves, initial_scale, mean_share, partial, quality, speed, step_sizes
-from .step_sizes import choose, grid_runs
+from .sections import centre, curves, initial_scale, partial, quality, shared, speed
 
-DATA = "demo"  # by default
+_DATA = "demo"  # by default
 _MEASURE = (
     "BLEU is over all test sets, weighted by sentences; the training loss is the last, and dev BLEU the best. The "
     "margin of equality is 0.5 BLEU."
@@ -36,7 +36,7 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     """Trains every row on a corpus, measures, and writes the report.
 
     Args:
-        data: Name of a corpus, or a folder of text.
+        data: Name of a corpus, or a folder of text. An empty string means the corpus `demo`.
         so_far: Report on the runs that are done; train and measure nothing.
         root: The folder of logs, work and report.
         seeds: The only seeds to train. If some are given, nothing is measured afterwards.
@@ -44,7 +44,7 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     Raises:
         UserError: A run or a measurement failed, or nothing is done yet. The report on what is done is written first.
     """
-    corpus = read_corpus(data)
+    corpus = read_corpus(data or _DATA)
     place = Place(corpus.name, root)
     failed = {} if so_far else _make(corpus, place, seeds)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
@@ -57,12 +57,7 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
 
 
 def report(corpus: Corpus, place: Place, failed: Sequence[str] = ()) -> bool:
-    """Writes the report on the trainings that are done; returns whether there are some.
-
-    Args:
-        corpus: The corpus.
-        place: Its folders.
-        failed: Names of trainings that failed, which are not reported.
+    """Writes the report on the trainings that are done, and names those that failed; returns whether there are some.
 
     Raises:
         UserError: A log is of a training with other options.
@@ -96,9 +91,7 @@ def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
         timed = [run.row for run in runs if run.row.section == "main" and (run.row.kind or run.name not in failed)]
         kinds = list(dict.fromkeys(row.normalization for row in timed))
-        measurements = {
-            "measuring seconds": lambda: measure_seconds(kinds, corpus, place),
-        }
+        measurements = {"measuring seconds": lambda: measure_seconds(kinds, corpus, place)}
         if corpus.model_type == "rnn":
             measurements["measuring the initial scale"] = lambda: measure_initial_scale(corpus, place)
         for name, measure in measurements.items():
@@ -154,17 +147,17 @@ def _step_size(corpus: Corpus) -> str:
 
 def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
     """Returns the sections for which there are results."""
-    times = read_seconds(place)
+    times = place.read_times()
     found = [
         quality.section(results),
         differences_section(judge(questions(results)), [f"{RULE} {_MEASURE}"]),
-        step_sizes.section(grid),
+        shared.step_sizes(grid),
         speed.section(results, times),
         curves.section(results, times),
         centre.section(results),
         partial.section(results),
-        mean_share.section(results),
+        shared.mean_share(results),
         invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
-        initial_scale.section(read_initial_scale(place)),
+        initial_scale.section(place.read_file(INITIAL_SCALE)),
     ]
     return [section for section in found if section]

@@ -65,12 +65,19 @@ class Book:
         """
         if not (log := self.read_file(trial.name)):
             return None
-        if changed := changed_options(trial.options_of(log), trial.options):
-            raise UserError(
-                f"{self.logs / trial.name}.json: {changed}; move {self.logs} and {self.work} away, or restore the "
-                "options"
-            )
+        self.require_same(self.logs / f"{trial.name}.json", trial.options_of(log), trial.options)
         return log
+
+    def require_same(self, path: Path, was: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        """Refuses earlier work in a file that was done with other values.
+
+        Raises:
+            UserError: They differ.
+        """
+        names = sorted(name for name in was.keys() | wanted.keys() if was.get(name) != wanted.get(name))
+        if names:
+            changed = ", ".join(f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in names)
+            raise UserError(f"{path}: {changed}; move {self.logs} and {self.work} away, or restore the earlier values")
 
     def keep(self, trial: Training, log: Mapping[str, Any]) -> None:
         """Writes the log of a trial and removes its checkpoints."""
@@ -88,6 +95,15 @@ class Book:
         """Returns the content of a JSON file beside the logs, or `None`."""
         path = self.logs / f"{name}.json"
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def read_times(self) -> list[dict[str, Any]]:
+        """Returns the times of the updates that each process measured."""
+        found = self.read_file("times") or {"processes": []}
+        return found.get("processes", [found])  # older files have one
+
+    def write_times(self, processes: Sequence[Mapping[str, Any]]) -> None:
+        """Writes the times of the updates that each process measured."""
+        self.write("times", {"processes": processes})
 
     def read_all(self, trials: Iterable[Training]) -> dict[Training, dict[str, Any]]:
         """Returns the logs of the trials that are done."""
@@ -139,12 +155,6 @@ def provenance() -> dict[str, Any]:
 def commit_of_checkout(root: Path = ROOT) -> str:
     """Returns the commit of the checkout at the first call, with a plus if a tracked file has changed, or `unknown`."""
     return read_commit(root, "--untracked-files=no")
-
-
-def changed_options(was: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Returns the options that differ, with both values, as part of a sentence; an empty string if none does."""
-    changed = sorted(name for name in was.keys() | wanted.keys() if was.get(name) != wanted.get(name))
-    return ", ".join(f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in changed)
 
 
 def read_commit(root: Path, *which: str) -> str:

@@ -61,7 +61,7 @@ class Experiment:
     seeds: Sequence[int] = SEEDS
     rounds: int = ROUNDS
 
-    def sections(self, logs: Logs, times: Mapping[str, Any] | None) -> list[Section]:
+    def sections(self, logs: Logs, times: Sequence[Mapping[str, Any]]) -> list[Section]:
         """Returns the sections for which there are results."""
         found = [
             learning_section(logs, self.learning),
@@ -85,7 +85,14 @@ class Networks(abc.ABC):
 
     @abc.abstractmethod
     def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        """Builds and compiles the network of a row. The seed alone decides its initial weights."""
+        """Builds and compiles the network of a row.
+
+        Args:
+            row: The kind of normalization.
+            step_size: Learning rate of Adam; the first, if it changes.
+            seed: Seed of all random numbers. It alone decides the initial weights.
+            setting: How the network is trained.
+        """
 
     @abc.abstractmethod
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[Any, Any]:
@@ -126,12 +133,7 @@ def conduct(experiment: Experiment, load: Callable[[], Networks], so_far: bool, 
 
 
 def report(experiment: Experiment, book: Book, remarks: Sequence[str] = ()) -> None:
-    """Writes the report on the trials that are done.
-
-    Args:
-        experiment: The task.
-        book: Its logs, and where the report goes.
-        remarks: Paragraphs that explain the results, in Markdown.
+    """Writes the report on the trials that are done; `remarks` are paragraphs that explain the results.
 
     Raises:
         UserError: Nothing is done yet.
@@ -140,7 +142,7 @@ def report(experiment: Experiment, book: Book, remarks: Sequence[str] = ()) -> N
     logs |= book.read_all(seed_trials(best_step_sizes(logs, experiment.metric), experiment.seeds))
     if not logs:
         raise UserError(f"no training of the task {experiment.name} is done yet")
-    made = experiment.sections(logs, book.read_file("times"))
+    made = experiment.sections(logs, book.read_times())
     about = [*experiment.about, _trainings(experiment.settings)]
     facts = {"task": experiment.name, "about": about}
     write_report(book.report, experiment.title, [*remarks, *about], facts, made)
@@ -155,14 +157,7 @@ def _trainings(settings: Sequence[Setting]) -> str:
 
 
 def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
-    """Trains one network and returns its log.
-
-    Args:
-        trial: The training.
-        networks: The networks and the data.
-        folder: Holds the checkpoint of an interrupted training.
-    """
-
+    """Trains one network and returns its log; the folder holds the checkpoint of an interrupted training."""
     keras.backend.clear_session()
 
     def build() -> keras.Model:
@@ -188,8 +183,8 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     failed |= book.make_all(seed_trials(step_sizes, experiment.seeds), make)
     if failed:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
-    times = book.read_file("times") or {"processes": []}
-    if len(times.get("processes", ())) < PROCESSES:
+    times = book.read_times()
+    if len(times) < PROCESSES:
         batches = {setting: networks.batch(np.arange(setting.batch_size), setting) for setting in experiment.settings}
         found = time_updates(
             experiment.rows,
@@ -197,5 +192,5 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
             lambda row, setting: networks.build(row, experiment.step_size, 1, setting),
             experiment.rounds,
         )
-        book.write("times", {"processes": [*times.get("processes", ()), found]})
+        book.write_times([*times, found])
         raise Restart  # so that each process measures once

@@ -11,13 +11,14 @@ from matplotlib.ticker import LogLocator
 
 from ..reporting.differences import differences_section
 from ..reporting.intervals import spread, t_interval
-from ..reporting.judging import RULE, Question, judge
+from ..reporting.judging import RULE, Hypothesis, Question, judge, paired
 from ..reporting.section import Section
-from ..reporting.styles import band
+from ..reporting.styles import draw_seeds
 from .sections import Logs, logs_by_row, settings_of, trial_styles
 from .trial import Setting, TrialRow, or_infinite
 
 FASTER = "learns faster than the model without a norm"
+NOT_IN_PAPERS = "not in the papers"
 
 Log = Mapping[str, Any]
 Done = Mapping[TrialRow, Mapping[int, Log]]  # the log of each seed of each row
@@ -41,26 +42,6 @@ class Curve(NamedTuple):
     scale: str = "log"  # of the vertical axis
 
 
-class Expectation(NamedTuple):
-    """What a paper says of two kinds.
-
-    Args:
-        one: Name of a row.
-        other: Name of the row that it is compared with.
-        outcome: `lower`, `higher` or `equal`: the value of `one`, compared with that of `other`.
-        claim: The claim in words.
-        paper: Where it stands, with the published values if there are any.
-        setting: Name of the setting that it is about; an empty string stands for all.
-    """
-
-    one: str
-    other: str
-    outcome: str
-    claim: str
-    paper: str
-    setting: str = ""
-
-
 class Comparison(NamedTuple):
     """The value by which kinds are compared, paired over the seeds.
 
@@ -68,14 +49,14 @@ class Comparison(NamedTuple):
         label: The value in words.
         value: Reads it from a log.
         unit: Unit of the differences. With `%`, differences are relative.
-        expectations: The pairs of rows that are compared.
+        hypotheses: The pairs of rows that are compared.
         digits: Decimals of the differences.
     """
 
     label: str
     value: Callable[[Log], float]
     unit: str
-    expectations: Sequence[Expectation]
+    hypotheses: Sequence[Hypothesis]
     digits: int = 1
 
     def questions(self, setting: Setting, rows: Done) -> list[Question]:
@@ -86,32 +67,24 @@ class Comparison(NamedTuple):
         """
         logs = {row.name: each for row, each in rows.items()}
         labels = {row.name: row.label for row in rows}
-        effect = self._differences(logs.get("layernorm", {}), logs.get("none", {}))
+        effect = self._differences(logs, "layernorm", "none")
         shown = len(effect) > 1 and all(map(math.isfinite, effect)) and t_interval(effect).excludes(0)
         return [
             Question(
-                expected.claim,
-                expected.paper,
-                f"{labels[expected.one]} minus {labels[expected.other]}, {setting.label}",
-                expected.outcome,
-                self._differences(logs[expected.one], logs[expected.other]),
-                f"{self.unit} in {self.label}, {setting.label}",
-                margin=abs(mean(effect)) / 4 if expected.outcome == "equal" else 0.0,
+                **vars(asked) | {"margin": abs(mean(effect)) / 4 if asked.outcome == "equal" else 0.0},
+                pair=f"{labels[asked.one]} minus {labels[asked.other]}, {setting.label}",
+                differences=self._differences(logs, asked.one, asked.other),
+                unit=f"{self.unit} in {self.label}, {setting.label}",
                 digits=self.digits,
             )
-            for expected in self.expectations
-            if expected.setting in ("", setting.name)
-            and {expected.one, expected.other} <= logs.keys()
-            and (shown or expected.outcome != "equal")
+            for asked in self.hypotheses
+            if asked.setting in ("", setting.name)
+            and {asked.one, asked.other} <= logs.keys()
+            and (shown or asked.outcome != "equal")
         ]
 
-    def _differences(self, one: Mapping[int, Log], other: Mapping[int, Log]) -> list[float]:
-        """Returns the difference for each seed that both rows have; NaN if one of the two diverged."""
-        pairs = [(self.value(one[seed]), self.value(other[seed])) for seed in sorted(one.keys() & other.keys())]
-        return [self._difference(*pair) if all(map(math.isfinite, pair)) else math.nan for pair in pairs]
-
-    def _difference(self, a: float, b: float) -> float:
-        return 100 * (a / b - 1) if self.unit == "%" else a - b
+    def _differences(self, logs: Mapping[str, Mapping[int, Log]], one: str, other: str) -> list[float]:
+        return paired(logs.get(one, {}), logs.get(other, {}), self.value, relative=self.unit == "%")
 
 
 class Learning(NamedTuple):
@@ -160,6 +133,15 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
         },
         plot=lambda figure: _plot(figure, done, learning.curves),
     )
+
+
+def faster(paper: str) -> list[Hypothesis]:
+    """Returns what most tasks compare: both norms with none, of which a paper has LayerNorm, and with each other."""
+    return [
+        Hypothesis("layernorm", "none", "lower", f"LayerNorm {FASTER}", paper),
+        Hypothesis("rmsnorm", "none", "lower", f"RMSNorm {FASTER}", NOT_IN_PAPERS),
+        Hypothesis("rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", NOT_IN_PAPERS),
+    ]
 
 
 _MARGINS = "The margin of equality is a quarter of LayerNorm's effect, set when these trainings were done."
@@ -259,5 +241,4 @@ def _draw(axes, curve: Curve, row: TrialRow, logs: Sequence[Log], style) -> None
     found = [{each["update"]: each[curve.key] for each in log[curve.part]} for log in logs]
     x = sorted(set.intersection(*map(set, found)))
     values = [[each[update] for each in found] for update in x]
-    axes.plot(x, list(map(mean, values)), label=row.label, **style.line(), markevery=max(1, len(x) // 10))
-    band(axes, x, list(map(min, values)), list(map(max, values)), style)
+    draw_seeds(axes, x, values, style, label=row.label, markevery=max(1, len(x) // 10))

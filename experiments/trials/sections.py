@@ -40,13 +40,7 @@ def rows_in(logs: Logs) -> list[TrialRow]:
 
 
 def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
-    """Returns the section of the grid of learning rates, or `None` without any.
-
-    Args:
-        logs: The logs so far.
-        metric: Key of a validation; the lowest value is the best.
-        label: The metric in words.
-    """
+    """Returns the section of the grid of learning rates, which the lowest metric chooses, or `None` without any."""
     grid: dict[str, dict[str, dict[float, float]]] = {}
     values = {trial: lowest(log, metric) for trial, log in logs.items() if trial.seed == GRID_SEED}
     for trial, value in values.items():
@@ -58,12 +52,7 @@ def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
 
 
 def share_section(logs: Logs, over: str = "the units") -> Section | None:
-    """Returns the section of the share of the mean in each norm's input, or `None` without any.
-
-    Args:
-        logs: The logs so far.
-        over: What the mean runs over, in words.
-    """
+    """Returns the section of the share of the mean over some axes in each norm's input, or `None` without any."""
     done = {(row, setting): found for setting in settings_of(logs) for row, found in logs_by_row(logs, setting).items()}
     styles, several = trial_styles(rows_in(logs)), len(settings_of(logs)) > 1
     labels = {key: ", ".join([key[0].label, *([key[1].label] if several else [])]) for key in done}
@@ -79,7 +68,7 @@ def share_section(logs: Logs, over: str = "the units") -> Section | None:
 
 
 def times_section(
-    times: Mapping[str, Any] | None,
+    times: Sequence[Mapping[str, Any]],
     rows: Sequence[TrialRow],
     settings: Sequence[Setting],
     published: Mapping[str, float] = MappingProxyType({}),
@@ -87,19 +76,19 @@ def times_section(
     """Returns the section of the times of updates, or `None` without any.
 
     Args:
-        times: What `time_updates` returned, or `None`.
+        times: What `time_updates` returned in each process.
         rows: The rows.
         settings: The settings.
         published: The published times of the rows by their names, in any unit.
     """
     if not times:
         return None
-    processes = times.get("processes", [times])  # older files have one
     timed = [
-        Timed(f"{setting.label}, {mode}", [each["seconds"][setting.name][mode] for each in processes])
+        Timed(f"{setting.label}, {mode}", [each["seconds"][setting.name][mode] for each in times])
         for setting in settings
-        for mode in processes[0]["seconds"].get(setting.name, ())
+        for mode in times[0]["seconds"].get(setting.name, ())
     ]
-    cores, commit = (processes[0][name] for name in ("cores", "commit"))
+    cores, commit = (times[0][name] for name in ("cores", "commit"))
+    measured = times[0] if len(times) == 1 else {"processes": times}
     text = f"On {cores} processor cores, commit {commit}; compiled by XLA, and as plain operations of a graph."
-    return speed_section(timed, {row.name: row.label for row in rows}, published, text, times)
+    return speed_section(timed, {row.name: row.label for row in rows}, published, text, measured)

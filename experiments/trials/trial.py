@@ -87,14 +87,15 @@ class Trial:
         return log["options"]
 
 
-def rows_of(package: ModuleType, first: str = "kinds") -> list:
-    """Returns the `ROWS` of every module in a package, those of the module `first` before the others.
+def rows_of(package: ModuleType) -> list:
+    """Returns the `ROWS` of a package and of every module in it.
 
     Raises:
         UserError: Two rows have the same name.
     """
-    files = sorted((module.name for module in pkgutil.iter_modules(package.__path__)), key=lambda name: name != first)
-    found = [row for name in files for row in importlib.import_module(f"{package.__name__}.{name}").ROWS]
+    files = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    modules = [package, *(importlib.import_module(f"{package.__name__}.{name}") for name in files)]
+    found = [row for module in modules for row in module.ROWS]
     names = [row.name for row in found]
     if twice := {name for name in names if names.count(name) > 1}:
         raise UserError(f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own")

@@ -11,7 +11,7 @@ def tasks(tmp_path, monkeypatch):
     """Two tasks in a temporary folder. Each prints its arguments."""
     for name in ("one", "two"):
         (tmp_path / "experiments" / name).mkdir(parents=True)
-        source = f"DATA = 'usual'\n\n\ndef reproduce(data, so_far):\n    print('{name}', data, so_far)\n"
+        source = f"def reproduce(data, so_far):\n    print('{name}', data or 'usual', so_far)\n"
         (tmp_path / "experiments" / name / "task.py").write_text(source)
     (tmp_path / "experiments" / "reporting").mkdir()
     monkeypatch.setattr(command, "FOLDER", tmp_path / "experiments")

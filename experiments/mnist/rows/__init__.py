@@ -1,1 +1,24 @@
-"""The kinds of normalization that are compared. A file added here is trained and reported with the rest."""
+"""The kinds of normalization of Ba et al. (2016) and of Zhang & Sennrich (2019).
+
+Epsilon is the same for all. Every kind has an offset, as the layers without a norm have a bias.
+
+A row in a file added here is trained and reported with the rest.
+"""
+
+import keras
+
+from ...trials.kinds import norm_rows
+from ...trials.trial import TrialRow
+from ..batch_normalization import UnbiasedBatchNormalization
+
+EPSILON = 1e-6
+
+
+def _batch(name: str) -> keras.layers.Layer:
+    return UnbiasedBatchNormalization(epsilon=EPSILON, name=name)
+
+
+ROWS = [
+    *norm_rows(EPSILON),
+    TrialRow("batchnorm", "BatchNorm, logits too", _batch, paper=True, options={"normalize_logits": True}),
+]

@@ -1,6 +1,6 @@
 """The recurrent batch normalization of Cooijmans et al. (2016), which both papers compare with."""
 
-from ...trials.cell_rows import EPSILON
+from ...trials.kinds import EPSILON
 from ...trials.trial import TrialRow
 
 _LSTM = {"normalization": "batch", "epsilon": EPSILON}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...trials.cell_rows import CELL_ROWS
+from ...trials.kinds import CELL_ROWS
 
 _KINDS = {row.name: row for row in CELL_ROWS}
 

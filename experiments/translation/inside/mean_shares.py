@@ -6,6 +6,8 @@ The share is E[mean(a)^2] / E[mean(a^2)] over the units of an input a: what Laye
 in the untrained model and in every model that `train --keep` kept.
 """
 
+import argparse
+import json
 from pathlib import Path
 
 import keras
@@ -13,11 +15,11 @@ import numpy as np
 
 from experiments.trials.probes import share_of_mean
 from nmt.storage.checkpoints import kept_checkpoints, load_checkpoint
+from nmt.storage.files import atomic_write
 from nmt.system import System, build_system, load_system
 from nmt.text.datasets import ValidationData
 from nmt.text.parallel_text import ParallelText
 
-from .command import measure_model
 from .norm_inputs import record_inputs
 
 SENTENCES = 24  # about as many are measured
@@ -51,7 +53,15 @@ def _by_update(model: Path, text: ParallelText) -> dict[int, dict[str, float]]:
 
 
 def main() -> None:
-    measure_model(__doc__.splitlines()[0], _by_update)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--source", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--target", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    options = parser.parse_args()
+    measured = _by_update(options.model, ParallelText(options.source, options.target))
+    with atomic_write(options.to) as file:
+        json.dump(measured, file, indent=2)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,7 @@ KINDS = (*patched_normalization.KINDS, *_BUILDERS)
 
 
 def build_normalization(kind: str, units: int, name: str) -> keras.layers.Layer:
-    """Builds the normalization of one `[..., units]` activation, as `nmt.normalization` does.
-
-    Args:
-        kind: One of `KINDS`.
-        units: Size of the last axis, over which the statistic runs.
-        name: Name of the layer.
-    """
+    """Builds the normalization of one `[..., units]` activation, as `nmt.normalization` does."""
     if kind not in _BUILDERS:
         return patched_normalization.build_normalization(kind, units, name)
     layer = _BUILDERS[kind](name)

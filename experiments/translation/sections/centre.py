@@ -6,6 +6,7 @@ from statistics import mean
 from matplotlib.figure import Figure
 
 from ...reporting.intervals import signed, spread, t_interval
+from ...reporting.judging import paired
 from ...reporting.section import Section
 from ...reporting.styles import KINDS
 from ..published import LABELS, TABLE2
@@ -60,8 +61,7 @@ def section(results: Sequence[Result]) -> Section | None:
 
 def _told(one: Sequence[Result], other: Sequence[Result]) -> str:
     """Returns the mean difference with its 95% interval as text, for the seeds that both have."""
-    found = {result.seed: result.dev for result in other}
-    gains = [result.dev - found[result.seed] for result in one if result.seed in found]
+    gains = paired(*({result.seed: result for result in done} for done in (one, other)), lambda result: result.dev)
     if len(gains) < 2:
         return f"{gains[0]:+.1f} (1 seed)" if gains else ""
     return signed(t_interval(gains))

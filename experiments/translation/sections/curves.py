@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...reporting.section import Section
-from ...reporting.styles import KINDS, band
+from ...reporting.styles import KINDS, draw_seeds
 from ..published_curves import LOSS, MINUTES
 from ..results import Result, by_row
 from ..row import Row
@@ -29,12 +29,7 @@ def curve(done: Sequence[Result], name: str = "bleu") -> Curve:
 
 
 def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Returns the section of the learning curves of the main rows, or `None` without any.
-
-    Args:
-        results: The results so far.
-        processes: The output of `benchmarks/training.py --json` in each process.
-    """
+    """Returns the section of the learning curves of the main rows, or `None` without any; see `Book.read_times`."""
     rows = {row: done for row, done in by_row(results).items() if row.section == "main"}
     if not rows:
         return None
@@ -92,5 +87,4 @@ def _draw(axes: Axes, curves: Mapping[Row, Curve], per_update: Callable[[Row], f
     """Draws the mean over the seeds, and their range around it, with an x value for each update of a row."""
     for row, style in styles_of(curves).items():
         x = [update * per_update(row) for update in curves[row]]
-        axes.plot(x, [mean(each) for each in curves[row].values()], label=row.label, **style.line())
-        band(axes, x, list(map(min, curves[row].values())), list(map(max, curves[row].values())), style)
+        draw_seeds(axes, x, list(curves[row].values()), style, label=row.label)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ...reporting.differences import draw_differences
 from ...reporting.intervals import signed, spread, t_interval
-from ...reporting.judging import Judged, Question
+from ...reporting.judging import Judged, Question, paired
 from ...reporting.section import Section
 from ..results import Result, by_row
 from ..row import Row
@@ -22,9 +22,8 @@ def section(results: Sequence[Result]) -> Section | None:
     if not changed:
         return None
     gains = {
-        row: [each.bleu - others[each.seed].bleu for each in done if each.seed in others]
+        row: paired({each.seed: each for each in done}, usual.get(row.step_size_of, {}), lambda each: each.bleu)
         for row, done in changed.items()
-        for others in [usual.get(row.step_size_of, {})]
     }
     sizes = _sizes(results[0])
     return Section(
@@ -70,7 +69,10 @@ def prefix(size: int, p: float) -> int:
 def _plot(figure: Figure, gains: dict[Row, list[float]]) -> None:
     figure.set(size_inches=(9.5, 1.8 + 0.5 * len(gains)), layout_engine="constrained")
     drawn = [
-        Judged(Question("", "", row.label, "equal", found, " BLEU"), 1.0 if len(found) > 1 else None)
+        Judged(
+            Question("", "", "equal", "", pair=row.label, differences=found, unit=" BLEU"),
+            1.0 if len(found) > 1 else None,
+        )
         for row, found in gains.items()
     ]
     draw_differences(axes := figure.subplots(), drawn)

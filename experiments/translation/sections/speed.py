@@ -11,12 +11,7 @@ from ..results import Result
 
 
 def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Returns the section of the times of the main rows, or `None` without any.
-
-    Args:
-        results: The results so far.
-        processes: The output of `benchmarks/training.py --json` in each process.
-    """
+    """Returns the section of the times of the main rows, or `None` without any; see `Book.read_times`."""
     if not processes:
         return None
     times, updates = processes[0], processes[0]["updates"]["float32"]

@@ -4,7 +4,7 @@ import pytest
 
 from experiments.cifar10 import rows
 from experiments.cifar10.model import SUMS, build_model
-from experiments.cifar10.rows.kinds import OverPositions
+from experiments.cifar10.rows import OverPositions
 from experiments.cifar10.weight_normalization import WeightNormalizedConv2D
 from experiments.trials.trial import rows_of
 

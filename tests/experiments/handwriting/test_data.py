@@ -36,11 +36,11 @@ def test_a_wrong_file_is_one_line(arrays, tmp_path):
             read_lines(str(tmp_path))
         return str(error.value)
 
-    assert "has 0 .npz files; give the one with the lines" in said()
+    assert "must be an .npz file with dx, dy, pen_up, lengths, names, or a folder with one such file" in said()
     (tmp_path / "lines.npz").write_bytes(b"no archive")
-    assert "lines.npz cannot be read; it must hold dx, dy, pen_up, lengths, names" in said()
+    assert "lines.npz is not an .npz file with dx, dy, pen_up, lengths, names" in said()
     np.savez(tmp_path / "lines.npz", dx=arrays["dx"])
-    assert "cannot be read" in said()
+    assert "is not an .npz file with" in said()
     np.savez(tmp_path / "lines.npz", **{**arrays, "lengths": arrays["lengths"][1:]})
     assert "lengths and names do not fit" in said()
     few = {name: array[:600] if len(array) > 2 * FORMS else array[:2] for name, array in arrays.items()}

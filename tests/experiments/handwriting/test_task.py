@@ -8,7 +8,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
 
-from experiments.handwriting.data import Lines
+from experiments.data_sets.arrays import Parts
 from experiments.handwriting.task import EXPERIMENT, Writers, reproduce
 from experiments.trials.experiment import train
 from experiments.trials.trial import Setting, Trial
@@ -23,7 +23,7 @@ SMALL = replace(EXPERIMENT, settings=[SETTING], rows=[ROWS["layernorm"], ROWS["r
 @pytest.fixture
 def networks():
     generator = np.random.default_rng(0)
-    return Writers(Lines(*(generator.normal(size=(count, 10, 3)).astype(np.float32) for count in (12, 3, 3))), units=4)
+    return Writers(Parts(*(generator.normal(size=(count, 10, 3)).astype(np.float32) for count in (12, 3, 3))), units=4)
 
 
 @pytest.mark.slow

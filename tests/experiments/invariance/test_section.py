@@ -4,8 +4,7 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
-from experiments.invariance.section import section
-from experiments.invariance.table1 import INVARIANCES
+from experiments.invariance.section import INVARIANCES, section
 
 BOUND = 1e-14
 

@@ -9,9 +9,10 @@ pytest.importorskip("scipy")
 from matplotlib.figure import Figure
 
 from experiments.reporting.differences import differences_section
-from experiments.reporting.judging import Question, judge
+from experiments.reporting.judging import Hypothesis, Question, judge
 
-ASKED = Question("A is so", "a table", "A minus B", "equal", [0.1, -0.1, 0.0], " BLEU", margin=0.5)
+CLAIM = Hypothesis("a", "b", "equal", "A is so", "a table", margin=0.5)
+ASKED = Question(**vars(CLAIM), pair="A minus B", differences=[0.1, -0.1, 0.0], unit=" BLEU")
 
 
 def verdict(outcome, differences, **options):

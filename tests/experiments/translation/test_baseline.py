@@ -6,7 +6,8 @@ import pytest
 
 from experiments.translation import baseline
 from experiments.translation.baseline import commit_of, execute, make_baseline
-from experiments.translation.place import ROOT, Place
+from experiments.translation.place import Place
+from experiments.trials.book import ROOT
 from nmt.errors import UserError
 
 

@@ -4,7 +4,8 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from experiments.translation.claims import HYPOTHESES, Hypothesis, questions
+from experiments.reporting.judging import Hypothesis
+from experiments.translation.claims import HYPOTHESES, questions
 from experiments.translation.plan import read_rows
 from experiments.translation.row import Row
 from tests.experiments.translation.conftest import make_result

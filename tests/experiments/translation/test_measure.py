@@ -4,23 +4,17 @@ import pytest
 
 from experiments.reporting.speed import PROCESSES
 from experiments.translation import measure
-from experiments.translation.measure import (
-    AGAIN,
-    measure_initial_scale,
-    measure_seconds,
-    read_initial_scale,
-    read_seconds,
-)
-from tests.experiments.translation.conftest import INITIAL_SCALE
+from experiments.translation.measure import AGAIN, INITIAL_SCALE, measure_initial_scale, measure_seconds
+from tests.experiments.translation import conftest
 
 BENCHMARK = "benchmarks/training.py"
 
 
 def test_seconds_are_kept_with_their_commit(corpus, place, ran, times):
-    assert read_seconds(place) == []
+    assert place.read_times() == []
     for _ in range(2):
         measure_seconds([kind for kind in times["updates"]["float32"] if kind != AGAIN], corpus, place)
-    assert read_seconds(place) == [{**times, "commit": "0123456789ab"}] * PROCESSES
+    assert place.read_times() == [{**times, "commit": "0123456789ab"}] * PROCESSES
     assert [command[0] for command in ran] == [BENCHMARK] * PROCESSES
     assert json.loads((place.work / "options.json").read_text()) == corpus.training(place.work)
 
@@ -44,13 +38,13 @@ def test_a_new_kind_causes_all_kinds_to_be_timed_again(corpus, place, ran, times
 
 def test_times_of_one_process_are_read_and_completed(corpus, place, ran, times):
     kinds = [kind for kind in times["updates"]["float32"] if kind != AGAIN]
-    place.book.write("times", times)  # as it was written before
-    assert read_seconds(place) == [times]
+    place.write("times", times)  # as it was written before
+    assert place.read_times() == [times]
     measure_seconds(kinds, corpus, place)
     assert len(ran) == PROCESSES - 1
     old = times["updates"]["float32"]
     del old[AGAIN]
-    place.book.write("times", times)
+    place.write("times", times)
     ran.clear()
     measure_seconds(kinds, corpus, place)
     assert len(ran) == PROCESSES
@@ -63,13 +57,13 @@ def test_an_interrupted_measurement_is_not_kept(corpus, place, ran, monkeypatch)
     monkeypatch.setattr(measure, "execute", end)
     with pytest.raises(KeyboardInterrupt):
         measure_seconds(["none"], corpus, place)
-    assert read_seconds(place) == []
+    assert place.read_times() == []
 
 
 def test_the_norms_of_our_size_and_the_papers_are_measured_once(corpus, place, ran):
-    assert read_initial_scale(place) is None
+    assert place.read_file(INITIAL_SCALE) is None
     for _ in range(2):
         measure_initial_scale(corpus, place)
-    assert read_initial_scale(place) == {**INITIAL_SCALE, "commit": "0123456789ab"}
+    assert place.read_file(INITIAL_SCALE) == {**conftest.INITIAL_SCALE, "commit": "0123456789ab"}
     (command,) = ran
     assert "--kinds layernorm rmsnorm --size 4 8 --size 512 1024" in " ".join(command)

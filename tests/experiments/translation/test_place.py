@@ -3,15 +3,16 @@ import sys
 
 import pytest
 
-from experiments.translation.place import ROOT, Place
+from experiments.translation.place import Place
 from experiments.translation.row import Row, Run
+from experiments.trials.book import ROOT
 from nmt.errors import UserError
 
 
 def test_work_is_in_build_and_logs_are_in_experiments():
     place, run = Place("tiny"), Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 2)
     assert place.model(run) == ROOT / "build" / "reproduce" / "tiny" / "runs" / "rmsnorm-2" / "model"
-    assert place.logs == place.book.logs == ROOT / "experiments" / "logs" / "tiny"
+    assert place.logs == ROOT / "experiments" / "logs" / "tiny"
     assert place.translations(run, "news").parent == place.logs
 
 

@@ -30,8 +30,7 @@ def add(monkeypatch):
     """Adds a file with a row of the given name to rows/. The file comes first in the alphabet."""
 
     def add(name):
-        files = [SimpleNamespace(name=each) for each in ("a_file", "kinds")]
-        monkeypatch.setattr(pkgutil, "iter_modules", lambda path: files)
+        monkeypatch.setattr(pkgutil, "iter_modules", lambda path: [SimpleNamespace(name="a_file")])
         rows = SimpleNamespace(ROWS=[Row(name, "", build=lambda name: None)])
         monkeypatch.setitem(sys.modules, "experiments.translation.rows.a_file", rows)
 

@@ -12,7 +12,7 @@ from experiments.translation.corpus import read_corpus
 from experiments.translation.place import Place
 from experiments.translation.plan import read_rows, seed_runs
 from experiments.translation.planned import CORPORA, report
-from experiments.translation.runs import options_of, portable
+from experiments.translation.runs import Training, portable
 
 
 def logs(tmp_path, corpus, bleu, last_seed):
@@ -22,7 +22,7 @@ def logs(tmp_path, corpus, bleu, last_seed):
         if run.seed <= last_seed:
             value = bleu(run.row.kind, run.seed)
             found[run.name] = {
-                "options": portable(options_of(run, read, Place(corpus, tmp_path))),
+                "options": portable(Training(run, read, Place(corpus, tmp_path)).given),
                 "centre": 0.0,
                 "moved": "all",
                 "step_size_chosen": False,

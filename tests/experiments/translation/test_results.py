@@ -17,7 +17,7 @@ def test_only_finished_runs_have_results(corpus, place, ran):
     (result,) = read_results([Run(ROWS["half"], 1), RUN], corpus, place)
     assert (result.row, result.seed, result.dev) == (RUN.row, 1, 1.5)
     assert result.test("news") == pytest.approx(100)
-    assert read_lines(result.translations["news"]) == [SENTENCE]
+    assert read_lines(place.translations(RUN, "news")) == [SENTENCE]
     corpus.options["state_size"] = 16
     with pytest.raises(UserError, match="state_size was 8 and is now 16"):
         read_results([RUN], corpus, place)

@@ -16,7 +16,7 @@ MOVED = Run(Row("moved", "elsewhere", kind="layernorm", centre=0.2, options={"le
 
 def logged(run, corpus, place):
     """Returns the log of a run, or `None`."""
-    return place.book.read(Training(run, corpus, place))
+    return place.read(Training(run, corpus, place))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_the_models_of_all_validations_are_kept_until_they_are_measured(corpus, 
 
 
 def test_a_run_of_the_grid_keeps_only_its_best_model(corpus, place, commands):
-    make(Run(RUN.row, GRID_SEED, 0.5), corpus, place)
+    make(Training(Run(RUN.row, GRID_SEED, 0.5), corpus, place))
     assert names(commands) == ["nmt train"]
     assert "--keep" not in commands[0]
 
@@ -63,11 +63,11 @@ def test_a_log_contains_no_folders(corpus, place, commands, tmp_path):
 
 
 def test_another_centre_is_set_once(corpus, place, commands):
-    make(MOVED, corpus, place)
+    make(Training(MOVED, corpus, place))
     assert names(commands) == ["experiments.translation.inside.recentre", "nmt train"]
     (place.model(MOVED) / "last.npz").touch()
     commands.clear()
-    make(MOVED, corpus, place)
+    make(Training(MOVED, corpus, place))
     assert names(commands) == ["nmt train"]
 
 
@@ -77,7 +77,7 @@ def test_a_run_with_another_centre_translates_no_test_set(corpus, place, command
 
 
 def test_options_combine_corpus_row_and_seed(corpus, place, commands):
-    make(MOVED, corpus, place)
+    make(Training(MOVED, corpus, place))
     options = json.loads((place.run(MOVED) / "options.json").read_text())
     assert (options["layer_normalization_type"], options["seed"], options["state_size"]) == ("layernorm", 2, 8)
     assert (corpus.options["learning_rate"], options["learning_rate"]) == (0.25, 0.5)

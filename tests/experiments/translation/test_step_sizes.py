@@ -1,8 +1,9 @@
 import pytest
 
+from experiments.translation.plan import grid_runs
+from experiments.translation.results import choose
 from experiments.translation.row import Row, Run
-from experiments.translation.sections.step_sizes import section
-from experiments.translation.step_sizes import choose, grid_runs
+from experiments.translation.sections.shared import step_sizes
 from tests.experiments.translation.conftest import make_result
 
 ONE, TWO = Row("one", "One", kind="none"), Row("two", "Two", kind="rmsnorm")
@@ -40,10 +41,10 @@ def test_without_a_grid_all_rows_have_the_step_size_of_their_options():
 
 
 def test_the_section_has_the_best_validations():
-    made = section(GRID)
+    made = step_sizes(GRID)
     assert made.columns == ["", "0.1", "0.2"]
     assert made.rows == [["One", "5.0", "4.0"], ["Two", "7.0", "8.0"]]
-    assert section([]) is None
+    assert step_sizes([]) is None
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -14,11 +14,12 @@ from experiments.reporting.speed import PROCESSES
 from experiments.translation import corpus as corpora
 from experiments.translation import runs, task
 from experiments.translation.corpus import prepare, read_corpus
-from experiments.translation.place import ROOT, Place
+from experiments.translation.place import Place
 from experiments.translation.plan import read_rows
 from experiments.translation.row import Run
 from experiments.translation.runs import make_all
 from experiments.translation.task import reproduce
+from experiments.trials.book import ROOT
 from nmt.errors import UserError
 from nmt.storage.files import exclusive
 from tests.experiments.translation.conftest import write
@@ -173,10 +174,10 @@ def test_a_corpus_in_use_is_refused(tiny, ran):
     assert not tiny.baseline.exists()
 
 
-def test_only_some_seeds_are_trained_and_nothing_is_measured(tiny, ran, monkeypatch):
+def test_only_some_seeds_are_trained_and_nothing_is_measured(tiny, ran, monkeypatch, tmp_path):
     row = next(row for row in rnn_rows() if row.name == "rmsnorm")
     monkeypatch.setattr(task, "read_rows", lambda: [replace(row, seeds=3)])
-    declared = tiny.root / "corpora" / "tiny.json"
+    declared = tmp_path / "corpora" / "tiny.json"
     declared.write_text(json.dumps({**json.loads(declared.read_text()), "seeds": 3}))
     reproduce("tiny", so_far=False, seeds=[3, 1])
     assert made(ran) == (["rmsnorm-1", "rmsnorm-3"], [])

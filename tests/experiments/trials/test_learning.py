@@ -7,11 +7,11 @@ pytest.importorskip("scipy")
 
 from matplotlib.figure import Figure
 
+from experiments.reporting.judging import Hypothesis
 from experiments.trials.learning import (
     Column,
     Comparison,
     Curve,
-    Expectation,
     Learning,
     best,
     claims_section,
@@ -42,8 +42,8 @@ def made(outcome="equal", unit="%", published=None, **losses):
         for name, found in losses.items()
         for seed, loss in enumerate(found, 1)
     }
-    expected = Expectation("rmsnorm", "layernorm", outcome, "they differ so", "a table")
-    comparison = Comparison("mean loss", mean_loss, unit, [expected])
+    asked = Hypothesis("rmsnorm", "layernorm", outcome, "they differ so", "a table")
+    comparison = Comparison("mean loss", mean_loss, unit, [asked])
     column = Column("loss", mean_loss, 2, "nats")
     section = learning_section(logs, Learning("Title", "Text.", [column], CURVES, [comparison], published or {}))
     return section, claims_section(logs, [comparison])
@@ -84,7 +84,7 @@ def test_differences_are_relative_in_percent_and_absolute_in_other_units():
 
 def test_a_claim_of_another_setting_or_a_row_that_is_not_there_is_left_out():
     assert made("lower", rmsnorm=[1.0, 2.0])[1] is None
-    elsewhere = Expectation("rmsnorm", "layernorm", "lower", "claim", "paper", setting="large")
+    elsewhere = Hypothesis("rmsnorm", "layernorm", "lower", "claim", "paper", setting="large")
     logs = {Trial(row, SETTING, seed, 0.001): log(1.0) for row in ROWS for seed in (1, 2)}
     assert claims_section(logs, [Comparison("mean loss", mean_loss, "%", [elsewhere])]) is None
 

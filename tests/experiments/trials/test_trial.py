@@ -20,31 +20,27 @@ from tests.experiments.trials.conftest import ROWS, SETTING
 
 @pytest.fixture
 def package(monkeypatch):
-    """A package of rows with the files `a` and `kinds`."""
+    """A package of rows with the file `a`."""
     found = ModuleType("package_of_rows")
     found.__path__ = []
-    monkeypatch.setattr("pkgutil.iter_modules", lambda path: [SimpleNamespace(name=name) for name in ("a", "kinds")])
+    monkeypatch.setattr("pkgutil.iter_modules", lambda path: [SimpleNamespace(name="a")])
 
-    def give(**names):
-        for file, rows in names.items():
-            module = SimpleNamespace(ROWS=[TrialRow(name, name, None) for name in rows])
-            monkeypatch.setitem(sys.modules, f"package_of_rows.{file}", module)
+    def give(own, added):
+        found.ROWS, rows = ([TrialRow(name, name, None) for name in names] for names in (own, added))
+        monkeypatch.setitem(sys.modules, "package_of_rows.a", SimpleNamespace(ROWS=rows))
         return found
 
     return give
 
 
 def test_added_rows_follow_those_of_the_paper(package):
-    assert [row.name for row in rows_of(package(kinds=["none", "rmsnorm"], a=["mine"]))] == [
-        "none",
-        "rmsnorm",
-        "mine",
-    ]
+    found = rows_of(package(["none", "rmsnorm"], ["mine"]))
+    assert [row.name for row in found] == ["none", "rmsnorm", "mine"]
 
 
 def test_row_names_are_unique(package):
     with pytest.raises(UserError, match="more than one row is named mine; give each a name of its own"):
-        rows_of(package(kinds=["mine"], a=["mine"]))
+        rows_of(package(["mine"], ["mine"]))
 
 
 def test_a_log_belongs_to_its_setting_and_row():

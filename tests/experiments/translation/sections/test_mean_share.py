@@ -5,7 +5,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from experiments.translation.row import Row
-from experiments.translation.sections.mean_share import section
+from experiments.translation.sections.shared import mean_share
 from tests.experiments.translation.conftest import ROWS, make_result
 
 
@@ -23,7 +23,7 @@ def measured():
 
 
 def test_the_table_has_the_mean_over_norms_by_update_and_their_last_range(measured):
-    found = section(measured)
+    found = mean_share(measured)
     assert found.columns[2:] == ["N = 0", "N = 20", "N = 40", "norms, at the end"]
     assert found.rows == [["RMSNorm", "2", "2.0%", "7.0%", "35.0%", "20.0% to 50.0%"]]
 
@@ -33,7 +33,7 @@ def test_the_end_of_a_post_norm_stack_has_no_norm():
 
     def share(position):
         row = Row("none", "none", kind="none", options={"transformer_norm_position": position})
-        return section([make_result(row, options=row.options, mean_share=measured)]).rows[0][2]
+        return mean_share([make_result(row, options=row.options, mean_share=measured)]).rows[0][2]
 
     assert share("post") == "10.0%"
     assert share("pre") == "63.3%"
@@ -42,17 +42,17 @@ def test_the_end_of_a_post_norm_stack_has_no_norm():
 def test_an_update_that_a_seed_lacks_is_left_out(measured):
     short = make_result(ROWS["rmsnorm"], 3, mean_share=shares([0.01, 0.03], [0.1, 0.2]))
     other = make_result(ROWS["layernorm"], 1, mean_share=shares([0.01, 0.03], [0.1, 0.2], [0.2, 0.4]))
-    cells = {row[0]: row[2:] for row in section([*measured, short, other]).rows}
+    cells = {row[0]: row[2:] for row in mean_share([*measured, short, other]).rows}
     assert cells["RMSNorm"][2] == ""
     assert cells["LayerNorm"][2] == "30.0%"
 
 
 def test_the_picture_has_every_norm_after_the_last_update(measured):
     figure = Figure()
-    section(measured).plot(figure)
+    mean_share(measured).plot(figure)
     (norms,) = figure.axes
     assert list(norms.lines[0].get_xdata()) == pytest.approx([0.2, 0.5])
 
 
 def test_without_measurements_there_is_no_section(results):
-    assert section(results) is None
+    assert mean_share(results) is None

@@ -1,9 +1,10 @@
-"""The share of the mean in the input of every norm, before and during the training."""
+"""The sections that the reports of all tasks have: the grid of learning rates, and the share of the mean."""
 
 from collections.abc import Sequence
 
 from ...reporting.mean_share import Shares, mean_share_section
 from ...reporting.section import Section
+from ...reporting.step_sizes import step_size_section
 from ..results import Result, by_row
 from ..row_styles import styles_of
 
@@ -11,7 +12,16 @@ from ..row_styles import styles_of
 _ENDS = ("encoder.final_norm", "decoder.final_norm")
 
 
-def section(results: Sequence[Result]) -> Section | None:
+def step_sizes(grid: Sequence[Result]) -> Section | None:
+    """Returns the section of the trainings that choose a learning rate, or `None` without any."""
+    rows = by_row(grid)
+    found = {row.label: {each.log["options"]["learning_rate"]: each.dev for each in done} for row, done in rows.items()}
+    styles = {row.label: style for row, style in styles_of(rows).items()}
+    data = {row.name: found[row.label] for row in rows}
+    return step_size_section({"": found} if found else {}, styles, "dev BLEU", 1, data)
+
+
+def mean_share(results: Sequence[Result]) -> Section | None:
     """Returns the section of the rows that were measured, or `None` without any."""
     rows = by_row(result for result in results if "mean_share" in result.log)
     return mean_share_section(

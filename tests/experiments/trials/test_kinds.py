@@ -1,6 +1,6 @@
 import pytest
 
-from experiments.trials.cell_rows import CELL_ROWS, cell_options
+from experiments.trials.kinds import CELL_ROWS, cell_options
 from experiments.trials.trial import TrialRow
 from nmt.errors import UserError
 from rmsnorm_tf import RMSNormGRU, RMSNormLSTM
