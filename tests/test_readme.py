@@ -81,14 +81,24 @@ def test_the_table_says_how_many_planned_pairs_are_trained():
         each["claim"]: each["ours"]
         for each in json.loads((RESULTS / "planned" / "report.json").read_text("utf-8"))["claims"]
     }
-    done, of = re.match(r"(\d+) seeds of (\d+)", planned["P1: RMSNorm is not worse than LayerNorm, RNN"]).groups()
-    assert f"decides: {done} of {of} pairs are trained" in answers("Does an [RNN]")[1]
     both = [
-        re.match(r"(\d+) seeds of (\d+)", planned[f"RMSNorm is not worse than LayerNorm, Transformer, {norm}"])
+        re.match(r"(\d+) seeds? of (\d+)", planned[f"RMSNorm is not worse than LayerNorm, Transformer, {norm}"])
         for norm in ("pre-norm", "post-norm")
     ]
     done, of = (sum(int(each[number]) for each in both) for number in (1, 2))
-    assert f"decides: {done} of {of} pairs are trained" in answers("Does a [Transformer]")[1]
+    assert f"decides: {done} of {of} pairs {'is' if done == 1 else 'are'} trained" in answers("Does a [Transformer]")[1]
+
+
+def test_the_table_says_what_the_plan_shows_of_the_rnn():
+    found = json.loads((RESULTS / "planned" / "report.json").read_text("utf-8"))["claims"]
+    not_worse, equal = (each for each in found if each["claim"].startswith(("P1", "P2")))
+    assert not_worse["verdict"].startswith("shown") and equal["verdict"].startswith("not shown")
+    difference, seeds = not_worse["ours"].split(", 8")
+    assert f"8 pairs of [the plan]: {difference}" in answers("Does an [RNN]")[1] and seeds == " seeds"
+    high = re.search(r", \+([\d.]+)\], margin", equal["verdict"])[1]
+    assert answers("Does an [RNN]")[2] == (
+        f"yes: not worse. Equality within ±0.5 is not shown, as RMSNorm may be better by {high}"
+    )
 
 
 def test_on_mnist_rmsnorm_has_the_lower_loss_with_every_equal_learning_rate():
