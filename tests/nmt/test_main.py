@@ -39,7 +39,7 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert [beam[1:] for beam in beams if beam[0] == "1"] == [["", "0.000000"]]
     assert {beam[0] for beam in beams} == {str(number) for number in range(8)}
 
-    status, output, _ = run("score", "-m", "model", "-s", text, "-t", text)
+    status, output, _ = run("score", "-m", "model", "-s", text, "-t", text, "-n", 0)
     costs = np.array([float(line) for line in output.splitlines()])
     assert (status, len(costs)) == (0, 8)
     normalized = [float(line) for line in run("score", "-m", "model", "-s", text, "-t", text, "-n")[1].splitlines()]
