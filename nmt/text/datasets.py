@@ -82,22 +82,16 @@ class TrainingData:
         self._mixture = Mixture(weights, self._corpora, seed) if weights else None
         self._prefixes = _prefixes(target_prefixes, text, target_vocabulary, "--target_prefixes")
         self._rows = [raw_lines(paths, cache) for paths, _ in sides] if subword_sampling else rows
-        lengths = [each.lengths for each in rows]
-        prefixed = np.repeat(list(map(len, self._prefixes)), np.diff(self._corpora))  # a corpus may be empty
-        empty, lengths[1] = np.minimum(*lengths) == 0, lengths[1] + prefixed
-        longest, shortest = np.maximum(*lengths), np.minimum(*lengths)
-        too_long = longest > maxlen
-        unlike = ~(empty | too_long) & (longest > (max_length_ratio or np.inf) * np.maximum(shortest, 1))
-        self.empty, self.too_long, self.unlike = (int(each.sum()) for each in (empty, too_long, unlike))
-        used = np.flatnonzero(~(empty | too_long | unlike)).astype(np.int32)
-        self.used = len(used)
+        prefix_sizes = np.array([len(each) for each in self._prefixes], np.int32)
+        prefixed = np.repeat(prefix_sizes, np.diff(self._corpora))  # a corpus may be empty
+        used, longest, left_out = _usable([each.lengths for each in rows], prefixed, maxlen, max_length_ratio)
+        self.used, (self.empty, self.too_long, self.unlike) = len(used), left_out
         if not self.used:
             raise UserError(
                 f"none of the {self.pairs} sentence pairs has 1 to {maxlen} tokens on both sides"
                 f"{f' and lengths within --max_length_ratio {max_length_ratio}' if self.unlike else ''}; "
                 f"give other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
-        longest = longest[used]
         if subword_sampling:
             drawn = [
                 drawn_lengths(paths, vocabulary, subword_sampling, (seed, 0, side, 0), cache)
@@ -167,6 +161,31 @@ class TrainingData:
             rows = self._sizes[width]
             batches += [(width, shuffled[start : start + rows]) for start in range(0, len(shuffled), rows)]
         return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def _usable(
+    lengths: list[np.ndarray], prefixed: np.ndarray, maxlen: int, max_length_ratio: float | None
+) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Returns the numbers of the pairs that are trained on, the longer side of each, and how many pairs are left out.
+
+    Their arrays are the memory that grows with a corpus, so all entries have 32 bits.
+
+    Args:
+        lengths: Tokens of the source and of the target of each pair.
+        prefixed: Tokens of each pair's target prefix.
+        maxlen, max_length_ratio: As in `TrainingData`.
+    """
+    source, target = lengths
+    empty = (source == 0) | (target == 0)
+    target = target + prefixed
+    longest = np.maximum(source, target)
+    too_long = longest > maxlen
+    unlike = np.zeros_like(empty)
+    if max_length_ratio:
+        shortest = np.maximum(np.minimum(source, target), 1)
+        unlike = ~(empty | too_long) & (longest > max_length_ratio * shortest)
+    used = np.flatnonzero(~(empty | too_long | unlike)).astype(np.int32)
+    return used, longest[used], [int(each.sum()) for each in (empty, too_long, unlike)]
 
 
 class ValidationData:
