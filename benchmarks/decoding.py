@@ -16,10 +16,7 @@ with the best batch size are measured. With a patience of 2 its search ends wher
 with one process, translates the text in the same rounds; the time of the same command for the first line alone is
 subtracted, to exclude the start-up.
 
-A Transformer to measure with, of BLEU 35 or more on test_2016_flickr (docs/transformer.md has the texts and the
-vocabulary):
-
-    python -m nmt train -m DIR --config examples/transformer-multi30k.json --layer_normalization_type layernorm
+docs/translation-speed.md says how the models of its tables were trained.
 """
 
 import argparse

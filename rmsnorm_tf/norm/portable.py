@@ -86,7 +86,7 @@ def is_ragged(t: Any) -> bool:
 
 def is_sparse(t: Any) -> bool:
     """Whether what a symbolic tensor stands for holds only some of its entries."""
-    return getattr(t, "sparse", False)
+    return isinstance(t, keras.KerasTensor) and t.sparse
 
 
 def map_rows(function: Callable[[Any], Any], t: Any) -> NoReturn:

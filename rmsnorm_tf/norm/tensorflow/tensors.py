@@ -52,7 +52,7 @@ def is_ragged(t: Any) -> bool:
 
 def is_sparse(t: Any) -> bool:
     """Whether a tensor, or what a symbolic one stands for, holds only some of its entries."""
-    return isinstance(t, tf.SparseTensor) or getattr(t, "sparse", False)
+    return isinstance(t, tf.SparseTensor) or (isinstance(t, keras.KerasTensor) and t.sparse)
 
 
 def map_rows(function: Callable[[tf.Tensor], tf.Tensor], t: tf.RaggedTensor) -> tf.RaggedTensor:
