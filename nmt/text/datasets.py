@@ -168,7 +168,7 @@ def _usable(
 ) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Returns the numbers of the pairs that are trained on, the longer side of each, and how many pairs are left out.
 
-    Their arrays are the memory that grows with a corpus, so all entries have 32 bits.
+    Memory that grows with a corpus is in these arrays, so lengths and numbers of pairs have 32 bits.
 
     Args:
         lengths: Tokens of the source and of the target of each pair.
