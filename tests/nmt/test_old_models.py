@@ -1,5 +1,6 @@
 """Models written by an earlier version load and give the results of that version. Their files never change."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -22,7 +23,9 @@ NAMES = [name for kind in KINDS for name in (kind, f"transformer-{kind}") if (MO
 def test_an_old_model_gives_the_same_costs_and_translations(run, name, tmp_path):
     assert run("score", "-m", MODELS / name, "-s", SOURCE, "-t", TARGET, "-n", 0, "-o", tmp_path / "costs")[0] == 0
     np.testing.assert_allclose(np.loadtxt(tmp_path / "costs"), np.loadtxt(MODELS / f"{name}.costs"), atol=2e-5)
-    assert run("translate", "-m", MODELS / name, "-i", SOURCE, "-o", tmp_path / "out", "-n")[0] == 0
+    limit = json.loads((MODELS / name / "config.json").read_text())["translation_maxlen"]  # was the default limit
+    options = ("-n", "--translation_maxlen", limit)
+    assert run("translate", "-m", MODELS / name, "-i", SOURCE, "-o", tmp_path / "out", *options)[0] == 0
     assert (tmp_path / "out").read_text() == (MODELS / f"{name}.translated").read_text()
 
 

@@ -36,6 +36,15 @@ def test_warmup_plateau_and_decay(plateau):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("schedule", ["constant", "warmup-plateau-decay", "transformer"])
+def test_a_factor_multiplies_every_schedule(schedule):
+    warmup = {} if schedule == "constant" else {"warmup_steps": 40}
+    rate = LearningRate(make(learning_schedule=schedule, **warmup))
+    before = [float(rate(step)) for step in STEPS]
+    rate.factor.assign(0.25)
+    np.testing.assert_allclose([float(rate(step)) for step in STEPS], np.multiply(before, 0.25), rtol=1e-6)
+
+
 def test_an_update_takes_the_rate_of_its_number():
     """Adam's first step is as large as the learning rate; doubling the warm-up halves the rate of the first update."""
     changes = []
