@@ -58,7 +58,7 @@ commands_TESTS := tests/nmt/commands tests/nmt/test_main.py
 serving_TESTS := tests/nmt/serving
 bulk_TESTS := tests/nmt/bulk tests/benchmarks/test_bulk.py
 patches_TESTS := tests/test_patched_nmt.py
-experiments_TESTS := $(sort $(dir $(wildcard tests/experiments/*/test_*.py))) tests/benchmarks
+experiments_TESTS := tests/experiments tests/benchmarks --ignore=tests/benchmarks/test_bulk.py
 GROUPS := docs layer conversion models training commands serving bulk patches experiments
 GROUP ?= $(GROUPS)
 
@@ -72,8 +72,8 @@ test-slow-%: .venv/installed
 # Each folder in a process of its own: TensorFlow keeps the programs of all trainings, which would fill the memory.
 test-slow-experiments: .venv/installed
 	$(INSTALL) '.[ctranslate2,hub,onnx]'
-	for each in $(experiments_TESTS); do \
-		$(BIN)/python -m pytest -n 2 -m slow $$each --ignore=tests/benchmarks/test_bulk.py || [ $$? = 5 ] || exit 1; \
+	for each in tests/experiments/*/ "$(filter-out tests/experiments,$(experiments_TESTS))"; do \
+		$(BIN)/python -m pytest -n 2 -m slow $$each || [ $$? = 5 ] || exit 1; \
 	done
 
 # One alone: `make test-backends BACKENDS=jax`. Each backend also loads the models that those before it have saved.
