@@ -58,8 +58,9 @@ commands_TESTS := tests/nmt/commands tests/nmt/test_main.py
 serving_TESTS := tests/nmt/serving
 bulk_TESTS := tests/nmt/bulk tests/benchmarks/test_bulk.py
 patches_TESTS := tests/test_patched_nmt.py
-experiments_TESTS := tests/experiments tests/benchmarks --ignore=tests/benchmarks/test_bulk.py
-GROUPS := docs layer conversion models training commands serving bulk patches experiments
+translation_TESTS := tests/experiments/translation tests/benchmarks --ignore=tests/benchmarks/test_bulk.py
+experiments_TESTS := tests/experiments --ignore=tests/experiments/translation
+GROUPS := docs layer conversion models training commands serving bulk patches translation experiments
 GROUP ?= $(GROUPS)
 
 test-slow: $(GROUP:%=test-slow-%)
@@ -69,12 +70,10 @@ test-slow-%: .venv/installed
 	$(INSTALL) '.[ctranslate2,hub,onnx]'
 	$(BIN)/python -m pytest -n 2 -m slow $($*_TESTS)
 
-# Each folder in a process of its own: TensorFlow keeps the programs of all trainings, which would fill the memory.
+# Each file in a process of its own: TensorFlow keeps the programs of all trainings, which would fill the memory.
 test-slow-experiments: .venv/installed
-	$(INSTALL) '.[ctranslate2,hub,onnx]'
-	for each in tests/experiments/*/ "$(filter-out tests/experiments,$(experiments_TESTS))"; do \
-		$(BIN)/python -m pytest -n 2 -m slow $$each || [ $$? = 5 ] || exit 1; \
-	done
+	grep -rlE "mark\.slow|tests\.parameters" tests/experiments --include="test_*.py" --exclude-dir=translation \
+		| xargs -n 1 -P 2 $(BIN)/python -m pytest -q -m slow
 
 # One alone: `make test-backends BACKENDS=jax`. Each backend also loads the models that those before it have saved.
 test-backends: $(BACKENDS:%=test-backend-%)
