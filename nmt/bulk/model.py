@@ -28,11 +28,7 @@ class Fault:
 
 
 class ModelError(Exception):
-    """An error of the model; its message is the reason."""
-
-
-class KilledError(ModelError):
-    """The process of the model ended."""
+    """The model fails, or its process ended; the message is the reason."""
 
 
 class HungError(Exception):
@@ -58,22 +54,21 @@ class Model:
             self([b""])
         except Exception as error:
             self.close()
-            raise UserError(f"{path} cannot be used: {reason_of(error)}") from None
+            raise UserError(f"{path} cannot be used: {error}") from None
 
     def __call__(self, lines: Sequence[bytes]) -> list[bytes]:
         """Returns the translation of each line.
 
         Raises:
-            ModelError: The model fails, or its process is killed; if there is only one line, twice.
+            ModelError: The model fails, or its process is killed.
             HungError: The model does not answer in time. Its process is killed.
         """
         with self._lock:
-            try:
-                return self._ask(lines)
-            except KilledError:
-                if len(lines) > 1:
-                    raise
-                return self._ask(lines)  # something else may have killed it
+            if not self._process:
+                self._start()
+            with contextlib.suppress(OSError):  # the process ended, as its answer says
+                self._pipe.send(lines)
+            return self._answer()
 
     def close(self) -> str:
         """Ends the process and returns how it ended."""
@@ -87,28 +82,23 @@ class Model:
         status = process.exitcode
         return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
-    def _ask(self, lines: Sequence[bytes]) -> list[bytes]:
-        if not self._process:
-            self._pipe, other = _SPAWN.Pipe()
-            with self._local(self._path) as folder:
-                self._process = _SPAWN.Process(target=_serve, args=(folder, other), daemon=True)
-                self._process.start()
-                other.close()  # else this end would not notice the end of the process
-                self._answer()
-        with contextlib.suppress(OSError):  # the process ended, as its answer says
-            self._pipe.send(lines)
-        return self._answer()
+    def _start(self) -> None:
+        self._pipe, other = _SPAWN.Pipe()
+        with self._local(self._path) as folder:
+            self._process = _SPAWN.Process(target=_serve, args=(folder, other), daemon=True)
+            self._process.start()
+            other.close()  # else this end would not notice the end of the process
+            self._answer()
 
     def _answer(self) -> list[bytes]:
         try:
             if not self._pipe.poll(self._seconds):
-                self._process.kill()
                 self.close()
                 limit = f"the model did not answer within {self._seconds:g} seconds"
                 raise HungError(f"{limit}; give a larger --model_timeout, or fewer --piece_lines")
             texts, error = self._pipe.recv()
         except (EOFError, ConnectionError):
-            raise KilledError(f"its process {self.close()}") from None
+            raise ModelError(f"its process {self.close()}") from None
         if error:
             raise ModelError(error)
         return texts
@@ -156,32 +146,30 @@ def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[by
     If the model fails, the lines are split in halves until each line that it fails on is alone.
 
     Raises:
-        Exception: The model fails on an empty line too, so the fault is not in the lines.
+        ModelError: The model fails on an empty line too, so the fault is not in the lines.
         HungError: The model does not answer in time.
     """
     found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))
     return [line if isinstance(line, Fault) else next(found) for line in lines]
 
 
-def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
+def _isolate(model: Translate, lines: Sequence[bytes], is_last_try: bool = False) -> list[bytes | Fault]:
     if not lines:
         return []
     try:
         return [Fault("its translation has a line feed") if b"\n" in text else text for text in model(lines)]
-    except HungError:
-        raise
-    except Exception as error:
-        if len(lines) == 1:
-            model([b""])
-            return [Fault(f"the model fails: {reason_of(error)}")]
+    except ModelError as error:
+        if is_last_try:
+            return [Fault(f"the model fails: {error}")]
+    if len(lines) == 1:
+        model([b""])
+        return _isolate(model, lines, is_last_try=True)  # something else may have killed the process
     half = len(lines) // 2
     return _isolate(model, lines[:half]) + _isolate(model, lines[half:])
 
 
 def reason_of(error: Exception) -> str:
     """Returns type and message of an error, in one line. TensorFlow puts the place in the graph before its message."""
-    if isinstance(error, ModelError | HungError):
-        return str(error)
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(_PLACES)] or lines or [""]
     return f"{type(error).__name__}: {said[0]}"[:_LONGEST]
