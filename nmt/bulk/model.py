@@ -31,10 +31,6 @@ class ModelError(Exception):
     """The model fails, or its process ended; the message is the reason."""
 
 
-class HungError(Exception):
-    """The model did not answer in time. No line is blamed, since a slow machine may be the reason."""
-
-
 class Model:
     """An export in a process of its own. If a line kills that process, the next call starts another one.
 
@@ -61,7 +57,7 @@ class Model:
 
         Raises:
             ModelError: The model fails, or its process is killed.
-            HungError: The model does not answer in time. Its process is killed.
+            TimeoutError: The model does not answer in time. Its process is killed.
         """
         with self._lock:
             if not self._process:
@@ -95,7 +91,7 @@ class Model:
             if not self._pipe.poll(self._seconds):
                 self.close()
                 limit = f"the model did not answer within {self._seconds:g} seconds"
-                raise HungError(f"{limit}; give a larger --model_timeout, or fewer --piece_lines")
+                raise TimeoutError(f"{limit}; give a larger --model_timeout, or fewer --piece_lines")
             texts, error = self._pipe.recv()
         except (EOFError, ConnectionError):
             raise ModelError(f"its process {self.close()}") from None
@@ -147,7 +143,7 @@ def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[by
 
     Raises:
         ModelError: The model fails on an empty line too, so the fault is not in the lines.
-        HungError: The model does not answer in time.
+        TimeoutError: The model does not answer in time. No line is blamed: a slow machine may be the reason.
     """
     found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))
     return [line if isinstance(line, Fault) else next(found) for line in lines]

@@ -117,12 +117,9 @@ def add(reports: Iterable[Report]) -> Report:
 
 
 def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: dict[str, float]) -> None:
-    """Writes a line of JSON that `read_piece` reads, then the translations; a fault becomes an empty line.
+    """Writes the faults and `work` as a line of JSON, then the translations; that of a fault is an empty line.
 
-    Args:
-        file: Where to write.
-        results: The translations.
-        work: `began`, `ended` and `model_seconds` of a `Report`.
+    `work` has `began`, `ended` and `model_seconds` of a `Report`.
     """
     failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault)]
     file.write(json.dumps({"failed": failed, **work}).encode() + b"\n")
@@ -159,11 +156,7 @@ def in_order(pieces: Iterable[Piece]) -> list[Piece]:
 def summary(report: Report, already: int, seconds: float, failed: str) -> str:
     """Returns a sentence for the user.
 
-    Args:
-        report: What the job did.
-        already: Number of shards that were in the output folder before.
-        seconds: Time of the job.
-        failed: Where the failed lines are listed.
+    `already` shards were in the output folder before; the job took `seconds`; `failed` lists the failed lines.
     """
     rate = report.translated / seconds if seconds else 0.0
     said = f"{_count(report.shards, 'shard')} written with {_count(report.lines, 'line')}; "

@@ -1,7 +1,7 @@
 """The pipeline: shards into pieces, pieces through the model, translated pieces into shards, shards into a report.
 
 Each step may run twice for the same element, as runners repeat what failed. A step writes whole files under names that
-stand for their content, so it finds or replaces what an earlier attempt has written.
+stand for their content, so it finds what an earlier attempt has written.
 """
 
 import json
@@ -62,8 +62,9 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
         | "By shard" >> beam.GroupBy(lambda piece: piece.shard)
         | "Put together" >> beam.Map(write_shard, job.started)
     )
+    left_out = damaged | beam.MapTuple(lambda shard, error: Report(unreadable={shard.source: error[2][-1].strip()}))
     _ = (
-        (written, damaged | "Left out" >> beam.MapTuple(left_out))
+        (written, left_out)
         | "All reports" >> beam.Flatten()
         | "Add up" >> beam.CombineGlobally(add)
         | "Report" >> beam.Map(lambda report: storage.write_json(job.own("report.json"), job.own(), asdict(report)))
@@ -88,19 +89,16 @@ class Translate(beam.DoFn):
 
     def process(self, piece: Piece) -> Iterator[Piece]:
         if not storage.exists(piece.path):
-            self._translate(piece)
+            began = time.time()
+            with storage.open_text(piece.shard.source) as file:
+                lines = read_lines(file, piece.offset, piece.lines, self._job.max_bytes)
+            require_unchanged(piece.shard)
+            start = time.perf_counter()
+            results = translate_lines(self._model, lines)
+            work = {"began": began, "ended": time.time(), "model_seconds": time.perf_counter() - start}
+            with storage.write_whole(piece.path, piece.shard.pieces) as file:
+                write_piece(file, results, work)
         yield piece
-
-    def _translate(self, piece: Piece) -> None:
-        began = time.time()
-        with storage.open_text(piece.shard.source) as file:
-            lines = read_lines(file, piece.offset, piece.lines, self._job.max_bytes)
-        require_unchanged(piece.shard)
-        start = time.perf_counter()
-        results = translate_lines(self._model, lines)
-        work = {"began": began, "ended": time.time(), "model_seconds": time.perf_counter() - start}
-        with storage.write_whole(piece.path, piece.shard.pieces) as file:
-            write_piece(file, results, work)
 
 
 def write_shard(found: tuple[Shard, Iterable[Piece]], started: float) -> Report:
@@ -129,11 +127,6 @@ def require_unchanged(shard: Shard) -> None:
     """Raises `RuntimeError` if a text is no longer the one that the job began with."""
     if [storage.state(each) for each in storage.find(shard.source)] != [shard.state]:
         raise RuntimeError(f"{shard.source} changed while it was translated")
-
-
-def left_out(shard: Shard, error: tuple[type, str, list[str]]) -> Report:
-    """Returns the report of a shard that cannot be read."""
-    return Report(unreadable={shard.source: error[2][-1].strip()})
 
 
 def pipeline_options(words: list[str]) -> PipelineOptions:

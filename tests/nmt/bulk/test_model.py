@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.bulk.model import Fault, HungError, Model, ModelError, reason_of, translate_lines
+from nmt.bulk.model import Fault, Model, ModelError, reason_of, translate_lines
 from nmt.errors import UserError
 
 ROOT = Path(__file__).parents[3]
@@ -61,9 +61,9 @@ def test_no_line_is_blamed_if_the_model_does_not_answer():
 
     def hanging(lines):
         calls.append(lines)
-        raise HungError("the model did not answer")
+        raise TimeoutError("the model did not answer")
 
-    with pytest.raises(HungError):
+    with pytest.raises(TimeoutError):
         translate_lines(hanging, [b"a"] * 1024)
     assert len(calls) == 1
 
@@ -117,7 +117,9 @@ def test_a_model_translates_fails_and_is_started_again(model):
 def test_a_model_that_hangs_is_killed_and_started_again(toy):
     """Its lines would take minutes, and it is loaded in less than a minute."""
     model = Model(str(toy), 60)
-    with pytest.raises(HungError, match=r"^the model did not answer within 60 seconds; give a larger --model_timeout"):
+    with pytest.raises(
+        TimeoutError, match=r"^the model did not answer within 60 seconds; give a larger --model_timeout"
+    ):
         translate_lines(model, [b"slow"] * 10_000)
     assert not children(os.getpid())
     assert model([b"a"]) == [b"A"]
