@@ -8,7 +8,7 @@ from ..errors import UserError
 from . import storage
 from .pieces import FOLDER, Shard
 
-_UNUSABLE = (FOLDER, ".zst", ".bz2", ".xz", ".lzma", ".zip", ".deflate")
+_UNREADABLE = (".zst", ".bz2", ".xz", ".lzma", ".zip", ".deflate")
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
             if found.setdefault(shard.name, shard).source != shard.source:
                 both = f"{found[shard.name].source} and {shard.source}"
                 raise UserError(f"{both} have the same name; translate them into different folders")
-            if shard.name.endswith(_UNUSABLE):
-                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
+            if shard.name == FOLDER or shard.name.endswith(_UNREADABLE):
+                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files, none named {FOLDER}")
     for pattern in patterns:
         for target in storage.matching(pattern, [shard.target for shard in found.values()]):
             raise UserError(f"{target} would be among the texts; give another output folder")
