@@ -56,15 +56,16 @@ class Model:
         """Returns the translation of each line.
 
         Raises:
-            ModelError: The model fails, or its process is killed.
+            ModelError: The model fails, or its process is killed; if there is only one line, twice.
             TimeoutError: The model does not answer in time. Its process is killed.
         """
         with self._lock:
-            if not self._process:
-                self._start()
-            with contextlib.suppress(OSError):  # the process ended, as its answer says
-                self._pipe.send(lines)
-            return self._answer()
+            try:
+                return self._ask(lines)
+            except ModelError:
+                if self._process or len(lines) > 1:  # it still runs, so it was not killed
+                    raise
+                return self._ask(lines)  # something else may have killed it
 
     def close(self) -> str:
         """Ends the process and returns how it ended."""
@@ -78,13 +79,17 @@ class Model:
         status = process.exitcode
         return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
-    def _start(self) -> None:
-        self._pipe, other = _SPAWN.Pipe()
-        with self._local(self._path) as folder:
-            self._process = _SPAWN.Process(target=_serve, args=(folder, other), daemon=True)
-            self._process.start()
-            other.close()  # else this end would not notice the end of the process
-            self._answer()
+    def _ask(self, lines: Sequence[bytes]) -> list[bytes]:
+        if not self._process:
+            self._pipe, other = _SPAWN.Pipe()
+            with self._local(self._path) as folder:
+                self._process = _SPAWN.Process(target=_serve, args=(folder, other), daemon=True)
+                self._process.start()
+                other.close()  # else this end would not notice the end of the process
+                self._answer()
+        with contextlib.suppress(OSError):  # the process ended, as its answer says
+            self._pipe.send(lines)
+        return self._answer()
 
     def _answer(self) -> list[bytes]:
         try:
@@ -149,17 +154,15 @@ def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[by
     return [line if isinstance(line, Fault) else next(found) for line in lines]
 
 
-def _isolate(model: Translate, lines: Sequence[bytes], is_last_try: bool = False) -> list[bytes | Fault]:
+def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
     if not lines:
         return []
     try:
         return [Fault("its translation has a line feed") if b"\n" in text else text for text in model(lines)]
     except ModelError as error:
-        if is_last_try:
+        if len(lines) == 1:
+            model([b""])
             return [Fault(f"the model fails: {error}")]
-    if len(lines) == 1:
-        model([b""])
-        return _isolate(model, lines, is_last_try=True)  # something else may have killed the process
     half = len(lines) // 2
     return _isolate(model, lines[:half]) + _isolate(model, lines[half:])
 

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def test_a_model_translates_fails_and_is_started_again(model):
         model([b"a", b"poison"])
     (process,) = children(os.getpid())
     os.kill(process, signal.SIGKILL)
-    assert translate_lines(model, [b"a"]) == [b"A"]
+    assert model([b"a"]) == [b"A"]
     os.kill(*children(os.getpid()), signal.SIGSEGV)
     with pytest.raises(ModelError, match=r"^its process was killed by SIGSEGV$"):
         model([b"a", b"b"])
@@ -117,11 +118,24 @@ def test_a_model_translates_fails_and_is_started_again(model):
 def test_a_model_that_hangs_is_killed_and_started_again(toy):
     """Its lines would take minutes, and it is loaded in less than a minute."""
     model = Model(str(toy), 60)
-    with pytest.raises(
-        TimeoutError, match=r"^the model did not answer within 60 seconds; give a larger --model_timeout"
-    ):
+    with pytest.raises(TimeoutError, match=r"^the model did not answer within 60 seconds; give a larger --model_time"):
         translate_lines(model, [b"slow"] * 10_000)
     assert not children(os.getpid())
+    assert model([b"a"]) == [b"A"]
+    model.close()
+
+
+@pytest.mark.slow
+def test_a_model_that_something_kills_while_it_is_loaded_is_loaded_again(toy):
+    def kill():
+        while not (found := children(os.getpid())):
+            time.sleep(0.1)
+        os.kill(found[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    model = Model(str(toy), 600)
+    killer.join()
     assert model([b"a"]) == [b"A"]
     model.close()
 
