@@ -6,7 +6,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ALLOWED = {
     "nmt/text/parallel.py": {"pickle"},  # between a process and those that it starts, over pipes that no other has
-    "nmt/bulk/pipeline.py": {"load_model"},  # a method of ours, which Beam calls by this name
 }
 
 

@@ -1,7 +1,7 @@
 """Runs `python -m nmt.bulk`. For an error that the user can fix, prints one message and exits with status 2."""
 
 import argparse
-import contextlib
+import functools
 import logging
 import os
 import signal
@@ -32,16 +32,13 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the workers are ended
     try:
         sys.exit(0 if translate(arguments, words) else 2)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        said = f"{package} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md"
-    except UserError as error:
-        said = str(error)
-    except OSError as error:
-        said = f"{type(error).__name__}: {error}".replace("\n", " ")
     except KeyboardInterrupt:
         sys.exit(130)
-    _say(said)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        _say(f"{package} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md")
+    except UserError as error:
+        _say(str(error))
     sys.exit(2)
 
 
@@ -54,13 +51,10 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    for name, metavar, text in (
-        ("export", "DIR", "folder that `python -m nmt export` wrote (required)"),
-        ("input", "PATTERN", "text files, or patterns in quotes: 'text/*.en' (required)"),
-        ("output", "DIR", "folder for the translations, which get the names of their texts (required)"),
-    ):
-        nargs = "+" if name == "input" else None
-        parser.add_argument(f"--{name}", required=True, nargs=nargs, metavar=metavar, help=text)
+    add = functools.partial(parser.add_argument, required=True)
+    add("--export", metavar="DIR", help="folder that `python -m nmt export` wrote (required)")
+    add("--input", metavar="PATTERN", nargs="+", help="text files, or patterns in quotes: 'text/*.en' (required)")
+    add("--output", metavar="DIR", help="folder for the translations, which get the names of their texts (required)")
     for name, default, most, text in (
         ("piece_lines", 2000, 10**9, "lines that a worker translates, and writes, at a time"),
         ("max_bytes", 4000, 10**9, "longer lines fail"),
@@ -94,16 +88,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
         _say(f"warning: translations of other texts are kept: {len(stale)} ({named}); remove those to be made again")
     Model(export, arguments.model_timeout, storage.local).close()  # refuse a damaged one before the job starts
     start = time.monotonic()
-    try:
-        report = pipeline.run(job, todo, options)
-    except UserError:
-        raise
-    except Exception as error:
-        path = job.own("error.txt")
-        with contextlib.suppress(OSError), storage.write_whole(path, job.own()) as file:
-            file.write(f"{error}\n".encode())
-        last = (str(error).strip().splitlines() or [""])[-1]
-        raise UserError(f"the job failed: {last}; see {path}. The same command goes on with the rest") from None
+    report = pipeline.run(job, todo, options)
     for shard in shards:
         storage.remove(f"{shard.pieces}/")
     for path, reason in sorted(report.unreadable.items()):

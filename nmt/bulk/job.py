@@ -53,35 +53,27 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
             if found.setdefault(shard.name, shard).source != shard.source:
                 both = f"{found[shard.name].source} and {shard.source}"
                 raise UserError(f"{both} have the same name; translate them into different folders")
-            if shard.name == FOLDER:
-                raise UserError(f"{shard.source} has the name of the folder of the job's own files; rename it")
-            if shard.name.endswith(_UNREADABLE):
-                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
-    for shard in found.values():
-        if any(storage.matches(pattern, shard.target) for pattern in patterns):
-            raise UserError(f"{shard.target} would be among the texts; give another output folder")
+            if shard.name == FOLDER or shard.name.endswith(_UNREADABLE):
+                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files, none named {FOLDER}")
+    for pattern in patterns:
+        for target in storage.matching(pattern, [shard.target for shard in found.values()]):
+            raise UserError(f"{target} would be among the texts; give another output folder")
     return list(found.values())
 
 
 def prepare_output(job: Job) -> None:
-    """Creates the output folder.
+    """Marks the output folder as one of this export.
 
     Raises:
         UserError: The export is none, or the folder has translations by another one or with another `max_bytes`, or
             cannot be used.
     """
-    wanted = {"export": _fingerprint(job.export), "max_bytes": job.max_bytes}
-    for folder in (job.output, job.own(), job.own("failed"), job.own("texts")):
-        storage.make_folder(folder)
-    path = job.own("job.json")
+    wanted, path = {"export": _fingerprint(job.export), "max_bytes": job.max_bytes}, job.own("job.json")
     with storage.usable(job.output, "used"):
-        if not storage.exists(path):
-            storage.write_json(path, job.own(), wanted)
+        storage.write_json(path, job.own(), wanted)
         before = storage.read_json(path)
-    if before != wanted:
-        same = before.get("export") == wanted["export"]
-        what = f"--max_bytes, {before.get('max_bytes')}" if same else "export"
-        raise UserError(f"{job.output} has translations of another {what}; give another output folder")
+    if others := [name for name, value in wanted.items() if before.get(name) != value]:
+        raise UserError(f"{job.output} has translations of another {others[0]}; give another output folder")
 
 
 def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:
@@ -94,15 +86,12 @@ def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:
 
 
 def _fingerprint(export: str) -> str:
-    """Returns a digest of an export.
-
-    The data of the variables are not read, because their index holds a checksum of each.
-    """
+    """Returns a digest of an export, without the data of the variables: their index holds a checksum of each."""
     if not storage.exists(f"{export}/saved_model.pb"):
         raise UserError(f"{export} has no saved_model.pb; give a folder that `python -m nmt export` wrote")
     digest = hashlib.sha256()
-    for each in storage.relative_files(export):
-        if not each.startswith(("assets.extra/", "variables/variables.data")):
-            with storage.open_text(f"{export}/{each}") as file:
-                digest.update(f"{each}\n".encode() + hashlib.sha256(file.read()).digest())
+    for name in storage.names_in(export):
+        if not name.startswith(("assets.extra/", "variables/variables.data")):
+            with storage.usable(f"{export}/{name}"), storage.open_text(f"{export}/{name}") as file:
+                digest.update(f"{name}\n".encode() + hashlib.sha256(file.read()).digest())
     return digest.hexdigest()

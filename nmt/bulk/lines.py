@@ -5,7 +5,7 @@ Only a line feed ends a line. Carriage returns before it and a byte order mark a
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from .model import Fault
 
@@ -14,46 +14,20 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _AROUND = len(_BYTE_ORDER_MARK + b"\r\n")  # bytes that may surround a sentence
 
 
-class Extent(NamedTuple):
-    """Consecutive lines of a shard.
-
-    Attributes:
-        offset: Bytes before them in the decompressed text.
-        size: Their bytes.
-        first: Lines before them.
-        lines: Their number.
-    """
-
-    offset: int
-    size: int
-    first: int
-    lines: int
-
-
-def split(file: BinaryIO, lines: int) -> Iterator[Extent]:
-    """Yields the extents of a text. Each has `lines` lines, but for the last two: fewer lines, and none.
-
-    So an empty text has an extent too, and a missing extent shows.
-    """
+def split(file: BinaryIO, lines: int) -> Iterator[tuple[int, int, int]]:
+    """Yields the bytes and lines before each piece of a text, and its number of lines: `lines`, or the rest."""
     offset = first = 0
     found = _lines(file, _BLOCK)
     while sizes := [length for _, length in islice(found, lines)]:
-        yield Extent(offset, sum(sizes), first, len(sizes))
+        yield offset, first, len(sizes)
         offset, first = offset + sum(sizes), first + len(sizes)
-    yield Extent(offset, 0, first, 0)
 
 
-def read_lines(file: BinaryIO, extent: Extent, max_bytes: int) -> list[bytes | Fault]:
-    """Returns the sentences of an extent, and a fault for each line that cannot be translated.
-
-    Raises:
-        RuntimeError: The extent no longer has its lines.
-    """
-    file.seek(extent.offset)
-    found = list(islice(_lines(file, max_bytes + _AROUND), extent.lines))
-    if len(found) != extent.lines or sum(length for _, length in found) != extent.size:
-        raise RuntimeError(f"line {extent.first + 1} and those after it changed while they were read")
-    return [_sentence(*line, max_bytes, number == 0) for number, line in enumerate(found, extent.first)]
+def read_lines(file: BinaryIO, offset: int, lines: int, max_bytes: int) -> list[bytes | Fault]:
+    """Returns the sentences of a piece, and a fault for each line that cannot be translated."""
+    file.seek(offset)
+    found = enumerate(islice(_lines(file, max_bytes + _AROUND), lines))
+    return [_sentence(*line, max_bytes, offset == number == 0) for number, line in found]
 
 
 def _lines(file: BinaryIO, most: int) -> Iterator[tuple[bytes, int]]:

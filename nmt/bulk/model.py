@@ -28,15 +28,7 @@ class Fault:
 
 
 class ModelError(Exception):
-    """An error of the model; its message is the reason."""
-
-
-class KilledError(ModelError):
-    """The process of the model ended."""
-
-
-class HungError(Exception):
-    """The model did not answer in time. No line is blamed, since a slow machine may be the reason."""
+    """The model fails, or its process ended; the message is the reason."""
 
 
 class Model:
@@ -58,20 +50,20 @@ class Model:
             self([b""])
         except Exception as error:
             self.close()
-            raise UserError(f"{path} cannot be used: {reason_of(error)}") from None
+            raise UserError(f"{path} cannot be used: {error}") from None
 
     def __call__(self, lines: Sequence[bytes]) -> list[bytes]:
         """Returns the translation of each line.
 
         Raises:
             ModelError: The model fails, or its process is killed; if there is only one line, twice.
-            HungError: The model does not answer in time. Its process is killed.
+            TimeoutError: The model does not answer in time. Its process is killed.
         """
         with self._lock:
             try:
                 return self._ask(lines)
-            except KilledError:
-                if len(lines) > 1:
+            except ModelError:
+                if self._process or len(lines) > 1:  # it still runs, so it was not killed
                     raise
                 return self._ask(lines)  # something else may have killed it
 
@@ -102,13 +94,12 @@ class Model:
     def _answer(self) -> list[bytes]:
         try:
             if not self._pipe.poll(self._seconds):
-                self._process.kill()
                 self.close()
                 limit = f"the model did not answer within {self._seconds:g} seconds"
-                raise HungError(f"{limit}; give a larger --model_timeout, or fewer --piece_lines")
+                raise TimeoutError(f"{limit}; give a larger --model_timeout, or fewer --piece_lines")
             texts, error = self._pipe.recv()
         except (EOFError, ConnectionError):
-            raise KilledError(f"its process {self.close()}") from None
+            raise ModelError(f"its process {self.close()}") from None
         if error:
             raise ModelError(error)
         return texts
@@ -156,8 +147,8 @@ def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[by
     If the model fails, the lines are split in halves until each line that it fails on is alone.
 
     Raises:
-        Exception: The model fails on an empty line too, so the fault is not in the lines.
-        HungError: The model does not answer in time.
+        ModelError: The model fails on an empty line too, so the fault is not in the lines.
+        TimeoutError: The model does not answer in time. No line is blamed: a slow machine may be the reason.
     """
     found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))
     return [line if isinstance(line, Fault) else next(found) for line in lines]
@@ -168,20 +159,16 @@ def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
         return []
     try:
         return [Fault("its translation has a line feed") if b"\n" in text else text for text in model(lines)]
-    except HungError:
-        raise
-    except Exception as error:
+    except ModelError as error:
         if len(lines) == 1:
             model([b""])
-            return [Fault(f"the model fails: {reason_of(error)}")]
+            return [Fault(f"the model fails: {error}")]
     half = len(lines) // 2
     return _isolate(model, lines[:half]) + _isolate(model, lines[half:])
 
 
 def reason_of(error: Exception) -> str:
     """Returns type and message of an error, in one line. TensorFlow puts the place in the graph before its message."""
-    if isinstance(error, ModelError | HungError):
-        return str(error)
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(_PLACES)] or lines or [""]
     return f"{type(error).__name__}: {said[0]}"[:_LONGEST]

@@ -4,10 +4,9 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, BinaryIO
 
-from .lines import Extent
 from .model import Fault
 
 FOLDER = "_bulk"  # in the output folder; Spark and Hadoop ignore names that begin like this
@@ -47,7 +46,7 @@ class Shard:
 
     @property
     def pieces(self) -> str:
-        """Folder of the translated pieces."""
+        """Folder of the translated pieces, and of files that are being written."""
         return f"{self.output}/{FOLDER}/pieces/{self.name}"
 
     @property
@@ -58,15 +57,26 @@ class Shard:
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive lines of a shard."""
+    """Consecutive lines of a shard.
+
+    Attributes:
+        shard: The shard.
+        count: Number of its pieces.
+        offset: Bytes before the lines in the decompressed text.
+        first: Lines before them.
+        lines: Their number.
+    """
 
     shard: Shard
-    extent: Extent
+    count: int
+    offset: int
+    first: int
+    lines: int
 
     @property
     def path(self) -> str:
         """File of the translations. Its name stands for the text of the shard and the lines."""
-        return f"{self.shard.pieces}/{self.shard.digest}.{self.extent.first}.{self.extent.lines}"
+        return f"{self.shard.pieces}/{self.shard.digest}.{self.first}.{self.lines}"
 
 
 @dataclass(frozen=True)
@@ -107,12 +117,9 @@ def add(reports: Iterable[Report]) -> Report:
 
 
 def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: dict[str, float]) -> None:
-    """Writes a line of JSON that `read_piece` reads, then the translations; a fault becomes an empty line.
+    """Writes the faults and `work` as a line of JSON, then the translations; that of a fault is an empty line.
 
-    Args:
-        file: Where to write.
-        results: The translations.
-        work: `began`, `ended` and `model_seconds` of a `Report`.
+    `work` has `began`, `ended` and `model_seconds` of a `Report`.
     """
     failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault)]
     file.write(json.dumps({"failed": failed, **work}).encode() + b"\n")
@@ -125,39 +132,31 @@ def read_piece(file: BinaryIO, piece: Piece, started: float) -> tuple[Report, li
     The file is then at the first translation.
     """
     work = json.loads(file.readline())
-    first, lines = piece.extent.first + 1, piece.extent.lines
-    failed = [{"shard": piece.shard.source, "line": first + i, "reason": reason} for i, reason in work.pop("failed")]
-    counts = {"lines": lines, "failed": len(failed)}
+    failed = [
+        {"shard": piece.shard.source, "line": piece.first + 1 + i, "reason": reason} for i, reason in work.pop("failed")
+    ]
+    report = Report(lines=piece.lines, failed=len(failed))
     if work["began"] >= started:
-        counts |= {"translated": lines - len(failed), **work}
-    return Report(**counts), failed
+        report = replace(report, translated=piece.lines - len(failed), **work)
+    return report, failed
 
 
 def in_order(pieces: Iterable[Piece]) -> list[Piece]:
-    """Returns the pieces of a shard in the order of their lines, without the one at the end that has none.
+    """Returns the pieces of a shard in the order of their lines, each once.
 
     Raises:
-        RuntimeError: A line is in no piece, or in two.
+        RuntimeError: One is missing.
     """
-    found = sorted(pieces, key=lambda piece: (piece.extent.first, -piece.extent.lines))
-    due = 0
-    for extent in (piece.extent for piece in found):
-        if extent.first != due:
-            raise RuntimeError(f"a piece begins at line {extent.first + 1} where line {due + 1} is due")
-        due += extent.lines
-    if not found or found.pop().extent.lines:
-        raise RuntimeError(f"the pieces after line {due} are missing")
+    found = sorted(set(pieces), key=lambda piece: piece.first)
+    if len(found) != found[0].count:
+        raise RuntimeError(f"{found[0].shard.source} has {found[0].count} pieces, but {len(found)} were translated")
     return found
 
 
 def summary(report: Report, already: int, seconds: float, failed: str) -> str:
     """Returns a sentence for the user.
 
-    Args:
-        report: What the job did.
-        already: Number of shards that were in the output folder before.
-        seconds: Time of the job.
-        failed: Where the failed lines are listed.
+    `already` shards were in the output folder before; the job took `seconds`; `failed` lists the failed lines.
     """
     rate = report.translated / seconds if seconds else 0.0
     said = f"{_count(report.shards, 'shard')} written with {_count(report.lines, 'line')}; "

@@ -1,19 +1,19 @@
 """The pipeline: shards into pieces, pieces through the model, translated pieces into shards, shards into a report.
 
 Each step may run twice for the same element, as runners repeat what failed. A step writes whole files under names that
-stand for their content, so it finds or replaces what an earlier attempt has written.
+stand for their content, so it finds what an earlier attempt has written.
 """
 
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
 
 import apache_beam as beam
-from apache_beam.ml.inference.base import ModelHandler, RunInference
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions, WorkerOptions
+from apache_beam.utils.shared import Shared
 
 from ..errors import UserError
 from . import storage
@@ -27,18 +27,25 @@ def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
     """Translates shards and returns the report.
 
     Raises:
-        Exception: A step failed at every attempt of the runner. Translated pieces stay for the next run.
+        UserError: A step failed at every attempt of the runner. Translated pieces stay for the next run.
     """
     # Without it, the DirectRunner looks for Prism, another program, and downloads it. The pipeline has no triggers.
     options.view_as(TypeOptions).allow_unsafe_triggers = True
+    report, whole_error = job.own("report.json"), job.own("error.txt")  # not every runner returns values
+    for path in (report, whole_error):
+        storage.remove(path)
     pipeline = beam.Pipeline(options=options)
     build(pipeline, job, shards)
-    path = job.own("report.json")  # not every runner returns values
-    storage.remove(path)
-    state = pipeline.run().wait_until_finish()
-    if not storage.exists(path):
+    try:
+        state = pipeline.run().wait_until_finish()
+    except Exception as error:
+        with suppress(OSError), storage.write_whole(whole_error, job.own()) as file:
+            file.write(f"{error}\n".encode())
+        last = (str(error).strip().splitlines() or [""])[-1]
+        raise UserError(f"the job failed: {last}; see {whole_error}. The same command goes on with the rest") from None
+    if not storage.exists(report):
         raise UserError(f"the job ended as {state} without a report; run the same command again")
-    return Report(**storage.read_json(path))
+    return Report(**storage.read_json(report))
 
 
 def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
@@ -51,12 +58,13 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
     written = (
         pieces
         | "Spread" >> beam.Reshuffle()
-        | "Translate" >> RunInference(Handler(job))
+        | "Translate" >> beam.ParDo(Translate(job))
         | "By shard" >> beam.GroupBy(lambda piece: piece.shard)
         | "Put together" >> beam.Map(write_shard, job.started)
     )
+    left_out = damaged | beam.MapTuple(lambda shard, error: Report(unreadable={shard.source: error[2][-1].strip()}))
     _ = (
-        (written, damaged | "Left out" >> beam.MapTuple(left_out))
+        (written, left_out)
         | "All reports" >> beam.Flatten()
         | "Add up" >> beam.CombineGlobally(add)
         | "Report" >> beam.Map(lambda report: storage.write_json(job.own("report.json"), job.own(), asdict(report)))
@@ -66,36 +74,31 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
 def find_pieces(shard: Shard, lines: int) -> Iterator[Piece]:
     """Yields the pieces of a shard."""
     with storage.open_text(shard.source) as file:
-        yield from (Piece(shard, extent) for extent in split(file, lines))
+        found = list(split(file, lines)) or [(0, 0, 0)]  # an empty text has a translation too
+    yield from (Piece(shard, len(found), *each) for each in found)
 
 
-class Handler(ModelHandler[Piece, Piece, Model]):
-    """Translates pieces with an export and writes them. Each is a batch by itself."""
+class Translate(beam.DoFn):
+    """Translates pieces with an export and writes them. The threads of a worker share a model."""
 
     def __init__(self, job: Job):
-        super().__init__(min_batch_size=1, max_batch_size=1)
-        self._job = job
+        self._job, self._shared = job, Shared()
 
-    def load_model(self) -> Model:
-        return Model(self._job.export, self._job.model_timeout, storage.local)
+    def setup(self) -> None:
+        self._model = self._shared.acquire(lambda: Model(self._job.export, self._job.model_timeout, storage.local))
 
-    def run_inference(self, batch: Sequence[Piece], model: Model, inference_args: Any = None) -> Iterable[Piece]:
-        for piece in batch:
-            if piece.extent.lines and not storage.exists(piece.path):
-                translate(piece, model, self._job.max_bytes)
-        return batch
-
-
-def translate(piece: Piece, model: Model, max_bytes: int) -> None:
-    """Translates a piece and writes its file."""
-    began = time.time()
-    with storage.open_text(piece.shard.source) as file:
-        lines = read_lines(file, piece.extent, max_bytes)
-    start = time.perf_counter()
-    results = translate_lines(model, lines)
-    work = {"began": began, "ended": time.time(), "model_seconds": time.perf_counter() - start}
-    with storage.write_whole(piece.path, piece.shard.pieces) as file:
-        write_piece(file, results, work)
+    def process(self, piece: Piece) -> Iterator[Piece]:
+        if not storage.exists(piece.path):
+            began = time.time()
+            with storage.open_text(piece.shard.source) as file:
+                lines = read_lines(file, piece.offset, piece.lines, self._job.max_bytes)
+            require_unchanged(piece.shard)
+            start = time.perf_counter()
+            results = translate_lines(self._model, lines)
+            work = {"began": began, "ended": time.time(), "model_seconds": time.perf_counter() - start}
+            with storage.write_whole(piece.path, piece.shard.pieces) as file:
+                write_piece(file, results, work)
+        yield piece
 
 
 def write_shard(found: tuple[Shard, Iterable[Piece]], started: float) -> Report:
@@ -109,12 +112,10 @@ def write_shard(found: tuple[Shard, Iterable[Piece]], started: float) -> Report:
                 shutil.copyfileobj(translated, file)
             reports.append(report)
             failed += without
-        if [storage.state(each) for each in storage.find(shard.source)] != [shard.state]:
-            raise RuntimeError(f"{shard.source} changed while it was translated")
-        for other in storage.find(shard.record.replace(shard.digest, "?" * len(shard.digest))) + storage.find(
-            shard.failed
-        ):
-            storage.remove(other.path)  # of an earlier translation
+        require_unchanged(shard)
+        storage.remove(shard.failed)  # of an earlier translation, as the records
+        for record in storage.find(shard.record.replace(shard.digest, "?" * len(shard.digest))):
+            storage.remove(record.path)
         if failed:
             with storage.write_whole(shard.failed, shard.pieces) as listed:
                 listed.writelines(json.dumps(each).encode() + b"\n" for each in failed)
@@ -122,9 +123,10 @@ def write_shard(found: tuple[Shard, Iterable[Piece]], started: float) -> Report:
     return add(reports)
 
 
-def left_out(shard: Shard, error: tuple[type, str, list[str]]) -> Report:
-    """Returns the report of a shard that cannot be read."""
-    return Report(unreadable={shard.source: error[2][-1].strip()})
+def require_unchanged(shard: Shard) -> None:
+    """Raises `RuntimeError` if a text is no longer the one that the job began with."""
+    if [storage.state(each) for each in storage.find(shard.source)] != [shard.state]:
+        raise RuntimeError(f"{shard.source} changed while it was translated")
 
 
 def pipeline_options(words: list[str]) -> PipelineOptions:

@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import os
-import re
 import shutil
 import tempfile
 import zlib
@@ -13,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from ..errors import UserError
@@ -48,10 +47,10 @@ def state(file: FileMetadata) -> str:
     return f"{file.size_in_bytes}-{file.last_updated_in_seconds:.6f}"
 
 
-def matches(pattern: str, path: str) -> bool:
-    """Returns whether a file at a path would be among those that a pattern names."""
-    wanted = FileSystems.get_filesystem(pattern).translate_pattern(absolute(pattern))
-    return re.fullmatch(wanted, path) is not None
+def matching(pattern: str, paths: list[str]) -> list[str]:
+    """Returns the paths of files that a pattern would name if they were there."""
+    files = [FileMetadata(path, 0) for path in paths]
+    return [each.path for each in FileSystems.get_filesystem(pattern).match_files(files, absolute(pattern))]
 
 
 def absolute(path: str) -> str:
@@ -66,9 +65,9 @@ def plain(path: str) -> str:
     return path
 
 
-def relative_files(folder: str) -> list[str]:
+def names_in(folder: str) -> list[str]:
     """Returns the names of all files in a folder, relative to it."""
-    return [each.path.removeprefix(folder).lstrip("/\\") for each in find(f"{folder}/**")]
+    return [each.path.removeprefix(f"{folder}/") for each in find(f"{folder}/**")]
 
 
 @contextmanager
@@ -78,10 +77,10 @@ def local(folder: str) -> Iterator[str]:
         yield folder
         return
     with tempfile.TemporaryDirectory() as copy:
-        for each in relative_files(folder):
-            target = os.path.join(copy, each)
+        for name in names_in(folder):
+            target = f"{copy}/{name}"
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            with open_text(f"{folder}/{each}") as source, open(target, "wb") as file:
+            with FileSystems.open(f"{folder}/{name}", **_RAW) as source, open(target, "wb") as file:
                 shutil.copyfileobj(source, file)
         yield copy
 
@@ -97,8 +96,10 @@ def open_text(path: str) -> Iterator[BinaryIO]:
 def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
     """Opens a temporary file, which is renamed to `path` when it is complete. It is compressed if `path` ends in `.gz`.
 
+    If `path` is there by then, it stays: another attempt of the same step has written it.
+
     Args:
-        path: The file to write. Its folder exists.
+        path: The file to write.
         aside: Folder of the temporary file in the same file system.
     """
     temporary = f"{aside}/{uuid4().hex}.part"
@@ -110,27 +111,17 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
             with suppress(AttributeError, io.UnsupportedOperation):  # object stores have nothing to sync
                 raw.flush()
                 os.fsync(raw.fileno())
-        try:
+        with suppress(OSError):  # the folder exists, or renaming raises the error
+            FileSystems.mkdirs(os.path.dirname(path))
+        if not FileSystems.exists(path):
             FileSystems.rename([temporary], [path])
-        except BeamIOError:  # some stores do not replace a file; then that of an earlier attempt stays
-            if not FileSystems.exists(path):
-                raise
-            FileSystems.delete([temporary])
-    except BaseException:
-        with suppress(Exception):
-            FileSystems.delete([temporary])
-        raise
-
-
-def make_folder(path: str) -> None:
-    """Creates a folder if it is missing; object stores have none."""
-    with suppress(OSError):  # it exists, or writing the first file will raise the error
-        FileSystems.mkdirs(path)
+    finally:
+        remove(temporary)
 
 
 def remove(path: str) -> None:
     """Removes a file or, with a slash at the end, a folder with all that is in it. Does nothing if there is none."""
-    with suppress(OSError):
+    with suppress(Exception):  # each store raises its own types
         FileSystems.delete([path if "://" in path else path.rstrip("/")])
 
 
