@@ -3,8 +3,8 @@
 By default TensorFlow computes the gradient of every matrix at every time step and adds them up, which is bound by
 memory bandwidth. Here the forward loop stores the result `z = x W + b` of each product. The backward loop
 differentiates one step at a time with the stored z in place of the products, and stores x and dz. Afterwards the
-gradient of W is one product of all x and all dz. Only this product is rounded to the dtype of `affine`. Products of one
-time step stay in float32: they are too small to gain from less precision.
+gradient of W is one product of all x and all dz. Only this product is rounded. Products of one time step stay in
+float32: they are too small to gain from less precision.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from .affine import Weight, computing_with, multiply, product_dtype, rounded_product
+from .affine import Affine, Weight, multiply, rounded_product
 
 Structure = Any  # of tensors
-Step = Callable[[Structure, Structure, list[tf.Tensor]], Structure]
+Step = Callable[[Structure, Structure, list[tf.Tensor], Affine], Structure]
 
 
 class Matrix(NamedTuple):
@@ -32,16 +32,19 @@ def scan(
     matrices: Sequence[Matrix] = (),
     constants: Sequence[tf.Tensor] = (),
     *,
+    dtype: str = "float32",
     reverse: bool = False,
 ) -> Structure:
     """Runs a recurrence over time.
 
     Args:
-        step: Maps a state, one time step of `sequences`, and `constants` to the next state.
+        step: Maps a state, one time step of `sequences`, `constants`, and a function in place of `affine` to the next
+            state.
         sequences: A structure of `[batch, time, units]`.
         initial: The state before the first step, a structure of `[batch, ...]`.
         matrices: The matrices that the step's `affine` calls multiply by, in the order of the calls.
         constants: Other tensors that the step uses and that need a gradient; variables need not be listed.
+        dtype: The factors of the weights' gradients are rounded to it.
         reverse: Runs from the last time step to the first; the result keeps the order of the input.
 
     Returns:
@@ -55,11 +58,10 @@ def scan(
         [tf.convert_to_tensor(matrix.weight) for matrix in matrices],
         [tf.convert_to_tensor(bias) for bias in biases],
     )
-    dtype = product_dtype()
 
-    def flat_step(state, inputs, constants):
+    def flat_step(state, inputs, constants, affine):
         state, inputs = tf.nest.pack_sequence_as(initial, state), tf.nest.pack_sequence_as(sequences, inputs)
-        return tf.nest.flatten(step(state, inputs, constants))
+        return tf.nest.flatten(step(state, inputs, constants, affine))
 
     @tf.custom_gradient
     def run(*tensors):
@@ -85,8 +87,7 @@ class _Recurrence:
         def body(i, state, arrays):
             t = self._time - 1 - i if self._reverse else i
             products = _Forward(self._matrices, self._factors, self._biases)
-            with computing_with(products):
-                state = self._step(state, [x[t] for x in self._inputs], self._constants)
+            state = self._step(state, [x[t] for x in self._inputs], self._constants, products)
             return i + 1, state, _write(arrays, t, (state, products.results))
 
         stored = (list(self._start), [self._row(factor.shape[-1]) for factor in self._factors])
@@ -120,9 +121,9 @@ class _Recurrence:
     def _differentiate(self, state, t, summed, products: "_Backward", d_after):
         """Returns the gradients of one step, of: state, inputs, the tensors in `summed`, and results of products."""
         sources = (state, [x[t] for x in self._inputs], summed, products.results)
-        with tf.GradientTape() as tape, computing_with(products):
+        with tf.GradientTape() as tape:
             tape.watch(sources)
-            after = self._step(state, sources[1], self._constants)
+            after = self._step(state, sources[1], self._constants, products)
         return tape.gradient(after, sources, d_after, unconnected_gradients="zero")
 
     def _before(self, start: tf.Tensor, states: tf.Tensor) -> tf.Tensor:
