@@ -73,7 +73,8 @@ class Decoder(Block):
             self.embedding = embedding or _embedding(words, sizes.units)
             self.stack = [DecoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
             self.final_norm = _final_norm(sizes)
-        self.output_kernel = None if tied else self._matrix("output_kernel", words, sizes.units, _glorot())
+        glorot = keras.initializers.GlorotUniform()
+        self.output_kernel = None if tied else self._matrix("output_kernel", words, sizes.units, glorot)
 
     def remember(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
         """Returns the memory of the context `[batch, source_time, units]`."""
@@ -212,10 +213,6 @@ class Transformer(keras.Model):
 def _growing(x: tf.Tensor, shape: list[int | None]) -> tf.Tensor:
     """Returns a tensor with this static shape, whose unknown sizes a loop may change."""
     return tf.raw_ops.PlaceholderWithDefault(input=x, shape=shape)
-
-
-def _glorot() -> keras.initializers.Initializer:
-    return keras.initializers.GlorotUniform()
 
 
 def _embedding(words: int, units: int) -> Embedding:
