@@ -73,8 +73,9 @@ class Decoder(Block):
             self.embedding = embedding or _embedding(words, sizes.units)
             self.stack = [DecoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
             self.final_norm = _final_norm(sizes)
-        glorot = keras.initializers.GlorotUniform()
-        self.output_kernel = None if tied else self._matrix("output_kernel", words, sizes.units, glorot)
+        self.output_kernel = None
+        if not tied:
+            self.output_kernel = self._matrix("output_kernel", words, sizes.units, keras.initializers.GlorotUniform())
 
     def remember(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
         """Returns the memory of the context `[batch, source_time, units]`."""
