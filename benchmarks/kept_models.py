@@ -17,7 +17,9 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, os.getcwd())  # a patched copy is not installed
 
-from nmt.decoding.metrics import bleu, read_lines
+import sacrebleu
+
+from nmt.decoding.metrics import read_lines
 from nmt.decoding.options import DecodingOptions
 from nmt.system import load_system
 
@@ -45,7 +47,7 @@ def figures(directory, lines, references):
         names = ("update", "seconds", "valid_loss", "bleu", "chrf")
         found = {name: each[name] for name in names}
         if (checkpoint := directory / "kept" / f"{each['update']}.npz").exists():
-            found["test_bleu"] = bleu(translate(directory, checkpoint, lines), references).score
+            found["test_bleu"] = sacrebleu.corpus_bleu(translate(directory, checkpoint, lines), [references]).score
         validations.append(found)
         print(table_row(directory.name, found), flush=True)
     settings = {name: value for name, value in options.items() if not name.endswith(("_dataset", "dictionaries"))}

@@ -34,6 +34,7 @@ Columns:
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -67,7 +68,7 @@ class Meter:
 
     def sum(self, values):
         start = time.perf_counter()
-        self._replicas.barrier()
+        self._replicas.any(False)  # waits for all
         ready = time.perf_counter()
         found = self._replicas.sum(values)
         self.reduction += time.perf_counter() - ready
@@ -111,12 +112,14 @@ class Group:
 
     def __init__(self, options, model, count, cores):
         sys.path.insert(0, str(ROOT))
-        from nmt.commands.processes import free_ports
+        from nmt.commands.processes import reserved_ports
 
         shared = (*SIZES, "batches")
         command = [sys.executable, __file__, "--worker", "--models", model]
         command += [f"--{name}={value}" for name, value in vars(options).items() if name in shared]
-        workers = [f"localhost:{port}" for port in free_ports(count)]
+        with contextlib.ExitStack() as held:
+            ports = [held.enter_context(each).getsockname()[1] for each in reserved_ports(count)]
+        workers = [f"localhost:{port}" for port in ports]
         self._processes = []
         for rank, core in enumerate(cores[:count]):
             config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}

@@ -55,7 +55,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
     config = make_config(options)
     system = build(config)
     data = TrainingData(
-        ParallelText(config.source_dataset, config.target_dataset).checked(),
+        ParallelText(config.source_dataset, config.target_dataset),
         system.source_vocabulary,
         system.target_vocabulary,
         batch_size=config.batch_size,

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -194,20 +193,15 @@ def file_digests(config: Config) -> dict[str, list]:
 def code_digests() -> dict[str, str]:
     """Returns digests of the modules of this package, and the versions of the libraries."""
     root = Path(__file__).parent
-    modules = {str(path.relative_to(root)): _digest(path) for path in sorted(root.rglob("*.py"))}
+    modules = {
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*.py"))
+    }
     return modules | _versions()
 
 
 def _versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in _LIBRARIES}
-
-
-def _digest(path: str | os.PathLike) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _refuse(changed: list[str], what: str, directory: Path) -> None:

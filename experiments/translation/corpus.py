@@ -202,4 +202,6 @@ def _copy(corpus: Corpus, place: Place) -> None:
         except (OSError, EOFError) as error:
             raise UserError(f"{path} cannot be copied to {text}: {error}") from None
     for part in corpus.parts:
-        ParallelText(*corpus.files(part, place.work)).checked()
+        pairs = ParallelText(*corpus.files(part, place.work))
+        if not sum(1 for _ in pairs):  # reads all, so a damaged text is refused too
+            raise pairs.empty()

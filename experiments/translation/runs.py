@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import sacrebleu
 
-from nmt.decoding.metrics import bleu, read_lines
+from nmt.decoding.metrics import read_lines
 from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 
@@ -120,9 +120,10 @@ def _tested(training: Training, call: Callable[..., None]) -> dict[str, Any]:
         translations = list(itertools.islice(lines, len(references)))
         with atomic_write(place.translations(run, test)) as file:
             file.writelines(f"{line}\n" for line in translations)
-        score = bleu(translations, references)
+        bleu = sacrebleu.BLEU()
+        score = bleu.corpus_score(translations, [references]).score
         chrf = sacrebleu.corpus_chrf(translations, [references]).score
-        found[test] = {"bleu": score.score, "signature": score.signature, "chrf": chrf}
+        found[test] = {"bleu": score, "signature": str(bleu.get_signature()), "chrf": chrf}
     return found
 
 

@@ -69,12 +69,6 @@ def reserved_ports(count: int) -> list[socket.socket]:
     return sockets
 
 
-def free_ports(count: int) -> list[int]:
-    """Returns ports that no program uses now, for processes that do not hold them."""
-    with contextlib.ExitStack() as held:
-        return [held.enter_context(each).getsockname()[1] for each in reserved_ports(count)]
-
-
 def _wait(processes: list[subprocess.Popen], received: list[int]) -> list[int]:
     """Waits for all processes and returns their statuses. Passes on the signals that are received.
 

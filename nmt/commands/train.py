@@ -2,9 +2,10 @@
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import keras
@@ -100,11 +101,7 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     vocabularies = (system.source_vocabulary, system.target_vocabulary)
     data, valid = read_checked_texts(config, vocabularies, open_cache())
     say(f"trains {describe_devices(config.dtype, replicas.count)}")
-    translator = system.translator(config.decoding)
-
-    def translate(lines: Sequence[bytes], between: Callable[[], None]) -> list[str]:
-        return [line.texts[0] for line in translator.lines(lines, between=between, prefixes=valid.prefixes)]
-
+    translate = functools.partial(system.translator(config.decoding).best, prefixes=valid.prefixes)
     validate = Validator(system.model, valid, translate, config)
     if replicas.count > 1:
         replicas.require_same(

@@ -3,7 +3,6 @@
 import os
 import unicodedata
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import sacrebleu
 from sacrebleu.metrics.base import Metric
@@ -16,30 +15,6 @@ from ..text.shards import all_shards
 # Scripts without spaces that a tokenizer does not split, as the first words of Unicode's character names.
 _KANA_AND_OTHERS = ("HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _UNSPLIT = {**dict.fromkeys(("13a", "intl", "none"), ("CJK", *_KANA_AND_OTHERS)), "zh": _KANA_AND_OTHERS}
-
-
-class Bleu(NamedTuple):
-    """Corpus BLEU, cased and detokenized, with the signature to report it with."""
-
-    score: float  # 0 to 100
-    signature: str
-
-
-def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
-    """Returns the sacreBLEU score of detokenized translations, with one reference each.
-
-    Raises:
-        UserError: The numbers of translations and references differ, which sacreBLEU ignores, or are 0.
-
-    Reference: Post (2018), arXiv:1804.08771.
-    """
-    if not len(translations) == len(references) > 0:
-        raise UserError(
-            f"there are {len(translations)} translations and {len(references)} references; give one reference for each"
-        )
-    metric = sacrebleu.BLEU()
-    score = metric.corpus_score(list(translations), [list(references)]).score
-    return Bleu(score, str(metric.get_signature()))
 
 
 class Evaluation:

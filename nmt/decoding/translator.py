@@ -199,13 +199,14 @@ class Translator(tf.Module):
         parts = [piece.words[0, : piece.lengths[0]].tolist() for piece in each]
         return Line(texts, scores, parts, any(piece.cut[0] for piece in each), pieces)
 
-    def best(self, lines: Sequence[str | bytes], between: Callable[[], None] = lambda: None) -> list[str]:
-        """Returns the best translation of each line; for `between`, see `lines`."""
-        return [line.texts[0] for line in self.lines(lines, between=between)]
-
-    def n_best(self, lines: Sequence[str | bytes]) -> list[list[tuple[str, float]]]:
-        """Returns the translations of each line with their scores, best first."""
-        return [list(zip(line.texts, line.scores, strict=True)) for line in self.lines(lines)]
+    def best(
+        self,
+        lines: Sequence[str | bytes],
+        between: Callable[[], None] = lambda: None,
+        prefixes: Sequence[str | bytes] | None = None,
+    ) -> list[str]:
+        """Returns the best translation of each line; for the other arguments, see `lines`."""
+        return [line.texts[0] for line in self.lines(lines, between=between, prefixes=prefixes)]
 
     def _search(self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None, prefixes: tf.RaggedTensor | None) -> Hypotheses:
         options = self.options

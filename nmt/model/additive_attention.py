@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import affine, batch_product, multiply, over_rows
+from .affine import Affine, affine, multiply, over_rows
 from .layers import Block
 from .recurrence import Matrix
 
@@ -32,19 +32,22 @@ class AdditiveAttention(Block):
         """Returns the matrices of `shares` and of their product with the context, as `scan` takes them."""
         return [Matrix(self.state_to_hidden), Matrix(context)]
 
-    def project_context(self, context: tf.Tensor) -> tf.Tensor:
+    def project_context(self, context: tf.Tensor, affine: Affine = affine) -> tf.Tensor:
         """Returns the term of the context in the energies, `[batch, source_time, hidden]`."""
         return over_rows(
             lambda rows: self.context_norm(affine(rows, self.context_to_hidden, self.hidden_bias)), context
         )
 
-    def shares(self, state: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
+    def shares(
+        self, state: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor, affine: Affine = affine
+    ) -> tf.Tensor:
         """Returns the weight of each source position, `[batch, source_time]`.
 
         Args:
             state: `[batch, state_units]`.
             projected: `project_context(context)`.
             source_mask: `[batch, source_time]`, 1 on words and their end, 0 on padding.
+            affine: Computes the product with the state.
         """
         query = self.state_norm(affine(state, self.state_to_hidden))
         energy = _energies(projected, query, self.hidden_to_score.value)
@@ -67,7 +70,7 @@ class AdditiveAttention(Block):
             lambda rows: multiply(rows, self.hidden_to_score.value), tf.tanh(projected[:, tf.newaxis] + query)
         )
         energy = tf.where(source_mask[:, tf.newaxis] > 0, tf.squeeze(energy, -1), energy.dtype.min)
-        attended = batch_product(tf.nn.softmax(energy), context)  # [batch, hypotheses, context_units]
+        attended = tf.matmul(tf.nn.softmax(energy), context)  # [batch, hypotheses, context_units]
         return tf.reshape(attended, [-1, context.shape[-1]])
 
 

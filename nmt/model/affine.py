@@ -1,58 +1,25 @@
-"""Affine maps `x W + b` of rows. Most of the time goes into these products, so their precision is chosen here."""
+"""Affine maps `x W + b` of rows. Most of the time goes into these products, so their factors may be rounded."""
 
-import contextlib
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
 Weight = tf.Tensor | keras.Variable
+Affine = Callable[..., tf.Tensor]  # `affine`, or a function of `x`, matrix and bias in its place
 
 
-class Products:
-    """Computes `x W + b` with factors rounded to one dtype; biases and results are float32.
-
-    Args:
-        dtype: `float32`, `bfloat16` or `float16`.
-    """
-
-    def __init__(self, dtype: str = "float32"):
-        self.dtype = dtype
-
-    def __call__(self, x: tf.Tensor, matrix: Weight, bias: Weight | None) -> tf.Tensor:
-        z = multiply(x, tf.convert_to_tensor(matrix), self.dtype)
-        return z if bias is None else _add_bias(z, tf.convert_to_tensor(bias))
-
-
-_products: ContextVar[Callable] = ContextVar("products")
-_float32 = Products()
-
-
-def affine(x: tf.Tensor, matrix: Weight, bias: Weight | None = None) -> tf.Tensor:
+def affine(x: tf.Tensor, matrix: Weight, bias: Weight | None = None, dtype: str = "float32") -> tf.Tensor:
     """Returns `x W + b` in float32, `[rows, units]`.
 
     Args:
         x: `[rows, inputs]`.
         matrix: `[inputs, units]`, or one matrix for each row, `[rows, inputs, units]`.
         bias: `[units]`, or `None` for none.
+        dtype: `float32`, `bfloat16` or `float16`, to which `x` and the matrix are rounded.
     """
-    return _products.get(_float32)(x, matrix, bias)
-
-
-@contextlib.contextmanager
-def computing_with(products: Callable[[tf.Tensor, Weight, Weight | None], tf.Tensor]) -> Iterator[None]:
-    """Within this context, `affine` calls `products`."""
-    token = _products.set(products)
-    try:
-        yield
-    finally:
-        _products.reset(token)
-
-
-def product_dtype() -> str:
-    """Returns the dtype to which `affine` rounds its factors."""
-    return _products.get(_float32).dtype
+    z = multiply(x, tf.convert_to_tensor(matrix), dtype)
+    return z if bias is None else _add_bias(z, tf.convert_to_tensor(bias))
 
 
 def over_rows(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
@@ -80,17 +47,6 @@ def multiply(x: tf.Tensor, matrix: tf.Tensor, dtype: str = "float32") -> tf.Tens
     if len(matrix.shape) == 2:
         return rounded_product(x, matrix, dtype)
     return tf.squeeze(rounded_product(x[:, tf.newaxis], matrix, dtype), 1)
-
-
-def batch_product(x: tf.Tensor, y: tf.Tensor, *, transpose: bool = False) -> tf.Tensor:
-    """Returns the products of the last two axes, `[..., rows, units]` in float32, in the precision of `affine`.
-
-    Args:
-        x: `[..., rows, inputs]`.
-        y: `[..., inputs, units]`, or `[..., units, inputs]` if `transpose`.
-        transpose: Exchanges the last two axes of `y`.
-    """
-    return rounded_product(x, y, product_dtype(), transpose_b=transpose)
 
 
 def rounded_product(x: tf.Tensor, y: tf.Tensor, dtype: str, *, transpose_a=False, transpose_b=False) -> tf.Tensor:

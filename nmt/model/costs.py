@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from .affine import product_dtype
-
 _PARTS = 8  # the fastest (docs/translation-speed.md); one part still keeps all cores busy
 _USUAL = 50.0  # the exponentials of smaller logits, and their sum, are far from the limits of float32
 
@@ -41,7 +39,7 @@ def log_normalizers(logits: tf.Tensor) -> tf.Tensor:
 
 
 def sum_in_parts(
-    function: Callable[..., tf.Tensor], rows: tuple[tf.Tensor, ...], weights: tuple[tf.Tensor, ...]
+    function: Callable[..., tf.Tensor], rows: tuple[tf.Tensor, ...], weights: tuple[tf.Tensor, ...], dtype: str
 ) -> tf.Tensor:
     """Returns the sum of a function over rows, computed together with its gradient one part of the rows at a time.
 
@@ -52,6 +50,7 @@ def sum_in_parts(
             zeros adds nothing to it.
         rows: Tensors `[rows, ...]` of static shapes. Only the first has a gradient.
         weights: Tensors that all rows share. Each has a gradient.
+        dtype: The dtype to which the function rounds the factors of its products.
     """
     count = rows[0].shape[0]
 
@@ -69,7 +68,7 @@ def sum_in_parts(
             return value + added, [a + b for a, b in zip(d_weights, d_added, strict=True)], d_part
 
         sums = tf.zeros([], x.dtype), [tf.zeros_like(weight) for weight in weights]
-        run = _loop if product_dtype() == "float32" else _unrolled
+        run = _loop if dtype == "float32" else _unrolled
         (value, d_weights), d_parts = run(add_part, sums, tf.TensorSpec(parts[0].shape[1:], x.dtype))
         d_x = tf.reshape(d_parts, [-1, *x.shape[1:]])[:count]
         return value, lambda d: [d * each for each in (d_x, *d_weights)]

@@ -8,8 +8,8 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import affine, over_rows
-from .dropout import DropoutMasks, drop
+from .affine import Affine, affine, over_rows
+from .forward_pass import ForwardPass, drop
 from .layers import Block, normal_or_orthogonal
 from .recurrence import Matrix
 
@@ -97,17 +97,19 @@ class GRUStep(Block):
         own = map(Matrix, (self.state_to_gates, self.state_to_proposal), self._state_biases)
         return [*own, *(matrix for each in self.transitions for matrix in each.state_matrices)]
 
-    def masks(self, dropout: DropoutMasks, batch: tf.Tensor, input_rate: float, state_rate: float) -> GRUMasks:
+    def masks(self, forward: ForwardPass, batch: tf.Tensor, input_rate: float, state_rate: float) -> GRUMasks:
         """Draws the masks of one batch."""
         return GRUMasks(
-            dropout.draw(input_rate, [batch, self.inputs]),
-            dropout.draw(input_rate, [batch, self.inputs]),
-            dropout.draw(state_rate, [batch, self.units]),
-            dropout.draw(state_rate, [batch, self.units]),
-            [each.masks(dropout, batch, 0.0, state_rate) for each in self.transitions],
+            forward.draw(input_rate, [batch, self.inputs]),
+            forward.draw(input_rate, [batch, self.inputs]),
+            forward.draw(state_rate, [batch, self.units]),
+            forward.draw(state_rate, [batch, self.units]),
+            [each.masks(forward, batch, 0.0, state_rate) for each in self.transitions],
         )
 
-    def project_input(self, x: tf.Tensor, masks: GRUMasks = NO_MASKS) -> tuple[tf.Tensor, tf.Tensor]:
+    def project_input(
+        self, x: tf.Tensor, masks: GRUMasks = NO_MASKS, affine: Affine = affine
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the terms of the input in gates `[..., 2 * units]` and proposal `[..., units]`."""
         gates, proposal = self.input_matrices
         return (
@@ -115,7 +117,13 @@ class GRUStep(Block):
             over_rows(lambda rows: self.proposal_x_norm(affine(rows, *proposal)), drop(x, masks.input_to_proposal)),
         )
 
-    def step(self, state: tf.Tensor, projected: tuple[tf.Tensor, tf.Tensor], masks: GRUMasks = NO_MASKS) -> tf.Tensor:
+    def step(
+        self,
+        state: tf.Tensor,
+        projected: tuple[tf.Tensor, tf.Tensor],
+        masks: GRUMasks = NO_MASKS,
+        affine: Affine = affine,
+    ) -> tf.Tensor:
         """Returns the next state `[batch, units]` from this one and the result of `project_input`."""
         gates_x, proposal_x = projected
         to_gates, to_proposal, *_ = self.state_matrices
@@ -126,7 +134,7 @@ class GRUStep(Block):
         candidate = tf.tanh(proposal_x + reset * self.proposal_state_norm(proposal))
         state = candidate + update * (state - candidate)
         for each, own_masks in itertools.zip_longest(self.transitions, masks.transitions, fillvalue=NO_MASKS):
-            state = each.step(state, _NO_INPUT, own_masks)
+            state = each.step(state, _NO_INPUT, own_masks, affine)
         return state
 
 

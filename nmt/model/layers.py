@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import affine, over_rows
+from .affine import Affine, affine, over_rows
 
 
 def normal_or_orthogonal(rows: int, columns: int) -> keras.initializers.Initializer:
@@ -51,7 +51,7 @@ class Projection(Block):
         with keras.name_scope(name):
             self.normalization = build_normalization(normalization, units, "norm")
 
-    def call(self, x: tf.Tensor) -> tf.Tensor:
+    def call(self, x: tf.Tensor, *, affine: Affine = affine) -> tf.Tensor:
         return over_rows(lambda rows: self.normalization(affine(rows, self.kernel, self.bias)), x)
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from .affine import affine, batch_product, leading_sizes, over_rows
-from .dropout import DropoutMasks, drop
+from .affine import affine, leading_sizes, over_rows, rounded_product
+from .forward_pass import ForwardPass, drop
 from .layers import Block
 
 _MASKED = -1e9  # as in Nematus
@@ -50,12 +50,12 @@ class MultiHeadAttention(Block):
             for matrix in ("queries", "keys", "values", "output")
         )
 
-    def remember(self, memory: tf.Tensor) -> KeysAndValues:
+    def remember(self, memory: tf.Tensor, forward: ForwardPass) -> KeysAndValues:
         """Returns the keys and values of `[batch, time, units]`."""
-        return KeysAndValues(self._heads(memory, self.keys), self._heads(memory, self.values))
+        return KeysAndValues(*(self._heads(memory, kernel, forward) for kernel in (self.keys, self.values)))
 
     def call(
-        self, x: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None = None, *, dropout: DropoutMasks
+        self, x: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None = None, *, forward: ForwardPass
     ) -> tf.Tensor:
         """Attends from each position of `x` to the memory.
 
@@ -63,14 +63,14 @@ class MultiHeadAttention(Block):
             x: `[batch, time, units]`.
             memory: The keys and values, of `memory_time` positions.
             bias: Added to the scores; it broadcasts to `[batch, heads, time, memory_time]`.
-            dropout: Draws the dropout masks.
+            forward: Draws the dropout masks and computes the products.
 
         Returns:
             `[batch, time, units]`.
         """
-        found = self._attend(self._heads(x, self.queries), memory, bias, dropout)
+        found = self._attend(self._heads(x, self.queries, forward), memory, bias, forward)
         merged = tf.reshape(found, [*leading_sizes(x), self.units])
-        return over_rows(lambda rows: affine(rows, self.output_kernel), merged)
+        return over_rows(lambda rows: forward.affine(rows, self.output_kernel), merged)
 
     def fused(self) -> tf.Tensor:
         """Returns the matrices of queries, keys and values side by side, `[units, 3 * units]`."""
@@ -105,24 +105,24 @@ class MultiHeadAttention(Block):
         return self._rows(queries, memory, bias)
 
     def _rows(self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor) -> tf.Tensor:
-        found = self._attend(queries, memory, bias, DropoutMasks())
+        found = self._attend(queries, memory, bias, ForwardPass())
         return affine(tf.reshape(found, [-1, self.units]), self.output_kernel)
 
     def _attend(
-        self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None, dropout: DropoutMasks
+        self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None, forward: ForwardPass
     ) -> tf.Tensor:
         """Returns what queries `[batch, heads, time, units / heads]` find, `[batch, time, heads, units / heads]`."""
-        scores = batch_product(queries, memory.keys, transpose=True)
+        scores = rounded_product(queries, memory.keys, forward.dtype, transpose_b=True)
         scores *= (self.units // self.heads) ** -0.5
         weights = tf.nn.softmax(scores if bias is None else scores + bias)
         sizes = tf.shape(weights)
-        weights = drop(weights, dropout.draw(self.weight_rate, sizes))
-        weights = drop(weights, dropout.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))
-        return tf.transpose(batch_product(weights, memory.values), [0, 2, 1, 3])
+        weights = drop(weights, forward.draw(self.weight_rate, sizes))
+        weights = drop(weights, forward.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))
+        return tf.transpose(rounded_product(weights, memory.values, forward.dtype), [0, 2, 1, 3])
 
-    def _heads(self, x: tf.Tensor, kernel: keras.Variable) -> tf.Tensor:
+    def _heads(self, x: tf.Tensor, kernel: keras.Variable, forward: ForwardPass) -> tf.Tensor:
         """Returns the product with a matrix, `[batch, heads, time, units / heads]`."""
-        product = over_rows(lambda rows: affine(rows, kernel), x)
+        product = over_rows(lambda rows: forward.affine(rows, kernel), x)
         split = tf.reshape(product, [*leading_sizes(x), self.heads, self.units // self.heads])
         return tf.transpose(split, [0, 2, 1, 3])
 

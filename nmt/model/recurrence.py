@@ -3,8 +3,8 @@
 By default TensorFlow computes the gradient of every matrix at every time step and adds them up, which is bound by
 memory bandwidth. Here the forward loop stores the result `z = x W + b` of each product. The backward loop
 differentiates one step at a time with the stored z in place of the products, and stores x and dz. Afterwards the
-gradient of W is one product of all x and all dz. Only this product is rounded to the dtype of `affine`. Products of one
-time step stay in float32: they are too small to gain from less precision.
+gradient of W is one product of all x and all dz. Only this product is rounded. Products of one time step stay in
+float32: they are too small to gain from less precision.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from .affine import Weight, computing_with, multiply, product_dtype, rounded_product
+from .affine import Affine, Weight, multiply, rounded_product
 
 Structure = Any  # of tensors
-Step = Callable[[Structure, Structure, list[tf.Tensor]], Structure]
+Step = Callable[[Structure, Structure, list[tf.Tensor], Affine], Structure]
 
 
 class Matrix(NamedTuple):
@@ -32,16 +32,19 @@ def scan(
     matrices: Sequence[Matrix] = (),
     constants: Sequence[tf.Tensor] = (),
     *,
+    dtype: str = "float32",
     reverse: bool = False,
 ) -> Structure:
     """Runs a recurrence over time.
 
     Args:
-        step: Maps a state, one time step of `sequences`, and `constants` to the next state.
+        step: Maps a state, one time step of `sequences`, `constants`, and a function in place of `affine` to the next
+            state.
         sequences: A structure of `[batch, time, units]`.
         initial: The state before the first step, a structure of `[batch, ...]`.
         matrices: The matrices that the step's `affine` calls multiply by, in the order of the calls.
         constants: Other tensors that the step uses and that need a gradient; variables need not be listed.
+        dtype: The factors of the weights' gradients are rounded to it.
         reverse: Runs from the last time step to the first; the result keeps the order of the input.
 
     Returns:
@@ -55,11 +58,10 @@ def scan(
         [tf.convert_to_tensor(matrix.weight) for matrix in matrices],
         [tf.convert_to_tensor(bias) for bias in biases],
     )
-    dtype = product_dtype()
 
-    def flat_step(state, inputs, constants):
+    def flat_step(state, inputs, constants, affine):
         state, inputs = tf.nest.pack_sequence_as(initial, state), tf.nest.pack_sequence_as(sequences, inputs)
-        return tf.nest.flatten(step(state, inputs, constants))
+        return tf.nest.flatten(step(state, inputs, constants, affine))
 
     @tf.custom_gradient
     def run(*tensors):
@@ -75,18 +77,21 @@ class _Recurrence:
 
     def __init__(self, step: Step, matrices: Sequence[Matrix], arguments: Structure, dtype: str, reverse: bool):
         self._step, self._matrices, self._dtype, self._reverse = step, matrices, dtype, reverse
-        self._inputs, self._start, self._constants, weights, self._biases = arguments
-        self._time = tf.shape(self._inputs[0])[0]
-        self._factors = weights
+        self._inputs, self._start, self._constants, self._factors, biases = arguments
+        self._time, biases = tf.shape(self._inputs[0])[0], iter(biases)
+        self._biases = [None if matrix.bias is None else next(biases) for matrix in matrices]
 
     def forwards(self) -> list[tf.Tensor]:
         """Returns the states."""
 
+        def product(x, number):
+            z, bias = multiply(x, self._factors[number]), self._biases[number]
+            return z if bias is None else z + bias
+
         def body(i, state, arrays):
             t = self._time - 1 - i if self._reverse else i
-            products = _Forward(self._matrices, self._factors, self._biases)
-            with computing_with(products):
-                state = self._step(state, [x[t] for x in self._inputs], self._constants)
+            products = _Products(self._matrices, product)
+            state = self._step(state, [x[t] for x in self._inputs], self._constants, products)
             return i + 1, state, _write(arrays, t, (state, products.results))
 
         stored = (list(self._start), [self._row(factor.shape[-1]) for factor in self._factors])
@@ -101,9 +106,14 @@ class _Recurrence:
 
         def body(i, d_state, d_summed, arrays):
             t = i if self._reverse else self._time - 1 - i
-            products = _Backward(self._matrices, transposed, [z[t] for z in self._results])
+            zs = [z[t] for z in self._results]
+            products = _Products(self._matrices, lambda x, number: _replaced(x, zs[number], transposed[number]))
             d_after = [later[t] + carried for later, carried in zip(d_states, d_state, strict=True)]
-            d_state, d_inputs, d_here, dzs = self._differentiate([x[t] for x in before], t, summed, products, d_after)
+            sources = ([x[t] for x in before], [x[t] for x in self._inputs], summed, zs)
+            with tf.GradientTape() as tape:
+                tape.watch(sources)
+                after = self._step(*sources[:2], self._constants, products)
+            d_state, d_inputs, d_here, dzs = tape.gradient(after, sources, d_after, unconnected_gradients="zero")
             d_summed = [a + b for a, b in zip(d_summed, d_here, strict=True)]
             return i + 1, d_state, d_summed, _write(arrays, t, (d_inputs, products.inputs, dzs))
 
@@ -116,14 +126,6 @@ class _Recurrence:
         d_constants, d_variables = d_summed[: len(self._constants)], d_summed[len(self._constants) :]
         gradients = [*d_inputs, *d_start, *d_constants, *d_weights, *d_biases]
         return (gradients, d_variables) if variables else gradients
-
-    def _differentiate(self, state, t, summed, products: "_Backward", d_after):
-        """Returns the gradients of one step, of: state, inputs, the tensors in `summed`, and results of products."""
-        sources = (state, [x[t] for x in self._inputs], summed, products.results)
-        with tf.GradientTape() as tape, computing_with(products):
-            tape.watch(sources)
-            after = self._step(state, sources[1], self._constants)
-        return tape.gradient(after, sources, d_after, unconnected_gradients="zero")
 
     def _before(self, start: tf.Tensor, states: tf.Tensor) -> tf.Tensor:
         """Returns the state before each step."""
@@ -160,10 +162,18 @@ class _Recurrence:
 
 
 class _Products:
-    """Replaces the `affine` calls of one step, which must come in the declared order."""
+    """Takes the place of `affine` in one step, whose calls must come in the declared order.
 
-    def __init__(self, matrices: Sequence[Matrix], factors: list[tf.Tensor]):
-        self._matrices, self._factors, self.inputs = matrices, factors, []
+    Args:
+        matrices: The declared matrices.
+        product: Maps `x` and the number of the call to the result of the call.
+
+    Attributes:
+        inputs, results: Of the calls so far.
+    """
+
+    def __init__(self, matrices: Sequence[Matrix], product: Callable[[tf.Tensor, int], tf.Tensor]):
+        self._matrices, self._product, self.inputs, self.results = matrices, product, [], []
 
     def __call__(self, x: tf.Tensor, weight: Weight, bias: Weight | None = None) -> tf.Tensor:
         number = len(self.inputs)
@@ -171,38 +181,18 @@ class _Products:
         if declared.weight is not weight or declared.bias is not bias:
             raise ValueError(f"`affine` call {number} of the step is not what `matrices` declares there")
         self.inputs.append(x)
-        return self._product(x, number)
-
-
-class _Forward(_Products):
-    """Computes the products of one step and keeps their results."""
-
-    def __init__(self, matrices: Sequence[Matrix], factors: list[tf.Tensor], biases: list[tf.Tensor]):
-        super().__init__(matrices, factors)
-        self._biases, self.results = iter(biases), []
-
-    def _product(self, x: tf.Tensor, number: int) -> tf.Tensor:
-        factor = self._factors[number]
-        z = multiply(x, factor)
-        self.results.append(z if self._matrices[number].bias is None else z + next(self._biases))
+        self.results.append(self._product(x, number))
         return self.results[-1]
 
 
-class _Backward(_Products):
-    """Returns the stored results of one step and keeps the inputs of its products."""
+def _replaced(x: tf.Tensor, result: tf.Tensor, transposed: tf.Tensor) -> tf.Tensor:
+    """Returns the stored result `z = x W + b`; the gradient of x is `dz W^T`, and z itself gets dz."""
 
-    def __init__(self, matrices: Sequence[Matrix], transposed: list[tf.Tensor], results: list[tf.Tensor]):
-        super().__init__(matrices, transposed)
-        self.results = results
+    @tf.custom_gradient
+    def identity(x, z):
+        return tf.identity(z), lambda dz: (multiply(dz, transposed), dz)
 
-    def _product(self, x: tf.Tensor, number: int) -> tf.Tensor:
-        factor = self._factors[number]
-
-        @tf.custom_gradient
-        def result(x, z):
-            return tf.identity(z), lambda dz: (multiply(dz, factor), dz)
-
-        return result(x, self.results[number])
+    return identity(x, result)
 
 
 def _weight_gradient(x: tf.Tensor, dz: tf.Tensor, factor: tf.Tensor, dtype: str) -> tf.Tensor:

@@ -6,10 +6,10 @@ It equals the RNN model of Nematus master; at depth one, that of v0.3 too.
 import keras
 import tensorflow as tf
 
-from .affine import Products, affine, computing_with
+from .affine import affine
 from .contract import DecodeStep, NextWords
 from .costs import log_normalizers, sum_in_parts, word_costs
-from .dropout import DropoutMasks
+from .forward_pass import ForwardPass
 from .rnnsearch_layers import SHALLOW, Decoder, Depths, Encoder, Memory, Rates, Sizes, output_logits
 
 NO_WORD = -1  # the id before the first word; its embedding is zero
@@ -52,7 +52,7 @@ class RNNSearch(keras.Model):
         training_dtype: str = "float32",
     ):
         super().__init__(name="rnnsearch")
-        self._training_products = Products(training_dtype)
+        self._training_dtype = training_dtype
         sizes = Sizes(embedding_size, state_size, normalization, rates, depths)
         self.encoder = Encoder(source_words, sizes)
         shared = self.encoder.embedding if tie_encoder_decoder_embeddings else None
@@ -61,14 +61,12 @@ class RNNSearch(keras.Model):
 
     def call(self, source, source_mask, target) -> tf.Tensor:
         """Returns the logits of every target word, `[batch, target_time, target_words]`."""
-        return self.decoder.logits(self._hidden(source, source_mask, target, None))
+        return self.decoder.logits(self._hidden(source, source_mask, target, ForwardPass()))
 
-    def _hidden(self, source, source_mask, target, dropout_seed) -> tf.Tensor:
+    def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for every target word, `[batch, target_time, embedding]`."""
-        dropout = DropoutMasks(dropout_seed)
-        context = self.encoder(source, source_mask, dropout=dropout)
-        state, memory = self.decoder.remember(context, source_mask, dropout)
-        return self.decoder(_previous(target), state, memory=memory, dropout=dropout)
+        state, memory = self._remember(source, source_mask, forward)
+        return self.decoder(_previous(target), state, memory=memory, forward=forward)
 
     def costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
         """Returns the cost of each target sentence, `[batch]`."""
@@ -79,28 +77,29 @@ class RNNSearch(keras.Model):
         self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None
     ) -> tf.Tensor:
         """Returns the sum of `costs`. The logits of only one part of the words are in memory at a time."""
-        with computing_with(self._training_products):
-            hidden = self._hidden(source, source_mask, target, dropout_seed)
+        forward = ForwardPass(dropout_seed, self._training_dtype)
+        hidden = self._hidden(source, source_mask, target, forward)
 
-            def cost(rows, words, mask, table, bias):
-                return tf.reduce_sum(word_costs(output_logits(rows, table, bias), words, label_smoothing) * mask)
+        def cost(rows, words, mask, table, bias):
+            logits = output_logits(rows, table, bias, forward.affine)
+            return tf.reduce_sum(word_costs(logits, words, label_smoothing) * mask)
 
-            rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
-            return sum_in_parts(cost, rows, self.decoder.output_layer)
+        rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
+        return sum_in_parts(cost, rows, self.decoder.output_layer, forward.dtype)
 
     def attention(self, source, source_mask, target) -> tf.Tensor:
         """Returns the attention weights of every target word, `[batch, target_time, source_time]`."""
-        state, memory = self._remember(source, source_mask)
+        state, memory = self._remember(source, source_mask, ForwardPass())
         return self.decoder.attention_weights(_previous(target), state, memory)
 
     def encode(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
         """Returns the first states of all levels of the decoder, `[batch, levels * units]`, and its memory."""
-        state, memory = self._remember(source, source_mask)
+        state, memory = self._remember(source, source_mask, ForwardPass())
         return tf.tile(state, [1, self.decoder.depths.decoder]), memory
 
-    def _remember(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
-        context = self.encoder(source, source_mask, dropout=DropoutMasks())
-        return self.decoder.remember(context, source_mask, DropoutMasks())
+    def _remember(self, source, source_mask, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
+        context = self.encoder(source, source_mask, forward=forward)
+        return self.decoder.remember(context, source_mask, forward)
 
     def make_step(self) -> DecodeStep:
         """Returns the function of a decoding step, which returns the memory unchanged."""

@@ -7,8 +7,8 @@ import keras
 import tensorflow as tf
 
 from .additive_attention import AdditiveAttention
-from .affine import affine, over_rows
-from .dropout import DropoutMasks, drop
+from .affine import Affine, affine, over_rows
+from .forward_pass import ForwardPass, drop
 from .gru import NO_MASKS, GRUMasks, GRUStep
 from .layers import Block, Embedding, PReLU, Projection
 from .recurrence import scan
@@ -93,37 +93,37 @@ class Encoder(Block):
             self.forward_stack = stack("forward")
             self.backward_stack = stack("backward")
 
-    def call(self, source: tf.Tensor, mask: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
+    def call(self, source: tf.Tensor, mask: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         batch, time = tf.unstack(tf.shape(source))
-        words = drop(self.embedding(source), dropout.draw(self.rates.source, [batch, time, 1]))
+        words = drop(self.embedding(source), forward.draw(self.rates.source, [batch, time, 1]))
         states = [
-            self._run_stack(self.forward_stack, words, mask, dropout, reverse=False),
-            self._run_stack(self.backward_stack, words, mask, dropout, reverse=True),
+            self._run_stack(self.forward_stack, words, mask, forward, reverse=False),
+            self._run_stack(self.backward_stack, words, mask, forward, reverse=True),
         ]
         if len(self.forward_stack) % 2 == 0:  # as in Nematus, those that end left to right come first
             states.reverse()
         return tf.concat(states, -1)
 
-    def _run_stack(self, stack: list[GRUStep], words, mask, dropout: DropoutMasks, *, reverse: bool) -> tf.Tensor:
+    def _run_stack(self, stack: list[GRUStep], words, mask, forward: ForwardPass, *, reverse: bool) -> tf.Tensor:
         first, *others = stack
-        states = self._run(first, words, mask, dropout, self.rates.embedding, reverse)
+        states = self._run(first, words, mask, forward, self.rates.embedding, reverse)
         for gru in others:
             reverse = not reverse
-            states += self._run(gru, states, mask, dropout, self.rates.hidden, reverse)
+            states += self._run(gru, states, mask, forward, self.rates.hidden, reverse)
         return states
 
-    def _run(self, gru: GRUStep, inputs, mask, dropout: DropoutMasks, rate: float, reverse: bool) -> tf.Tensor:
+    def _run(self, gru: GRUStep, inputs, mask, forward: ForwardPass, rate: float, reverse: bool) -> tf.Tensor:
         """Returns all states, zero on padding; `rate` drops inputs."""
         batch = tf.shape(inputs)[0]
-        masks = gru.masks(dropout, batch, rate, self.rates.hidden)
+        masks = gru.masks(forward, batch, rate, self.rates.hidden)
         initial = tf.zeros([batch, self.units], inputs.dtype)
 
-        def step(state, x_and_keep, _):
+        def step(state, x_and_keep, _, affine):
             x, keep = x_and_keep
-            return gru.step(state, x, masks) * keep
+            return gru.step(state, x, masks, affine) * keep
 
-        sequences = (gru.project_input(inputs, masks), mask[..., tf.newaxis])
-        return scan(step, sequences, initial, gru.state_matrices, reverse=reverse)
+        sequences = (gru.project_input(inputs, masks, forward.affine), mask[..., tf.newaxis])
+        return scan(step, sequences, initial, gru.state_matrices, dtype=forward.dtype, reverse=reverse)
 
 
 class Decoder(Block):
@@ -177,31 +177,31 @@ class Decoder(Block):
                 name="output_kernel",
             )
 
-    def remember(self, context: tf.Tensor, mask: tf.Tensor, dropout: DropoutMasks) -> tuple[tf.Tensor, Memory]:
+    def remember(self, context: tf.Tensor, mask: tf.Tensor, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
         """Returns the first state of each level `[batch, units]`, from the mean of the context, and the memory."""
         batch, width = tf.shape(context)[0], context.shape[-1]
         mean = tf.reduce_sum(context, 1) / tf.reduce_sum(mask, 1, keepdims=True)
-        mean = drop(mean, dropout.draw(self.rates.hidden, [batch, width]))
-        state = tf.tanh(self.initial_state(mean))
-        dropped = drop(context, dropout.draw(self.rates.hidden, [batch, width]))
-        return state, Memory(context, self.attention.project_context(dropped), mask)
+        mean = drop(mean, forward.draw(self.rates.hidden, [batch, width]))
+        state = tf.tanh(self.initial_state(mean, affine=forward.affine))
+        dropped = drop(context, forward.draw(self.rates.hidden, [batch, width]))
+        return state, Memory(context, self.attention.project_context(dropped, forward.affine), mask)
 
-    def call(self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, dropout: DropoutMasks) -> tf.Tensor:
+    def call(self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for the word after each of `words`, `[batch, time, embedding]`."""
         batch, time = tf.unstack(tf.shape(words))
         embedded = self.embedding(words)
-        embedded = drop(embedded, dropout.draw(self.rates.target, [batch, time, 1]))
+        embedded = drop(embedded, forward.draw(self.rates.target, [batch, time, 1]))
         hidden = self.rates.hidden
-        word_masks = self.word_gru.masks(dropout, batch, self.rates.embedding, hidden)
-        context_masks = self.context_gru.masks(dropout, batch, hidden, hidden)
-        masks = DecoderMasks(word_masks, dropout.draw(hidden, [batch, self.units]), context_masks)
-        projected = self.word_gru.project_input(embedded, word_masks)
+        word_masks = self.word_gru.masks(forward, batch, self.rates.embedding, hidden)
+        context_masks = self.context_gru.masks(forward, batch, hidden, hidden)
+        masks = DecoderMasks(word_masks, forward.draw(hidden, [batch, self.units]), context_masks)
+        projected = self.word_gru.project_input(embedded, word_masks, forward.affine)
 
-        def step(carried, x, constants):
+        def step(carried, x, constants, affine):
             def attend(query):
-                return affine(self.attention.shares(query, constants[0], memory.mask), memory.context)
+                return affine(self.attention.shares(query, constants[0], memory.mask, affine), memory.context)
 
-            return self._recur(carried[0], x, attend, masks)
+            return self._recur(carried[0], x, attend, masks, affine)
 
         initial = (state, tf.zeros_like(memory.context[:, 0]))
         matrices = [
@@ -210,16 +210,20 @@ class Decoder(Block):
             *self.context_gru.input_matrices,
             *self.context_gru.state_matrices,
         ]
-        states, attended = scan(step, projected, initial, matrices, [memory.projected])
+        states, attended = scan(step, projected, initial, matrices, [memory.projected], dtype=forward.dtype)
         for gru in self.high_grus:
-            states += self._run_high(gru, states, attended, state, dropout)
-        return self._deep_output(embedded, states, attended, dropout)
+            states += self._run_high(gru, states, attended, state, forward)
+        return self._deep_output(embedded, states, attended, forward)
 
-    def _run_high(self, gru: GRUStep, below, attended, state, dropout: DropoutMasks) -> tf.Tensor:
+    def _run_high(self, gru: GRUStep, below, attended, state, forward: ForwardPass) -> tf.Tensor:
         """Returns the states of a further level, `[batch, time, units]`."""
-        masks = gru.masks(dropout, tf.shape(below)[0], self.rates.hidden, self.rates.hidden)
-        projected = gru.project_input(self._high_input(below, attended), masks)
-        return scan(lambda state, x, _: gru.step(state, x, masks), projected, state, gru.state_matrices)
+        masks = gru.masks(forward, tf.shape(below)[0], self.rates.hidden, self.rates.hidden)
+        projected = gru.project_input(self._high_input(below, attended), masks, forward.affine)
+
+        def step(state, x, _, affine):
+            return gru.step(state, x, masks, affine)
+
+        return scan(step, projected, state, gru.state_matrices, dtype=forward.dtype)
 
     def _high_input(self, below, attended) -> tf.Tensor:
         """Returns the input of a further level, for one time step or for all of them."""
@@ -238,7 +242,7 @@ class Decoder(Block):
         for gru, own in zip(self.high_grus, high, strict=True):
             states.append(gru.step(own, gru.project_input(self._high_input(output, attended))))
             output += states[-1]
-        return self._deep_output(embedded, output, attended, DropoutMasks()), tf.concat(states, -1)
+        return self._deep_output(embedded, output, attended, ForwardPass()), tf.concat(states, -1)
 
     def attention_weights(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
         """Returns the attention weights of the word after each of `words`, `[batch, time, source_time]`."""
@@ -259,13 +263,18 @@ class Decoder(Block):
         return tf.transpose(weights, [1, 0, 2])
 
     def _recur(
-        self, state, projected_word, attend: Callable[[tf.Tensor], tf.Tensor], masks: DecoderMasks = NO_DECODER_MASKS
+        self,
+        state,
+        projected_word,
+        attend: Callable[[tf.Tensor], tf.Tensor],
+        masks: DecoderMasks = NO_DECODER_MASKS,
+        affine: Affine = affine,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Runs one time step of the first level; returns the next state and the attended context."""
-        state = self.word_gru.step(state, projected_word, masks.word)
+        state = self.word_gru.step(state, projected_word, masks.word, affine)
         attended = attend(drop(state, masks.query))
-        projected_context = self.context_gru.project_input(attended, masks.context)
-        return self.context_gru.step(state, projected_context, masks.context), attended
+        projected_context = self.context_gru.project_input(attended, masks.context, affine)
+        return self.context_gru.step(state, projected_context, masks.context, affine), attended
 
     @property
     def output_layer(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -275,23 +284,23 @@ class Decoder(Block):
 
     def logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """Returns the logits `[..., words]` from the result of `call`."""
-        return over_rows(lambda rows: output_logits(rows, *self.output_layer), hidden)
+        return over_rows(lambda rows: output_logits(rows, *self.output_layer, affine), hidden)
 
-    def _deep_output(self, embedded, states, attended, dropout: DropoutMasks) -> tf.Tensor:
+    def _deep_output(self, embedded, states, attended, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer, for one time step or for all of them."""
 
         def dropped(x, rate):
-            return drop(x, dropout.draw(rate, [tf.shape(x)[0], x.shape[-1]]))
+            return drop(x, forward.draw(rate, [tf.shape(x)[0], x.shape[-1]]))
 
         hidden = self.activation(
-            self.from_word(dropped(embedded, self.rates.embedding))
-            + self.from_state(dropped(states, self.rates.hidden))
-            + self.from_context(dropped(attended, self.rates.hidden))
+            self.from_word(dropped(embedded, self.rates.embedding), affine=forward.affine)
+            + self.from_state(dropped(states, self.rates.hidden), affine=forward.affine)
+            + self.from_context(dropped(attended, self.rates.hidden), affine=forward.affine)
         )
         return dropped(hidden, self.rates.embedding)
 
 
-def output_logits(rows: tf.Tensor, table: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+def output_logits(rows: tf.Tensor, table: tf.Tensor, bias: tf.Tensor, affine: Affine) -> tf.Tensor:
     """Returns the logits `[..., words]` of `rows` `[..., embedding]`."""
     return affine(rows, tf.transpose(table), bias)
 

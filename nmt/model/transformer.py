@@ -11,10 +11,10 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import Products, affine, computing_with, over_rows
+from .affine import Affine, affine, over_rows
 from .contract import DecodeStep, NextWords
 from .costs import log_normalizers, sum_in_parts, word_costs
-from .dropout import DropoutMasks, drop
+from .forward_pass import ForwardPass, drop
 from .layers import Block, Embedding
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
 from .transformer_layers import DecoderLayer, EncoderLayer, Rates, Sizes, sinusoids
@@ -47,11 +47,11 @@ class Encoder(Block):
             self.stack = [EncoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
             self.final_norm = _final_norm(sizes)
 
-    def call(self, source: tf.Tensor, bias: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
+    def call(self, source: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         x = _embed(source, self.embedding, 0)
-        x = drop(x, dropout.draw(self.rate, tf.shape(x)))
+        x = drop(x, forward.draw(self.rate, tf.shape(x)))
         for layer in self.stack:
-            x = layer(x, bias, dropout=dropout)
+            x = layer(x, bias, forward=forward)
         return over_rows(self.final_norm, x)
 
 
@@ -73,19 +73,21 @@ class Decoder(Block):
             self.embedding = embedding or _embedding(words, sizes.units)
             self.stack = [DecoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
             self.final_norm = _final_norm(sizes)
-        self.output_kernel = None if tied else self._matrix("output_kernel", words, sizes.units, _glorot())
+        self.output_kernel = None
+        if not tied:
+            self.output_kernel = self._matrix("output_kernel", words, sizes.units, keras.initializers.GlorotUniform())
 
-    def remember(self, context: tf.Tensor, bias: tf.Tensor) -> Memory:
+    def remember(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
         """Returns the memory of the context `[batch, source_time, units]`."""
-        return Memory([layer.cross_attention.remember(context) for layer in self.stack], bias, [])
+        return Memory([layer.cross_attention.remember(context, forward) for layer in self.stack], bias, [])
 
-    def call(self, words: tf.Tensor, *, memory: Memory, dropout: DropoutMasks) -> tf.Tensor:
+    def call(self, words: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for the word after each of `words`, `[batch, time, units]`."""
         bias = future_bias(tf.shape(words)[1])
         x = _embed(words, self.embedding, 0)
-        x = drop(x, dropout.draw(self.rate, tf.shape(x)))
+        x = drop(x, forward.draw(self.rate, tf.shape(x)))
         for layer, source in zip(self.stack, memory.source, strict=True):
-            x = layer(x, bias, source, memory.bias, dropout=dropout)
+            x = layer(x, bias, source, memory.bias, forward=forward)
         return over_rows(self.final_norm, x)
 
     def step(
@@ -140,7 +142,7 @@ class Transformer(keras.Model):
         training_dtype: str = "float32",
     ):
         super().__init__(name="transformer")
-        self._training_products = Products(training_dtype)
+        self._training_dtype = training_dtype
         self._sizes = sizes
         self.encoder = Encoder(source_words, depths[0], sizes)
         shared = self.encoder.embedding if tie_encoder_decoder_embeddings else None
@@ -149,19 +151,18 @@ class Transformer(keras.Model):
 
     def call(self, source, source_mask, target) -> tf.Tensor:
         """Returns the logits of every target word, `[batch, target_time, target_words]`."""
-        hidden = self._hidden(source, source_mask, target, None)
-        return over_rows(lambda rows: _logits(rows, self.decoder.output_table), hidden)
+        hidden = self._hidden(source, source_mask, target, ForwardPass())
+        return over_rows(lambda rows: _logits(rows, self.decoder.output_table, affine), hidden)
 
-    def _hidden(self, source, source_mask, target, dropout_seed) -> tf.Tensor:
+    def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for every target word, `[batch, target_time, units]`."""
-        dropout = DropoutMasks(dropout_seed)
-        memory = self._remember(source, source_mask, dropout)
+        memory = self._remember(source, source_mask, forward)
         previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=FIRST_WORD)
-        return self.decoder(previous, memory=memory, dropout=dropout)
+        return self.decoder(previous, memory=memory, forward=forward)
 
-    def _remember(self, source, source_mask, dropout: DropoutMasks) -> Memory:
+    def _remember(self, source, source_mask, forward: ForwardPass) -> Memory:
         bias = padding_bias(tf.convert_to_tensor(source_mask))
-        return self.decoder.remember(self.encoder(source, bias, dropout=dropout), bias)
+        return self.decoder.remember(self.encoder(source, bias, forward=forward), bias, forward)
 
     def costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
         """Returns the cost of each target sentence, `[batch]`."""
@@ -172,18 +173,19 @@ class Transformer(keras.Model):
         self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None
     ) -> tf.Tensor:
         """Returns the sum of `costs`. The logits of only one part of the words are in memory at a time."""
-        with computing_with(self._training_products):
-            hidden = self._hidden(source, source_mask, target, dropout_seed)
+        forward = ForwardPass(dropout_seed, self._training_dtype)
+        hidden = self._hidden(source, source_mask, target, forward)
 
-            def cost(rows, words, mask, table):
-                return tf.reduce_sum(_costs_above_entropy(_logits(rows, table), words, label_smoothing) * mask)
+        def cost(rows, words, mask, table):
+            logits = _logits(rows, table, forward.affine)
+            return tf.reduce_sum(_costs_above_entropy(logits, words, label_smoothing) * mask)
 
-            rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
-            return sum_in_parts(cost, rows, (self.decoder.output_table,))
+        rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
+        return sum_in_parts(cost, rows, (self.decoder.output_table,), forward.dtype)
 
     def encode(self, source, source_mask) -> tuple[State, Memory]:
         """Returns the state before the first word and the memory of the source."""
-        memory = self._remember(source, source_mask, DropoutMasks())
+        memory = self._remember(source, source_mask, ForwardPass())
         batch, heads = tf.shape(source)[0], self._sizes.heads
         units = self._sizes.units // heads
         none = _growing(tf.zeros([batch, heads, 0, units]), [None, heads, None, units])
@@ -212,10 +214,6 @@ class Transformer(keras.Model):
 def _growing(x: tf.Tensor, shape: list[int | None]) -> tf.Tensor:
     """Returns a tensor with this static shape, whose unknown sizes a loop may change."""
     return tf.raw_ops.PlaceholderWithDefault(input=x, shape=shape)
-
-
-def _glorot() -> keras.initializers.Initializer:
-    return keras.initializers.GlorotUniform()
 
 
 def _embedding(words: int, units: int) -> Embedding:
@@ -250,7 +248,7 @@ def _look_up(table: tf.Tensor, ids: tf.Tensor):
     return tf.gather(table, ids), gradient
 
 
-def _logits(rows: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
+def _logits(rows: tf.Tensor, table: tf.Tensor, affine: Affine) -> tf.Tensor:
     return affine(rows, tf.transpose(table))
 
 

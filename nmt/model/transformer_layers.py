@@ -7,8 +7,8 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import affine, over_rows
-from .dropout import DropoutMasks, drop
+from .affine import over_rows
+from .forward_pass import ForwardPass, drop
 from .layers import Block
 from .multi_head_attention import KeysAndValues, MultiHeadAttention
 
@@ -55,9 +55,9 @@ class Residual(Block):
         """Returns the input of f, `[batch, time, units]`."""
         return over_rows(self.norm, x) if self.is_pre else x
 
-    def sum(self, x: tf.Tensor, added: tf.Tensor, dropout: DropoutMasks) -> tf.Tensor:
+    def sum(self, x: tf.Tensor, added: tf.Tensor, forward: ForwardPass) -> tf.Tensor:
         """Returns the output for the result of f, `[batch, time, units]`."""
-        total = x + drop(added, dropout.draw(self.rate, tf.shape(added)))
+        total = x + drop(added, forward.draw(self.rate, tf.shape(added)))
         return total if self.is_pre else over_rows(self.norm, total)
 
 
@@ -73,12 +73,12 @@ class FeedForward(Block):
         self.outer_kernel = self._matrix("outer_kernel", sizes.inner_units, sizes.units, glorot())
         self.outer_bias = self._vector("outer_bias", sizes.units)
 
-    def call(self, x: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
-        x = drop(x, dropout.draw(self.rate, tf.shape(x)))
+    def call(self, x: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
+        x = drop(x, forward.draw(self.rate, tf.shape(x)))
 
         def map_rows(rows: tf.Tensor) -> tf.Tensor:
-            inner = tf.nn.relu(affine(rows, self.inner_kernel, self.inner_bias))
-            return affine(inner, self.outer_kernel, self.outer_bias)
+            inner = tf.nn.relu(forward.affine(rows, self.inner_kernel, self.inner_bias))
+            return forward.affine(inner, self.outer_kernel, self.outer_bias)
 
         return over_rows(map_rows, x)
 
@@ -94,12 +94,12 @@ class EncoderLayer(Block):
             self.feed_forward = FeedForward(sizes, "feed_forward")
             self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
 
-    def call(self, x: tf.Tensor, bias: tf.Tensor, *, dropout: DropoutMasks) -> tf.Tensor:
+    def call(self, x: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         """Maps `[batch, time, units]` to the same shape; `bias` is that of the attention."""
         read = self.attention_residual.input(x)
-        attended = self.attention(read, self.attention.remember(read), bias, dropout=dropout)
-        x = self.attention_residual.sum(x, attended, dropout)
-        return _feed(x, self.feed_forward, self.feed_forward_residual, dropout)
+        attended = self.attention(read, self.attention.remember(read, forward), bias, forward=forward)
+        x = self.attention_residual.sum(x, attended, forward)
+        return _feed(x, self.feed_forward, self.feed_forward_residual, forward)
 
 
 class DecoderLayer(Block):
@@ -116,7 +116,7 @@ class DecoderLayer(Block):
             self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
 
     def call(
-        self, x: tf.Tensor, bias: tf.Tensor, source: KeysAndValues, source_bias: tf.Tensor, *, dropout: DropoutMasks
+        self, x: tf.Tensor, bias: tf.Tensor, source: KeysAndValues, source_bias: tf.Tensor, *, forward: ForwardPass
     ) -> tf.Tensor:
         """Maps `[batch, time, units]` to the same shape.
 
@@ -125,14 +125,14 @@ class DecoderLayer(Block):
             bias: Bias of the self-attention.
             source: Keys and values of the source.
             source_bias: Bias of the attention to the source.
-            dropout: Draws the dropout masks.
+            forward: Draws the dropout masks and computes the products.
         """
         read = self.attention_residual.input(x)
-        attended = self.attention(read, self.attention.remember(read), bias, dropout=dropout)
-        x = self.attention_residual.sum(x, attended, dropout)
-        attended = self.cross_attention(self.cross_residual.input(x), source, source_bias, dropout=dropout)
-        x = self.cross_residual.sum(x, attended, dropout)
-        return _feed(x, self.feed_forward, self.feed_forward_residual, dropout)
+        attended = self.attention(read, self.attention.remember(read, forward), bias, forward=forward)
+        x = self.attention_residual.sum(x, attended, forward)
+        attended = self.cross_attention(self.cross_residual.input(x), source, source_bias, forward=forward)
+        x = self.cross_residual.sum(x, attended, forward)
+        return _feed(x, self.feed_forward, self.feed_forward_residual, forward)
 
     def step(
         self,
@@ -148,7 +148,7 @@ class DecoderLayer(Block):
         Returns:
             `[rows, units]`, and the keys and values of all positions so far.
         """
-        none = DropoutMasks()
+        none = ForwardPass()
         attended, own = self.attention.step(self.attention_residual.input(x), fused, past, bias)
         x = self.attention_residual.sum(x, attended, none)
         attended = self.cross_attention.step_to(self.cross_residual.input(x), source, source_bias)
@@ -160,8 +160,8 @@ def _attention(sizes: Sizes, name: str) -> MultiHeadAttention:
     return MultiHeadAttention(sizes.units, sizes.heads, sizes.rates.attention, sizes.rates.heads, name)
 
 
-def _feed(x: tf.Tensor, feed_forward: FeedForward, residual: Residual, dropout: DropoutMasks) -> tf.Tensor:
-    return residual.sum(x, feed_forward(residual.input(x), dropout=dropout), dropout)
+def _feed(x: tf.Tensor, feed_forward: FeedForward, residual: Residual, forward: ForwardPass) -> tf.Tensor:
+    return residual.sum(x, feed_forward(residual.input(x), forward=forward), forward)
 
 
 def sinusoids(first: tf.Tensor | int, count: tf.Tensor | int, units: int) -> tf.Tensor:

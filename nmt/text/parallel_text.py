@@ -57,16 +57,6 @@ class ParallelText:
                     raise other_lines(path, other, count_lines(path), count_lines(other))
                 yield pair
 
-    def checked(self) -> "ParallelText":
-        """Reads all lines and returns itself.
-
-        Raises:
-            UserError: The text is empty, damaged or not UTF-8, or the numbers of lines differ.
-        """
-        if not sum(1 for _ in self):
-            raise self.empty()
-        return self
-
     def empty(self) -> UserError:
         """Returns the error for a text without lines."""
         return UserError(f"{self} are empty")

@@ -62,19 +62,15 @@ class Replicas:
         """Returns whether the flag is set in any process. All processes wait here for each other."""
         return flag if self.count == 1 else float(self.sum(tf.constant(float(flag)))) > 0
 
-    def barrier(self) -> None:
-        """Waits until all processes are here."""
-        self.any(False)
-
     def leave(self) -> None:
         """Waits until all processes are here. Afterwards this process may end, and the others do not fail.
 
         A process can pass a barrier and end before another one has seen that all are there, and the connection breaks.
         So there are two barriers: after the first, all is written, so a break in the second does not matter.
         """
-        self.barrier()
+        self.any(False)
         with contextlib.suppress(UserError):
-            self.barrier()
+            self.any(False)
 
     def broadcast(self, variables: Sequence[keras.Variable]) -> None:
         """Copies the chief's variables to all other processes."""

@@ -177,7 +177,8 @@ def test_any_line_gives_one_line_and_does_not_affect_others(run, random_rnn, tmp
     translator = system.translator(options)
     scorer = Scorer(system.source_vocabulary, system.target_vocabulary, system.model, options)
     for number, line in enumerate(STRANGE):
-        (text, cost), *_ = translator.n_best([line])[0]
+        (found,) = translator.lines([line])
+        text, cost = found.texts[0], found.scores[0]
         assert next(beam[1] for beam in beams if beam[0] == str(number)) == text
         np.testing.assert_allclose(next(float(beam[2]) for beam in beams if beam[0] == str(number)), cost, rtol=1e-4)
         np.testing.assert_allclose(costs[number], scorer.costs([(line, line)])[0], rtol=1e-4)

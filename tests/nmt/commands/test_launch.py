@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands.processes import free_ports
+from tests.nmt.ports import free_ports
 
 
 def status_of(process):

@@ -35,7 +35,8 @@ def build(options):
 
 
 def translate(model, vocabulary):
-    return Translator(vocabulary, vocabulary, model, OPTIONS).n_best(LINES)
+    lines = Translator(vocabulary, vocabulary, model, OPTIONS).lines(LINES)
+    return [list(zip(line.texts, line.scores, strict=True)) for line in lines]
 
 
 def test_a_translation_costs_the_sum_over_architectures(vocabulary):

@@ -42,8 +42,13 @@ def make_translator(make_random_model):
     return make
 
 
+def beams(translator, lines):
+    """Returns the translations of each line with their scores, best first."""
+    return [list(zip(line.texts, line.scores, strict=True)) for line in translator.lines(lines)]
+
+
 def test_translations_are_ranked_and_an_empty_line_stays_empty(make_translator, vocabulary, kind):
-    found = make_translator(vocabulary, kind).n_best(LINES)
+    found = beams(make_translator(vocabulary, kind), LINES)
     assert len(found) == len(LINES)
     for line, beam in zip(LINES, found, strict=True):
         costs = [cost for _, cost in beam]
@@ -61,7 +66,7 @@ def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary)
     model = make_random_model("layernorm", vocabulary)
     translator = Translator(vocabulary, vocabulary, model, OPTIONS)
     for line in ("a b c", "d", "x a d d b"):
-        (beam,) = translator.n_best([line])
+        (beam,) = beams(translator, [line])
         assert len(beam) == 3
         for text, score in beam:
             batch = encode_pairs([(line.encode(), text.encode())], vocabulary, vocabulary)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.affine import Products, computing_with
 from nmt.model.costs import sum_in_parts, word_costs
 
 
@@ -44,13 +43,11 @@ def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled, 
         return value, *tape.gradient(value, [x, matrix, shift])
 
     in_parts = tf.function(
-        lambda: value_and_gradient(lambda: sum_in_parts(weighted_squares, (x, factors), (matrix, shift))),
+        lambda: value_and_gradient(lambda: sum_in_parts(weighted_squares, (x, factors), (matrix, shift), dtype)),
         jit_compile=compiled,
     )
-    with computing_with(Products(dtype)):
-        found_in_parts = in_parts()
     whole = value_and_gradient(lambda: weighted_squares(x, factors, matrix, shift))
-    for found, expected in zip(found_in_parts, whole, strict=True):
+    for found, expected in zip(in_parts(), whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
@@ -61,5 +58,5 @@ def test_the_function_gets_one_part_at_a_time():
         seen.append(x.shape[0])
         return tf.reduce_sum(x * weight)
 
-    sum_in_parts(function, (tf.ones([40, 1]),), (tf.constant(2.0),))
+    sum_in_parts(function, (tf.ones([40, 1]),), (tf.constant(2.0),), "float32")
     assert seen == [5] * 8

@@ -1,11 +1,13 @@
 """Recurrences against loops in Python, which TensorFlow differentiates by itself."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.affine import Products, affine, computing_with
+from nmt.model.affine import affine
 from nmt.model.recurrence import Matrix, scan
 from tests.nmt.model.blocks import normal
 
@@ -33,7 +35,7 @@ class Cell:
         kernel, bias, from_seen, _ = self.weights
         return [Matrix(kernel, bias), Matrix(from_seen), Matrix(self.tensors[4])]
 
-    def step(self, state, inputs, constants):
+    def step(self, state, inputs, constants, affine):
         (h, seen), (x, gate), (shift,) = state, inputs, constants
         kernel, bias, from_seen, scale = self.weights
         h = tf.tanh(x + affine(h, kernel, bias) * scale.value + affine(seen, from_seen)) * gate + shift
@@ -54,7 +56,7 @@ def loop(step, sequences, state, _, constants, reverse):
     times = range(5)[::-1] if reverse else range(5)
     states = {}
     for t in times:
-        state = states[t] = step(state, tuple(x[:, t] for x in sequences), constants)
+        state = states[t] = step(state, tuple(x[:, t] for x in sequences), constants, affine)
     return [tf.stack(each, 1) for each in zip(*(states[t] for t in range(5)), strict=True)]
 
 
@@ -86,8 +88,7 @@ def test_unknown_time():
 def test_rounded_factors(dtype):
     """Eight or eleven bits of each factor are left; weights' gradients are float32."""
     cell = Cell()
-    with computing_with(Products(dtype)):
-        found = cell.loss(scan)
+    found = cell.loss(functools.partial(scan, dtype=dtype))
     expected = cell.loss(lambda *given: loop(*given, False))
     for a, b in zip(found, expected, strict=True):
         assert a.dtype == tf.float32
@@ -100,7 +101,7 @@ def test_products_must_come_as_declared():
     x, start = normal(2, 5, 3), normal(2, 3)
     one, other = (keras.Variable(normal(3, 3)) for _ in range(2))
 
-    def step(state, x, _):
+    def step(state, x, _, affine):
         return affine(state, one) + x
 
     for matrices in ([], [Matrix(other)], [Matrix(one, other)]):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.dropout import DropoutMasks
+from nmt.model.forward_pass import ForwardPass
 from nmt.model.rnnsearch import NO_WORD
 from nmt.model.rnnsearch_layers import Depths, Rates
 from nmt.normalization import KINDS
@@ -67,7 +67,7 @@ def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(make_model, tie
 
 
 def test_the_context_is_zero_on_padding_alone(model):
-    context = model.encoder(SOURCE, SOURCE_MASK, dropout=DropoutMasks()).numpy()
+    context = model.encoder(SOURCE, SOURCE_MASK, forward=ForwardPass()).numpy()
     for direction in np.split(context, 2, -1):
         np.testing.assert_array_equal(direction.any(-1), SOURCE_MASK == 1)
 

@@ -127,7 +127,7 @@ def test_pairs_of_shards_must_match(write, tmp_path):
     for name, content in {"s-1": b"a\nb\n", "s-2": b"c\n", "t-1": b"a\n", "t-2": b"b\nc\n", "u-1": b""}.items():
         write(name, content)
     with pytest.raises(UserError, match=r"s-1 has 2 lines and .*t-1 has 1"):
-        ParallelText(tmp_path / "s-*", tmp_path / "t-*").checked()
+        list(ParallelText(tmp_path / "s-*", tmp_path / "t-*"))
     with pytest.raises(UserError, match=r"there are 2 files from .*s-1 to .*s-2 and 1 from .*u-1 to"):
         ParallelText(tmp_path / "s-*", tmp_path / "u-*")
     with pytest.raises(UserError, match="there are 2 source texts and 1 target texts; give the same number of each"):

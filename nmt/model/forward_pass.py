@@ -1,23 +1,31 @@
-"""Dropout masks. A recurrent model reuses the mask of a sequence at every time step, as in Nematus."""
+"""What a pass through a model draws and how precisely it computes; dropout."""
 
 import tensorflow as tf
+
+from .affine import Weight, affine
 
 _GENERATOR = "philox"  # the same numbers with and without XLA; XLA's default generator is slow
 _LEVELS = 2**16  # an entry is dropped or kept by 16 random bits
 
 
-class DropoutMasks:
-    """Draws the dropout masks of one update from one seed.
+class ForwardPass:
+    """A pass through a model, with its dropout masks and the precision of its matrix products.
 
-    Mask i is a pure function of the seed and i, so the same seed gives the same update.
+    Mask i is a pure function of the seed and i, so the same seed gives the same update. A recurrent model reuses the
+    mask of a sequence at every time step, as in Nematus.
 
     Args:
         seed: Integer tensor `[2]`, or `None` for no dropout.
+        dtype: `float32`, `bfloat16` or `float16`, to which products round their factors.
     """
 
-    def __init__(self, seed: tf.Tensor | None = None):
-        self._seed = seed
+    def __init__(self, seed: tf.Tensor | None = None, dtype: str = "float32"):
+        self._seed, self.dtype = seed, dtype
         self._drawn = 0
+
+    def affine(self, x: tf.Tensor, matrix: Weight, bias: Weight | None = None) -> tf.Tensor:
+        """Returns `x W + b` in float32, of factors in the dtype of this pass; see `affine.affine`."""
+        return affine(x, matrix, bias, self.dtype)
 
     def draw(self, rate: float, shape) -> tf.Tensor | None:
         """Returns a mask of `shape` with entries 0 and 1 / (1 - rate), or `None` where nothing is dropped.

@@ -3,42 +3,42 @@
 import numpy as np
 import tensorflow as tf
 
-from nmt.model.dropout import DropoutMasks, drop
+from nmt.model.forward_pass import ForwardPass, drop
 
 SEED = tf.constant([1, 2])
 
 
 class TestDropout:
     def test_mask_keeps_the_mean(self):
-        mask = DropoutMasks(SEED).draw(0.25, [200, 200]).numpy()
+        mask = ForwardPass(SEED).draw(0.25, [200, 200]).numpy()
         np.testing.assert_allclose(np.unique(mask), [0, 1 / 0.75])
         # Four standard deviations of the share kept, over 40,000 draws.
         np.testing.assert_allclose((mask > 0).mean(), 0.75, atol=4 * np.sqrt(0.75 * 0.25 / 40_000))
 
     def test_a_mask_is_the_same_inside_and_outside_of_xla(self):
-        expected = DropoutMasks(SEED).draw(0.3, [5, 7])
-        compiled = tf.function(lambda: DropoutMasks(SEED).draw(0.3, [5, 7]), jit_compile=True)
+        expected = ForwardPass(SEED).draw(0.3, [5, 7])
+        compiled = tf.function(lambda: ForwardPass(SEED).draw(0.3, [5, 7]), jit_compile=True)
         np.testing.assert_array_equal(compiled(), expected)
 
     def test_entries_are_independent(self):
         """The products of the signs of each entry and of the one 1, 2, 3, 4 or 97 later have mean 0."""
-        signs = np.sign(DropoutMasks(SEED).draw(0.5, [100_000]).numpy() - 1)
+        signs = np.sign(ForwardPass(SEED).draw(0.5, [100_000]).numpy() - 1)
         for distance in (1, 2, 3, 4, 97):
             assert abs(np.mean(signs[distance:] * signs[:-distance])) < 4 / np.sqrt(100_000)
 
     def test_a_rate_close_to_1_keeps_the_mask_finite(self):
-        assert np.isfinite(DropoutMasks(SEED).draw(0.9999999, [1000])).all()
+        assert np.isfinite(ForwardPass(SEED).draw(0.9999999, [1000])).all()
 
     def test_same_seed_same_masks_and_each_its_own(self):
-        one, other = DropoutMasks(SEED), DropoutMasks(SEED)
+        one, other = ForwardPass(SEED), ForwardPass(SEED)
         first, second = one.draw(0.5, [8, 8]), one.draw(0.5, [8, 8])
         np.testing.assert_array_equal(first, other.draw(0.5, [8, 8]))
         assert (first != second).numpy().any()
-        assert (first != DropoutMasks(tf.constant([1, 3])).draw(0.5, [8, 8])).numpy().any()
+        assert (first != ForwardPass(tf.constant([1, 3])).draw(0.5, [8, 8])).numpy().any()
 
     def test_off(self):
-        assert DropoutMasks(None).draw(0.5, [8, 8]) is None
-        assert DropoutMasks(SEED).draw(0.0, [8, 8]) is None
+        assert ForwardPass(None).draw(0.5, [8, 8]) is None
+        assert ForwardPass(SEED).draw(0.0, [8, 8]) is None
         x = tf.ones([2, 3])
         assert drop(x, None) is x
 
