@@ -5,9 +5,9 @@ the end included, to the power alpha. Lower scores are better.
 
 Each step extends the open hypotheses by every word. An extension by the end is finished if it is among the `beam_size`
 cheapest extensions. Of the other extensions, the `beam_size` cheapest stay open. The search of a sentence stops when it
-has `beam_size` finished hypotheses and no open one would score better than the worst of them by ending now at no cost.
-With early stopping it does not wait for the latter. A beam of one is greedy: it stops at its first end. A hypothesis that reaches the limit of its sentence must end. It is
-cut if the model preferred another word there.
+has `beam_size` finished hypotheses and no open one would score better than the worst of them by ending now at no cost;
+with early stopping, as soon as it has them. A beam of one is greedy: it stops at its first end. A hypothesis that
+reaches the limit of its sentence must end. It is cut if the model preferred another word there.
 
 The loop and its tensors stay in the graph. Sentences whose search has stopped leave the batch, many at a time.
 """
