@@ -29,8 +29,10 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
         The sentences of each novel by the name of its file. A sentence is a list of words and punctuation marks.
 
     Raises:
-        UserError: The folder has no such files, or one of them twice, or one cannot be read.
+        UserError: The folder is not given, has no such files, or one of them twice, or one cannot be read.
     """
+    if not data:
+        raise UserError("give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has them")
     paths = sorted(path for path in Path(data).glob("*") if path.name.endswith((".txt", ".txt.gz")))
     if not paths:
         raise UserError(f"{data} has no novels; give a folder of texts in English that end in .txt or .txt.gz")

@@ -41,8 +41,10 @@ def read_corpus(data: str) -> Parts:
         data: The folder; its files are named by `SPLITS`, the number of the caption, and `en`.
 
     Raises:
-        UserError: A file is missing, or files of one split have different numbers of lines.
+        UserError: The folder is not given, lacks a file, or has files of one split with different numbers of lines.
     """
+    if not data:
+        raise UserError("give the folder of the captions, task 2 of Multi30k: DATA=/path/to/captions")
     texts = {part: _read_split(Path(data), name) for part, name in SPLITS.items()}
     features = most_frequent(_words(lines[: len(IMAGE)] for lines in texts["train"]), FEATURES)
     words = most_frequent(_words(lines[len(IMAGE) :] for lines in texts["train"]), WORDS - 2)
