@@ -11,7 +11,7 @@ from scipy import sparse
 from nmt.errors import UserError
 
 from ..data_sets.arrays import Parts
-from ..data_sets.text_files import find_text, read_text
+from ..data_sets.files import find_files, read_text
 from ..data_sets.words import most_frequent
 
 SPLITS = {"train": "train", "valid": "val", "test": "test_2016"}  # names in the files
@@ -56,15 +56,11 @@ def read_corpus(data: str) -> Parts:
 
 def _read_split(folder: Path, name: str) -> list[tuple[list[str], ...]]:
     """Returns the words of the five captions of each image."""
-    columns = [_read_lines(folder, f"{name}.{number}.en") for number in (*IMAGE, *CAPTIONS)]
+    paths = find_files(folder, [f"{name}.{number}.en" for number in (*IMAGE, *CAPTIONS)])
+    columns = [[_WORD.findall(line.lower()) for line in read_text(path).splitlines()] for path in paths]
     if len({len(lines) for lines in columns}) > 1:
         raise UserError(f"{folder}: files {name}.*.en have {', '.join(str(len(lines)) for lines in columns)} lines")
     return list(zip(*columns, strict=True))
-
-
-def _read_lines(folder: Path, name: str) -> list[list[str]]:
-    path = find_text(folder, name, "five captions of each image (Multi30k, task 2)")
-    return [_WORD.findall(line.lower()) for line in read_text(path).splitlines()]
 
 
 def _words(captions: Iterable[tuple[list[str], ...]]) -> Iterator[str]:

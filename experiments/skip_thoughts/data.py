@@ -34,9 +34,7 @@ def read_corpus(data: str) -> Parts:
     Raises:
         UserError: A part has no three sentences in a row that are short enough.
     """
-    novels = read_novels(data)
-    sizes = {name: len(novel) for name, novel in novels.items()}
-    train, valid = ([novels[name] for name in part] for part in hold_out(sizes, _HELD_OUT, parts=1))
+    train, valid = hold_out(read_novels(data), _HELD_OUT, parts=1)
     text = (word.lower() for novel in train for sentence in novel for word in sentence)
     words = most_frequent(text, WORDS - END - 1, first=END + 1)
     parts = [_encode(part, words) for part in (train, valid)]
