@@ -102,7 +102,7 @@ EXPERIMENTS = {
     "reporting": set(),
     "trials": {"reporting"},
     "invariance": {"reporting"},
-    "translation": {"archive", "reporting", "trials", "invariance"},
+    "translation": {"archive", "data_sets", "reporting", "trials", "invariance"},
 }
 
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import keras
 
+from ..trials.networks import compile_classifier
 from ..trials.trial import TrialRow
 from .weight_normalization import WeightNormalizedConv2D
 
@@ -51,7 +52,7 @@ class FlatThenLinear(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def build_model(
-    row: TrialRow, step_size: float, seed: int, updates: int, widths: tuple[int, int], pixels: int = 32
+    row: TrialRow, step_size: float, seed: int, updates: int, widths: tuple[int, int], pixels: int
 ) -> keras.Model:
     """Returns the compiled network of a row.
 
@@ -85,13 +86,8 @@ def build_model(
     if row.options.get("normalize_logits"):
         x = row.norm("logits_norm")(x)
     model = keras.Model(images, keras.layers.Flatten()(x))
-    model.compile(
-        optimizer=keras.optimizers.Adam(FlatThenLinear(step_size, updates)),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=["accuracy"],
-        jit_compile=False,  # TensorFlow's convolutions are faster on a CPU than XLA's
-    )
-    return model
+    optimizer = keras.optimizers.Adam(FlatThenLinear(step_size, updates))
+    return compile_classifier(model, optimizer, jit_compile=False)  # TensorFlow's convolutions are faster on a CPU
 
 
 def _convolve(x, row: TrialRow, name: str, filters: int, size: int, padding: str, last: bool = False):

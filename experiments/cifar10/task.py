@@ -3,10 +3,10 @@
 import keras
 
 from ..data_sets.arrays import Parts
-from ..trials.classification import ImageClassifiers
 from ..trials.experiment import Experiment, conduct
+from ..trials.networks import ImageClassifiers
 from ..trials.probes import mean_share
-from ..trials.trial import Setting, TrialRow, rows_of
+from ..trials.trial import Setting, Trial, rows_of
 from . import rows
 from .data import read_cifar10
 from .model import SUMS, WIDTHS, build_model
@@ -35,9 +35,9 @@ class Classifiers(ImageClassifiers):
         super().__init__(cifar10, validated=500)
         self._widths = widths
 
-    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
+    def build(self, trial: Trial) -> keras.Model:
         pixels = self.data.train.images.shape[1]
-        return build_model(row, step_size, seed, setting.updates, self._widths, pixels)
+        return build_model(trial.row, trial.step_size, trial.seed, trial.setting.updates, self._widths, pixels)
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         return mean_share(model, SUMS, self.data.valid.images[:_PROBED], SPACE)

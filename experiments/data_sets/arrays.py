@@ -12,11 +12,11 @@ from nmt.errors import UserError
 
 
 class Parts(NamedTuple):
-    """The three parts of a data set."""
+    """The parts of a data set, of which some lack the last."""
 
     train: Any
     valid: Any
-    test: Any
+    test: Any = None
 
 
 class Labelled(NamedTuple):

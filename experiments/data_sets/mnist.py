@@ -1,6 +1,5 @@
 """Reads MNIST from the four original files, or downloads it."""
 
-import gzip
 import zlib
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 from nmt.errors import UserError
 
 from .arrays import Labelled, Parts, divide, download
+from .files import find_files, read_bytes
 
 TRAINING = 55_000  # images to train on; the other 5,000 of the training set are for validation
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
@@ -28,7 +28,7 @@ def read_mnist(data: str = "", training: int = TRAINING) -> Parts:
         UserError: A file is missing or is not an IDX file or belongs to other data, or the download failed.
     """
     load, give = keras.datasets.mnist.load_data, "its folder: DATA=/path/to/mnist"
-    arrays = _from_folder(Path(data)) if data else download("MNIST", load, give)
+    arrays = [_read_idx(path) for path in find_files(Path(data), FILES)] if data else download("MNIST", load, give)
     images, classes, test_images, test_classes = arrays
     if len(images) != len(classes) or len(test_images) != len(test_classes):
         raise UserError(
@@ -43,18 +43,10 @@ def _part(images: np.ndarray, classes: np.ndarray) -> Labelled:
     return Labelled(flat.astype(np.float32) / 255, classes.astype(np.int32))
 
 
-def _from_folder(folder: Path) -> list[np.ndarray]:
-    found = [next((path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()), None) for name in FILES]
-    if missing := [name for name, path in zip(FILES, found, strict=True) if not path]:
-        raise UserError(f"{folder} lacks {', '.join(missing)}; put these files there, plain or as .gz")
-    return [_read_idx(path) for path in found]
-
-
 def _read_idx(path: Path) -> np.ndarray:
     """Returns the array of bytes in an IDX file: magic number, sizes, data."""
     try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        content = read_bytes(path)
         zeros, kind, dimensions = content[:2], content[2], content[3]
         sizes = np.frombuffer(content, ">i4", dimensions, 4)
         if zeros != b"\0\0" or kind != 8:

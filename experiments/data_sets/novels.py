@@ -3,14 +3,16 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from nmt.errors import UserError
 
-from .text_files import read_text
+from .files import read_text
 
 Sentence = list[str]
+Novel = TypeVar("Novel", bound=list)
 
 _SEED = 0  # of the novels that are held out
 _TITLES = ("Mr", "Mrs", "Dr", "St", "Messrs", "Esq")  # a full stop after them ends no sentence
@@ -29,8 +31,10 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
         The sentences of each novel by the name of its file. A sentence is a list of words and punctuation marks.
 
     Raises:
-        UserError: The folder has no such files, or one of them twice, or one cannot be read.
+        UserError: The folder is not given, has no such files, or one of them twice, or one cannot be read.
     """
+    if not data:
+        raise UserError("give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has them")
     paths = sorted(path for path in Path(data).glob("*") if path.name.endswith((".txt", ".txt.gz")))
     if not paths:
         raise UserError(f"{data} has no novels; give a folder of texts in English that end in .txt or .txt.gz")
@@ -40,25 +44,20 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
     return {name: split_sentences(read_text(path)) for name, path in zip(names, paths, strict=True)}
 
 
-def hold_out(sizes: Mapping[str, int], share: float, parts: int) -> list[list[str]]:
-    """Returns the names of the novels to train on, and those of each part that is held out, chosen at random.
+def hold_out(novels: Mapping[str, Novel], share: float, parts: int) -> list[list[Novel]]:
+    """Returns the novels to train on, and those of each part that is held out, chosen at random by their names.
 
     Args:
-        sizes: The size of each novel by its name.
-        share: The least share of the total size in each part that is held out, if there are enough novels.
+        novels: What is made of each novel, by its name.
+        share: The least share of the total length in each part that is held out, if there are enough novels.
         parts: Number of parts to hold out.
     """
-    names = np.random.default_rng(_SEED).permutation(sorted(sizes)).tolist()
-    held_out: list[list[str]] = [[] for _ in range(parts)]
+    names = np.random.default_rng(_SEED).permutation(sorted(novels)).tolist()
+    held_out: list[list[Novel]] = [[] for _ in range(parts)]
     for part in held_out:
-        while names and sum(sizes[name] for name in part) < share * sum(sizes.values()):
-            part.append(names.pop(0))
-    return [names, *held_out]
-
-
-def split_words(text: str) -> Sentence:
-    """Returns the words and punctuation marks of a text."""
-    return _WORD.findall(text)
+        while names and sum(map(len, part)) < share * sum(map(len, novels.values())):
+            part.append(novels[names.pop(0)])
+    return [[novels[name] for name in names], *held_out]
 
 
 def split_sentences(text: str) -> list[Sentence]:
@@ -75,4 +74,4 @@ def split_sentences(text: str) -> list[Sentence]:
         found.append(text[start : end.end("closing")])
         start = end.end()
     found.append(text[start:])
-    return [words for sentence in found if (words := split_words(sentence))]
+    return [words for sentence in found if (words := _WORD.findall(sentence))]

@@ -5,10 +5,11 @@ import numpy as np
 
 from ..data_sets.arrays import Parts
 from ..data_sets.mnist import read_mnist
-from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.experiment import Experiment, conduct
 from ..trials.feeding import in_batches
+from ..trials.networks import Networks
 from ..trials.probes import share_of_mean
-from ..trials.trial import Setting, TrialRow, rows_of
+from ..trials.trial import Setting, Trial, rows_of
 from . import rows
 from .model import Sizes, build_model
 from .section import LEARNING
@@ -34,27 +35,24 @@ class Drawers(Networks):
     """The networks of the task, with the data and their sizes."""
 
     def __init__(self, images: Parts, sizes: Sizes | None = None):
-        self._images, self._sizes = images, sizes or Sizes()
-        self.examples = len(images.train)
+        super().__init__(images, len(images.train))
+        self._sizes = sizes or Sizes()
 
-    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        return build_model(row, step_size, seed, self._images.train.shape[1], self._sizes)
+    def build(self, trial: Trial) -> keras.Model:
+        return build_model(trial.row, trial.step_size, trial.seed, self.data.train.shape[1], self._sizes)
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
-        chosen = self._images.train[numbers]
+        chosen = self.data.train[numbers]
         return chosen, chosen
 
-    def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns the bound in nats, on the validation images and on the test images."""
-        found = {}
-        for name, part in (("bound", self._images.valid), ("test_bound", self._images.test)):
-            images = part[:_MEASURED]
-            found[name] = model.evaluate(in_batches(images, images, batch_size=500), verbose=0)
-        return found
+    def measure(self, model: keras.Model, part: np.ndarray) -> dict[str, float]:
+        """Returns the bound in nats."""
+        images = part[:_MEASURED]
+        return {"bound": model.evaluate(in_batches(images, images, batch_size=500), verbose=0)}
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the shares in the cell states of both LSTMs, over all steps."""
-        images = self._images.valid[:_PROBED]
+        images = self.data.valid[:_PROBED]
         step, inputs = model.get_layer("drawing").cell, model.get_layer("noise")(images)
         states = [keras.ops.zeros((len(images), size)) for size in step.state_size]
         found: dict[str, list[np.ndarray]] = {"encoder": [], "decoder": []}

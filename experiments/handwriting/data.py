@@ -28,8 +28,10 @@ def read_lines(data: str) -> Parts:
         data: Path of the file or folder.
 
     Raises:
-        UserError: There is no such file, it lacks an array, or it has too few long lines.
+        UserError: No file is given, there is no such file, it lacks an array, or it has too few long lines.
     """
+    if not data:
+        raise UserError("give the file with the lines of IAM-OnDB: DATA=/path/to.npz; its licence must be asked for")
     arrays = read_arrays(Path(data), _ARRAYS)
     lengths = arrays["lengths"].astype(np.int64)
     points = np.stack([arrays[name].astype(np.float32) for name in _ARRAYS[:3]], -1)

@@ -3,13 +3,12 @@
 import keras
 import numpy as np
 
-from nmt.errors import UserError
-
 from ..data_sets.arrays import Parts
-from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.experiment import Experiment, conduct
 from ..trials.feeding import in_batches
+from ..trials.networks import Networks
 from ..trials.probes import lstm_shares
-from ..trials.trial import Setting, TrialRow, rows_of
+from ..trials.trial import Setting, Trial, rows_of
 from . import rows
 from .data import read_lines
 from .model import LSTMS, UNITS, build_model
@@ -46,26 +45,23 @@ class Writers(Networks):
     """The networks of the task, with the data and their sizes."""
 
     def __init__(self, lines: Parts, units: int = UNITS):
-        self._lines, self._units = lines, units
-        self.examples = len(lines.train)
+        super().__init__(lines, len(lines.train))
+        self._units = units
 
-    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        return build_model(row, step_size, seed, setting.options["length"], self._units)
+    def build(self, trial: Trial) -> keras.Model:
+        return build_model(trial.row, trial.step_size, trial.seed, trial.setting.options["length"], self._units)
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
         """Returns the points before those to predict, and those to predict."""
-        return _shifted(self._lines.train[numbers, : setting.options["length"]])
+        return _shifted(self.data.train[numbers, : setting.options["length"]])
 
-    def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns the loss in nats a point, on validation lines and on test lines."""
-        found = {}
-        for name, part in (("nll", self._lines.valid), ("test_nll", self._lines.test)):
-            lines = part[:_MEASURED, : model.input_shape[1]]
-            found[name] = model.evaluate(in_batches(*_shifted(lines), batch_size=100), verbose=0)
-        return found
+    def measure(self, model: keras.Model, part: np.ndarray) -> dict[str, float]:
+        """Returns the loss in nats a point."""
+        lines = part[:_MEASURED, : model.input_shape[1]]
+        return {"nll": model.evaluate(in_batches(*_shifted(lines), batch_size=100), verbose=0)}
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
-        points, _ = _shifted(self._lines.valid[:_PROBED, : model.input_shape[1]])
+        points, _ = _shifted(self.data.valid[:_PROBED, : model.input_shape[1]])
         probe = keras.Model(model.input, [model.get_layer(name).input for name in LSTMS])
         return {
             f"{name} {what}": share
@@ -81,6 +77,4 @@ def _shifted(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def reproduce(data: str, so_far: bool) -> None:
     """Runs the task; see `conduct`. `data` is the file with the lines; see `read_lines`."""
-    if not (data or so_far):
-        raise UserError("give the file with the lines of IAM-OnDB: DATA=/path/to.npz; its licence must be asked for")
     conduct(EXPERIMENT, lambda: Writers(read_lines(data)), so_far)

@@ -2,6 +2,7 @@
 
 import keras
 
+from ..trials.networks import compile_classifier
 from ..trials.trial import TrialRow
 
 HIDDEN = 1000
@@ -9,7 +10,7 @@ CLASSES = 10
 SUMS = ("hidden_1", "hidden_2")  # layers whose outputs are normalized
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, hidden: int = HIDDEN, pixels: int = 784) -> keras.Model:
+def build_model(row: TrialRow, step_size: float, seed: int, hidden: int, pixels: int) -> keras.Model:
     """Returns the compiled network of a row.
 
     The norm has an offset, so the product before it has no bias. The seed alone determines the weights.
@@ -29,11 +30,4 @@ def build_model(row: TrialRow, step_size: float, seed: int, hidden: int = HIDDEN
     logits = keras.layers.Dense(CLASSES, name="logits")(x)
     if row.options.get("normalize_logits"):
         logits = row.norm("logits_norm")(logits)
-    model = keras.Model(images, logits)
-    model.compile(
-        optimizer=keras.optimizers.Adam(step_size),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=["accuracy"],
-        jit_compile=True,
-    )
-    return model
+    return compile_classifier(keras.Model(images, logits), keras.optimizers.Adam(step_size))

@@ -4,10 +4,10 @@ import keras
 
 from ..data_sets.arrays import Parts
 from ..data_sets.mnist import read_mnist
-from ..trials.classification import ImageClassifiers
 from ..trials.experiment import Experiment, conduct
+from ..trials.networks import ImageClassifiers
 from ..trials.probes import mean_share
-from ..trials.trial import Setting, TrialRow, rows_of
+from ..trials.trial import Setting, Trial, rows_of
 from . import rows
 from .model import HIDDEN, SUMS, build_model
 from .section import LEARNING
@@ -35,8 +35,9 @@ class Classifiers(ImageClassifiers):
         super().__init__(mnist, validated=1000)
         self._hidden = hidden
 
-    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        return build_model(row, step_size, seed, self._hidden, pixels=self.data.train.images.shape[-1])
+    def build(self, trial: Trial) -> keras.Model:
+        pixels = self.data.train.images.shape[-1]
+        return build_model(trial.row, trial.step_size, trial.seed, self._hidden, pixels)
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         return mean_share(model, SUMS, self.data.valid.images)

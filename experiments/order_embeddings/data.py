@@ -11,7 +11,7 @@ from scipy import sparse
 from nmt.errors import UserError
 
 from ..data_sets.arrays import Parts
-from ..data_sets.text_files import find_text, read_text
+from ..data_sets.files import find_files, read_text
 from ..data_sets.words import most_frequent
 
 SPLITS = {"train": "train", "valid": "val", "test": "test_2016"}  # names in the files
@@ -41,8 +41,10 @@ def read_corpus(data: str) -> Parts:
         data: The folder; its files are named by `SPLITS`, the number of the caption, and `en`.
 
     Raises:
-        UserError: A file is missing, or files of one split have different numbers of lines.
+        UserError: The folder is not given, lacks a file, or has files of one split with different numbers of lines.
     """
+    if not data:
+        raise UserError("give the folder of the captions, task 2 of Multi30k: DATA=/path/to/captions")
     texts = {part: _read_split(Path(data), name) for part, name in SPLITS.items()}
     features = most_frequent(_words(lines[: len(IMAGE)] for lines in texts["train"]), FEATURES)
     words = most_frequent(_words(lines[len(IMAGE) :] for lines in texts["train"]), WORDS - 2)
@@ -54,15 +56,11 @@ def read_corpus(data: str) -> Parts:
 
 def _read_split(folder: Path, name: str) -> list[tuple[list[str], ...]]:
     """Returns the words of the five captions of each image."""
-    columns = [_read_lines(folder, f"{name}.{number}.en") for number in (*IMAGE, *CAPTIONS)]
+    paths = find_files(folder, [f"{name}.{number}.en" for number in (*IMAGE, *CAPTIONS)])
+    columns = [[_WORD.findall(line.lower()) for line in read_text(path).splitlines()] for path in paths]
     if len({len(lines) for lines in columns}) > 1:
         raise UserError(f"{folder}: files {name}.*.en have {', '.join(str(len(lines)) for lines in columns)} lines")
     return list(zip(*columns, strict=True))
-
-
-def _read_lines(folder: Path, name: str) -> list[list[str]]:
-    path = find_text(folder, name, "five captions of each image (Multi30k, task 2)")
-    return [_WORD.findall(line.lower()) for line in read_text(path).splitlines()]
 
 
 def _words(captions: Iterable[tuple[list[str], ...]]) -> Iterator[str]:

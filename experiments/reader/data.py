@@ -58,8 +58,7 @@ def read_corpus(data: str) -> Parts:
     """
     generator = np.random.default_rng(_SEED)
     by_novel = {name: list(find_clozes(novel, generator)) for name, novel in read_novels(data).items()}
-    sizes = {name: len(found) for name, found in by_novel.items()}
-    parts = [[cloze for name in part for cloze in by_novel[name]] for part in hold_out(sizes, _HELD_OUT, parts=2)]
+    parts = [list(itertools.chain(*part)) for part in hold_out(by_novel, _HELD_OUT, parts=2)]
     if not all(parts):
         raise UserError(f"{data}: too few passages have several names; give more and longer novels in English")
     train, *held_out = parts

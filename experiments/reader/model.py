@@ -8,6 +8,7 @@ from keras import ops
 from rmsnorm_tf import RMSNormLSTM
 
 from ..trials.kinds import EPSILON, cell_options
+from ..trials.networks import compile_classifier
 from ..trials.trial import TrialRow
 from .batch_normalization import GAIN, BatchNormLSTMCell
 from .data import ENTITIES, FIRST_ENTITY, PADDING, PASSAGE, SENTENCE, WORDS
@@ -88,13 +89,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> ker
     for weight in model.trainable_weights:
         if "gain" in row.options and weight.name in ("scale", "gamma"):
             weight.assign(ops.full_like(weight, row.options["gain"]))
-    model.compile(
-        optimizer=keras.optimizers.Adam(step_size, global_clipnorm=CLIP),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=["accuracy"],
-        jit_compile=True,
-    )
-    return model
+    return compile_classifier(model, keras.optimizers.Adam(step_size, global_clipnorm=CLIP))
 
 
 def build_lstm(row: TrialRow, units: int, **options: Any) -> keras.layers.RNN:

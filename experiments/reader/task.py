@@ -5,15 +5,13 @@ from typing import Any
 import keras
 import numpy as np
 
-from nmt.errors import UserError
-
 from ..data_sets.arrays import Parts
-from ..trials.classification import loss_and_error
-from ..trials.experiment import Experiment, Networks, conduct
+from ..trials.experiment import Experiment, conduct
+from ..trials.networks import Networks, loss_and_error
 from ..trials.probes import lstm_shares
-from ..trials.trial import Setting, Trial, TrialRow, rows_of
+from ..trials.trial import Setting, Trial, rows_of
 from . import rows
-from .data import PADDING, most_frequent_wrong, read_corpus
+from .data import PADDING, Part, most_frequent_wrong, read_corpus
 from .model import READERS, Sizes, build_model, lstm_inputs
 from .section import LEARNING, PUBLISHED_TIMES, STAND_IN, baseline_sections
 
@@ -39,25 +37,22 @@ class Readers(Networks):
     """The networks of the task, with the data and their sizes."""
 
     def __init__(self, corpus: Parts, sizes: Sizes | None = None):
-        self._corpus, self._sizes = corpus, sizes or Sizes()
-        self.examples = len(corpus.train.answers)
+        super().__init__(corpus, len(corpus.train.answers))
+        self._sizes = sizes or Sizes()
 
-    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        return build_model(row, step_size, seed, self._sizes)
+    def build(self, trial: Trial) -> keras.Model:
+        return build_model(trial.row, trial.step_size, trial.seed, self._sizes)
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[list[np.ndarray], np.ndarray]:
-        passages, questions, answers = (array[numbers] for array in self._corpus.train)
+        passages, questions, answers = (array[numbers] for array in self.data.train)
         return [passages, questions], answers
 
-    def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns loss and error, on validation questions and on test questions."""
-        parts = {"": self._corpus.valid, "test_": self._corpus.test}
-        texts = {prefix: ([part.passages, part.questions], part.answers) for prefix, part in parts.items()}
-        return loss_and_error(model, texts, batch_size=128)
+    def measure(self, model: keras.Model, part: Part) -> dict[str, float]:
+        return loss_and_error(model, [part.passages, part.questions], part.answers, batch_size=128)
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the shares in the LSTMs that read forwards."""
-        texts = (self._corpus.valid.passages[:_PROBED], self._corpus.valid.questions[:_PROBED])
+        texts = (self.data.valid.passages[:_PROBED], self.data.valid.questions[:_PROBED])
         found = {}
         for name, ids in zip(READERS, texts, strict=True):
             cell = model.get_layer(name).forward_layer.cell
@@ -65,14 +60,12 @@ class Readers(Networks):
             found |= {f"{name} {what}": share for what, share in lstm_shares(cell, inputs, ids != PADDING).items()}
         return found
 
-    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
+    def results(self) -> dict[str, Any]:
         """Returns the errors of the answer that a passage names most often."""
-        parts = {"valid": self._corpus.valid, "test": self._corpus.test}
+        parts = {"valid": self.data.valid, "test": self.data.test}
         return {"most_frequent_error": {name: most_frequent_wrong(part) for name, part in parts.items()}}
 
 
 def reproduce(data: str, so_far: bool) -> None:
     """Runs the task; see `conduct`. `data` is a folder of novels; see `read_corpus`."""
-    if not (data or so_far):
-        raise UserError("give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has them")
     conduct(EXPERIMENT, lambda: Readers(read_corpus(data)), so_far)

@@ -7,22 +7,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .intervals import t_interval
-from .judging import COLUMNS, RULE, Judged
+from .judging import COLUMNS, Judged
 from .section import Section
 
 _ABOVE = 0.22  # where the seeds are, above their mean
 
 
 def differences_section(
-    judged: Sequence[Judged], text: Sequence[str] = (RULE,), title: str = "Differences between kinds, paired by seed"
+    judged: Sequence[Judged], text: str, title: str = "Differences between kinds, paired by seed"
 ) -> Section | None:
-    """Returns the section with the claims, or `None` without any."""
+    """Returns the section with the claims, after a paragraph, or `None` without any."""
     if not judged:
         return None
     return Section(
         name="differences",
         title=title,
-        text=list(text),
+        text=[text],
         columns=list(COLUMNS),
         rows=[each.cells for each in judged],
         data=[

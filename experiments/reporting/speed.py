@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from .intervals import Interval, median_interval, t_interval
 from .section import Claim, Section
 
-TITLE = "Time of an update"
 PROCESSES = 5  # that a verdict needs
 AGAIN = "layernorm, again"  # a second model with LayerNorm: its difference to the first is noise
 _JUDGED = ("rmsnorm", "prmsnorm")
@@ -83,7 +82,7 @@ def speed_section(
     ]
     return Section(
         name="speed",
-        title=TITLE,
+        title="Time of an update",
         text=[
             f"{text} Brackets hold the 95% interval of the ratio to LayerNorm's time: Student's t over processes, or, "
             "of a single process, a bootstrap over its rounds. The second model with LayerNorm shows the noise. An "

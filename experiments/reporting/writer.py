@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 
 from .section import Claim, Section
 
-CLAIM_COLUMNS = ("claim", "paper", "ours", "verdict")
 _DOTS_PER_INCH = 120
 
 _PAGE = """<!doctype html>
@@ -101,7 +100,7 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
     if not claims:
         return []
     about = "The claims of the paper, and what this report shows of them. In this table, brackets hold 95% intervals."
-    return [about, markdown_table(CLAIM_COLUMNS, claims, ":---")]
+    return [about, markdown_table(Claim._fields, claims, ":---")]
 
 
 def _markdown(section: Section) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 
 from nmt.errors import UserError
 
+from ..data_sets.arrays import Parts
 from ..data_sets.novels import Sentence, hold_out, read_novels
 from ..data_sets.words import most_frequent
 
@@ -27,29 +28,19 @@ class Part(NamedTuple):
     middles: np.ndarray
 
 
-class Corpus(NamedTuple):
-    """The two parts of the data, which have novels of their own, and the id of each word."""
-
-    train: Part
-    valid: Part
-    words: dict[str, int]
-
-
-def read_corpus(data: str) -> Corpus:
-    """Reads a folder of novels; see `read_novels`. The same corpus comes every time.
+def read_corpus(data: str) -> Parts:
+    """Reads a folder of novels; see `read_novels`. The same corpus comes every time. Nothing is for the test.
 
     Raises:
         UserError: A part has no three sentences in a row that are short enough.
     """
-    novels = read_novels(data)
-    sizes = {name: len(novel) for name, novel in novels.items()}
-    train, valid = ([novels[name] for name in part] for part in hold_out(sizes, _HELD_OUT, parts=1))
+    train, valid = hold_out(read_novels(data), _HELD_OUT, parts=1)
     text = (word.lower() for novel in train for sentence in novel for word in sentence)
     words = most_frequent(text, WORDS - END - 1, first=END + 1)
     parts = [_encode(part, words) for part in (train, valid)]
     if not all(len(part.middles) for part in parts):
         raise UserError(f"{data} has no three sentences in a row of up to {LONGEST} words in one of its parts")
-    return Corpus(*parts, words)
+    return Parts(*parts)
 
 
 def to_ids(sentences: list[Sentence], words: dict[str, int]) -> np.ndarray:

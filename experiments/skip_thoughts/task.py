@@ -3,14 +3,14 @@
 import keras
 import numpy as np
 
-from nmt.errors import UserError
-
-from ..trials.experiment import Experiment, Networks, conduct
+from ..data_sets.arrays import Parts
+from ..trials.experiment import Experiment, conduct
 from ..trials.feeding import in_batches
+from ..trials.networks import Networks
 from ..trials.probes import gru_shares
-from ..trials.trial import Setting, TrialRow, rows_of
+from ..trials.trial import Setting, Trial, rows_of
 from . import rows
-from .data import PADDING, Corpus, Part, read_corpus
+from .data import PADDING, Part, read_corpus
 from .model import Sizes, build_model
 from .section import LEARNING, STAND_IN
 
@@ -33,25 +33,26 @@ _VALIDATED = 1024  # sentences of a validation
 class SkipThoughts(Networks):
     """The networks of the task, with the data and their sizes."""
 
-    def __init__(self, corpus: Corpus, sizes: Sizes | None = None):
-        self._corpus, self._sizes = corpus, sizes or Sizes()
-        self.examples = len(corpus.train.middles)
+    def __init__(self, corpus: Parts, sizes: Sizes | None = None):
+        super().__init__(corpus, len(corpus.train.middles))
+        self._sizes = sizes or Sizes()
 
-    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        return build_model(row, step_size, seed, self._sizes)
+    def build(self, trial: Trial) -> keras.Model:
+        return build_model(trial.row, trial.step_size, trial.seed, self._sizes)
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[list[np.ndarray], np.ndarray]:
         """Returns sentences with their neighbours, and the neighbours."""
-        return _triples(self._corpus.train, numbers)
+        return _triples(self.data.train, numbers)
 
-    def validate(self, model: keras.Model) -> dict[str, float]:
+    def measure(self, model: keras.Model, part: Part) -> dict[str, float]:
         """Returns the loss in nats a word, as the mean over batches."""
-        chosen = _spread_over(self._corpus.valid, _VALIDATED)
-        return {"nats": model.evaluate(in_batches(*_triples(self._corpus.valid, chosen), batch_size=64), verbose=0)}
+        triples = _triples(part, _spread_over(part, _VALIDATED))
+        return {"nats": model.evaluate(in_batches(*triples, batch_size=64), verbose=0)}
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the shares in the GRU that reads sentences."""
-        ids = self._corpus.valid.ids[self._corpus.valid.middles[_spread_over(self._corpus.valid, _PROBED)]]
+        valid = self.data.valid
+        ids = valid.ids[valid.middles[_spread_over(valid, _PROBED)]]
         return gru_shares(model.get_layer("thought").cell, model.get_layer("words")(ids), ids != PADDING)
 
 
@@ -68,6 +69,4 @@ def _triples(part: Part, numbers: np.ndarray) -> tuple[list[np.ndarray], np.ndar
 
 def reproduce(data: str, so_far: bool) -> None:
     """Runs the task; see `conduct`. `data` is a folder of novels; see `read_corpus`."""
-    if not (data or so_far):
-        raise UserError("give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has them")
     conduct(EXPERIMENT, lambda: SkipThoughts(read_corpus(data)), so_far)

@@ -26,16 +26,14 @@ class Measure(NamedTuple):
     digits: int
 
 
-def _train_loss(result: Result) -> float:
-    return result.log["validations"][-1].get("train_loss", math.nan)
-
-
 MEASURES = {  # by their names in a `Hypothesis`
     "bleu": Measure(" BLEU", lambda result: result.bleu, 2),
     "chrf": Measure(" chrF", lambda result: result.chrf, 2),
     "dev": Measure(" dev BLEU", lambda result: result.dev, 1),
     "valid_loss": Measure(" nats of validation loss", lambda result: result.valid_loss, 3),
-    "train_loss": Measure(" nats of training loss", _train_loss, 2),
+    "train_loss": Measure(
+        " nats of training loss", lambda result: result.log["validations"][-1].get("train_loss", math.nan), 2
+    ),
 }
 
 HYPOTHESES = (

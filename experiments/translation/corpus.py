@@ -13,6 +13,7 @@ from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 from nmt.text.parallel_text import ParallelText
 
+from ..data_sets.files import find_files
 from .baseline import execute
 from .place import Place
 from .row import Row
@@ -87,10 +88,6 @@ class Corpus:
         """Returns the files of a part, source and target, in the folder that `prepare` fills."""
         return [str(folder / "text" / f"{part}.{language}") for language in self.languages]
 
-    def given(self, name: str) -> Path | None:
-        """Returns a file of the origin, compressed or not, or `None`."""
-        return next((path for end in ("", ".gz") if (path := self.origin / f"{name}{end}").is_file()), None)
-
     def training(self, folder: Path) -> dict[str, Any]:
         """Returns the options of a training on the text in a folder."""
         files = zip(("source_dataset", "target_dataset"), self.files(self.train, folder), strict=True)
@@ -106,16 +103,17 @@ class Corpus:
         """
         if unknown := self.rows.keys() - {row.name for row in rows}:
             raise UserError(f"{self.name} has options for {', '.join(sorted(unknown))}, which rows/ does not have")
-        return [replace(row, **self._own(row)) if row.name in self.rows else row for row in rows if self._trains(row)]
+        own = {
+            row: replace(row, options={**self.rows[row.name], **row.options}, label=f"{row.label} (own recipe)")
+            for row in rows
+            if row.name in self.rows
+        }
+        return [own.get(row, row) for row in rows if self._trains(row)]
 
     def _trains(self, row: Row) -> bool:
         if row.corpora:
             return self.name in row.corpora
         return row.model_type == self.model_type and not any(fnmatch(row.name, pattern) for pattern in self.without)
-
-    def _own(self, row: Row) -> dict[str, Any]:
-        """Returns a row's options on this corpus and its label, which says that it has its own."""
-        return {"options": {**self.rows[row.name], **row.options}, "label": f"{row.label} (own recipe)"}
 
 
 def read_corpus(data: str) -> Corpus:
@@ -143,22 +141,9 @@ def read_corpus(data: str) -> Corpus:
         ) from None
     if not (origin or corpus.corpus):
         raise UserError(f"this project does not have the text of {data}; give its folder: DATA=/path/to/{data}")
-    if origin and (missing := [name for name in corpus.names if not corpus.given(name)]):
-        raise UserError(f"{origin} lacks {', '.join(missing)}; put these files there, plain or as .gz")
+    if origin:
+        find_files(origin, corpus.names)
     return corpus
-
-
-def is_prepared(corpus: Corpus, place: Place) -> bool:
-    """Returns whether the text of a corpus is in place.
-
-    Raises:
-        UserError: Another text is in place.
-    """
-    done = place.work / "text" / "done"
-    if not done.exists():
-        return False
-    place.require_same(done, json.loads(done.read_text(encoding="utf-8")), _text_of(corpus))
-    return True
 
 
 def prepare(corpus: Corpus, place: Place) -> None:
@@ -168,13 +153,17 @@ def prepare(corpus: Corpus, place: Place) -> None:
         UserError: A text cannot be used, or another one is in place.
     """
     text, vocabularies = place.work / "text", place.work / "vocab"
-    if not is_prepared(corpus, place):
+    done, origin = text / "done", str(corpus.origin or corpus.corpus)
+    wanted = {"origin": origin, "files": corpus.names, "vocabulary_size": corpus.vocabulary_size}
+    if done.exists():
+        place.require_same(done, json.loads(done.read_text(encoding="utf-8")), wanted)
+    else:
         if corpus.origin:
             _copy(corpus, place)
         else:
             execute(place, "-m", "nmt", "corpus", corpus.corpus, "--to", str(text))
-        with atomic_write(text / "done") as file:
-            json.dump(_text_of(corpus), file, indent=2)
+        with atomic_write(done) as file:
+            json.dump(wanted, file, indent=2)
     if not (vocabularies / "target.model").exists():
         source, target = corpus.files(corpus.train, place.work)
         given = ["--source_dataset", source, "--target_dataset", target, "--size", str(corpus.vocabulary_size)]
@@ -183,18 +172,11 @@ def prepare(corpus: Corpus, place: Place) -> None:
         execute(place, "-m", "nmt", "vocab", *given, "--to", str(vocabularies))
 
 
-def _text_of(corpus: Corpus) -> dict[str, Any]:
-    """Returns the values that identify a corpus's text and vocabularies."""
-    origin = str(corpus.origin or corpus.corpus)
-    return {"origin": origin, "files": corpus.names, "vocabulary_size": corpus.vocabulary_size}
-
-
 def _copy(corpus: Corpus, place: Place) -> None:
     """Copies the files of a corpus from its origin, and decompresses them."""
     text = place.work / "text"
     text.mkdir(parents=True, exist_ok=True)
-    for name in corpus.names:
-        path = corpus.given(name)
+    for name, path in zip(corpus.names, find_files(corpus.origin, corpus.names), strict=True):
         opener = gzip.open if path.suffix == ".gz" else open
         try:
             with opener(path, "rb") as origin, (text / name).open("wb") as copy:

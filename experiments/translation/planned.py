@@ -74,7 +74,7 @@ def report(folder: Path, temporary: Path) -> Path:
         "states of 128; 1,800 updates, and 6,000 of the pre-norm Transformer.",
         f"{len(results)} of 49 trainings are done.",
     ]
-    sections = [differences_section(judged, [_TEXT], "RMSNorm and LayerNorm"), _values(results)]
+    sections = [differences_section(judged, _TEXT, "RMSNorm and LayerNorm"), _values(results)]
     write_report(made, "RMSNorm and LayerNorm in translation, as planned", about, {"about": about}, sections)
     return made
 

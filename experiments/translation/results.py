@@ -47,11 +47,6 @@ class Result(NamedTuple):
         return min(each["valid_loss"] for each in self.log["validations"])
 
     @property
-    def step_size_chosen(self) -> bool:
-        """Whether a grid has chosen its learning rate."""
-        return self.log["step_size_chosen"]
-
-    @property
     def dev(self) -> float:
         """BLEU of the best validation."""
         return self.best["bleu"]

@@ -110,11 +110,13 @@ def _describe(
     commits, cores = (sorted({log[name] for log in logs}) for name in ("commit", "cores"))
     versions = {name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]}
     libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
+    step_size = "a learning rate for each row" if corpus.step_sizes else f"learning rate {options['learning_rate']:g}"
+    besides = f", besides {len(grid)} that choose learning rates" if grid else ""
     about = [
         f"{_MODELS[corpus.model_type]}, {_sizes(options)}, "
         f"vocabularies of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, "
-        f"{_updates(results)} updates of Adam with {_step_size(corpus)}. {len(results)} of {count} trainings "
-        f"are done{_besides(len(grid))}, on {' and '.join(map(str, cores))} processor cores, "
+        f"{_updates(results)} updates of Adam with {step_size}. {len(results)} of {count} trainings "
+        f"are done{besides}, on {' and '.join(map(str, cores))} processor cores, "
         f"with commit {', '.join(commits)} and {libraries}.",
         *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
         *corpus.remarks,
@@ -137,20 +139,12 @@ def _updates(results: Sequence[Result]) -> str:
     return " or ".join(f"{each:,}" for each in found)
 
 
-def _besides(count: int) -> str:
-    return f", besides {count} that choose learning rates" if count else ""
-
-
-def _step_size(corpus: Corpus) -> str:
-    return "a learning rate for each row" if corpus.step_sizes else f"learning rate {corpus.options['learning_rate']:g}"
-
-
 def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
     """Returns the sections for which there are results."""
     times = place.read_times()
     found = [
         quality.section(results),
-        differences_section(judge(questions(results)), [f"{RULE} {_MEASURE}"]),
+        differences_section(judge(questions(results)), f"{RULE} {_MEASURE}"),
         shared.step_sizes(grid),
         speed.section(results, times),
         curves.section(results, times),

@@ -1,6 +1,5 @@
 """The course of a task: the grid of learning rates, the reported seeds, the times of the updates, and the report."""
 
-import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,18 +8,18 @@ from typing import Any
 import keras
 import numpy as np
 
+from benchmarks.interleaved import seconds_of
 from nmt.errors import UserError
 from nmt.storage.files import exclusive
 
 from ..reporting.section import Section
-from ..reporting.speed import PROCESSES
+from ..reporting.speed import AGAIN, PROCESSES
 from ..reporting.writer import write_report
-from .book import ROOT, Book
-from .clock import ROUNDS, time_updates
-from .fitting import fit, order
+from .book import ROOT, Book, provenance
+from .fitting import train
 from .learning import Learning, claims_section, learning_section
 from .memory import Restart
-from .probes import gain_rms
+from .networks import Networks
 from .sections import Logs, rows_in, settings_of, share_section, step_sizes, times_section
 from .trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, seed_trials
 
@@ -43,7 +42,7 @@ class Experiment:
         published_times: The published times of the rows by their names, in any unit.
         about: Paragraphs at the beginning of the report, in Markdown.
         seeds: The reported seeds.
-        rounds: Rounds of the timing.
+        rounds: Rounds of the timing, in which all rows take turns.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Experiment:
     published_times: Mapping[str, float] = field(default_factory=dict)
     about: Sequence[str] = ()
     seeds: Sequence[int] = SEEDS
-    rounds: int = ROUNDS
+    rounds: int = 30
 
     def sections(self, logs: Logs, times: Sequence[Mapping[str, Any]]) -> list[Section]:
         """Returns the sections for which there are results."""
@@ -72,43 +71,6 @@ class Experiment:
             times_section(times, rows_in(logs), settings_of(logs), self.published_times),
         ]
         return [section for section in found if section]
-
-
-class Networks(abc.ABC):
-    """The networks of a task, with its data.
-
-    Attributes:
-        examples: Number of training examples.
-    """
-
-    examples: int
-
-    @abc.abstractmethod
-    def build(self, row: TrialRow, step_size: float, seed: int, setting: Setting) -> keras.Model:
-        """Builds and compiles the network of a row.
-
-        Args:
-            row: The kind of normalization.
-            step_size: Learning rate of Adam; the first, if it changes.
-            seed: Seed of all random numbers. It alone decides the initial weights.
-            setting: How the network is trained.
-        """
-
-    @abc.abstractmethod
-    def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[Any, Any]:
-        """Returns inputs and targets of training examples with these numbers, as a setting has them."""
-
-    @abc.abstractmethod
-    def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns the values of a validation."""
-
-    @abc.abstractmethod
-    def mean_shares(self, model: keras.Model) -> dict[str, float]:
-        """Returns the share of the mean in the input of each norm, on validation data; see `probes.mean_share`."""
-
-    def results(self, model: keras.Model, trial: Trial) -> dict[str, Any]:
-        """Returns what else the log keeps of a trained network, in JSON types."""
-        return {}
 
 
 def conduct(experiment: Experiment, load: Callable[[], Networks], so_far: bool, root: Path = ROOT) -> None:
@@ -156,23 +118,6 @@ def _trainings(settings: Sequence[Setting]) -> str:
     return f"A training has {' or '.join(found)}."
 
 
-def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
-    """Trains one network and returns its log; the folder holds the checkpoint of an interrupted training."""
-    keras.backend.clear_session()
-
-    def build() -> keras.Model:
-        return networks.build(trial.row, trial.step_size, trial.seed, trial.setting)
-
-    def examples(start: int, count: int) -> tuple[Any, Any]:
-        return networks.batch(order(trial.seed, start, count, networks.examples), trial.setting)
-
-    before = networks.mean_shares(build())
-    log = fit(build, examples, trial.setting, networks.validate, folder)
-    model = log.pop("model")
-    shares = {"first": before, "last": networks.mean_shares(model)}
-    return {**log, "gains": gain_rms(model), "mean_share": shares, **networks.results(model, trial)}
-
-
 def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     def make(trial: Trial, folder: Path) -> dict[str, Any]:
         return train(trial, networks, folder)
@@ -185,12 +130,32 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
     times = book.read_times()
     if len(times) < PROCESSES:
-        batches = {setting: networks.batch(np.arange(setting.batch_size), setting) for setting in experiment.settings}
-        found = time_updates(
-            experiment.rows,
-            batches,
-            lambda row, setting: networks.build(row, experiment.step_size, 1, setting),
-            experiment.rounds,
-        )
-        book.write_times([*times, found])
+        book.write_times([*times, time_updates(experiment, networks)])
         raise Restart  # so that each process measures once
+
+
+def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
+    """Times the updates of every row in turn. `layernorm` is timed twice. Nothing else should run at that time.
+
+    Returns:
+        `seconds`, by setting, then by `XLA` or `plain`, then by row: the seconds of an update in each round.
+    """
+    named = {row.name: row for row in experiment.rows}
+    if "layernorm" in named:
+        named[AGAIN] = named["layernorm"]
+    seconds: dict[str, dict[str, Any]] = {}
+    for setting in experiment.settings:
+        batch = networks.batch(np.arange(setting.batch_size), setting)
+        for mode, compiled in (("XLA", True), ("plain", False)):
+            trials = {name: Trial(row, setting, 1, experiment.step_size) for name, row in named.items()}
+            calls = {name: _update(networks.build(trial), compiled, batch) for name, trial in trials.items()}
+            seconds.setdefault(setting.name, {})[mode] = seconds_of(calls, experiment.rounds)
+            keras.backend.clear_session()
+    return {"seconds": seconds, **provenance()}
+
+
+def _update(model: keras.Model, compiled: bool, batch: tuple[Any, Any]) -> Callable[[], object]:
+    """Returns a function that makes one update of a model, compiled by XLA or as plain operations."""
+    model.compile(optimizer=model.optimizer, loss=model.loss, jit_compile=compiled)
+    tensors = keras.tree.map_structure(keras.ops.convert_to_tensor, batch)
+    return lambda: model.train_on_batch(*tensors)

@@ -1,8 +1,7 @@
-"""Trains a Keras model, and continues an interrupted training."""
+"""Trains the network of a trial, and continues an interrupted training."""
 
 import json
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,45 +11,44 @@ import numpy as np
 from nmt.storage.files import atomic_write
 
 from .feeding import in_batches
-from .trial import Setting
+from .networks import Networks
+from .probes import gain_rms
+from .trial import Trial
 
 
-def fit(
-    build: Callable[[], keras.Model],
-    examples: Callable[[int, int], tuple[Any, Any]],
-    setting: Setting,
-    validate: Callable[[keras.Model], Mapping[str, float]],
-    folder: Path,
-) -> dict[str, Any]:
-    """Trains a compiled model in windows of updates, and validates it.
+def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
+    """Trains the network of a trial in windows of updates, validates it, and returns its log.
 
     An interrupted training continues from its last validation and ends as an uninterrupted one.
 
     Args:
-        build: Builds and compiles the model.
-        examples: Maps the number of the first example and a count to inputs and targets.
-        setting: Batch size and number of updates.
-        validate: Returns the values of a validation.
+        trial: The trial.
+        networks: The networks of its task.
         folder: Holds the checkpoint of an interrupted training.
 
     Returns:
         `train`, the `update` and the mean `loss` of each window; `validations`, with `update` and the values of
-        `validate`; `seconds` of the updates; and `model`, the trained model.
+        `Networks.validate`; `seconds` of the updates; the `gains` at the end; `mean_share`, the shares of the mean at
+        `first` and at `last`; and the values of `Networks.results`.
     """
+    keras.backend.clear_session()
+    shares, setting = {"first": networks.mean_shares(networks.build(trial))}, trial.setting
     folder.mkdir(parents=True, exist_ok=True)
-    model, done = _restore(folder) or (build(), {"train": [], "validations": [], "seconds": 0.0})
+    model, done = _restore(folder) or (networks.build(trial), {"train": [], "validations": [], "seconds": 0.0})
     start = done["train"][-1]["update"] if done["train"] else 0
     for update in range(start, setting.updates, setting.window):
         count = min(setting.window, setting.updates - update)
-        inputs, targets = examples(update * setting.batch_size, count * setting.batch_size)
+        numbers = order(trial.seed, update * setting.batch_size, count * setting.batch_size, networks.examples)
+        inputs, targets = networks.batch(numbers, setting)
         begin = time.perf_counter()
         history = model.fit(in_batches(inputs, targets, batch_size=setting.batch_size), shuffle=False, verbose=0)
         done["seconds"] += time.perf_counter() - begin
         done["train"].append({"update": update + count, "loss": history.history["loss"][0]})
         if (update + count) % setting.validate_every == 0 or update + count == setting.updates:
-            done["validations"].append({"update": update + count, **validate(model)})
+            done["validations"].append({"update": update + count, **networks.validate(model)})
             _save(model, done, folder)
-    return {**done, "model": model}
+    shares["last"] = networks.mean_shares(model)
+    return {**done, "gains": gain_rms(model), "mean_share": shares, **networks.results()}
 
 
 def order(seed: int, start: int, count: int, size: int) -> np.ndarray:

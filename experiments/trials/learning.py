@@ -155,7 +155,7 @@ def claims_section(logs: Logs, comparisons: Sequence[Comparison]) -> Section | N
         for setting in settings_of(logs)
         for question in comparison.questions(setting, logs_by_row(logs, setting))
     ]
-    return differences_section(judge(asked), [f"{RULE} {_MARGINS}"])
+    return differences_section(judge(asked), f"{RULE} {_MARGINS}")
 
 
 def best(key: str, metric: str) -> Callable[[Log], float]:

@@ -1,7 +1,6 @@
 """Sections that the reports of all Keras tasks share: learning rates, the share of the mean, and speed."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from ..reporting.mean_share import mean_share_section
@@ -71,12 +70,12 @@ def times_section(
     times: Sequence[Mapping[str, Any]],
     rows: Sequence[TrialRow],
     settings: Sequence[Setting],
-    published: Mapping[str, float] = MappingProxyType({}),
+    published: Mapping[str, float],
 ) -> Section | None:
     """Returns the section of the times of updates, or `None` without any.
 
     Args:
-        times: What `time_updates` returned in each process.
+        times: What `experiment.time_updates` returned in each process.
         rows: The rows.
         settings: The settings.
         published: The published times of the rows by their names, in any unit.

@@ -9,33 +9,17 @@ from ..row import Row
 _KINDS = {"none": "without a norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "prmsnorm": "pRMSNorm"}
 
 
-def _row(position: str, kind: str) -> Row:
+_LONGER = {"learning_rate": 0.003, "finish_after": 1800, "valid_freq": 300}
+
+
+def _row(position: str, kind: str, name: str = "", label: str = "", seeds: int = 3, **options: float) -> Row:
+    """Returns a row; `name` and `label` are added to its own, and `options` to that of its position."""
     return Row(
-        f"{position}-{kind}",
-        f"{_KINDS[kind]} ({position})",
+        f"{position}-{kind}{name}",
+        f"{_KINDS[kind]} ({position}{label})",
         kind=kind,
-        seeds=3,
-        options={"transformer_norm_position": position},
-        model_type="transformer",
-    )
-
-
-_SMALL_STEPS = Row(
-    "post-none-small-steps",
-    "without a norm (post, small steps)",
-    kind="none",
-    options={"transformer_norm_position": "post", "learning_rate": 0.0001},
-    model_type="transformer",
-)
-
-
-def _longer(kind: str) -> Row:
-    return Row(
-        f"post-{kind}-longer",
-        f"{_KINDS[kind]} (post, 1,800 updates)",
-        kind=kind,
-        seeds=3,
-        options={"transformer_norm_position": "post", "learning_rate": 0.003, "finish_after": 1800, "valid_freq": 300},
+        seeds=seeds,
+        options={"transformer_norm_position": position, **options},
         model_type="transformer",
     )
 
@@ -43,6 +27,6 @@ def _longer(kind: str) -> Row:
 ROWS = [
     *(_row("post", kind) for kind in _KINDS),
     *(_row("pre", kind) for kind in ("layernorm", "rmsnorm")),
-    _SMALL_STEPS,
-    *(_longer(kind) for kind in ("layernorm", "rmsnorm")),
+    _row("post", "none", "-small-steps", ", small steps", seeds=1, learning_rate=0.0001),
+    *(_row("post", kind, "-longer", ", 1,800 updates", **_LONGER) for kind in ("layernorm", "rmsnorm")),
 ]

@@ -9,8 +9,7 @@ from ...reporting.intervals import signed, spread, t_interval
 from ...reporting.judging import paired
 from ...reporting.section import Section
 from ...reporting.styles import KINDS
-from ..published import LABELS, TABLE2
-from ..published_curves import CENTRED
+from ..published import CENTRED, LABELS, TABLE2
 from ..results import Result, by_row
 from ..row import Row
 

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 
 from ...reporting.section import Section
 from ...reporting.styles import KINDS, draw_seeds
-from ..published_curves import LOSS, MINUTES
+from ..published import LOSS, MINUTES
 from ..results import Result, by_row
 from ..row import Row
-from ..row_styles import styles_of
+from .shared import styles_of
 
 Curve = dict[int, list[float]]  # the value of each seed, by update
 

@@ -11,7 +11,7 @@ from ...reporting.section import Claim, Section
 from ..published import FAILS, RESULTS, TABLES
 from ..results import Result, by_row
 from ..row import Row
-from ..row_styles import styles_of
+from .shared import styles_of
 
 _FAILED = 1.0  # dev BLEU below which a training has failed
 _MEANT = {"layer_normalization_type", "seed"}  # options that differ between rows
@@ -116,12 +116,8 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
         ),
         **{f"{name} BLEU, tested checkpoint": spread(values) for name, values in found.items()},
         "dev BLEU, last checkpoint": spread([each.log["validations"][-1]["bleu"] for each in done]),
-        "paper: BLEU 2014, 2017": _published(row),
+        "paper: BLEU 2014, 2017": ", ".join(map(str, RESULTS[row.name].bleu)) if row.name in RESULTS else "",
     }
-
-
-def _published(row: Row) -> str:
-    return ", ".join(map(str, RESULTS[row.name].bleu)) if row.name in RESULTS else ""
 
 
 def _plot(figure: Figure, rows: dict[Row, Scores]) -> None:
@@ -147,7 +143,7 @@ def differences(one: Result, other: Result) -> str:
     They are part of a sentence; an empty string if none does.
     """
     ours, theirs = one.log["options"], other.log["options"]
-    meant = _MEANT | ({"learning_rate"} if one.step_size_chosen and other.step_size_chosen else set())
+    meant = _MEANT | ({"learning_rate"} if one.log["step_size_chosen"] and other.log["step_size_chosen"] else set())
     names = sorted(name for name in (ours.keys() | theirs.keys()) - meant if ours.get(name) != theirs.get(name))
     default = "the default"
     return " and ".join(f"`{name}` {ours.get(name, default)} instead of {theirs.get(name, default)}" for name in names)

@@ -9,7 +9,7 @@ pytest.importorskip("scipy")
 from experiments.cifar10.data import read_cifar10
 from experiments.cifar10.model import SUMS
 from experiments.cifar10.task import EXPERIMENT, Classifiers
-from experiments.trials.experiment import train
+from experiments.trials.fitting import train
 from experiments.trials.trial import Setting, Trial
 from tests.experiments.trials.conftest import conduct_whole
 

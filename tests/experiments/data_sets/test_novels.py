@@ -52,14 +52,14 @@ def test_a_wrong_folder_is_one_line(tmp_path, name, content, said):
 
 
 def test_each_part_that_is_held_out_has_its_share():
-    sizes = {f"short {number}": 12 for number in range(20)} | {"long": 200}
-    train, *parts = hold_out(sizes, 0.08, parts=2)
-    assert sorted([*train, *parts[0], *parts[1]]) == sorted(sizes)
+    novels = {f"short {number}": [number] * 12 for number in range(20)} | {"long": [-1] * 200}
+    train, *parts = hold_out(novels, 0.08, parts=2)
+    assert sorted([*train, *parts[0], *parts[1]]) == sorted(novels.values())
     for part in parts:
         *others, _ = part  # without the last one, it is too small
-        assert sum(sizes[name] for name in others) < 0.08 * 440 <= sum(sizes[name] for name in part)
-    assert hold_out(sizes, 0.08, parts=2) == [train, *parts]
+        assert sum(map(len, others)) < 0.08 * 440 <= sum(map(len, part))
+    assert hold_out(novels, 0.08, parts=2) == [train, *parts]
 
 
 def test_parts_without_a_novel_are_empty():
-    assert hold_out({"only": 5}, 0.1, parts=2) == [[], ["only"], []]
+    assert hold_out({"only": ["word"]}, 0.1, parts=2) == [[], [["word"]], []]

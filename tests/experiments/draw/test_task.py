@@ -10,7 +10,7 @@ pytest.importorskip("scipy")
 
 from experiments.draw.model import Sizes
 from experiments.draw.task import EXPERIMENT, Drawers, binarize
-from experiments.trials.experiment import train
+from experiments.trials.fitting import train
 from experiments.trials.trial import Setting, Trial
 from tests.experiments.trials.conftest import conduct_whole
 

@@ -10,7 +10,7 @@ pytest.importorskip("scipy")
 
 from experiments.data_sets.arrays import Parts
 from experiments.handwriting.task import EXPERIMENT, Writers, reproduce
-from experiments.trials.experiment import train
+from experiments.trials.fitting import train
 from experiments.trials.trial import Setting, Trial
 from nmt.errors import UserError
 from tests.experiments.trials.conftest import conduct_whole

@@ -8,7 +8,8 @@ pytest.importorskip("scipy")
 
 from experiments.data_sets.mnist import read_mnist
 from experiments.mnist.task import EXPERIMENT, Classifiers
-from experiments.trials.experiment import conduct, train
+from experiments.trials.experiment import conduct
+from experiments.trials.fitting import train
 from experiments.trials.trial import Setting, Trial
 from nmt.errors import UserError
 from tests.experiments.trials.conftest import conduct_whole

@@ -36,7 +36,7 @@ def test_missing_files_and_lines_are_named(folder):
     with pytest.raises(UserError, match=r"files val\.\*\.en have 8, 1, 8, 8, 8 lines"):
         read_corpus(str(folder))
     (folder / "val.2.en").unlink()
-    with pytest.raises(UserError, match=r"lacks val\.2\.en; it needs five captions of each image"):
+    with pytest.raises(UserError, match=r"lacks val\.2\.en; put these files there"):
         read_corpus(str(folder))
 
 

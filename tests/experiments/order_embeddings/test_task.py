@@ -9,7 +9,7 @@ pytest.importorskip("scipy")
 from experiments.order_embeddings.data import read_corpus
 from experiments.order_embeddings.section import STAND_IN
 from experiments.order_embeddings.task import EXPERIMENT, Embeddings, reproduce
-from experiments.trials.experiment import train
+from experiments.trials.fitting import train
 from experiments.trials.trial import Setting, Trial
 from nmt.errors import UserError
 from tests.experiments.trials.conftest import conduct_whole

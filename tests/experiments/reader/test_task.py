@@ -10,7 +10,7 @@ from experiments.reader.data import read_corpus
 from experiments.reader.model import Sizes
 from experiments.reader.section import STAND_IN
 from experiments.reader.task import EXPERIMENT, Readers, reproduce
-from experiments.trials.experiment import train
+from experiments.trials.fitting import train
 from experiments.trials.trial import Setting, Trial
 from nmt.errors import UserError
 from tests.experiments.trials.conftest import conduct_whole

@@ -59,11 +59,11 @@ def test_claims_of_a_family_are_corrected_for_their_number_equality_too():
 
 
 def test_the_section_has_a_row_a_claim_and_marks_for_each_question():
-    section = differences_section(judge([ASKED, replace(ASKED, unit="% in loss", planned=9)]))
+    section = differences_section(judge([ASKED, replace(ASKED, unit="% in loss", planned=9)]), "Text.")
     assert section.rows[0][:4] == ["A minus B, BLEU", "equal", "3", "+0.10, -0.10, +0.00"]
     assert section.rows[1][1:] == ["equal", "3", "", "", "", "", ""]  # nothing is shown before all seeds are there
     assert [claim.ours for claim in section.claims] == ["+0.0 [-0.2, +0.2] BLEU, 3 seeds", "3 seeds of 9"]
     figure = Figure()
     section.plot(figure)
     assert [axes.get_xlabel() for axes in figure.axes] == ["difference, BLEU", "difference,% in loss"]
-    assert differences_section([]) is None
+    assert differences_section([], "Text.") is None

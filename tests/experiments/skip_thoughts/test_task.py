@@ -11,7 +11,7 @@ from experiments.skip_thoughts.data import END
 from experiments.skip_thoughts.model import Sizes
 from experiments.skip_thoughts.section import STAND_IN
 from experiments.skip_thoughts.task import EXPERIMENT, SkipThoughts, reproduce
-from experiments.trials.experiment import train
+from experiments.trials.fitting import train
 from experiments.trials.trial import Setting, Trial
 from nmt.errors import UserError
 from tests.experiments.trials.conftest import conduct_whole

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.translation import corpus as corpora
-from experiments.translation.corpus import FOLDER, is_prepared, prepare, read_corpus
+from experiments.translation.corpus import FOLDER, prepare, read_corpus
 from experiments.translation.place import Place
 from experiments.translation.plan import read_rows
 from experiments.translation.row import Row
@@ -118,10 +118,9 @@ def test_missing_files_are_named(folder):
 
 def test_compressed_and_plain_files_are_copied(folder, tmp_path, ran):
     place, corpus = Place("wmt", tmp_path), read_corpus(str(folder))
-    assert not is_prepared(corpus, place)
     for _ in range(2):
         prepare(corpus, place)
-        assert is_prepared(corpus, place)
+    assert (place.work / "text" / "done").exists()
     for part in PARTS:
         source, target = (Path(path).read_text() for path in corpus.files(part, place.work))
         assert (source, target) == (f"{part} one\n" * 40, f"{part} eins\n" * 40)
@@ -134,7 +133,7 @@ def test_sides_of_different_length_are_refused(folder, tmp_path, ran):
     for _ in range(2):
         with pytest.raises(UserError, match=r"train.en has 39 lines and .*train.de has 40"):
             prepare(corpus, place)
-    assert not is_prepared(corpus, place)
+    assert not (place.work / "text" / "done").exists()
 
 
 def test_a_truncated_file_is_refused(folder, tmp_path):

@@ -4,10 +4,14 @@ import keras
 import numpy as np
 import pytest
 
+from experiments.data_sets.arrays import Parts
 from experiments.reporting.speed import PROCESSES
 from experiments.trials.book import Book
-from experiments.trials.experiment import conduct
+from experiments.trials.experiment import Experiment, conduct
+from experiments.trials.learning import Learning
 from experiments.trials.memory import Restart
+from experiments.trials.networks import Networks
+from experiments.trials.probes import mean_share
 from experiments.trials.trial import Setting, Trial, TrialRow
 from rmsnorm_tf import RMSNormalization
 
@@ -29,13 +33,41 @@ def build(row=ROWS[1], seed=1):
     return model
 
 
-def examples(start, count):
-    inputs = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)[start : start + count]
+class Signs(Networks):
+    """The networks of the task. 60 examples are for training, 40 for validation."""
+
+    def __init__(self):
+        inputs = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
+        super().__init__(Parts(inputs[:60], inputs[60:]), 60)
+
+    def build(self, trial):
+        return build(trial.row, trial.seed)
+
+    def batch(self, numbers, setting):
+        return with_signs(self.data.train[numbers])
+
+    def measure(self, model, part):
+        return {"nll": float(model.evaluate(*with_signs(part), verbose=0))}
+
+    def mean_shares(self, model):
+        return mean_share(model, ["sums"], self.data.valid)
+
+
+def with_signs(inputs):
     return inputs, (inputs.sum(1, keepdims=True) > 0).astype(np.float32)
 
 
-def validate(model):
-    return {"nll": float(model.evaluate(*examples(60, 40), verbose=0))}
+EXPERIMENT = Experiment(
+    name="small",
+    title="Small",
+    rows=ROWS,
+    settings=[SETTING],
+    step_size=0.01,
+    metric="nll",
+    metric_label="loss",
+    learning=Learning("Learning", "", [], [], []),
+    rounds=2,
+)
 
 
 @pytest.fixture

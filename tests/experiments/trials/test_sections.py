@@ -56,7 +56,7 @@ def test_times_are_over_layernorms_round_by_round():
     assert made.columns[1:3] == ["small batches, XLA: ms", "small batches, XLA: ratio"]
     assert made.rows[1] == ["RMSNorm", *["1000.0", "0.50 [0.50, 0.50]"] * 2, "0.75"]
     assert len(axes_of(made)) == 2
-    assert times_section([], ROWS, [SETTING]) is None
+    assert times_section([], ROWS, [SETTING], {}) is None
 
 
 def test_an_added_row_has_its_own_style():

@@ -1,0 +1,38 @@
+"""Files of a data set, plain or compressed by gzip."""
+
+import gzip
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from nmt.errors import UserError
+
+
+def find_files(folder: Path, names: Iterable[str]) -> list[Path]:
+    """Returns the paths of some files of a folder, each of which may also end in .gz.
+
+    Raises:
+        UserError: Some of them are missing.
+    """
+    paths = {name: [path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()] for name in names}
+    if missing := [name for name, found in paths.items() if not found]:
+        raise UserError(f"{folder} lacks {', '.join(missing)}; put these files there, plain or as .gz")
+    return [found[0] for found in paths.values()]
+
+
+def read_bytes(path: Path) -> bytes:
+    """Returns the content of a file, decompressed if it ends in .gz."""
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
+def read_text(path: Path) -> str:
+    """Returns the content of a file in UTF-8.
+
+    Raises:
+        UserError: The file cannot be read, unpacked or decoded.
+    """
+    try:
+        return read_bytes(path).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
