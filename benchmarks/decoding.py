@@ -12,8 +12,7 @@ comparison with real Nematus, v0.3 to master, MODEL is the checkpoint from which
 
 Each engine is a process that has loaded its model and translated the text once (decoding_engine.py); then they
 translate it in turn. Of CTranslate2 there is one process for each dtype, patience and batch size of a grid; those
-with the best batch size are measured. With a patience of 2 its search ends where ours does, with one of 1 where ours
-does with `--early_stopping`. Nematus's translate.py,
+with the best batch size are measured. With a patience of 2 its search ends where ours does. Nematus's translate.py,
 with one process, translates the text in the same rounds; the time of the same command for the first line alone is
 subtracted, to exclude the start-up.
 
@@ -71,7 +70,7 @@ def start_engines(options, folder):
     def engine(name, kind, path, *settings, python=sys.executable):
         return Engine(python, kind, path, text, Path(folder, name.replace(" ", "-")), *settings)
 
-    engines = {"ours": engine("ours", "ours", model), "ours, early": engine("ours, early", "ours", model, "early")}
+    engines = {"ours": engine("ours", "ours", model)}
     if options.saved_model:
         engines["SavedModel"] = engine("SavedModel", "savedmodel", Path(options.saved_model).resolve())
     for dtype, sizes in GRID.items() if options.ctranslate2 else ():

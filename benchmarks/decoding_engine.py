@@ -22,7 +22,7 @@ SINGLE = 100  # lines that are translated one at a time
 
 
 def ours(model, settings):
-    """Returns the function of `nmt translate`; the setting `early` stops its search early."""
+    """Returns the function of `nmt translate`; a setting is the batch size."""
     from nmt.decoding.options import DecodingOptions
     from nmt.decoding.side_by_side import use_cores_for_batches
     from nmt.load_tensorflow import load_tensorflow
@@ -30,7 +30,7 @@ def ours(model, settings):
 
     load_tensorflow()  # as the commands do
     use_cores_for_batches()
-    return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM, early_stopping=settings == "early")).best
+    return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM, batch_size=int(settings or 80))).best
 
 
 def savedmodel(model, settings):

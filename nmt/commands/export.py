@@ -13,7 +13,7 @@ from .arguments import add_model, add_path, say
 from .model_card import describe
 from .options import add_decoding, decoding_options
 
-_OPTIONS = ("beam_size", "normalization_alpha", "translation_maxlen", "early_stopping", *CONSTRAINTS)
+_OPTIONS = ("beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS)
 _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 

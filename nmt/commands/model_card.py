@@ -34,7 +34,7 @@ def describe(system: System, arguments: argparse.Namespace, options: DecodingOpt
             "normalization_alpha": options.normalization_alpha,
             "longest_translation": options.translation_maxlen
             or {"times_source_tokens": FACTOR, "plus_tokens": max(CONSTANT, options.min_length)},
-            **{name: getattr(options, name) for name in ("early_stopping", *CONSTRAINTS)},
+            **{name: getattr(options, name) for name in CONSTRAINTS},
         },
         "models": [
             {"validation": _best_validation(directory), "trained_with": _read(directory, "versions.json")}

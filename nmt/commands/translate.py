@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser, "--target_prefix", help=prefixes)
     add_decoding(
         parser,
-        *("batch_size", "beam_size", "normalization_alpha", "translation_maxlen", "early_stopping", *CONSTRAINTS),
-        *("n_best", "translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
+        *("batch_size", "beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS, "n_best"),
+        *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
     group = parser.add_argument_group("alignments, of an RNN")
     pairs = "write `i-j` for each target token j and the source token i that has its largest attention weight"

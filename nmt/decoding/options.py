@@ -53,10 +53,6 @@ class DecodingOptions:
         "from 1 to 100",
         lambda value: 1 <= value <= 100,
     )
-    early_stopping: bool = only_with(
-        option(False, "end the search of a sentence at its --beam_size-th translation: faster, a little worse"),
-        translation_strategy=("beam_search",),
-    )
     n_best: bool = option(False, "write the whole beam: line ||| translation ||| cost")
     translation_strategy: str = choice(
         "beam_search",
@@ -95,7 +91,7 @@ class DecodingOptions:
         """The options that decide which translation is best, to compare them."""
         constraints = [f" {name} {getattr(self, name)}" for name in CONSTRAINTS if getattr(self, name)]
         limit = f"beam {self.beam_size} alpha {self.normalization_alpha:g} limit {self.translation_maxlen}"
-        return "".join([limit, *[" early stopping"] * self.early_stopping, *constraints])
+        return "".join([limit, *constraints])
 
     def limits(self, lengths: Any) -> Any:
         """Returns the longest translation of each source, in tokens. It is at least `min_length`.

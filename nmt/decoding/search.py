@@ -5,9 +5,9 @@ the end included, to the power alpha. Lower scores are better.
 
 Each step extends the open hypotheses by every word. An extension by the end is finished if it is among the `beam_size`
 cheapest extensions. Of the other extensions, the `beam_size` cheapest stay open. The search of a sentence stops when it
-has `beam_size` finished hypotheses and no open one would score better than the worst of them by ending now at no cost;
-with early stopping, as soon as it has them. A beam of one is greedy: it stops at its first end. A hypothesis that
-reaches the limit of its sentence must end. It is cut if the model preferred another word there.
+has `beam_size` finished hypotheses and no open one would score better than the worst of them by ending now at no cost.
+A beam of one is greedy: it stops at its first end. A hypothesis that reaches the limit of its sentence must end. It is
+cut if the model preferred another word there.
 
 The loop and its tensors stay in the graph. Sentences whose search has stopped leave the batch, many at a time.
 """
@@ -62,7 +62,6 @@ def beam_search(
     limits: tf.Tensor,
     start: int,
     end: int,
-    early_stopping: bool = False,
 ) -> Hypotheses:
     """Finds the word sequences with the lowest scores.
 
@@ -78,7 +77,6 @@ def beam_search(
         limits: Words after which a hypothesis must end, `[batch]`.
         start: Id that `decode_step` gets as the word before the first.
         end: Id of the end of sentence.
-        early_stopping: A sentence stops as soon as it has `beam_size` finished hypotheses.
     """
     shape = [batch, beam_size]
     missing, longest = tf.fill(shape, float("inf")), tf.maximum(tf.reduce_max(limits), 0)
@@ -93,7 +91,7 @@ def beam_search(
         """Returns whether an open hypothesis of each sentence can still displace a finished one, `[active]`."""
         best_open = tf.reduce_min(_score(beams.costs, beams.time, alpha), 1)
         worst_finished = tf.reduce_max(beams.finished.scores, 1)
-        if early_stopping or beam_size == 1:
+        if beam_size == 1:
             worst_finished = tf.where(tf.math.is_inf(worst_finished), worst_finished, 0.0)
         return best_open < worst_finished
 

@@ -232,6 +232,5 @@ class Translator(tf.Module):
             batch=ids.nrows(out_type=tf.int32),
             beam_size=options.beam_size,
             alpha=options.normalization_alpha,
-            early_stopping=options.early_stopping,
             **common,
         )

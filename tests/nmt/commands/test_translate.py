@@ -77,7 +77,6 @@ def test_constraints_hold_and_a_line_without_a_translation_is_named(run, trained
     [
         (("--min_length", -1), "--min_length is -1; it must be from 0 to 10000"),
         (("--no_repeat_ngram", 0), "--no_repeat_ngram is 0; it must be from 1 to 100"),
-        (("--early_stopping", "--translation_strategy", "sampling"), "--early_stopping has no effect with"),
         (("--min_length", 9, "--translation_maxlen", 8), "--min_length is 9 and --translation_maxlen 8; give"),
     ],
 )

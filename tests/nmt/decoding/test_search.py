@@ -8,7 +8,7 @@ from nmt.decoding.search import Hypotheses, beam_search
 from tests.nmt.decoding.scripted import END, START, exhaustive, random_table, scripted
 
 
-def search(tables, beam_size, max_length, alpha=0.0, compiled=True, **options):
+def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
     sentences = len(tables)
     rows = np.repeat(np.arange(sentences, dtype=np.int32), beam_size)
 
@@ -24,7 +24,6 @@ def search(tables, beam_size, max_length, alpha=0.0, compiled=True, **options):
             limits=tf.fill([sentences], max_length),
             start=START,
             end=END,
-            **options,
         )
 
     return Hypotheses(*(x.numpy() for x in (tf.function(run) if compiled else run)()))
@@ -51,19 +50,6 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
     assert sizes[0] == 8
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == 1
-
-
-def test_early_stopping_ends_at_the_beam_size_th_translation():
-    """Two translations end early, and a longer one has a better score."""
-    table = np.full([5, 3, 3], 1e-9)
-    table[0] = [0.4, 0.6, 1e-9]  # the end, then going on
-    table[1] = [0.3, 0.7, 1e-9]
-    table[2:4] = [1e-9, 1.0, 1e-9]
-    table[4] = [1.0, 1e-9, 1e-9]
-    found, early = (search(table[np.newaxis], 2, 6, 1.0, early_stopping=early) for early in (False, True))
-    np.testing.assert_array_equal(found.lengths, [[4, 1]])
-    np.testing.assert_array_equal(early.lengths, [[1, 0]])
-    np.testing.assert_allclose(early.costs, [[-np.log(0.6 * 0.3), -np.log(0.4)]], rtol=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
