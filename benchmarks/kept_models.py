@@ -70,6 +70,8 @@ def main():
     options = parser.parse_args()
     lines = [line.encode() for line in read_lines(options.source)]
     references = read_lines(options.reference)
+    if len(lines) != len(references):
+        parser.error(f"--source has {len(lines)} lines and --reference {len(references)}; give a line for each")
     print("| | updates | minutes | validation loss a word | validation BLEU | test BLEU |\n|---|---|---|---|---|---|")
     found = {directory.name: figures(directory, lines, references) for directory in options.models}
     if options.json:

@@ -12,7 +12,7 @@ from nmt.errors import UserError
 
 
 class Parts(NamedTuple):
-    """The parts of a data set, of which some lack the last."""
+    """The parts of a data set; `test` is `None` if it has none."""
 
     train: Any
     valid: Any

@@ -37,7 +37,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         _say(f"{package} is missing; `pip install -e '.[bulk]'` brings it, see docs/bulk.md")
-    except UserError as error:
+    except (UserError, OSError) as error:
         _say(str(error))
     sys.exit(2)
 

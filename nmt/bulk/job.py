@@ -53,11 +53,13 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
             if found.setdefault(shard.name, shard).source != shard.source:
                 both = f"{found[shard.name].source} and {shard.source}"
                 raise UserError(f"{both} have the same name; translate them into different folders")
-            if shard.name == FOLDER or shard.name.endswith(_UNREADABLE):
-                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files, none named {FOLDER}")
+            if shard.name == FOLDER:
+                raise UserError(f"{shard.source} has the name of a folder that the job makes; rename it")
+            if shard.name.endswith(_UNREADABLE):
+                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
     for pattern in patterns:
-        for target in storage.matching(pattern, [shard.target for shard in found.values()]):
-            raise UserError(f"{target} would be among the texts; give another output folder")
+        if among := storage.matching(pattern, [shard.target for shard in found.values()]):
+            raise UserError(f"{among[0]} would be among the texts; give another output folder")
     return list(found.values())
 
 
@@ -72,8 +74,11 @@ def prepare_output(job: Job) -> None:
     with storage.usable(job.output, "used"):
         storage.write_json(path, job.own(), wanted)
         before = storage.read_json(path)
-    if others := [name for name, value in wanted.items() if before.get(name) != value]:
-        raise UserError(f"{job.output} has translations of another {others[0]}; give another output folder")
+    if before.get("export") != wanted["export"]:
+        raise UserError(f"{job.output} has translations of another export; give another output folder")
+    if before.get("max_bytes") != job.max_bytes:
+        made = f"has translations with --max_bytes {before.get('max_bytes')}"
+        raise UserError(f"{job.output} {made}; give that, or another output folder")
 
 
 def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:

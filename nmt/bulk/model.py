@@ -93,13 +93,13 @@ class Model:
 
     def _answer(self) -> list[bytes]:
         try:
-            if not self._pipe.poll(self._seconds):
-                self.close()
-                limit = f"the model did not answer within {self._seconds:g} seconds"
-                raise TimeoutError(f"{limit}; give a larger --model_timeout, or fewer --piece_lines")
-            texts, error = self._pipe.recv()
-        except (EOFError, ConnectionError):
+            texts, error = self._pipe.recv() if self._pipe.poll(self._seconds) else (None, None)
+        except (EOFError, OSError):  # the process ended, perhaps in the middle of an answer
             raise ModelError(f"its process {self.close()}") from None
+        if texts is None:
+            self.close()
+            limit = f"the model did not answer within {self._seconds:g} seconds"
+            raise TimeoutError(f"{limit}; give a larger --model_timeout, or fewer --piece_lines")
         if error:
             raise ModelError(error)
         return texts

@@ -33,19 +33,20 @@ def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
     options.view_as(TypeOptions).allow_unsafe_triggers = True
     report, whole_error = job.own("report.json"), job.own("error.txt")  # not every runner returns values
     for path in (report, whole_error):
-        storage.remove(path)
-    pipeline = beam.Pipeline(options=options)
-    build(pipeline, job, shards)
+        storage.clear(path)
     try:
+        pipeline = beam.Pipeline(options=options)
+        build(pipeline, job, shards)
         state = pipeline.run().wait_until_finish()
     except Exception as error:
-        with suppress(OSError), storage.write_whole(whole_error, job.own()) as file:
+        with suppress(Exception), storage.write_whole(whole_error, job.own()) as file:
             file.write(f"{error}\n".encode())
         last = (str(error).strip().splitlines() or [""])[-1]
         raise UserError(f"the job failed: {last}; see {whole_error}. The same command goes on with the rest") from None
     if not storage.exists(report):
         raise UserError(f"the job ended as {state} without a report; run the same command again")
-    return Report(**storage.read_json(report))
+    with storage.usable(report):
+        return Report(**storage.read_json(report))
 
 
 def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
@@ -113,7 +114,7 @@ def write_shard(found: tuple[Shard, Iterable[Piece]], started: float) -> Report:
             reports.append(report)
             failed += without
         require_unchanged(shard)
-        storage.remove(shard.failed)  # of an earlier translation, as the records
+        storage.clear(shard.failed)  # of an earlier translation, as the records
         for record in storage.find(shard.record.replace(shard.digest, "?" * len(shard.digest))):
             storage.remove(record.path)
         if failed:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from apache_beam.io.filesystem import CompressionTypes, FileMetadata
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from ..errors import UserError
@@ -80,7 +80,11 @@ def local(folder: str) -> Iterator[str]:
         for name in names_in(folder):
             target = f"{copy}/{name}"
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            with FileSystems.open(f"{folder}/{name}", **_RAW) as source, open(target, "wb") as file:
+            with (
+                usable(f"{folder}/{name}"),
+                FileSystems.open(f"{folder}/{name}", **_RAW) as source,
+                open(target, "wb") as file,
+            ):
                 shutil.copyfileobj(source, file)
         yield copy
 
@@ -113,8 +117,12 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
                 os.fsync(raw.fileno())
         with suppress(OSError):  # the folder exists, or renaming raises the error
             FileSystems.mkdirs(os.path.dirname(path))
-        if not FileSystems.exists(path):
-            FileSystems.rename([temporary], [path])
+        try:
+            if not FileSystems.exists(path):
+                FileSystems.rename([temporary], [path])
+        except BeamIOError:  # some stores replace nothing, and another attempt was first
+            if not FileSystems.exists(path):
+                raise
     finally:
         remove(temporary)
 
@@ -123,6 +131,13 @@ def remove(path: str) -> None:
     """Removes a file or, with a slash at the end, a folder with all that is in it. Does nothing if there is none."""
     with suppress(Exception):  # each store raises its own types
         FileSystems.delete([path if "://" in path else path.rstrip("/")])
+
+
+def clear(path: str) -> None:
+    """Removes a file, and raises a `UserError` if it stays."""
+    remove(path)
+    if exists(path):
+        raise UserError(f"{path} cannot be removed; remove it, and run the same command again")
 
 
 def read_json(path: str) -> Any:

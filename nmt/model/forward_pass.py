@@ -1,4 +1,4 @@
-"""What a pass through a model draws and how precisely it computes; dropout."""
+"""One pass through a model: its dropout masks and the precision of its products."""
 
 import tensorflow as tf
 

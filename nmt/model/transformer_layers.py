@@ -148,12 +148,12 @@ class DecoderLayer(Block):
         Returns:
             `[rows, units]`, and the keys and values of all positions so far.
         """
-        none = ForwardPass()
+        forward = ForwardPass()
         attended, own = self.attention.step(self.attention_residual.input(x), fused, past, bias)
-        x = self.attention_residual.sum(x, attended, none)
+        x = self.attention_residual.sum(x, attended, forward)
         attended = self.cross_attention.step_to(self.cross_residual.input(x), source, source_bias)
-        x = self.cross_residual.sum(x, attended, none)
-        return _feed(x, self.feed_forward, self.feed_forward_residual, none), own
+        x = self.cross_residual.sum(x, attended, forward)
+        return _feed(x, self.feed_forward, self.feed_forward_residual, forward), own
 
 
 def _attention(sizes: Sizes, name: str) -> MultiHeadAttention:

@@ -38,7 +38,7 @@ def test_neighbours_are_of_the_same_novel_and_short_enough(tmp_path):
 
 def test_frequent_words_come_first(corpus):
     counts = np.bincount(corpus.train.ids[corpus.train.ids > END])[END + 1 :]
-    assert (np.diff(counts) <= 0).all() and counts[-1] > 0
+    assert len(counts) > 1 and (np.diff(counts) <= 0).all()
 
 
 def test_too_little_text_is_refused(tmp_path):

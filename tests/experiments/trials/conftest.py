@@ -22,14 +22,14 @@ ROWS = [
 ]
 
 
-def build(row=ROWS[1], seed=1):
+def build(row=ROWS[1], seed=1, step_size=0.01):
     keras.utils.set_random_seed(seed)
     inputs = keras.Input((3,))
     sums = keras.layers.Dense(8, name="sums")(inputs)
     hidden = keras.layers.Dropout(0.25)(keras.layers.ReLU()(row.norm("norm")(sums)))
     model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
-    model.compile(optimizer=keras.optimizers.Adam(0.01), loss=loss, jit_compile=False)
+    model.compile(optimizer=keras.optimizers.Adam(step_size), loss=loss, jit_compile=False)
     return model
 
 
@@ -41,7 +41,7 @@ class Signs(Networks):
         super().__init__(Parts(inputs[:60], inputs[60:]), 60)
 
     def build(self, trial):
-        return build(trial.row, trial.seed)
+        return build(trial.row, trial.seed, trial.step_size)
 
     def batch(self, numbers, setting):
         return with_signs(self.data.train[numbers])

@@ -299,6 +299,7 @@ def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
         ("--export", toy, *folders, "one/a.en/out"): "out cannot be used: ",
         ("--export", toy, *folders, "o*"): "has one of *?[ in its name",
         (*words_of(toy, "gs://bucket/a.en"),): "gs://bucket/a.en cannot be read: ",
+        ("--export", toy, *folders, "nope", "--runner", "Nope"): "the job failed: ",
         (*words_of(toy, "one/a.en"), "--maxbytes", "9"): "--maxbytes is neither an option of this program nor of Beam",
     }.items():
         status, _, errors = bulk(*words)
@@ -310,3 +311,8 @@ def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
     status, _, errors = bulk(*words_of(toy, "one/a.en"))
     assert (status, errors.count("\n")) == (2, 1)
     assert "out has translations of another export; give another output folder" in errors
+    (tmp_path / "out" / "_bulk" / "job.json").unlink()
+    assert bulk(*words_of(toy, "one/a.en"))[0] == 0
+    status, _, errors = bulk(*words_of(toy, "one/a.en", max_bytes=9))
+    assert (status, errors.count("\n")) == (2, 1)
+    assert "out has translations with --max_bytes 4000; give that, or another output folder" in errors
