@@ -83,7 +83,7 @@ class TranslationModel(Decodable, Protocol):
         label_smoothing: float,
         dropout_seed: tf.Tensor | None,
     ) -> tf.Tensor:
-        """Returns the summed cost of a batch, a scalar, to be differentiated. All shapes must be static.
+        """Returns the summed cost of a batch, a scalar, to be differentiated. Batch and time may be unknown sizes.
 
         Args:
             source: `[batch, source_time]` ids.

@@ -48,11 +48,11 @@ def sum_in_parts(
     Args:
         function: Maps a part of each of `rows`, and `weights`, to a scalar that depends on every weight. A row of
             zeros adds nothing to it.
-        rows: Tensors `[rows, ...]` of static shapes. Only the first has a gradient.
+        rows: Tensors `[rows, ...]`. Only the first has a gradient.
         weights: Tensors that all rows share. Each has a gradient.
         dtype: The dtype to which the function rounds the factors of its products.
     """
-    count = rows[0].shape[0]
+    count = tf.shape(rows[0])[0]
 
     @tf.custom_gradient
     def total(x, *weights):
@@ -100,6 +100,6 @@ def _unrolled(add_part: Callable, sums: tuple, _) -> tuple[tuple, tf.Tensor]:
 
 def _split(x: tf.Tensor) -> tf.Tensor:
     """Returns `[rows, ...]` as `[parts, rows, ...]`, with the last part padded with zeros."""
-    missing = -x.shape[0] % _PARTS
+    missing = -tf.shape(x)[0] % _PARTS
     filled = tf.pad(x, [[0, missing]] + [[0, 0]] * (len(x.shape) - 1))
     return tf.reshape(filled, [_PARTS, -1, *x.shape[1:]])

@@ -94,7 +94,7 @@ class _Recurrence:
             state = self._step(state, [x[t] for x in self._inputs], self._constants, products)
             return i + 1, state, _write(arrays, t, (state, products.results))
 
-        stored = (list(self._start), [self._row(factor.shape[-1]) for factor in self._factors])
+        stored = (list(self._start), [self._row(factor, -1) for factor in self._factors])
         _, (self._states, self._results) = self._loop(body, list(self._start), stored=stored)
         return self._states
 
@@ -117,7 +117,7 @@ class _Recurrence:
             d_summed = [a + b for a, b in zip(d_summed, d_here, strict=True)]
             return i + 1, d_state, d_summed, _write(arrays, t, (d_inputs, products.inputs, dzs))
 
-        factors = [[self._row(factor.shape[side]) for factor in self._factors] for side in (-2, -1)]
+        factors = [[self._row(factor, side) for factor in self._factors] for side in (-2, -1)]
         zeros = [[tf.zeros_like(x) for x in each] for each in (self._start, summed)]
         stored = ([x[0] for x in self._inputs], *factors)
         d_start, d_summed, (d_inputs, xs, dzs) = self._loop(body, *zeros, stored=stored, like=d_states[0])
@@ -131,8 +131,9 @@ class _Recurrence:
         """Returns the state before each step."""
         return tf.concat([states[1:], start[tf.newaxis]] if self._reverse else [start[tf.newaxis], states[:-1]], 0)
 
-    def _row(self, units: int) -> tf.TensorSpec:
-        return tf.TensorSpec([self._start[0].shape[0], units])
+    def _row(self, factor: tf.Tensor, side: int) -> tf.Tensor:
+        """Returns zeros of the shape of what a product takes (side -2) or returns (-1), `[batch, units]`."""
+        return tf.zeros([tf.shape(self._start[0])[0], factor.shape[side] or tf.shape(factor)[side]])
 
     def _loop(self, body: Callable, *variables, stored: Structure, like: tf.Tensor | None = None):
         """Returns the variables after all steps, and what the steps stored, `[time, batch, ...]`.
@@ -145,7 +146,7 @@ class _Recurrence:
             rows = tf.TensorArray(x.dtype, self._time, element_shape=x.shape)
             if like is None:
                 return rows
-            return rows.write(0, tf.fill([tf.shape(like)[1], *x.shape[1:]], tf.cast(like[0, 0, 0], x.dtype)))
+            return rows.write(0, tf.fill(tf.shape(x), tf.cast(like[0, 0, 0], x.dtype)))
 
         def run():
             arrays = tf.nest.map_structure(array, stored)

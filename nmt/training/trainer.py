@@ -178,7 +178,7 @@ class Trainer:
 
     def _trace(self, shapes: list[tuple[int, int]], bar: tqdm) -> None:
         """Traces the update for all widths of a batch. The order of the widths in the text then changes no program."""
-        bar.set_postfix_str(f"tracing updates of {len(shapes)} widths", refresh=True)
+        bar.set_postfix_str("tracing the update", refresh=True)
         begun = time.monotonic()
         self._update.trace(shapes)
         _leave_out(bar, time.monotonic() - begun)

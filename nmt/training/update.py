@@ -116,10 +116,11 @@ class Update:
         self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
         self._in_one_part = config.gradient_aggregation_steps == self.replicas.count == 1
         function = self._clipped if self._in_one_part else self._summed
-        gradients = _compile(
-            function, everything=config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
-        )
-        self._compiled = functools.cache(gradients.get_concrete_function)  # one for each width of a batch
+        # XLA compiles a whole update for each shape of a batch, all from one trace. Pieces need a trace for each shape:
+        # those of an unknown shape would be compiled at its second batch, and round otherwise before.
+        self._whole = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
+        self._gradients = _compile(function, self._whole)
+        self._traced = functools.cache(self._trace)
         self._step = tf.function(self._apply, jit_compile=True, autograph=False)
 
     @property
@@ -142,7 +143,7 @@ class Update:
         self._rate.factor.assign(factor)
 
     def trace(self, shapes: Iterable[tuple[int, int]]) -> None:
-        """Traces the update for these shapes of a batch, in this order; without it, at the first batch of each shape.
+        """Traces the update for these shapes of a batch, in this order; without it, at the first batch that needs it.
 
         XLA's cache looks up a program by a name that numbers the traces, so only traces in the same order find it.
 
@@ -150,9 +151,15 @@ class Update:
             shapes: Rows and width; with several processes, of the share of this one.
         """
         for rows, width in shapes:
-            shape = [-(-rows // self.config.gradient_aggregation_steps), width]
-            ids, mask = tf.TensorSpec(shape, tf.int32), tf.TensorSpec(shape, tf.float32)
-            self._compiled(Batch(ids, mask, ids, mask), tf.TensorSpec([2], tf.int32))
+            self._function(-(-rows // self.config.gradient_aggregation_steps), width)
+
+    def _function(self, rows: int, width: int) -> Callable[[Batch, tf.Tensor], Sums | Clipped]:
+        """Returns the compiled function for batches of this shape."""
+        return self._traced(None, None) if self._whole else self._traced(rows, width)
+
+    def _trace(self, rows: int | None, width: int | None) -> Callable[[Batch, tf.Tensor], Sums | Clipped]:
+        ids, mask = tf.TensorSpec([rows, width], tf.int32), tf.TensorSpec([rows, width], tf.float32)
+        return self._gradients.get_concrete_function(Batch(ids, mask, ids, mask), tf.TensorSpec([2], tf.int32))
 
     def is_compiled(self, batch: Batch) -> bool:
         """Returns whether a batch of this shape was seen before. The first of each shape is slow."""
@@ -186,8 +193,7 @@ class Update:
 
     def _run(self, batch: Batch, number: int) -> Sums | Clipped:
         seed = tf.constant([self.config.seed, number])
-        gradients = self._compiled(Batch(*map(tf.TensorSpec.from_tensor, batch)), tf.TensorSpec.from_tensor(seed))
-        return gradients(batch, seed)
+        return self._function(*batch.source.shape)(batch, seed)
 
     def _summed(self, batch: Batch, seed: tf.Tensor) -> Sums:
         return sum_gradients(self.model, batch, self.config.label_smoothing, seed)

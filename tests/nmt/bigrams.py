@@ -24,7 +24,7 @@ class Bigrams:
 
     def total_cost(self, source, source_mask, target, target_mask, *, label_smoothing, dropout_seed):
         """Drops the costs of some words. Label smoothing is ignored."""
-        kept = tf.random.stateless_uniform(target.shape, dropout_seed) >= self._dropout
+        kept = tf.random.stateless_uniform(tf.shape(target), dropout_seed) >= self._dropout
         return tf.reduce_sum(self.costs(source, source_mask, target, target_mask * tf.cast(kept, tf.float32)))
 
     def encode(self, source, source_mask):
