@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -112,6 +113,10 @@ def test_a_model_translates_fails_and_is_started_again(model):
     with pytest.raises(ModelError, match=r"^its process was killed by SIGSEGV$"):
         model([b"a", b"b"])
     assert translate_lines(model, [b"a", b"b"]) == [b"A", b"B"]
+    cut = OSError("got end of file during message")  # what a process leaves that is killed while it answers
+    with mock.patch.object(model._pipe, "recv", side_effect=cut), pytest.raises(ModelError, match=r"^its process "):
+        model([b"a", b"b"])
+    assert model([b"a"]) == [b"A"]
 
 
 @pytest.mark.slow

@@ -92,6 +92,16 @@ def make_bigrams_update():
     return make
 
 
+@pytest.mark.parametrize(("dtype", "traces"), [("float32", 1), ("mixed_bfloat16", 2)])
+def test_a_whole_update_is_traced_once_for_all_widths(make_update, bigrams, monkeypatch, dtype, traces):
+    update, model = make_update(model_type="bigrams", dtype=dtype)
+    calls, total_cost = [], model.total_cost
+    monkeypatch.setattr(model, "total_cost", lambda *pairs, **options: calls.append(1) or total_cost(*pairs, **options))
+    for width in (2, 4, 2):
+        update(Batch(*(x[:, :width] for x in BATCH)), 1)
+    assert len(calls) == traces
+
+
 @pytest.mark.parametrize("loss", ["per-token-cross-entropy", *slow("cross-entropy")])
 @pytest.mark.parametrize("norm", ["occurrences", *slow("words")])
 def test_the_parts_of_a_batch_give_the_update_of_the_whole(make_bigrams_update, norm, loss):
