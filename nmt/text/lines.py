@@ -23,6 +23,7 @@ _PIECE = 1 << 20  # bytes that are read at a time
 _PAUSE = 0.1  # seconds
 _BEGINNING = 1 << 13  # bytes that decide whether a file is text
 _FEW = 8  # strange characters that any text may have
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # NUL and others that no text is made of
 
 
 def read_blocks(pieces: Iterable[bytes], name: Path, size: int = 0) -> Iterator[bytes]:
@@ -168,9 +169,10 @@ def _lines_and_pauses(blocks: Iterable[bytes | None], name: str | Path) -> Itera
 
 
 def _require_text(beginning: bytes, name: str | Path) -> bool:
-    """Returns true if data begin like text, with few NUL bytes and mostly UTF-8; else raises `UserError`."""
+    """Returns true if data begin like text, with few control characters and mostly UTF-8; else raises `UserError`."""
     text = beginning.decode(errors="replace")
-    for count, share, what in ((beginning.count(0), 0.01, "NUL"), (text.count("\ufffd"), 0.1, "not UTF-8")):
+    controls = len(beginning) - len(beginning.translate(None, _CONTROLS))
+    for count, share, what in ((controls, 0.01, "control characters"), (text.count("\ufffd"), 0.1, "not UTF-8")):
         if count > _FEW and count > share * len(text):
             raise UserError(
                 f"{name} is not text: {count} of its first {len(text)} characters are {what}; "

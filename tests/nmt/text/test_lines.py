@@ -36,8 +36,13 @@ def test_files_and_streams_give_the_same_lines(write, content, lines):
 
 @pytest.mark.parametrize(
     "content",
-    [random.Random(1).randbytes(5000), "Größe und Gewicht\n".encode("utf-16"), gzip.compress(b"a b c\n" * 9000) * 20],
-    ids=["random", "UTF-16", "gzip"],
+    [
+        random.Random(1).randbytes(5000),
+        "Größe und Gewicht\n".encode("utf-16"),
+        gzip.compress(b"a b c\n" * 9000) * 20,
+        b"\n\x05Const\x12\x0b\n\x05dtype\x12\x02\x30\x01" * 300,
+    ],
+    ids=["random", "UTF-16", "gzip", "protobuf"],
 )
 def test_what_is_not_text_is_refused(write, content):
     path = write("data", content)
@@ -51,7 +56,7 @@ def test_what_is_not_text_is_refused(write, content):
 
 def test_text_with_some_strange_bytes_is_read(write):
     latin = "Größe, Süße, Maße und weiterer Text in einer alten Kodierung".encode("latin-1")
-    for content in (latin, b"a\0b", b"\xff\xfe a"):
+    for content in (latin, b"a\0b", b"\xff\xfe a", b"a\tb\f" * 50):
         assert list(file_lines(write("data", content))) == [content]
 
 
