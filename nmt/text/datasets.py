@@ -16,9 +16,10 @@ from .batches import LONGEST, Batch, cut_batches, pad, pad_rows, ragged, rows_of
 from .mixing import Mixture
 from .parallel import cores, parallel_map
 from .parallel_text import ParallelText, other_lines
-from .prepared import drawn_lengths, raw_lines, token_ids
+from .prepared import Rows, drawn_lengths, raw_lines, token_ids
 from .vocabulary import SentencePieceVocabulary, Vocabulary
 
+_BLOCK = 1 << 18  # pairs whose lengths are read at a time
 _ROOM = 1.1  # later random segmentations may be longer than the first by this factor
 
 
@@ -44,7 +45,7 @@ class TrainingData:
         pairs: Number of pairs of the text.
         used: Number of pairs that are trained on.
         empty: Number of pairs left out because a side is empty.
-        too_long: Number of pairs left out because a side has more than `maxlen` tokens.
+        too_long: Number of further pairs left out because a side has more than `maxlen` tokens.
         unlike: Number of further pairs left out by `max_length_ratio`.
         pairs_per_epoch: Number of pairs in an epoch: those used, unless there are weights.
         batches_per_epoch: Number of batches in an epoch.
@@ -82,27 +83,21 @@ class TrainingData:
         self._mixture = Mixture(weights, self._corpora, seed) if weights else None
         self._prefixes = _prefixes(target_prefixes, text, target_vocabulary, "--target_prefixes")
         self._rows = [raw_lines(paths, cache) for paths, _ in sides] if subword_sampling else rows
-        prefix_sizes = np.array([len(each) for each in self._prefixes], np.int32)
-        prefixed = np.repeat(prefix_sizes, np.diff(self._corpora))  # a corpus may be empty
-        used, longest, left_out = _usable([each.lengths for each in rows], prefixed, maxlen, max_length_ratio)
-        self.used, (self.empty, self.too_long, self.unlike) = len(used), left_out
+        drawn = [
+            drawn_lengths(paths, vocabulary, subword_sampling, (seed, 0, side, 0), cache)
+            for side, (paths, vocabulary) in enumerate(sides)
+            if subword_sampling
+        ]
+        widths = bucket_widths(maxlen)
+        members, (self.empty, self.too_long, self.unlike) = self._members(rows, drawn, widths, maxlen, max_length_ratio)
+        self._buckets = list(zip(widths, members, strict=True))
+        self.used = sum(map(len, members))
         if not self.used:
             raise UserError(
                 f"none of the {self.pairs} sentence pairs has 1 to {maxlen} tokens on both sides"
                 f"{f' and lengths within --max_length_ratio {max_length_ratio}' if self.unlike else ''}; "
                 f"give other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
-        if subword_sampling:
-            drawn = [
-                drawn_lengths(paths, vocabulary, subword_sampling, (seed, 0, side, 0), cache)
-                for side, (paths, vocabulary) in enumerate(sides)
-            ]
-            longest = np.minimum(
-                np.maximum(longest, np.ceil(np.maximum(drawn[0], drawn[1] + prefixed)[used] * _ROOM)), maxlen
-            )
-        widths = bucket_widths(maxlen)
-        bucket_of = np.searchsorted(widths, longest + 1).astype(np.uint8)
-        self._buckets = [(width, used[bucket_of == i]) for i, width in enumerate(widths)]
         self._sizes = {width: max(1, token_batch_size // width) if token_batch_size else batch_size for width in widths}
         sizes = {
             width: self._mixture.size(members) if self._mixture else len(members) for width, members in self._buckets
@@ -110,6 +105,40 @@ class TrainingData:
         self.sizes = [(width, len(members), sizes[width]) for width, members in self._buckets]
         self.pairs_per_epoch = sum(sizes.values())
         self.batches_per_epoch = sum(-(-size // self._sizes[width]) for width, size in sizes.items())
+
+    def _members(
+        self, rows: list[Rows], drawn: list[Rows], widths: list[int], maxlen: int, max_length_ratio: float | None
+    ) -> tuple[list[np.ndarray], list[int]]:
+        """Returns the numbers of the pairs of each width, and how many pairs are empty, too long and unlike.
+
+        Memory grows with a corpus by what this returns: the lengths are read in blocks.
+        """
+        members, left_out = [[] for _ in widths], np.zeros(3, int)
+        prefix_sizes = np.array([len(each) for each in self._prefixes])
+        for begin in range(0, self.pairs, _BLOCK):
+            block = slice(begin, min(begin + _BLOCK, self.pairs))
+            prefixed = prefix_sizes[self._corpus_of(np.arange(block.start, block.stop))]
+            source, target = (each.lengths(block) for each in rows)
+            empty = (source == 0) | (target == 0)
+            target = target + prefixed
+            longest = np.maximum(source, target)
+            too_long = ~empty & (longest > maxlen)
+            unlike = longest > (max_length_ratio or np.inf) * np.maximum(np.minimum(source, target), 1)
+            unlike &= ~(empty | too_long)
+            left_out += [each.sum() for each in (empty, too_long, unlike)]
+            if drawn:
+                source, target = (each.lengths(block) for each in drawn)
+                later = np.ceil(np.maximum(source, target + prefixed) * _ROOM)
+                longest = np.minimum(np.maximum(longest, later), maxlen)
+            width_of = np.searchsorted(widths, longest + 1)
+            width_of[empty | too_long | unlike] = len(widths)
+            for number, each in enumerate(members):
+                each.append((np.flatnonzero(width_of == number) + begin).astype(np.int32))
+        return [np.concatenate([np.zeros(0, np.int32), *each]) for each in members], left_out.tolist()
+
+    def _corpus_of(self, members: np.ndarray) -> np.ndarray:
+        """Returns the number of the corpus of each pair; a corpus may be empty."""
+        return np.searchsorted(self._corpora, members, side="right") - 1
 
     def shapes(self, parts: int = 1) -> list[tuple[int, int]]:
         """Returns the rows and width of the batches of an epoch, or of one of equal parts of each."""
@@ -144,8 +173,7 @@ class TrainingData:
 
     def _ids(self, side: int, members: np.ndarray, longest: int, number: int, part: int) -> list[np.ndarray]:
         rows = [self._rows[side][i] for i in members]
-        corpora = np.searchsorted(self._corpora, members, side="right") - 1
-        prefixes = [self._prefixes[corpus] for corpus in corpora] if side else []
+        prefixes = [self._prefixes[corpus] for corpus in self._corpus_of(members)] if side else []
         if self._sampling:
             seed, longest = (self._seed, number + 1, side, part), longest - max(map(len, prefixes), default=0)
             rows = self._vocabularies[side].sample([row.tobytes() for row in rows], self._sampling, seed, longest)
@@ -161,31 +189,6 @@ class TrainingData:
             rows = self._sizes[width]
             batches += [(width, shuffled[start : start + rows]) for start in range(0, len(shuffled), rows)]
         return [batches[i] for i in generator.permutation(len(batches))]
-
-
-def _usable(
-    lengths: list[np.ndarray], prefixed: np.ndarray, maxlen: int, max_length_ratio: float | None
-) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Returns the numbers of the pairs that are trained on, the longer side of each, and how many pairs are left out.
-
-    Memory that grows with a corpus is in these arrays, so lengths and numbers of pairs have 32 bits.
-
-    Args:
-        lengths: Tokens of the source and of the target of each pair.
-        prefixed: Tokens of each pair's target prefix.
-        maxlen, max_length_ratio: As in `TrainingData`.
-    """
-    source, target = lengths
-    empty = (source == 0) | (target == 0)
-    target = target + prefixed
-    longest = np.maximum(source, target)
-    too_long = longest > maxlen
-    unlike = np.zeros_like(empty)
-    if max_length_ratio:
-        shortest = np.maximum(np.minimum(source, target), 1)
-        unlike = ~(empty | too_long) & (longest > max_length_ratio * shortest)
-    used = np.flatnonzero(~(empty | too_long | unlike)).astype(np.int32)
-    return used, longest[used], [int(each.sum()) for each in (empty, too_long, unlike)]
 
 
 class ValidationData:

@@ -42,10 +42,9 @@ class Rows:
     def __getitem__(self, line: int) -> np.ndarray:
         return self._flat[self._ends[line] : self._ends[line + 1]]
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """The length of each row."""
-        return np.diff(self._ends).astype(np.int32)
+    def lengths(self, lines: slice) -> np.ndarray:
+        """Returns the length of each row of these lines."""
+        return np.diff(self._ends[lines.start : lines.stop + 1])
 
 
 def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> Rows:
@@ -83,14 +82,14 @@ def raw_lines(paths: Sequence[Path], cache: Cache) -> Rows:
 
 def drawn_lengths(
     paths: Sequence[Path], vocabulary: SentencePieceVocabulary, alpha: float, seed: Sequence[int], cache: Cache
-) -> np.ndarray:
-    """Returns the tokens of each line in one random segmentation, of `SentencePieceVocabulary.sample`."""
+) -> Rows:
+    """Returns rows with the lengths of the lines in one random segmentation, of `SentencePieceVocabulary.sample`."""
 
     def encoder(block: bytes) -> tuple[np.ndarray, np.ndarray]:
         rows = vocabulary.sample(block[:-1].split(b"\n"), alpha, seed, 2**31 - 1)
         return np.zeros(0, np.uint8), np.array([len(row) for row in rows])
 
-    return _prepare("drawn", paths, cache, encoder, np.uint8, _versions(vocabulary.digest, alpha, *seed)).lengths
+    return _prepare("drawn", paths, cache, encoder, np.uint8, _versions(vocabulary.digest, alpha, *seed))
 
 
 def _versions(*depends_on: object) -> tuple[object, ...]:
