@@ -86,7 +86,11 @@ class Model:
                 self._process = _SPAWN.Process(target=_serve, args=(folder, other), daemon=True)
                 self._process.start()
                 other.close()  # else this end would not notice the end of the process
-                self._answer()
+                try:
+                    self._answer()
+                except ModelError:
+                    self.close()  # the next call loads it again, from a folder that is there
+                    raise
         with contextlib.suppress(OSError):  # the process ended, as its answer says
             self._pipe.send(lines)
         return self._answer()

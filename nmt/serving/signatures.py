@@ -3,7 +3,7 @@
 Or, without a tokenizer, from token ids to token ids.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -101,9 +101,16 @@ class Signatures(tf.Module):
 
         It is infinite if one of them has more than `LONGEST` tokens.
         """
-        sources, targets = _equally_many(sources, targets)
-        (scores,) = self._scores(sources, targets)
-        return {"scores": scores}
+        ids = self._ids(sources, targets)
+        lengths = tf.maximum(*(each.row_lengths() for each in ids))
+
+        def score(*sides: tf.RaggedTensor) -> Tensors:
+            source, target = map(pad, sides)
+            return (self._costs(*source, *target) / tf.reduce_sum(target[1], -1) ** self._options.normalization_alpha,)
+
+        read = tuple(each[:, :LONGEST] for each in ids)
+        (scores,) = in_slices(score, read, tf.minimum(lengths, LONGEST), (tf.zeros([0]),))
+        return {"scores": tf.where(lengths <= LONGEST, scores, float("inf"))}
 
     def _attention(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns how much the model attends to each source token when it predicts each target token.
@@ -115,33 +122,28 @@ class Signatures(tf.Module):
         Raises:
             tf.errors.InvalidArgumentError: There are more than `WEIGHTS` weights.
         """
-        sources, targets = _equally_many(sources, targets)
-        ids = [vocabulary.encode(side)[:, :LONGEST] for vocabulary, side in self._sides(sources, targets)]
+        ids = tuple(each[:, :LONGEST] for each in self._ids(sources, targets))
         source_time, target_time = (1 + tf.cast(each.bounding_shape(1), tf.int64) for each in ids)
-        count = tf.size(sources, tf.int64) * source_time * target_time
+        count = ids[0].nrows() * source_time * target_time
         few = f"attention has at most {WEIGHTS} weights (sentences x source tokens x target tokens); ask for fewer"
         with tf.control_dependencies([tf.debugging.Assert(count <= WEIGHTS, [few])]):
             (source, source_mask), (target, target_mask) = map(pad, ids)
         lengths = tf.maximum(*(each.row_lengths() for each in ids))
         nothing = tf.zeros([0, tf.shape(target)[1], tf.shape(source)[1]])
-        (weights,) = in_slices(self._weights(nothing), tuple(ids), lengths, (nothing,))
+
+        def attend(*sides: tf.RaggedTensor) -> Tensors:
+            (source, source_mask), (target, target_mask) = map(pad, sides)
+            found = self._attend(source, source_mask, target)
+            found *= target_mask[:, :, tf.newaxis] * source_mask[:, tf.newaxis]
+            _, rows, columns = tf.unstack(tf.shape(nothing) - tf.shape(found))
+            return (tf.pad(found, [[0, 0], [0, rows], [0, columns]]),)
+
+        (weights,) = in_slices(attend, ids, lengths, (nothing,))
         return {
             "attention": weights,
             "source_tokens": tf.where(source_mask > 0, self._source_vocabulary.tokens(source), ""),
             "target_tokens": tf.where(target_mask > 0, self._target_vocabulary.tokens(target), ""),
         }
-
-    def _weights(self, like: tf.Tensor) -> Callable[..., Tensors]:
-        """Returns a function from the ids of both sides to attention weights as wide as `like`, 0 on padding."""
-
-        def weights(*sides: tf.RaggedTensor) -> Tensors:
-            (source, source_mask), (target, target_mask) = map(pad, sides)
-            found = self._attend(source, source_mask, target)
-            found *= target_mask[:, :, tf.newaxis] * source_mask[:, tf.newaxis]
-            _, rows, columns = tf.unstack(tf.shape(like) - tf.shape(found))
-            return (tf.pad(found, [[0, 0], [0, rows], [0, columns]]),)
-
-        return weights
 
     def _translate(self, sources: tf.Tensor) -> Tensors:
         ids, source_cut = self._translator.encode(sources)
@@ -154,21 +156,12 @@ class Signatures(tf.Module):
 
         return (*in_slices(translate, (ids,), ids.row_lengths(), nothing), source_cut)
 
-    def _scores(self, sources: tf.Tensor, targets: tf.Tensor) -> Tensors:
-        ids = [vocabulary.encode(side) for vocabulary, side in self._sides(sources, targets)]
-        lengths = tf.maximum(*(each.row_lengths() for each in ids))
-        short = lengths <= LONGEST
-
-        def score(*sides: tf.RaggedTensor) -> Tensors:
-            source, target = map(pad, sides)
-            return (self._costs(*source, *target) / tf.reduce_sum(target[1], -1) ** self._options.normalization_alpha,)
-
-        read = tuple(each[:, :LONGEST] for each in ids)
-        (scores,) = in_slices(score, read, tf.minimum(lengths, LONGEST), (tf.zeros([0]),))
-        return (tf.where(short, scores, float("inf")),)
-
-    def _sides(self, sources: tf.Tensor, targets: tf.Tensor) -> list[tuple[Vocabulary, tf.Tensor]]:
-        return [(self._source_vocabulary, sources), (self._target_vocabulary, targets)]
+    def _ids(self, sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        """Returns the ids of both sides, whose sizes are compared before any other operation fails on them."""
+        equal = tf.debugging.assert_equal(tf.size(sources), tf.size(targets), "give as many targets as sources")
+        with tf.control_dependencies([equal]):
+            sources, targets = tf.identity(sources), tf.identity(targets)
+        return self._source_vocabulary.encode(sources), self._target_vocabulary.encode(targets)
 
 
 class IdSignatures(tf.Module):
@@ -238,10 +231,3 @@ class IdSignatures(tf.Module):
             "source_cut": lengths > LONGEST,
             "translation_cut": cut,
         }
-
-
-def _equally_many(sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns both sides once they are checked, so that no other operation fails on them first."""
-    equal = tf.debugging.assert_equal(tf.size(sources), tf.size(targets), "give as many targets as sources")
-    with tf.control_dependencies([equal]):
-        return tf.identity(sources), tf.identity(targets)

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import UserError
-from .connection import Connection, connection_of
+from .connection import Connection
 from .limits import Refused, refusal
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(:[0-9]*)?")
@@ -59,17 +59,16 @@ class Gate:
     Args:
         app: The application behind it.
         access: Who may call it.
-        connections: The open connections, by the address of the client.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, connections: dict[tuple, Connection]):
-        self._app, self._access, self._connections = app, access, connections
+    def __init__(self, app: ASGIApp, access: Access):
+        self._app, self._access = app, access
         self._hosts = {host.lower() for host in access.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connection = connection_of(scope, self._connections) if scope["type"] == "http" else None
-        if connection is None:
+        if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        connection: Connection = scope["state"]["connection"]
 
         async def send_if_open(message: Message) -> None:
             await connection.until_open()

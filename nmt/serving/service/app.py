@@ -20,7 +20,6 @@ from starlette.routing import Route
 from . import rest
 from .access import Access, Gate
 from .batcher import SECONDS, Batcher
-from .connection import Connection
 from .limits import Limits, Outbox, Refused, refusal
 from .loaded_model import Arrays
 from .store import Served, Store
@@ -48,18 +47,15 @@ class Service:
         store: The models, loaded by `Store.open`.
         limits: The limits.
         access: Who may call it.
-        connections: The open connections, by the address of the client.
     """
 
-    def __init__(self, store: Store, limits: Limits, access: Access, connections: dict[tuple, Connection]):
+    def __init__(self, store: Store, limits: Limits, access: Access):
         self._store, self._limits = store, limits
-        self._batcher: Batcher | None = None
+        self._batcher = Batcher(limits)
         self._outbox = Outbox(limits.unread)
-        self._noted: set[str] = set()  # models with a version in the metrics
-        self._page = Path(__file__).with_name("page.html").read_bytes()
         routes = [
-            Route("/", self._show_page),
-            Route("/healthz", self._health),
+            Route("/", _page(), methods=["GET"]),
+            Route("/healthz", JSONResponse({"status": "alive"}), methods=["GET"]),
             Route("/readyz", self._ready),
             Route("/metrics", self._show_metrics),
             Route("/v1/models", self._models),
@@ -72,21 +68,21 @@ class Service:
             ]
         handlers = {Refused: refusal, 404: _say_where, Exception: _say_failed}
         app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
-        self.app = Gate(app, access, connections)
+        self.app = Gate(app, access)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        self._batcher = Batcher(self._limits)
-        self._batcher.start()
-        watcher = asyncio.create_task(self._watch())
-        yield
-        watcher.cancel()
-        await self._batcher.stop()
+        async with self._batcher.running():
+            watcher = asyncio.create_task(self._watch())
+            yield
+            watcher.cancel()
 
     async def _watch(self) -> None:
         seen = ""
         while True:
-            self._note_versions()
+            _VERSION.clear()
+            for name, version in {key: served.version for key, served in self._store.served.items()}.items():
+                _VERSION.labels(name).set(version)
             await asyncio.sleep(_LOOK_EVERY)
             why = ""
             try:
@@ -97,26 +93,12 @@ class Service:
                     _log.error("cannot look for new model versions: %s", why)
             seen = why
 
-    def _note_versions(self) -> None:
-        versions = {name: served.version for name, served in self._store.served.items()}
-        for name in self._noted - set(versions):
-            _VERSION.remove(name)
-        for name, version in versions.items():
-            _VERSION.labels(name).set(version)
-        self._noted = set(versions)
-
-    async def _health(self, _: Request) -> Response:
-        return JSONResponse({"status": "alive"})
-
     async def _ready(self, _: Request) -> Response:
         ready = bool(self._store.served)
         return JSONResponse({"status": "ready" if ready else "no model is loaded"}, 200 if ready else 503)
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
-
-    async def _show_page(self, _: Request) -> Response:
-        return HTMLResponse(self._page, headers=_page_headers(self._page))
 
     async def _models(self, _: Request) -> Response:
         models = [
@@ -245,22 +227,22 @@ async def _say_failed(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": "the service failed; its log says why"}, 500)
 
 
-def _page_headers(page: bytes) -> dict[str, str]:
-    """Returns headers that let the page run its own script and style, and nothing else."""
-    hashes = {
-        tag: " ".join(
-            f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
-            for text in re.findall(rb"<%b>(.*?)</%b>" % (tag.encode(), tag.encode()), page, re.DOTALL)
-        )
-        for tag in ("script", "style")
-    }
+def _page() -> Response:
+    """Returns the page, with headers that let it run its own script and style, and nothing else."""
+    page = Path(__file__).with_name("page.html").read_text("utf-8")
+
+    def hashes(tag: str) -> str:
+        texts = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(x.encode()).digest()).decode()}'" for x in texts)
+
     policy = (
-        f"default-src 'none'; script-src {hashes['script']}; style-src {hashes['style']}; connect-src 'self'; "
+        f"default-src 'none'; script-src {hashes('script')}; style-src {hashes('style')}; connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    return {
+    headers = {
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
         "Cache-Control": "no-cache",
     }
+    return HTMLResponse(page, headers=headers)

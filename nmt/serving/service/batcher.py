@@ -6,8 +6,9 @@ import logging
 import math
 import time
 from collections import deque
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 import tensorflow as tf
@@ -25,62 +26,33 @@ _RUNNING = Gauge("nmt_rows_running", "Rows being computed")
 _log = logging.getLogger("serve")
 
 
-class _Job:
-    """A request in the queue.
+@dataclass(eq=False)
+class _Piece:
+    """Rows of a request that are computed together.
 
     Attributes:
-        sizes: Bytes of each row.
-        left: Places in the queue of what nobody has taken yet; a request without rows takes one place.
-        taken: Rows that were taken.
-        whole: Whether its rows must be computed together.
-        pieces: Outputs of the rows that were computed.
-        result: Future of all outputs.
+        size: Bytes of the inputs.
+        joinable: Whether pieces of other requests may be computed with it.
     """
 
-    def __init__(self, signature: Signature, inputs: Arrays, rows: int):
-        self.signature, self.inputs, self.rows = signature, inputs, rows
-        self.whole = not signature.joinable
-        self.sizes = np.zeros(rows, int) if self.whole else sum(_sizes(array) for array in inputs.values())
-        self.left, self.taken = max(rows, 1), 0
-        self.pieces: list[Arrays] = []
-        self.result = asyncio.get_running_loop().create_future()
-
-    def fitting(self, rows: int, size: int) -> int:
-        """Returns how many of its next rows have together at most this many rows and bytes."""
-        if self.whole:
-            return self.rows
-        sizes = np.cumsum(self.sizes[self.taken : self.taken + rows])
-        return int(np.searchsorted(sizes, size, "right"))
-
-    def take(self, rows: int) -> "_Piece":
-        """Takes its next rows."""
-        self.left -= max(rows, 1)
-        self.taken += rows
-        return _Piece(self, self.taken - rows, self.taken)
-
-
-class _Piece(NamedTuple):
-    """Rows of a request that are computed together."""
-
-    job: _Job
-    start: int
-    end: int
+    signature: Signature
+    inputs: Arrays
+    rows: int
+    size: int
+    joinable: bool
+    result: asyncio.Future = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property
     def places(self) -> int:
-        return max(self.end - self.start, 1)
-
-    @property
-    def inputs(self) -> Arrays:
-        whole = self.end - self.start == self.job.rows
-        return self.job.inputs if whole else {name: x[self.start : self.end] for name, x in self.job.inputs.items()}
+        """Places in the queue; a piece without rows takes one."""
+        return max(self.rows, 1)
 
 
 class Batcher:
     """Computes requests, those of one signature together.
 
-    A request that is larger than a batch is computed in pieces. Each piece is a batch of its own, and the rest goes
-    back to the end of the queue, so that others do not wait for all of it.
+    A request that is larger than a batch is computed in pieces. Each goes to the end of the queue when the one before
+    is computed, so that others do not wait for all of them.
 
     A worker expects that the callers of the last batch send another request when they have their response. It waits
     until the queue holds the rows of that batch plus those that waited when it ended, at most a full batch, so that all
@@ -90,23 +62,23 @@ class Batcher:
 
     def __init__(self, limits: Limits):
         self._limits = limits
-        self._waiting: deque[_Job] = deque()
+        self._waiting: deque[_Piece] = deque()
         self._rows_waiting = self._rows_running = self._bytes = self._expected = 0
         self._wait_until = 0.0  # when the expected rows are waited for no longer
         self._arrived = asyncio.Condition()
         self._threads = ThreadPoolExecutor(limits.workers, thread_name_prefix="model")
-        self._workers: list[asyncio.Task] = []
 
-    def start(self) -> None:
-        """Starts the workers in the running event loop."""
-        self._workers = [asyncio.create_task(self._work()) for _ in range(self._limits.workers)]
-
-    async def stop(self) -> None:
-        """Ends the workers; requests that still wait get no result."""
-        for worker in self._workers:
-            worker.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Computes requests within this context. Those that still wait at its end get no result."""
+        workers = [asyncio.create_task(self._work()) for _ in range(self._limits.workers)]
+        try:
+            yield
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def run(self, signature: Signature, inputs: Arrays, rows: int) -> Arrays:
         """Returns the outputs for the inputs. A caller that is cancelled gives its place in the queue back.
@@ -116,23 +88,52 @@ class Batcher:
         """
         if rows > (most := min(self._limits.rows, self._limits.queue)):
             raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
-        job, size = _Job(signature, inputs, rows), sum(int(_sizes(array).sum()) for array in inputs.values())
-        is_full = self._rows_waiting + self._rows_running + job.left > self._limits.queue
+        pieces = self._cut(signature, inputs, rows)
+        places, size = sum(piece.places for piece in pieces), sum(piece.size for piece in pieces)
+        is_full = self._rows_waiting + self._rows_running + places > self._limits.queue
         if is_full or (self._bytes and self._bytes + size > self._limits.queue_bytes):
             raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
-        self._waiting.append(job)
-        self._count(waiting=job.left)
+        self._count(waiting=places)
         self._bytes += size
+        found = []
+        try:
+            while pieces:
+                piece = pieces.popleft()
+                found.append(await self._result(piece))
+                if piece.rows < rows and any(len(array) != piece.rows for array in found[-1].values()):
+                    # The outputs cannot be put together, so all rows are computed at once.
+                    self._count(waiting=rows - sum(each.places for each in pieces))
+                    pieces, found = deque([_Piece(signature, inputs, rows, size, joinable=False)]), []
+        finally:
+            self._bytes -= size
+            self._count(waiting=-sum(piece.places for piece in pieces))
+        return found[0] if len(found) == 1 else {name: np.concatenate([x[name] for x in found]) for name in found[0]}
+
+    def _cut(self, signature: Signature, inputs: Arrays, rows: int) -> deque[_Piece]:
+        """Returns the pieces of a request. Each fits into a batch, or is a row that is larger than one."""
+        if not signature.joinable:
+            size = sum(int(_sizes(array).sum()) for array in inputs.values())
+            return deque([_Piece(signature, inputs, rows, size, joinable=False)])
+        pieces, start, sizes = deque(), 0, sum(_sizes(array) for array in inputs.values())
+        while start < rows or not pieces:
+            total = np.cumsum(sizes[start : start + self._limits.batch])
+            end = min(rows, start + max(1, int(np.searchsorted(total, self._limits.batch_bytes, "right"))))
+            part = {name: array[start:end] for name, array in inputs.items()}
+            pieces.append(_Piece(signature, part, end - start, int(sizes[start:end].sum()), joinable=True))
+            start = end
+        return pieces
+
+    async def _result(self, piece: _Piece) -> Arrays:
+        """Puts a piece into the queue and returns its outputs."""
+        self._waiting.append(piece)
         try:
             async with self._arrived:
                 self._arrived.notify_all()
-            return await job.result
+            return await piece.result
         finally:
-            self._bytes -= size
-            self._count(waiting=-job.left)
-            job.left = 0
-            if job in self._waiting:
-                self._waiting.remove(job)
+            if piece in self._waiting:
+                self._waiting.remove(piece)
+                self._count(waiting=-piece.places)
 
     def _count(self, waiting: int = 0, running: int = 0) -> None:
         self._rows_waiting += waiting
@@ -146,7 +147,7 @@ class Batcher:
             pieces = self._take()
             places = sum(piece.places for piece in pieces)
             self._count(waiting=-places, running=places)
-            _BATCH_ROWS.observe(sum(piece.end - piece.start for piece in pieces))
+            _BATCH_ROWS.observe(sum(piece.rows for piece in pieces))
             begun = time.monotonic()
             try:
                 await self._compute(pieces)
@@ -158,7 +159,7 @@ class Batcher:
             del pieces  # else they keep their model in memory until the next batch
 
     async def _until_enough_wait(self) -> None:
-        """Waits for a job, then shortly for as many rows as are expected."""
+        """Waits for a piece, then shortly for as many rows as are expected."""
         async with self._arrived:
             while True:
                 await self._arrived.wait_for(lambda: self._waiting)
@@ -172,20 +173,15 @@ class Batcher:
         return self._rows_waiting >= min(self._expected, self._limits.batch)
 
     def _take(self) -> list[_Piece]:
-        """Takes the next rows of the first job, and of each other job all rows if they fit into the same batch."""
+        """Takes the first piece, and the others of its signature that fit into the same batch."""
         first = self._waiting.popleft()
-        rows, size = self._limits.batch, self._limits.batch_bytes
-        pieces = [first.take(min(max(first.fitting(rows, size), 1), first.rows))]
-        if first.whole or first.left:
-            return pieces
-        for job in list(self._waiting):
-            rows = self._limits.batch - sum(piece.places for piece in pieces)
-            room = size - sum(int(piece.job.sizes[piece.start : piece.end].sum()) for piece in pieces)
-            left = job.rows - job.taken
-            joins = job.signature is first.signature and not job.whole
-            if joins and job.left <= rows and job.fitting(rows, room) == left:
-                self._waiting.remove(job)
-                pieces.append(job.take(left))
+        pieces, rows, size = [first], first.places, first.size
+        for piece in list(self._waiting) if first.joinable else ():
+            joins = piece.joinable and piece.signature is first.signature
+            if joins and rows + piece.places <= self._limits.batch and size + piece.size <= self._limits.batch_bytes:
+                self._waiting.remove(piece)
+                pieces.append(piece)
+                rows, size = rows + piece.places, size + piece.size
         return pieces
 
     async def _compute(self, pieces: list[_Piece]) -> None:
@@ -196,41 +192,25 @@ class Batcher:
         except Exception as error:  # whatever a model does, the service goes on
             if len(pieces) > 1:  # the mistake of one caller must not fail the others
                 for piece in pieces:
-                    if not piece.job.result.done():  # else its caller has left
+                    if not piece.result.done():  # else its caller has left
                         await self._compute([piece])
                 return
             results = [_refusal(error)]
         for piece, result in zip(pieces, results, strict=True):
-            if not piece.job.result.done():  # else its caller has left
-                self._keep(piece, result)
-
-    def _keep(self, piece: _Piece, result: Arrays | Refused) -> None:
-        """Keeps the outputs of a piece. What is left of its request goes back to the end of the queue."""
-        job, rows = piece.job, piece.end - piece.start
-        if isinstance(result, Refused):
-            return job.result.set_exception(result)
-        if rows < job.rows and any(len(array) != rows for array in result.values()):
-            # The outputs cannot be put together, so all rows are computed at once.
-            self._count(waiting=job.rows - job.left)
-            job.whole, job.taken, job.left, job.pieces = True, 0, job.rows, []
-        else:
-            job.pieces.append(result)
-        if job.left:
-            return self._waiting.append(job)
-        several = len(job.pieces) > 1
-        joined = {name: np.concatenate([each[name] for each in job.pieces]) for name in result} if several else result
-        job.result.set_result(joined)
+            if not piece.result.done():  # else its caller has left
+                is_refused = isinstance(result, Refused)
+                piece.result.set_exception(result) if is_refused else piece.result.set_result(result)
 
 
 def _run(pieces: list[_Piece]) -> list[Arrays]:
     """Computes pieces together."""
-    signature = pieces[0].job.signature
+    signature = pieces[0].signature
     if len(pieces) == 1:
         return [signature.run(pieces[0].inputs)]
     joined = signature.run(
         {name: np.concatenate([piece.inputs[name] for piece in pieces]) for name in signature.inputs}
     )
-    ends = np.cumsum([piece.end - piece.start for piece in pieces])
+    ends = np.cumsum([piece.rows for piece in pieces])
     if any(len(array) != ends[-1] for array in joined.values()):
         raise ValueError("the outputs of a batch do not have as many rows as its inputs")
     parts = {name: np.split(array, ends[:-1]) for name, array in joined.items()}

@@ -13,21 +13,24 @@ class Connection(asyncio.Protocol):
 
     It passes everything on to the protocol of uvicorn, which alone limits only the time between two requests.
 
+    The ASGI scope of each request has this connection in its `state`.
+
     Args:
-        protocol: The protocol of uvicorn.
+        protocol: The protocol of uvicorn, which gets the other arguments.
         headers_timeout: Seconds to send the line and headers of the next request.
         reading_timeout: Seconds to read what waits in the connection, at most `limits.PIECE`.
-        opened: Receives this connection, by the address of its client, while it is open.
     """
 
     def __init__(
         self,
-        protocol: asyncio.Protocol,
+        protocol: Callable[..., asyncio.Protocol],
         headers_timeout: float,
         reading_timeout: float,
-        opened: dict[tuple, "Connection"],
+        *,
+        app_state: dict,
+        **given,
     ):
-        self._protocol, self._opened = protocol, opened
+        self._protocol = protocol(app_state=app_state | {"connection": self}, **given)
         self._headers_timeout, self._reading_timeout = headers_timeout, reading_timeout
         self._requests = 0  # in progress
         self._request_timer: asyncio.TimerHandle | None = None
@@ -54,8 +57,6 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._client = _address(transport.get_extra_info("peername"))
-        self._opened[self._client] = self
         self._protocol.connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # pause_writing is called when anything waits to be sent
         self._watch()
@@ -80,7 +81,6 @@ class Connection(asyncio.Protocol):
         self._protocol.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._opened.pop(self._client, None)
         self._request_timer, self._response_timer = _stopped(self._request_timer), _stopped(self._response_timer)
         self._protocol.connection_lost(exc)
         self._lost.set()
@@ -93,22 +93,6 @@ class Connection(asyncio.Protocol):
     def _cut_off(self) -> None:
         _log.info("a client does not read its response, so its connection is ended")
         self._transport.abort()
-
-
-def guarded(
-    protocol: Callable[..., asyncio.Protocol], *timeouts: float, opened: dict[tuple, Connection]
-) -> Callable[..., Connection]:
-    """Returns what makes the protocol of a new connection, as uvicorn calls it."""
-    return lambda *args, **kwargs: Connection(protocol(*args, **kwargs), *timeouts, opened)
-
-
-def connection_of(scope: dict, opened: dict[tuple, Connection]) -> Connection | None:
-    """Returns the connection of a request."""
-    return opened.get(_address(scope.get("client")))
-
-
-def _address(client: tuple | None) -> tuple:
-    return tuple(client[:2]) if client else ()
 
 
 def _stopped(timer: asyncio.TimerHandle | None) -> None:

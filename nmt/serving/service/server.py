@@ -1,5 +1,6 @@
 """The service as a process: listens, and ends in order."""
 
+import functools
 import logging
 import os
 import signal
@@ -14,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ...errors import UserError
 from .access import Access
 from .app import Service
-from .connection import Connection, guarded
+from .connection import Connection
 from .limits import Limits
 from .store import Store
 
@@ -33,10 +34,9 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
         store = Store(models)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # process 1 of a container ignores it otherwise
         store.open()
-        connections: dict[tuple, Connection] = {}
         config = uvicorn.Config(
-            Service(store, limits, access, connections).app,
-            http=guarded(H11Protocol, limits.headers_timeout, limits.deadline, opened=connections),
+            Service(store, limits, access).app,
+            http=functools.partial(Connection, H11Protocol, limits.headers_timeout, limits.deadline),
             ws="none",
             lifespan="on",
             log_config=None,

@@ -5,14 +5,12 @@ files change. A version that cannot be loaded is tried again when its files chan
 not enough memory.
 """
 
-import contextlib
 import gc
 import logging
-import os
 import re
 import time
 import weakref
-from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,26 +23,33 @@ _log = logging.getLogger("serve")
 Files = tuple[tuple[str, int, int], ...]  # name, size and time of every file of a version
 
 
-class Versions(NamedTuple):
-    """What a folder of models holds.
-
-    Attributes:
-        paths: Folder of each version, by model and number.
-        files: Files of each version that can be read.
-        unreadable: Why a version or a model cannot be read.
-    """
-
-    paths: dict[str, dict[int, Path]]
-    files: dict[Path, Files]
-    unreadable: dict[Path, str]
-
-
 class Served(NamedTuple):
     """A model that is served."""
 
     version: int
     model: LoadedModel
     files: Files  # when it was loaded
+
+
+@dataclass
+class _Version:
+    """A version in the folder of a model, at the last look.
+
+    Attributes:
+        path: Its folder.
+        files: Its files; `None` if they cannot be read.
+        settled: Whether they were the same at the look before.
+        refused: The files that could not be loaded.
+        again: When to try these again.
+        why: Why it cannot be read or loaded.
+    """
+
+    path: Path
+    files: Files | None
+    settled: bool = False
+    refused: Files | None = None
+    again: float = 0.0
+    why: str = ""
 
 
 class Store:
@@ -58,9 +63,8 @@ class Store:
     def __init__(self, root: Path, again: float = 60.0):
         self._root, self._again = root, again
         self.served: dict[str, Served] = {}
-        self.broken: dict[tuple[str, int], str] = {}  # why a version of a model is refused
-        self._found = Versions({}, {}, {})  # when last looked at
-        self._refused: dict[Path, tuple[Files, float]] = {}  # with the time when to try again
+        self._versions: dict[str, dict[int, _Version]] = {}  # by model and number
+        self._said: dict[Path, str] = {}  # what was logged of a folder that cannot be read or loaded
         self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
     def open(self) -> None:
@@ -83,24 +87,20 @@ class Store:
 
     def refresh(self) -> None:
         """Loads new versions that have not changed since the last look, and drops what they replace."""
-        before, found = self._found, self._look()
-        self._forget()
-        gone = [name for name in self.served if not found.paths.get(name) and self._root / name not in found.unreadable]
-        for name in gone:
+        self._look()
+        for name in [name for name in self.served if not self._versions.get(name)]:
             _log.warning("%s: its versions are gone, so it is dropped", name)
             self._replace(name, None)
         self._collect()
-        for name, versions in found.paths.items():
-            # A reference to what is served would keep its model in memory.
-            current, files = (self.served[name].version, self.served[name].files) if name in self.served else (None, ())
-            for version in sorted(versions, reverse=True):
-                path = versions[version]
-                if version == current and found.files.get(path, files) == files:
-                    self._accept(name, version, path)
+        for name, versions in self._versions.items():
+            for number in sorted(versions, reverse=True):
+                if self._serve(name, number, versions[number]):
                     break
-                is_loaded = self._worth_trying(path, before) and self._try(name, version, path)
-                if is_loaded or version == current:  # while its files change, what is in memory goes on
-                    break
+
+    @property
+    def broken(self) -> dict[tuple[str, int], str]:
+        """Why versions of models are refused."""
+        return {(name, i): each.why for name, found in self._versions.items() for i, each in found.items() if each.why}
 
     def find(self, name: str, version: str | None) -> Served:
         """Returns a model with its version; `None` is the newest version.
@@ -116,49 +116,60 @@ class Store:
             raise Refused(404, f"this version of {name} is not served; version {served.version} is")
         return served
 
-    def _look(self) -> Versions:
-        """Returns what the folder holds, and logs what can no longer be read."""
-        before, self._found = self._found, find_versions(self._root)
-        for path, why in self._found.unreadable.items():
-            if why != before.unreadable.get(path):
-                _log.error("%s", why)
-        return self._found
+    def _look(self) -> None:
+        """Looks at all versions that have a `saved_model.pb`. Those that cannot be read do not hide the others."""
+        found: dict[str, dict[int, _Version]] = {}
+        for model in filter(lambda path: _NAME.fullmatch(path.name), self._root.iterdir()):
+            before = self._versions.get(model.name, {})
+            try:
+                folders = list(model.iterdir()) if model.is_dir() else []
+            except OSError as error:
+                self._say(model, f"{model} cannot be read: {error.strerror}")
+                found[model.name] = {number: replace(version, files=None) for number, version in before.items()}
+                continue
+            numbers = {int(path.name): path for path in folders if path.name.isascii() and path.name.isdecimal()}
+            versions = {number: self._look_at(path, before.get(number)) for number, path in numbers.items()}
+            found[model.name] = {number: version for number, version in versions.items() if version}
+        self._versions = found
 
-    def _forget(self) -> None:
-        """Forgets refused versions that are gone, and notes those that cannot be read."""
-        found = self._found
-        self._refused = {path: why for path, why in self._refused.items() if path in found.files}
-        paths = {(name, version): path for name, versions in found.paths.items() for version, path in versions.items()}
-        broken = {key: why for key, why in self.broken.items() if paths.get(key) in self._refused}
-        current = {(name, served.version) for name, served in self.served.items()}
-        unreadable = {k: found.unreadable[p] for k, p in paths.items() if p in found.unreadable and k not in current}
-        self.broken = broken | unreadable
-
-    def _worth_trying(self, path: Path, before: Versions) -> bool:
-        """Returns whether a version can be read, is not being written, and was not refused a moment ago."""
-        files = self._found.files.get(path)
-        refused, again = self._refused.get(path, (None, 0.0))
-        waiting = refused == files and time.monotonic() < again
-        return files is not None and files == before.files.get(path) and not waiting
-
-    def _try(self, name: str, version: int, path: Path) -> bool:
-        """Loads a version and returns whether it is served now."""
+    def _look_at(self, path: Path, before: _Version | None) -> _Version | None:
+        """Returns a version, or `None` if the folder holds no SavedModel."""
         try:
-            model = LoadedModel(path)
-        except UserError as error:
-            self._refused[path] = self._found.files[path], time.monotonic() + self._again
-            if self.broken.get((name, version)) != str(error):
-                _log.error("%s version %d is refused: %s", name, version, error)
-            self.broken = {**self.broken, (name, version): str(error)}  # other threads read the old one
-            return False
-        self._accept(name, version, path)
-        self._replace(name, Served(version, model, self._found.files[path]))
-        return True
+            if not (path / "saved_model.pb").is_file():
+                return None
+            files = _files(path)
+        except OSError as error:
+            return _Version(path, None, why=self._say(path, f"{path} cannot be read: {error.strerror}"))
+        if before is None or before.files is None:
+            return _Version(path, files)
+        return replace(before, files=files, settled=files == before.files)
 
-    def _accept(self, name: str, version: int, path: Path) -> None:
-        """Forgets why a version was refused."""
-        self._refused.pop(path, None)
-        self.broken = {key: why for key, why in self.broken.items() if key != (name, version)}
+    def _say(self, path: Path, why: str) -> str:
+        """Logs what is wrong with a folder, once, and returns it."""
+        if self._said.get(path) != why:
+            _log.error("%s", why)
+        self._said[path] = why
+        return why
+
+    def _serve(self, name: str, number: int, version: _Version) -> bool:
+        """Returns whether a version is served, after loading it if its files are new and have stopped changing."""
+        # A reference to what is served would keep its model in memory.
+        current, files = (self.served[name].version, self.served[name].files) if name in self.served else (None, None)
+        if number == current and version.files == files:
+            version.refused, version.why = None, ""
+            return True
+        is_waiting = version.files == version.refused and time.monotonic() < version.again
+        if version.files is None or is_waiting or not version.settled:
+            return number == current  # while its files change, what is in memory goes on
+        try:
+            model = LoadedModel(version.path)
+        except UserError as error:
+            version.refused, version.again = version.files, time.monotonic() + self._again
+            version.why = self._say(version.path, str(error))
+            return number == current
+        version.refused, version.why = None, ""
+        self._replace(name, Served(number, model, version.files))
+        return True
 
     def _replace(self, name: str, served: Served | None) -> None:
         """Serves another version. Requests in progress keep the old one in memory until they are done."""
@@ -180,46 +191,6 @@ class Store:
         self._dropped = alive
 
 
-def find_versions(root: Path) -> Versions:
-    """Returns the versions that have a `saved_model.pb`. Those that cannot be read do not hide the others."""
-    found = Versions({}, {}, {})
-    for model in root.iterdir():
-        if not _NAME.fullmatch(model.name):
-            continue
-        paths: list[Path] = []
-        with _noted(model, found.unreadable):
-            if not model.is_dir():
-                continue
-            paths = [path for path in model.iterdir() if path.name.isascii() and path.name.isdecimal()]
-        found.paths[model.name] = {int(path.name): path for path in paths if _is_version(path, found)}
-    return found
-
-
-def _is_version(path: Path, found: Versions) -> bool:
-    """Returns whether a folder is, or may be, a SavedModel, and notes its files or why it cannot be read."""
-    with _noted(path, found.unreadable):
-        if not (path / "saved_model.pb").is_file():
-            return False
-        found.files[path] = _files(path)
-    return True
-
-
-@contextlib.contextmanager
-def _noted(path: Path, unreadable: dict[Path, str]) -> Iterator[None]:
-    """Notes why a path cannot be read, in place of an error."""
-    try:
-        yield
-    except OSError as error:
-        unreadable[path] = f"{path} cannot be read: {error.strerror}"
-
-
 def _files(path: Path) -> Files:
-    stats = [(str(file.relative_to(path)), _stat(file)) for file in path.rglob("*")]
-    return tuple(sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))
-
-
-def _stat(file: Path) -> os.stat_result:
-    try:
-        return file.stat()
-    except OSError:  # a link to nothing
-        return file.lstat()
+    stats = {file: file.stat() if file.exists() else file.lstat() for file in path.rglob("*")}  # links to nothing too
+    return tuple(sorted((str(file.relative_to(path)), x.st_size, x.st_mtime_ns) for file, x in stats.items()))

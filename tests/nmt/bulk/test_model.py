@@ -1,5 +1,6 @@
 """A model that fails on some lines translates the others, also if they kill its process."""
 
+import contextlib
 import os
 import random
 import signal
@@ -142,6 +143,15 @@ def test_a_model_that_something_kills_while_it_is_loaded_is_loaded_again(toy):
     model = Model(str(toy), 600)
     killer.join()
     assert model([b"a"]) == [b"A"]
+    model.close()
+
+
+@pytest.mark.slow
+def test_no_line_is_blamed_for_a_model_that_cannot_be_loaded_once(toy, tmp_path):
+    folders = iter([toy, tmp_path, toy])
+    model = Model("an object store", 600, lambda path: contextlib.nullcontext(str(next(folders))))
+    os.kill(*children(os.getpid()), signal.SIGKILL)
+    assert translate_lines(model, [b"a"]) == [b"A"]
     model.close()
 
 

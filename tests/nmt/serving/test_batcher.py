@@ -33,11 +33,8 @@ def with_batcher(work, **limits):
 
     async def run():
         batcher = Batcher(Limits(**limits))
-        batcher.start()
-        try:
+        async with batcher.running():
             return await asyncio.wait_for(work(batcher), 60)
-        finally:
-            await batcher.stop()
 
     return asyncio.run(run())
 
