@@ -31,6 +31,10 @@ class ModelError(Exception):
     """The model fails, or its process ended; the message is the reason."""
 
 
+class LoadError(Exception):
+    """The model cannot be loaded again; the message is the reason."""
+
+
 class Model:
     """An export in a process of its own. If a line kills that process, the next call starts another one.
 
@@ -57,6 +61,7 @@ class Model:
 
         Raises:
             ModelError: The model fails, or its process is killed; if there is only one line, twice.
+            LoadError: It cannot be loaded again after its process was killed.
             TimeoutError: The model does not answer in time. Its process is killed.
         """
         with self._lock:
@@ -81,6 +86,13 @@ class Model:
 
     def _ask(self, lines: Sequence[bytes]) -> list[bytes]:
         if not self._process:
+            self._start()
+        with contextlib.suppress(OSError):  # the process ended, as its answer says
+            self._pipe.send(lines)
+        return self._answer()
+
+    def _start(self) -> None:
+        for is_last in (False, True):
             self._pipe, other = _SPAWN.Pipe()
             with self._local(self._path) as folder:
                 self._process = _SPAWN.Process(target=_serve, args=(folder, other), daemon=True)
@@ -88,12 +100,12 @@ class Model:
                 other.close()  # else this end would not notice the end of the process
                 try:
                     self._answer()
-                except ModelError:
-                    self.close()  # the next call loads it again, from a folder that is there
-                    raise
-        with contextlib.suppress(OSError):  # the process ended, as its answer says
-            self._pipe.send(lines)
-        return self._answer()
+                    return
+                except ModelError as error:
+                    was_killed = not self._process
+                    self.close()
+                    if is_last or not was_killed:
+                        raise LoadError(str(error)) from None
 
     def _answer(self) -> list[bytes]:
         try:
@@ -152,6 +164,7 @@ def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[by
 
     Raises:
         ModelError: The model fails on an empty line too, so the fault is not in the lines.
+        LoadError: The model cannot be loaded again. No line is blamed.
         TimeoutError: The model does not answer in time. No line is blamed: a slow machine may be the reason.
     """
     found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))

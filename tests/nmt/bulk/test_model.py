@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from nmt.bulk.model import Fault, Model, ModelError, reason_of, translate_lines
+from nmt.bulk.model import Fault, LoadError, Model, ModelError, reason_of, translate_lines
 from nmt.errors import UserError
 
 ROOT = Path(__file__).parents[3]
@@ -151,6 +151,8 @@ def test_no_line_is_blamed_for_a_model_that_cannot_be_loaded_once(toy, tmp_path)
     folders = iter([toy, tmp_path, toy])
     model = Model("an object store", 600, lambda path: contextlib.nullcontext(str(next(folders))))
     os.kill(*children(os.getpid()), signal.SIGKILL)
+    with pytest.raises(LoadError, match=r"^OSError: "):
+        translate_lines(model, [b"a"])
     assert translate_lines(model, [b"a"]) == [b"A"]
     model.close()
 
