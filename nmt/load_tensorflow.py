@@ -13,6 +13,8 @@ def load_tensorflow() -> ModuleType:
     _keep_freed_memory()
     # At level 2, TensorFlow prints a line for each program that it loads from the cache.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if _COMPILE_AT_ONCE not in (given := os.environ.get("TF_XLA_FLAGS", "")):
+        os.environ["TF_XLA_FLAGS"] = f"{given} {_COMPILE_AT_ONCE}".strip()
     with _silent_stderr():
         import tensorflow
 
@@ -20,6 +22,9 @@ def load_tensorflow() -> ModuleType:
     return tensorflow
 
 
+# By default, TensorFlow compiles pieces of a graph for a new shape at its second batch. What is not compiled rounds
+# otherwise, so a resumed training would differ.
+_COMPILE_AT_ONCE = "--tf_xla_enable_lazy_compilation=false"
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3  # of malloc.h
 
 

@@ -140,10 +140,6 @@ class TrainingData:
         """Returns the number of the corpus of each pair; a corpus may be empty."""
         return np.searchsorted(self._corpora, members, side="right") - 1
 
-    def shapes(self, parts: int = 1) -> list[tuple[int, int]]:
-        """Returns the rows and width of the batches of an epoch, or of one of equal parts of each."""
-        return [(-(-self._sizes[width] // parts), width) for width, _, size in self.sizes if size]
-
     def batches(self, first: int = 0, share: tuple[int, int] = (0, 1)) -> Iterator[Batch]:
         """Yields batches `first`, `first + 1`, ... without end. Other threads make the next ones meanwhile.
 

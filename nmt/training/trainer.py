@@ -93,16 +93,13 @@ class Trainer:
                 f"this training begins after update {self._begin} and would end at {last}; give a larger "
                 "--finish_after or --max_epochs"
             )
-        shapes = data.shapes(self._replicas.count)
-        self._widths = len(shapes)
+        self._widths = sum(pairs > 0 for _, _, pairs in data.sizes)
         batches = data.batches(self.progress.update, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
             self._keep(self.progress)  # a killed process may have saved only `LAST`
         log = TrainingLog(self._directory.logs, self.progress)
         with contextlib.closing(log), deferred_signals() as poll, self._progress_bar(last) as bar:
             try:
-                if self.progress.update < last:
-                    self._trace(shapes, bar)
                 while self._ranked().bad_validations < self._config.patience:
                     self._poll(poll)
                     if self._validation_is_due(last):
@@ -175,13 +172,6 @@ class Trainer:
         say(f"update {number} is skipped: {seen}")
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
             raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {seen}")
-
-    def _trace(self, shapes: list[tuple[int, int]], bar: tqdm) -> None:
-        """Traces the update for all widths of a batch. The order of the widths in the text then changes no program."""
-        bar.set_postfix_str("tracing the update", refresh=True)
-        begun = time.monotonic()
-        self._update.trace(shapes)
-        _leave_out(bar, time.monotonic() - begun)
 
     def _timed_update(self, batch: Batch, number: int, bar: tqdm) -> tuple[float, float, float]:
         """Makes an update. The first for each width of a batch compiles and is left out of the measured speed."""

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import keras
@@ -116,11 +116,8 @@ class Update:
         self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
         self._in_one_part = config.gradient_aggregation_steps == self.replicas.count == 1
         function = self._clipped if self._in_one_part else self._summed
-        # XLA compiles a whole update for each shape of a batch, all from one trace. Pieces need a trace for each shape:
-        # those of an unknown shape would be compiled at its second batch, and round otherwise before.
-        self._whole = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
-        self._gradients = _compile(function, self._whole)
-        self._traced = functools.cache(self._trace)
+        everything = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
+        self._gradients = _compile(function, everything)
         self._step = tf.function(self._apply, jit_compile=True, autograph=False)
 
     @property
@@ -141,25 +138,6 @@ class Update:
     def reduce_learning_rate(self, factor: float) -> None:
         """Makes the learning rate of the next updates that of the schedule times a factor."""
         self._rate.factor.assign(factor)
-
-    def trace(self, shapes: Iterable[tuple[int, int]]) -> None:
-        """Traces the update for these shapes of a batch, in this order; without it, at the first batch that needs it.
-
-        XLA's cache looks up a program by a name that numbers the traces, so only traces in the same order find it.
-
-        Args:
-            shapes: Rows and width; with several processes, of the share of this one.
-        """
-        for rows, width in shapes:
-            self._function(-(-rows // self.config.gradient_aggregation_steps), width)
-
-    def _function(self, rows: int, width: int) -> Callable[[Batch, tf.Tensor], Sums | Clipped]:
-        """Returns the compiled function for batches of this shape."""
-        return self._traced(None, None) if self._whole else self._traced(rows, width)
-
-    def _trace(self, rows: int | None, width: int | None) -> Callable[[Batch, tf.Tensor], Sums | Clipped]:
-        ids, mask = tf.TensorSpec([rows, width], tf.int32), tf.TensorSpec([rows, width], tf.float32)
-        return self._gradients.get_concrete_function(Batch(ids, mask, ids, mask), tf.TensorSpec([2], tf.int32))
 
     def is_compiled(self, batch: Batch) -> bool:
         """Returns whether a batch of this shape was seen before. The first of each shape is slow."""
@@ -193,7 +171,7 @@ class Update:
 
     def _run(self, batch: Batch, number: int) -> Sums | Clipped:
         seed = tf.constant([self.config.seed, number])
-        return self._function(*batch.source.shape)(batch, seed)
+        return self._gradients(batch, seed)
 
     def _summed(self, batch: Batch, seed: tf.Tensor) -> Sums:
         return sum_gradients(self.model, batch, self.config.label_smoothing, seed)
@@ -259,15 +237,20 @@ class SmoothedWeights:
 
 
 def _compile(function: Callable, everything: bool) -> Callable:
-    """Compiles a function with XLA, or all of it but the operations that TensorFlow runs faster."""
+    """Compiles a function of a batch and a seed with XLA, or all but the operations that TensorFlow runs faster.
+
+    It is traced once, and compiled for each shape of a batch.
+    """
+    ids, mask = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.float32)
+    signature = (Batch(ids, mask, ids, mask), tf.TensorSpec([2], tf.int32))
     if everything:
-        return tf.function(function, jit_compile=True, autograph=False)
+        return tf.function(function, signature, autograph=False, jit_compile=True)
 
-    def in_pieces(*arguments):
+    def in_pieces(batch, seed):
         with tf.xla.experimental.jit_scope(lambda operation: operation.op not in _NOT_COMPILED):
-            return function(*arguments)
+            return function(batch, seed)
 
-    return tf.function(in_pieces, autograph=False)
+    return tf.function(in_pieces, signature, autograph=False)
 
 
 def _add(a: Gradient, b: Gradient) -> Gradient:

@@ -169,7 +169,8 @@ def test_compiled_programs_are_kept_where_xla_can_write(run, monkeypatch, tmp_pa
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
     run("--help")
     directories = list(tmp_path.glob("compiled/*"))
-    assert os.environ.get("TF_XLA_FLAGS") == (f"--tf_xla_persistent_cache_directory={directories[0]}" if kept else None)
+    flags = [f"--tf_xla_persistent_cache_directory={each}" for each in directories if kept]
+    assert os.environ["TF_XLA_FLAGS"].split() == [*flags, "--tf_xla_enable_lazy_compilation=false"]
 
 
 @pytest.mark.slow

@@ -67,8 +67,9 @@ def test_a_mixed_dtype_changes_only_the_products(make_update, options, rounded, 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [TRANSFORMER, {}], ids=["transformer", "rnn"])
 def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, options):
-    """Although pieces of it are compiled when they first run: a resumed run equals an uninterrupted one."""
+    """Although its pieces are compiled at the first batch of a width: a resumed run equals an uninterrupted one."""
     update, _ = make_update(dtype="mixed_bfloat16", **options)
+    update(Batch(*(x[:, :2] for x in BATCH)), 1)
     before = [variable.numpy() for variable in update.variables]
     found = []
     for _ in range(3):
@@ -92,14 +93,14 @@ def make_bigrams_update():
     return make
 
 
-@pytest.mark.parametrize(("dtype", "traces"), [("float32", 1), ("mixed_bfloat16", 2)])
-def test_a_whole_update_is_traced_once_for_all_widths(make_update, bigrams, monkeypatch, dtype, traces):
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_an_update_is_traced_once_for_all_widths(make_update, bigrams, monkeypatch, dtype):
     update, model = make_update(model_type="bigrams", dtype=dtype)
     calls, total_cost = [], model.total_cost
     monkeypatch.setattr(model, "total_cost", lambda *pairs, **options: calls.append(1) or total_cost(*pairs, **options))
     for width in (2, 4, 2):
         update(Batch(*(x[:, :width] for x in BATCH)), 1)
-    assert len(calls) == traces
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("loss", ["per-token-cross-entropy", *slow("cross-entropy")])
