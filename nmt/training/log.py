@@ -40,9 +40,7 @@ def message_file(path: Path) -> Iterator[None]:
     A training that ends before it has written its configuration leaves no new file.
     """
     is_new = not path.exists()
-    # Who provides the directory must not make this process write to another file.
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    handler = _File(os.fdopen(descriptor, "a", encoding="utf-8"))
+    handler = _File(path.open("a", encoding="utf-8"))
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     _messages.addHandler(handler)
     try:

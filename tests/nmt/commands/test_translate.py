@@ -31,6 +31,15 @@ def test_a_file_that_is_not_text_is_refused(run, trained, tmp_path):
     assert (tmp_path / "old").read_text() == "old"
 
 
+def test_a_pattern_that_matches_several_files_is_not_scored(run, trained, tmp_path):
+    for name in ("test-1.en", "test-2.en", "test.de"):
+        (tmp_path / name).write_text("a b\n")
+    status, output, said = run("score", "-m", "model", "-s", "test-*.en", "-t", "test.de")
+    assert (status, output) == (2, "")
+    assert said == "nmt: test-*.en matches 2 files, and `score` takes one on each side; give one file\n"
+    assert run("score", "-m", "model", "-s", "test-1*.en", "-t", "test.de")[0] == 0
+
+
 def test_texts_of_different_lengths_are_not_scored(run, trained, tmp_path):
     (tmp_path / "text").write_bytes(TEXT)
     (tmp_path / "other.gz").write_bytes(gzip.compress(TEXT + b"a\n"))
