@@ -13,6 +13,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from ..text.parallel import describe_end
 from ..training.cluster import HELD_PORT, LAUNCHER
 from .arguments import say
 
@@ -83,9 +84,7 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> list[int]:
         if failed is None and (failed := next((p for p in processes if p.returncode), None)):
             end = time.monotonic() + _SECONDS
         if time.monotonic() > end:
-            number = processes.index(failed) + 1
-            status = failed.returncode
-            how = f"ended with status {status}" if status > 0 else f"was killed by {signal.Signals(-status).name}"
+            number, how = processes.index(failed) + 1, describe_end(failed.returncode)
             say(f"process {number} {how}, so the others are ended; the same command resumes the training")
             end = float("inf")
             for process in processes:
