@@ -5,13 +5,13 @@ import stat
 from pathlib import Path
 
 import pytest
-import zstandard
+from backports import zstd
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
 TEXT = b"a b\n\nc d\n"
 
 
-@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".zst", zstandard.compress)])
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".zst", zstd.compress)])
 def test_compressed_files_are_read_as_plain_ones(run, trained, tmp_path, ending, pack):
     (tmp_path / "text").write_bytes(TEXT)
     (tmp_path / f"text{ending}").write_bytes(pack(TEXT))
