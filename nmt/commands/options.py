@@ -14,6 +14,7 @@ _GROUPS = {
     "source_dataset": "texts",
     "model_type": "model",
     "rnn_dropout_embedding": "optimization",
+    "learning_schedule": "learning rate",
     "finish_after": "stopping and validation",
 }
 _SHORT = {"batch_size": "-b", "beam_size": "-k", "normalization_alpha": "-n"}  # of `DecodingOptions`
