@@ -341,8 +341,7 @@ def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict
     """Reads the options of a JSON file, as `Config.save` writes it.
 
     Args:
-        path: The file.
-        directory: The model directory that holds it; it may come from an untrusted source.
+        directory: The model directory that holds it, if any; it may come from an untrusted source.
 
     Raises:
         UserError: The file cannot be read or does not hold a JSON object.

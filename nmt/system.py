@@ -54,8 +54,8 @@ class System(NamedTuple):
     @property
     def digests(self) -> dict[str, str]:
         """Digests of the vocabularies, by name."""
-        vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
-        return {f"{side} vocabulary": each.digest for side, each in vocabularies.items()}
+        source, target = self.source_vocabulary.digest, self.target_vocabulary.digest
+        return {"source vocabulary": source, "target vocabulary": target}
 
     def translator(self, options: DecodingOptions) -> Translator:
         """Returns a translator with this model."""
@@ -66,9 +66,7 @@ def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Pat
     """Builds the model of a configuration for two vocabulary files, with initial weights.
 
     Args:
-        config: The configuration.
-        vocabularies: The files.
-        directory: The model directory that holds them, if any; it may come from an untrusted source.
+        directory: The model directory that holds the files, if any; it may come from an untrusted source.
 
     Raises:
         UserError: A vocabulary cannot be loaded, or the embeddings are tied and the vocabularies differ.

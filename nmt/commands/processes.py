@@ -32,11 +32,8 @@ def visible_gpus() -> list[str]:
 def train_in_processes(options: Sequence[str], count: int) -> None:
     """Runs `train` in several processes that train one model. Exits with the status of the first one that failed.
 
-    Each process has one GPU of its own, or, if there are none, its share of the cores.
-
-    Args:
-        options: The command line of `train`, without the name of the command.
-        count: Number of processes; if there are GPUs, at most their number.
+    Each process has one GPU of its own, of which there must be enough, or, if there are none, its share of the cores.
+    `options` are the command line of `train`, without the name of the command.
     """
     gpus, received = visible_gpus(), []
     command = [sys.executable, "-m", "nmt", "train", *options]

@@ -32,7 +32,6 @@ def save_checkpoint(
     """Writes a checkpoint.
 
     Args:
-        path: The file.
         variables: Each is stored under its path.
         state: State of the training, in JSON types.
         made_with: Values that must be the same when the checkpoint is loaded, by name.
@@ -55,8 +54,7 @@ def load_checkpoint(
     The file may come from an untrusted source: no array is read before its shape and type are those of a variable.
 
     Args:
-        path: The file.
-        variables: Variables to assign; the checkpoint may hold more.
+        variables: Those to assign; the checkpoint may hold more.
         made_with: Values to compare with those in the checkpoint, by name. A name that only one of them has is ignored.
 
     Raises:

@@ -13,11 +13,12 @@ import select
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from ..errors import UserError
 from ..storage.cache import Cache
 
+T = TypeVar("T")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _CARRIAGE_RETURNS = re.compile(rb"\r+(?=\n)")
 _PIECE = 1 << 20  # bytes that are read at a time
@@ -72,6 +73,15 @@ def count_lines(path: Path) -> int:
         UserError: The file is damaged or not UTF-8.
     """
     return sum(block.count(b"\n") for block in read_blocks(read_pieces(path), path))
+
+
+def spread(items: Iterable[T], number: int, count: int | None) -> Iterator[T]:
+    """Yields `count` of this number of items, evenly spread, or all if there are fewer or `count` is `None`."""
+    count, taken = min(count or number, number), 0
+    for at, item in enumerate(items):
+        if at == taken * number // count:
+            yield item
+            taken += 1
 
 
 def _whole_lines(pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:

@@ -18,12 +18,9 @@ _SAVE_SECONDS = 600  # between checkpoints, unless the configuration has a save_
 
 
 class ModelDirectory:
-    """The directory of a training.
+    """The directory of a training. Only the chief of the processes of `update` writes; the others keep account.
 
     Args:
-        path: The directory.
-        update: Its variables are those of the last checkpoint. Only the chief of its processes writes; the others keep
-            account.
         made_with: Values that a training found here must share, by name.
 
     Attributes:
@@ -54,10 +51,6 @@ class ModelDirectory:
         progress = Progress.from_json(load_checkpoint(self._path / LAST, self._update.variables, self._made_with))
         self.saved = progress.update
         return progress
-
-    def begin(self) -> None:
-        """Counts the time to the next checkpoint from now on."""
-        self._saved_at = time.monotonic()
 
     def save_is_due(self, update: int) -> bool:
         """Returns whether a checkpoint is due after this update."""
