@@ -40,11 +40,11 @@ def run(arguments: argparse.Namespace) -> None:
         return
     options = decoding_options(arguments)
     system = load_ensemble(arguments.model)
-    source, target, translator = system.source_vocabulary, system.target_vocabulary, system.translator(options)
+    translator = system.translator(options)
     if arguments.format == "savedmodel_ids":
-        signatures = IdSignatures(source.size, system.model, translator)
+        signatures = IdSignatures(system.source_vocabulary.size, system.model, translator)
     else:
-        signatures = Signatures(source, target, system.model, translator)
+        signatures = Signatures(*system.vocabularies, system.model, translator)
     card = describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
         say("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
@@ -57,6 +57,5 @@ def _export_ctranslate2(arguments: argparse.Namespace) -> None:
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
     system = load_ensemble(arguments.model)
-    vocabularies = (system.source_vocabulary, system.target_vocabulary)
-    save_ctranslate2(system.model, vocabularies, arguments.to)
+    save_ctranslate2(system.model, system.vocabularies, arguments.to)
     say(f"{arguments.to} holds the model for CTranslate2")

@@ -47,9 +47,8 @@ def run(arguments: argparse.Namespace) -> None:
         )
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
-    vocabularies = (system.source_vocabulary, system.target_vocabulary)
     translator = system.translator(options)
-    aligner = Aligner(*vocabularies, system.model, options.batch_size) if aligns else None
+    aligner = Aligner(*system.vocabularies, system.model, options.batch_size) if aligns else None
     cut, split, none = [], [], []
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
