@@ -136,6 +136,7 @@ def exclusive(directory: Path) -> Iterator[None]:
     lock = FileLock(directory / _LOCK)
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        path_inside(directory, _LOCK)  # an older filelock empties the file behind a link
         lock.acquire(blocking=False)
     except Timeout:
         raise UserError(f"{directory} is in use by another training; wait for it, or give another directory") from None

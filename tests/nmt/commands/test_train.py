@@ -122,8 +122,8 @@ def test_every_validation_leaves_its_translations_and_messages_are_logged(train,
     assert not (tmp_path / "refused").exists()
 
 
-FILES = ["best.npz", "config.json", "files.json", "kept/2.npz", "last.npz", "progress.json", "source.model"]
-FILES += ["train.log", "valid/2.txt", "versions.json"]
+FILES = ["best.npz", "config.json", "files.json", "kept/2.npz", "last.npz", "lock", "progress.json"]
+FILES += ["source.model", "train.log", "valid/2.txt", "versions.json"]
 
 
 @pytest.mark.parametrize("name", ["kept", "logs", "valid", *FILES])
