@@ -26,7 +26,6 @@ def add_options(
     """Adds options of `Config` to a command, in groups. Options not given are absent from the parsed arguments.
 
     Args:
-        parser: The parser of the command.
         names: The options to add; `None` adds all.
         optional: Options that a training requires and this command does not.
     """

@@ -46,8 +46,8 @@ class Processes:
     The processes end with this object, and when this process ends in any way: then their pipes are closed.
 
     Args:
-        make: A class or function that returns the function, in each process. Importing its module must be fast.
-        *arguments: The arguments of `make`.
+        make: A class or function that returns the function, in each process, given the other arguments. Importing its
+            module must be fast.
     """
 
     def __init__(self, make: Callable[..., Callable], *arguments: Any):

@@ -192,7 +192,6 @@ def train_sentencepiece(
 
     Args:
         texts: The texts, each of one or several files, which may be compressed.
-        to: The file to write.
         size: Number of units.
         kind: `"bpe"` (byte-pair encoding) or `"unigram"`.
         sample_lines: Train on this many lines of each text, evenly spread; `None` for all. Memory holds only these.

@@ -34,7 +34,6 @@ class Replicas:
 
     Attributes:
         count: Number of processes.
-        rank: As given.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy | None = None, rank: int = 0):

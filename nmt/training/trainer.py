@@ -35,13 +35,10 @@ class Trainer:
     """Trains a model.
 
     Args:
-        update: Updates the model from a batch. Its configuration says how long to train, and when to validate, save and
-            log. Only the chief of its processes validates and writes.
+        update: Its configuration says how long to train, and when to validate, save and log. Only the chief of its
+            processes validates and writes.
         directory: A training found there is resumed.
         made_with: Values that a training found there must share, by name.
-
-    Attributes:
-        progress: The progress so far.
 
     Raises:
         UserError: The training found there cannot be resumed.
@@ -61,12 +58,8 @@ class Trainer:
 
         Its validations are left out, because they may be of another text.
 
-        Args:
-            checkpoint: The last checkpoint of the other training.
-            made_with: Values that the other training must share, by name.
-
         Raises:
-            UserError: The checkpoint cannot be loaded.
+            UserError: The checkpoint cannot be loaded, or does not share the values of `made_with`.
         """
         found = Progress.from_json(load_checkpoint(checkpoint, self._update.variables, made_with))
         self.progress, self._begin = Progress(update=found.update), found.update
