@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from .config_fields import (
+    MOST,
+    between,
     choice,
     fraction,
     from_list,
@@ -28,9 +30,8 @@ from .config_fields import (
     required_text,
     rnn_only,
     transformer_only,
-    whole,
 )
-from .decoding.options import CONSTRAINTS, DecodingOptions, limit_conflicts
+from .decoding.options import SEARCH, DecodingOptions, limit_conflicts
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
@@ -42,54 +43,8 @@ LOSSES = ("cross-entropy", "per-token-cross-entropy")
 VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
-# These options may change when a training is resumed: the learning rate, how long to train, how and when to validate,
-# how to translate then, and when to save and log.
-CHANGEABLE = (
-    "learning_schedule",
-    "learning_rate",
-    "warmup_steps",
-    "plateau_steps",
-    "learning_rate_reduce_factor",
-    "learning_rate_reduce_num_not_improved",
-    "finish_after",
-    "max_epochs",
-    "patience",
-    "valid_freq",
-    "valid_metric",
-    "valid_tokenizer",
-    "valid_batch_size",
-    "beam_size",
-    "normalization_alpha",
-    "translation_maxlen",
-    *CONSTRAINTS,
-    "save_freq",
-    "keep",
-    "keep_best",
-    "summary_freq",
-)
 # The largest values of options: beyond them, the memory of any machine ends before a message does.
 _SIZE, _COUNT, _DEPTH = 100_000, 10_000_000, 1000  # of a layer or a batch, of words or tokens, and of layers or heads
-# These options decide which weights there are and what they mean. Those of other model types have no effect.
-_ARCHITECTURE = (
-    "model_type",
-    "embedding_size",
-    "state_size",
-    "layer_normalization_type",
-    "tie_decoder_embeddings",
-    "tie_encoder_decoder_embeddings",
-    "output_hidden_activation",
-    "rnn_enc_depth",
-    "rnn_enc_transition_depth",
-    "rnn_dec_depth",
-    "rnn_dec_base_transition_depth",
-    "rnn_dec_high_transition_depth",
-    "rnn_dec_deep_context",
-    "transformer_enc_depth",
-    "transformer_dec_depth",
-    "transformer_ffn_hidden_size",
-    "transformer_num_heads",
-    "transformer_norm_position",
-)
 # Names that options had in earlier versions, which configurations and checkpoints may have.
 RENAMED = {"clip_norm": "clip_counts"}
 TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
@@ -97,7 +52,7 @@ TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flore
 
 def _words(side: str) -> Any:
     """Declares a size of a vocabulary. The end and the unknown word count."""
-    return whole(None, f"use only this many words of a .json {side} dictionary", 4, _COUNT)
+    return between(None, f"use only this many words of a .json {side} dictionary", 4, _COUNT)
 
 
 @dataclass(frozen=True)
@@ -144,6 +99,8 @@ class Config:
         lambda value: value >= 1,
     )
 
+    # From here to the dropout, options decide which weights there are and what they mean. Those of other model types
+    # have no effect.
     model_type: str = choice("rnn", "architecture", ARCHITECTURES)
     embedding_size: int = positive(512, "size of the word embeddings; in a Transformer, --state_size", _SIZE)
     state_size: int = positive(1000, "size of each GRU, or of a Transformer's layers, where the default is 512", _SIZE)
@@ -164,7 +121,7 @@ class Config:
     rnn_enc_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each of its levels", _DEPTH))
     rnn_dec_depth: int = rnn_only(positive(1, "levels of the decoder; the first has the attention", _DEPTH))
     rnn_dec_base_transition_depth: int = rnn_only(
-        whole(2, "GRUs one after another in the first level of the decoder", 2, _DEPTH)
+        between(2, "GRUs one after another in the first level of the decoder", 2, _DEPTH)
     )
     rnn_dec_high_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each other level", _DEPTH))
     rnn_dec_deep_context: bool = rnn_only(option(False, "give the attended context to the further levels too"))
@@ -203,26 +160,6 @@ class Config:
         "per-token-cross-entropy, the default with --token_batch_size: its target tokens, ends included",
         LOSSES,
     )
-    learning_schedule: str = choice(
-        "constant",
-        "learning rate over time. transformer: linear warmup to a peak that --state_size and --warmup_steps set, then "
-        "inverse square root decay. warmup-plateau-decay: the same with a peak of --learning_rate and a plateau there",
-        ("constant", "transformer", "warmup-plateau-decay"),
-    )
-    learning_rate: float = only_with(
-        positive(0.0001, "learning rate of Adam, or its peak"), learning_schedule=("constant", "warmup-plateau-decay")
-    )
-    warmup_steps: int = only_with(
-        positive(8000, "updates until the learning rate reaches its peak"),
-        learning_schedule=("transformer", "warmup-plateau-decay"),
-    )
-    plateau_steps: int = only_with(non_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
-    learning_rate_reduce_factor: float = fraction(
-        0.0, "multiply the learning rate by this on a plateau of the validation loss; 0 turns it off"
-    )
-    learning_rate_reduce_num_not_improved: int = positive(
-        8, "validations in a row without a lower loss that are a plateau"
-    )
     adam_beta1: float = fraction(0.9, "decay of Adam's first moment")
     adam_beta2: float = fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = positive(1e-8, "constant in Adam's denominator")
@@ -253,8 +190,28 @@ class Config:
     )
     reload: str | None = option(None, "start with the weights of the best model in this directory", metavar="DIR")
     reload_training_progress: bool = option(False, "with --reload: take over optimizer and updates too")
-    seed: int = option(
-        1234, "seed of initialisation, order and dropout", "from 0 to 2147483647", lambda value: 0 <= value < 2**31
+    seed: int = between(1234, "seed of initialisation, order and dropout", 0, MOST)
+
+    # All options from here on may change when a training is resumed.
+    learning_schedule: str = choice(
+        "constant",
+        "learning rate over time. transformer: linear warmup to a peak that --state_size and --warmup_steps set, then "
+        "inverse square root decay. warmup-plateau-decay: the same with a peak of --learning_rate and a plateau there",
+        ("constant", "transformer", "warmup-plateau-decay"),
+    )
+    learning_rate: float = only_with(
+        positive(0.0001, "learning rate of Adam, or its peak"), learning_schedule=("constant", "warmup-plateau-decay")
+    )
+    warmup_steps: int = only_with(
+        positive(8000, "updates until the learning rate reaches its peak"),
+        learning_schedule=("transformer", "warmup-plateau-decay"),
+    )
+    plateau_steps: int = only_with(non_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
+    learning_rate_reduce_factor: float = fraction(
+        0.0, "multiply the learning rate by this on a plateau of the validation loss; 0 turns it off"
+    )
+    learning_rate_reduce_num_not_improved: int = positive(
+        8, "validations in a row without a lower loss that are a plateau"
     )
 
     finish_after: int = positive(10_000_000, "stop after this many updates")
@@ -281,15 +238,6 @@ class Config:
     suppress_unknown: bool = like(DecodingOptions, "suppress_unknown")
     no_repeat_ngram: int | None = like(DecodingOptions, "no_repeat_ngram")
 
-    def validate(self) -> None:
-        """Checks every option.
-
-        Raises:
-            UserError: Options have wrong values or, if none has, do not fit together. The message has a line for each.
-        """
-        if wrong := mistakes(self) or list(_conflicts(self)):
-            raise UserError("\n".join(wrong))
-
     def fixed_options(self) -> dict[str, Any]:
         """Returns the options that must not change when a training is resumed, without those that have no effect.
 
@@ -303,8 +251,8 @@ class Config:
     @property
     def decoding(self) -> DecodingOptions:
         """How the validation text is translated."""
-        names = ("beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS)
-        return DecodingOptions(batch_size=self.valid_batch_size, **{name: getattr(self, name) for name in names})
+        search = {name: getattr(self, name) for name in SEARCH}
+        return DecodingOptions(batch_size=self.valid_batch_size, **search)
 
     @property
     def architecture(self) -> dict[str, Any]:
@@ -336,6 +284,9 @@ class Config:
 
 
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(Config)}
+_NAMES = list(DEFAULTS)
+_ARCHITECTURE = _NAMES[_NAMES.index("model_type") : _NAMES.index("rnn_dropout_embedding")]
+CHANGEABLE = _NAMES[_NAMES.index("learning_schedule") :]
 # Options whose default had other values in earlier versions. A training goes on with those that it has.
 DEPENDENT = ("loss_function", "layer_normalization_type")
 FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metadata["argument"].get("metavar") == "FILE")
@@ -348,7 +299,8 @@ def make_config(options: dict[str, Any]) -> Config:
         options: Options of `Config` by name, and `preset`, which stands for those of `PRESETS` that are not given.
 
     Raises:
-        UserError: An option is unknown or wrong.
+        UserError: Options are unknown or, if none is, have wrong values or, if none has, do not fit together. The
+            message has a line for each.
     """
     options = _with_defaults({RENAMED.get(name, name): value for name, value in options.items()})
     fields = dataclasses.fields(Config)
@@ -357,7 +309,8 @@ def make_config(options: dict[str, Any]) -> Config:
         raise UserError("\n".join(_unknown(name, known) for name in unknown))
     lists = {field: options[field.name] for field in fields if isinstance(options.get(field.name), list)}
     config = Config(**{**options, **{field.name: from_list(field, value) for field, value in lists.items()}})
-    config.validate()
+    if wrong := mistakes(config) or list(_conflicts(config)):
+        raise UserError("\n".join(wrong))
     return config
 
 
@@ -388,8 +341,7 @@ def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict
     """Reads the options of a JSON file, as `Config.save` writes it.
 
     Args:
-        path: The file.
-        directory: The model directory that holds it; it may come from an untrusted source.
+        directory: The model directory that holds it, if any; it may come from an untrusted source.
 
     Raises:
         UserError: The file cannot be read or does not hold a JSON object.

@@ -61,8 +61,7 @@ def positive(default: float | None, text: str, most: float = math.inf) -> Any:
     return option(default, text, f"above 0{bound}", lambda value: 0 < value <= most)
 
 
-def whole(default: int | None, text: str, least: int, most: int) -> Any:
-    """Declares a whole number that has bounds."""
+def between(default: float | None, text: str, least: float, most: float) -> Any:
     return option(default, text, f"from {least} to {most}", lambda value: least <= value <= most)
 
 

@@ -42,6 +42,11 @@ class System(NamedTuple):
     model: TranslationModel
 
     @property
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """Those of the source and of the target."""
+        return self.source_vocabulary, self.target_vocabulary
+
+    @property
     def made_with(self) -> dict[str, Any]:
         """Values that a checkpoint must share with this system to be loaded, by name."""
         return {**self.digests, **self.config.fixed_options()}
@@ -54,21 +59,19 @@ class System(NamedTuple):
     @property
     def digests(self) -> dict[str, str]:
         """Digests of the vocabularies, by name."""
-        vocabularies = {"source": self.source_vocabulary, "target": self.target_vocabulary}
-        return {f"{side} vocabulary": each.digest for side, each in vocabularies.items()}
+        sides = zip(("source", "target"), self.vocabularies, strict=True)
+        return {f"{side} vocabulary": each.digest for side, each in sides}
 
     def translator(self, options: DecodingOptions) -> Translator:
         """Returns a translator with this model."""
-        return Translator(self.source_vocabulary, self.target_vocabulary, self.model, options)
+        return Translator(*self.vocabularies, self.model, options)
 
 
 def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Path | None = None) -> System:
     """Builds the model of a configuration for two vocabulary files, with initial weights.
 
     Args:
-        config: The configuration.
-        vocabularies: The files.
-        directory: The model directory that holds them, if any; it may come from an untrusted source.
+        directory: The model directory that holds the files, if any; it may come from an untrusted source.
 
     Raises:
         UserError: A vocabulary cannot be loaded, or the embeddings are tied and the vocabularies differ.
@@ -173,7 +176,7 @@ def _require_room(config: Config, checkpoint: Path) -> None:
 
 
 def _vocabulary(system: System) -> list:
-    return [system.digests, system.source_vocabulary.size, system.target_vocabulary.size]
+    return [(each.digest, each.size) for each in system.vocabularies]
 
 
 def file_digests(config: Config) -> dict[str, list]:

@@ -15,7 +15,7 @@ GOLDEN = ROOT / "tests" / "data" / "golden" / "models"
 EXTRAS = {
     "nmt": ("constraints.txt", [["-m", "nmt", command, "--help"] for command in COMMANDS]),
     "nmt,serving": ("constraints.txt", [["-m", "nmt", "serve", "--help"], ["-c", "import nmt.serving.service.server"]]),
-    "nmt,zstd": ("constraints.txt", [["-c", "import zstandard, nmt.text.shards"]]),
+    "nmt,zstd": ("constraints.txt", [["-c", "from backports import zstd; import nmt.text.shards"]]),
     "nmt,ctranslate2": ("constraints.txt", [["-c", "import ctranslate2, nmt.serving.ctranslate2_model"]]),
     "bulk": (
         "constraints-bulk.txt",

@@ -3,7 +3,7 @@
 import argparse
 import importlib.util
 
-from ..decoding.options import CONSTRAINTS
+from ..decoding.options import SEARCH
 from ..errors import UserError
 from ..serving.ctranslate2_model import save_ctranslate2
 from ..serving.saved_model import save_signatures
@@ -13,7 +13,6 @@ from .arguments import add_model, add_path, say
 from .model_card import describe
 from .options import add_decoding, decoding_options
 
-_OPTIONS = ("beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS)
 _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 
@@ -31,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     languages = "for the model card (default: the endings of the training texts)"
     parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
-    add_decoding(parser, *_OPTIONS)
+    add_decoding(parser, *SEARCH)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -41,11 +40,11 @@ def run(arguments: argparse.Namespace) -> None:
         return
     options = decoding_options(arguments)
     system = load_ensemble(arguments.model)
-    source, target, translator = system.source_vocabulary, system.target_vocabulary, system.translator(options)
+    translator = system.translator(options)
     if arguments.format == "savedmodel_ids":
-        signatures = IdSignatures(source.size, system.model, translator)
+        signatures = IdSignatures(system.source_vocabulary.size, system.model, translator)
     else:
-        signatures = Signatures(source, target, system.model, translator)
+        signatures = Signatures(*system.vocabularies, system.model, translator)
     card = describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
         say("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
@@ -53,11 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _export_ctranslate2(arguments: argparse.Namespace) -> None:
-    if given := [f"--{name}" for name in (*_OPTIONS, "languages") if vars(arguments).get(name) is not None]:
+    if given := [f"--{name}" for name in (*SEARCH, "languages") if vars(arguments).get(name) is not None]:
         raise UserError(f"--format ctranslate2 takes no {', '.join(given)}; CTranslate2 gets its options at each call")
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
     system = load_ensemble(arguments.model)
-    vocabularies = (system.source_vocabulary, system.target_vocabulary)
-    save_ctranslate2(system.model, vocabularies, arguments.to)
+    save_ctranslate2(system.model, system.vocabularies, arguments.to)
     say(f"{arguments.to} holds the model for CTranslate2")

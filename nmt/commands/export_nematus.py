@@ -23,10 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Converts a model to a Nematus checkpoint."""
     system = load_system(arguments.model)
-    vocabularies = (system.source_vocabulary, system.target_vocabulary)
     words = tuple(
         _words(arguments.model / f"{side}{Path(name).suffix}", vocabulary)
-        for side, name, vocabulary in zip(("source", "target"), system.config.dictionaries, vocabularies, strict=True)
+        for side, name, vocabulary in zip(
+            ("source", "target"), system.config.dictionaries, system.vocabularies, strict=True
+        )
     )
     export_checkpoint(arguments.to, system.config, system.model.variables, words, arguments.version)
     say(f"{arguments.to} holds the model of {arguments.model} for Nematus {arguments.version}")

@@ -14,6 +14,7 @@ _GROUPS = {
     "source_dataset": "texts",
     "model_type": "model",
     "rnn_dropout_embedding": "optimization",
+    "learning_schedule": "learning rate",
     "finish_after": "stopping and validation",
 }
 _SHORT = {"batch_size": "-b", "beam_size": "-k", "normalization_alpha": "-n"}  # of `DecodingOptions`
@@ -25,7 +26,6 @@ def add_options(
     """Adds options of `Config` to a command, in groups. Options not given are absent from the parsed arguments.
 
     Args:
-        parser: The parser of the command.
         names: The options to add; `None` adds all.
         optional: Options that a training requires and this command does not.
     """

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from ..text.parallel import describe_end
 from ..training.cluster import HELD_PORT, LAUNCHER
 from .arguments import say
 
@@ -31,11 +32,8 @@ def visible_gpus() -> list[str]:
 def train_in_processes(options: Sequence[str], count: int) -> None:
     """Runs `train` in several processes that train one model. Exits with the status of the first one that failed.
 
-    Each process has one GPU of its own, or, if there are none, its share of the cores.
-
-    Args:
-        options: The command line of `train`, without the name of the command.
-        count: Number of processes; if there are GPUs, at most their number.
+    Each process has one GPU of its own, of which there must be enough, or, if there are none, its share of the cores.
+    `options` are the command line of `train`, without the name of the command.
     """
     gpus, received = visible_gpus(), []
     command = [sys.executable, "-m", "nmt", "train", *options]
@@ -83,9 +81,7 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> list[int]:
         if failed is None and (failed := next((p for p in processes if p.returncode), None)):
             end = time.monotonic() + _SECONDS
         if time.monotonic() > end:
-            number = processes.index(failed) + 1
-            status = failed.returncode
-            how = f"ended with status {status}" if status > 0 else f"was killed by {signal.Signals(-status).name}"
+            number, how = processes.index(failed) + 1, describe_end(failed.returncode)
             say(f"process {number} {how}, so the others are ended; the same command resumes the training")
             end = float("inf")
             for process in processes:

@@ -1,9 +1,11 @@
 """`python -m nmt score`."""
 
 import argparse
+from pathlib import Path
 
 from ..decoding.scoring import Scorer
 from ..decoding.side_by_side import use_cores_for_batches
+from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import file_lines
@@ -27,11 +29,11 @@ def run(arguments: argparse.Namespace) -> None:
     options = decoding_options(arguments)
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
-    (source,), (target,) = all_shards(arguments.source), all_shards(arguments.target)
+    source, target = _one_file(arguments.source), _one_file(arguments.target)
     count, others = (sum(1 for _ in file_lines(path)) for path in (source, target))
     if count != others:
         raise other_lines(source, target, count, others)
-    scorer = Scorer(system.source_vocabulary, system.target_vocabulary, system.model, options)
+    scorer = Scorer(*system.vocabularies, system.model, options)
     pairs = zip(file_lines(source), file_lines(target), strict=True)
     chunks = warn_of_invalid_utf8(chunked(pairs, chunk_size(options)), b"\n".join)
     too_long = []
@@ -47,3 +49,10 @@ def run(arguments: argparse.Namespace) -> None:
             f"warning: {pairs} more than {LONGEST} tokens on a side; their cost is written as inf "
             f"({number_list(too_long)})"
         )
+
+
+def _one_file(pattern: Path) -> Path:
+    path, *others = all_shards(pattern)
+    if others:
+        raise UserError(f"{pattern} matches {len(others) + 1} files, and `score` takes one on each side; give one file")
+    return path

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from ..config_fields import MOST, positive, whole
+from ..config_fields import MOST, between, positive
 from ..decoding.side_by_side import use_cores_for_batches, workers
 from ..errors import UserError
 from .arguments import add_number, add_path
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    add_number(group, "port", int, whole(8501, "port to listen on; 0: any free one", 0, 2**16 - 1))
+    add_number(group, "port", int, between(8501, "port to listen on; 0: any free one", 0, 2**16 - 1))
     group = parser.add_argument_group("who may call")
     names = "names of this service in requests, besides localhost and IP addresses; '*': any (default: none)"
     group.add_argument("--allowed_hosts", nargs="+", default=[], metavar="NAME", help=names)

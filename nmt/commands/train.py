@@ -98,8 +98,7 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
 
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:
     config, replicas = system.config, update.replicas
-    vocabularies = (system.source_vocabulary, system.target_vocabulary)
-    data, valid = read_checked_texts(config, vocabularies, open_cache())
+    data, valid = read_checked_texts(config, system.vocabularies, open_cache())
     say(f"trains {describe_devices(config.dtype, replicas.count)}")
     translate = functools.partial(system.translator(config.decoding).best, prefixes=valid.prefixes)
     validate = Validator(system.model, valid, translate, config)

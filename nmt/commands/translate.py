@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..decoding.alignment import Aligner, Alignment
-from ..decoding.options import CONSTRAINTS
+from ..decoding.options import CONSTRAINTS, SEARCH
 from ..decoding.side_by_side import use_cores_for_batches
 from ..decoding.translator import Line, Translator
 from ..errors import UserError
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser, "--target_prefix", help=prefixes)
     add_decoding(
         parser,
-        *("batch_size", "beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS, "n_best"),
+        *("batch_size", *SEARCH, "n_best"),
         *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
     group = parser.add_argument_group("alignments, of an RNN")
@@ -47,9 +47,8 @@ def run(arguments: argparse.Namespace) -> None:
         )
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
-    vocabularies = (system.source_vocabulary, system.target_vocabulary)
     translator = system.translator(options)
-    aligner = Aligner(*vocabularies, system.model, options.batch_size) if aligns else None
+    aligner = Aligner(*system.vocabularies, system.model, options.batch_size) if aligns else None
     cut, split, none = [], [], []
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..config_fields import MOST, option, positive
+from ..config_fields import MOST, between, positive
 from ..errors import UserError
 from ..storage.files import atomic_write
 from ..text.vocabulary import NORMALIZATION_RULES, load_vocabulary, train_sentencepiece
@@ -28,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     lines = positive(None, "train on N lines of each side, evenly spread; by default, on all", MOST)
     add_number(group, "sample_lines", int, lines)
     coverage = "share of the characters of the text that get a unit; 0.9995 suits Chinese"
-    add_number(
-        group, "character_coverage", float, option(1.0, coverage, "from 0.98 to 1", lambda value: 0.98 <= value <= 1)
-    )
+    add_number(group, "character_coverage", float, between(1.0, coverage, 0.98, 1))
     group.add_argument("--byte_fallback", action="store_true", help="add 256 units for bytes: no character is unknown")
     group.add_argument(
         "--user_symbols", nargs="+", default=(), metavar="SYMBOL", help="units that are never split, such as <2de>"

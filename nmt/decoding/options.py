@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..config_fields import choice, mistakes, only_with, option, whole
+from ..config_fields import MOST, between, choice, mistakes, only_with, option, positive
 from ..errors import UserError
 
 # The longest translation of a source: FACTOR times its tokens, plus CONSTANT. docs/nmt.md has the measurement.
 FACTOR, CONSTANT = 3, 20
 CONSTRAINTS = ("min_length", "suppress_unknown", "no_repeat_ngram")  # options that forbid words
-_LEAST, _MOST = 1e-3, 1e3  # temperatures
+SEARCH = ("beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS)  # options that choose translations
 
 
 def _sampling_only(field: Any) -> Any:
@@ -28,8 +28,8 @@ class DecodingOptions:
         UserError: Options are wrong. The message has a line for each.
     """
 
-    batch_size: int = whole(80, "sentences translated together", 1, 100_000)
-    beam_size: int = whole(5, "hypotheses that are kept", 1, 1000)
+    batch_size: int = between(80, "sentences translated together", 1, 100_000)
+    beam_size: int = between(5, "hypotheses that are kept", 1, 1000)
     normalization_alpha: float = option(
         1.0,
         "divide costs by length to this power; 0 is Nematus without -n",
@@ -39,19 +39,16 @@ class DecodingOptions:
         const=1.0,
         metavar="ALPHA",
     )
-    translation_maxlen: int | None = option(
+    translation_maxlen: int | None = between(
         None,
         f"longest translation, in tokens; by default {FACTOR} times the tokens of the source plus {CONSTANT}",
-        "from 1 to 10000",
-        lambda value: 1 <= value <= 10_000,
+        1,
+        10_000,
     )
-    min_length: int = whole(0, "shortest translation, in tokens: none ends before", 0, 10_000)
+    min_length: int = between(0, "shortest translation, in tokens: none ends before", 0, 10_000)
     suppress_unknown: bool = option(False, "never choose the unknown word")
-    no_repeat_ngram: int | None = option(
-        None,
-        "never choose the same tokens, this many in a row, twice in a translation",
-        "from 1 to 100",
-        lambda value: 1 <= value <= 100,
+    no_repeat_ngram: int | None = between(
+        None, "never choose the same tokens, this many in a row, twice in a translation", 1, 100
     )
     n_best: bool = option(False, "write the whole beam: line ||| translation ||| cost")
     translation_strategy: str = choice(
@@ -60,17 +57,14 @@ class DecodingOptions:
         ("beam_search", "sampling"),
     )
     sampling_temperature: float = _sampling_only(
-        option(
-            1.0,
-            "divide log-probabilities by this before drawing: below 1 likely words become likelier",
-            f"from {_LEAST} to {_MOST:g}",
-            lambda value: _LEAST <= value <= _MOST,
+        between(
+            1.0, "divide log-probabilities by this before drawing: below 1 likely words become likelier", 0.001, 1000
         )
     )
     sampling_top_k: int | None = _sampling_only(
-        option(None, "draw from this many likeliest words; by default, from all", "above 0", lambda value: value > 0)
+        positive(None, "draw from this many likeliest words; by default, from all")
     )
-    seed: int = _sampling_only(whole(1234, "seed of the sampling", 0, 2**31 - 1))
+    seed: int = _sampling_only(between(1234, "seed of the sampling", 0, MOST))
 
     def __post_init__(self) -> None:
         if wrong := mistakes(self) or list(limit_conflicts(self)):

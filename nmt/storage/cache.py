@@ -38,9 +38,6 @@ class Cache:
     Args:
         directory: Where they are. It must exist.
         temporary: Whether they are removed when this process exits.
-
-    Attributes:
-        directory, temporary: As given.
     """
 
     def __init__(self, directory: Path, temporary: bool = False):

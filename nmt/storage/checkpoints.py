@@ -5,7 +5,6 @@ Checkpoints are written atomically. Reading one unpickles nothing.
 
 import contextlib
 import json
-import math
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ import keras
 import numpy as np
 
 from ..errors import UserError
-from .files import atomic_write, folder_inside, open_inside
+from .files import atomic_write, open_inside, path_inside
 
 BEST, LAST = "best.npz", "last.npz"  # the best model, and the checkpoint that a training resumes from
 KEPT = "kept"  # a directory of models, by update
@@ -33,7 +32,6 @@ def save_checkpoint(
     """Writes a checkpoint.
 
     Args:
-        path: The file.
         variables: Each is stored under its path.
         state: State of the training, in JSON types.
         made_with: Values that must be the same when the checkpoint is loaded, by name.
@@ -56,8 +54,7 @@ def load_checkpoint(
     The file may come from an untrusted source: no array is read before its shape and type are those of a variable.
 
     Args:
-        path: The file.
-        variables: Variables to assign; the checkpoint may hold more.
+        variables: Those to assign; the checkpoint may hold more.
         made_with: Values to compare with those in the checkpoint, by name. A name that only one of them has is ignored.
 
     Raises:
@@ -96,19 +93,18 @@ def load_checkpoint(
 
 
 def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
-    """Returns how many arrays a checkpoint has, and how many numbers they hold, without reading them.
+    """Returns how many arrays a checkpoint has, and how many numbers in float32 fit in its file.
 
     Raises:
         UserError: The file is missing or damaged.
     """
-    with _open_archive(path) as archive:
-        names = [each.removesuffix(".npy") for each in archive.namelist() if each != "state.npy"]
-        return len(names), sum(math.prod(_read_header(archive, name)[0]) for name in names)
+    with _open_archive(path) as archive:  # no array is compressed, and headers may say anything
+        return len(archive.namelist()) - 1, Path(path).stat().st_size // 4
 
 
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
-    found = [path for path in folder_inside(directory, KEPT).glob("*.npz") if path.stem.isdecimal()]
+    found = [path for path in path_inside(directory, KEPT).glob("*.npz") if path.stem.isdecimal()]
     return sorted(found, key=lambda path: int(path.stem))
 
 

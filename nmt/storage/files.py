@@ -2,12 +2,12 @@
 
 import contextlib
 import fcntl
+import itertools
 import os
 import re
 import secrets
 import shutil
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -34,7 +34,7 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
         with temporary.open(mode.replace("w", "x"), **text) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # tells remove_abandoned that the file is in use
+            fcntl.flock(file, fcntl.LOCK_EX)  # tells _remove_abandoned that the file is in use
             if target.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
@@ -93,15 +93,18 @@ def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def folder_inside(directory: Path, name: str) -> Path:
-    """Returns the path of a folder of a directory that may come from an untrusted source.
+def path_inside(directory: Path, name: str | os.PathLike) -> Path:
+    """Returns the path of an entry of a directory that may come from an untrusted source.
 
     Raises:
-        UserError: It is a link out of the directory.
+        UserError: It is a link out of the directory, a pipe or a device.
     """
-    if not (directory / name).resolve().is_relative_to(directory.resolve()):
-        raise UserError(f"{directory / name} is a link out of {directory}; copy what it points to")
-    return directory / name
+    path = directory / name
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
+        raise UserError(f"{path} is a link out of {directory}; copy what it points to")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UserError(f"{path} is not a regular file; remove it")
+    return path
 
 
 def read_inside(path: Path, directory: Path, most: int) -> bytes:
@@ -126,19 +129,23 @@ def exclusive(directory: Path) -> Iterator[None]:
     it is still empty.
 
     Raises:
-        UserError: Another process holds the lock, or the directory cannot be written to.
+        UserError: Another process holds the lock, the directory cannot be written to, or an entry of it or of one of
+            its folders is a link out of it, a pipe or a device: writing there could change any file, or never end.
     """
     created = not directory.exists()
     lock = FileLock(directory / _LOCK)
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        path_inside(directory, _LOCK)  # an older filelock empties the file behind a link
         lock.acquire(blocking=False)
     except Timeout:
         raise UserError(f"{directory} is in use by another training; wait for it, or give another directory") from None
     except OSError as error:
         raise UserError(f"{directory} cannot be written to: {error.strerror}; give another directory") from None
     try:
-        remove_abandoned(directory)
+        for path in itertools.chain(directory.iterdir(), directory.glob("*/*")):
+            path_inside(directory, path.relative_to(directory))
+        _remove_abandoned(directory)
         yield
     finally:
         with contextlib.suppress(OSError):
@@ -148,20 +155,13 @@ def exclusive(directory: Path) -> Iterator[None]:
         lock.release()
 
 
-def remove_abandoned(directory: Path, age: float = 0) -> None:
-    """Removes temporary files that no process is writing to.
-
-    Args:
-        directory: Where they are.
-        age: Seconds since they were last written to. Must be above 0 if other processes may create files meanwhile: a
-            file is locked only just after it is created.
-    """
+def _remove_abandoned(directory: Path) -> None:
+    """Removes temporary files that no process is writing to."""
     for path in directory.iterdir():
         if _TEMPORARY.fullmatch(path.name):
             with contextlib.suppress(OSError), path.open() as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not age or time.time() - os.fstat(file.fileno()).st_mtime > age:
-                    path.unlink()
+                path.unlink()
 
 
 def _sync_directory(directory: Path) -> None:

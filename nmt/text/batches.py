@@ -25,20 +25,14 @@ class Batch(NamedTuple):
     target_mask: tf.Tensor  # [batch, target_time]
 
 
-def pad(ids: tf.RaggedTensor, width: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Pads ids `[batch, (tokens)]` to `[batch, width]` and returns them with their mask.
-
-    By default the width fits the longest row and its end.
-    """
-    dense = ids.to_tensor(END)
-    longest = tf.shape(dense)[1]
-    width = longest + 1 if width is None else width
-    mask = tf.sequence_mask(ids.row_lengths() + 1, width, tf.float32)
-    return tf.pad(dense, [[0, 0], [0, width - longest]], constant_values=END), mask
+def pad(ids: tf.RaggedTensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Pads ids `[batch, (tokens)]` to `[batch, time]`, the longest row and its end; returns them with their mask."""
+    dense = tf.pad(ids.to_tensor(END), [[0, 0], [0, 1]], constant_values=END)
+    return dense, tf.sequence_mask(ids.row_lengths() + 1, tf.shape(dense)[1], tf.float32)
 
 
 def pad_rows(rows: Sequence[np.ndarray], width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pads rows of ids to `[rows, width]` and returns them with their mask."""
+    """Pads rows of ids to `[rows, width]` and returns them with their mask. In eager mode, `pad` takes longer."""
     lengths = np.array([len(row) for row in rows])[:, np.newaxis]
     ids, positions = np.full([len(rows), width], END, np.int32), np.arange(width)
     ids[positions < lengths] = np.concatenate([*rows, np.zeros(0, np.int32)])

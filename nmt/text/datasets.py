@@ -13,6 +13,7 @@ import tensorflow as tf
 from ..errors import UserError
 from ..storage.cache import Cache, open_cache
 from .batches import LONGEST, Batch, cut_batches, pad, pad_rows, ragged, rows_of
+from .lines import spread
 from .mixing import Mixture
 from .parallel import cores, parallel_map
 from .parallel_text import ParallelText, other_lines
@@ -27,9 +28,6 @@ class TrainingData:
     """The training set, in batches of pairs of similar length.
 
     Args:
-        text: The pairs.
-        source_vocabulary: Encodes the source.
-        target_vocabulary: Encodes the target.
         batch_size: Pairs in a batch.
         maxlen: Pairs with more tokens on a side are left out.
         max_length_ratio: If given, so are pairs with more than this many times the tokens of one side on the other.
@@ -191,9 +189,7 @@ class ValidationData:
     """The validation set: batches for the loss, and lines to translate with their references.
 
     Args:
-        text: The pairs. Each file or pattern of the text is a set of its own.
-        source_vocabulary: Encodes the source.
-        target_vocabulary: Encodes the target.
+        text: Each of its files or patterns is a set of its own.
         batch_size: Most pairs in a batch.
         sample: Most pairs of a set, evenly spread; `None` for all.
         target_prefixes: Text that begins the translations of each set, or nothing where it is empty.
@@ -224,7 +220,7 @@ class ValidationData:
     ):
         self.target_words = target_vocabulary.size
         sets = [list(text.corpus(number)) for number in range(len(text.names))]
-        self.pairs, sets = sum(map(len, sets)), [_spread(pairs, sample) for pairs in sets]
+        self.pairs, sets = sum(map(len, sets)), [list(spread(pairs, len(pairs), sample)) for pairs in sets]
         ends = np.cumsum([0, *map(len, sets)]).tolist()
         self.sets = [(name, slice(*lines)) for name, lines in zip(text.names, itertools.pairwise(ends), strict=True)]
         if not (pairs := list(itertools.chain.from_iterable(sets))):
@@ -245,13 +241,6 @@ class ValidationData:
             Batch(*(each for ids in sides for each in pad(tf.gather(ids, scored[numbers]))))
             for numbers in cut_batches(longest[scored] + 1, batch_size)
         ]
-
-
-def _spread(items: list, count: int | None) -> list:
-    """Returns at most `count` of the items, evenly spread."""
-    if count is None or count >= len(items):
-        return items
-    return [items[number * len(items) // count] for number in range(count)]
 
 
 def _prefixes(

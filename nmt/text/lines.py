@@ -4,19 +4,21 @@ Only a line feed ends a line. Carriage returns before it and a byte order mark a
 Every other character, NUL included, belongs to its line. Files that end in `.gz` or `.zst` are decompressed.
 """
 
+import functools
 import gzip
 import hashlib
-import itertools
 import os
 import re
 import select
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 from ..errors import UserError
 from ..storage.cache import Cache
 
+T = TypeVar("T")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _CARRIAGE_RETURNS = re.compile(rb"\r+(?=\n)")
 _PIECE = 1 << 20  # bytes that are read at a time
@@ -37,8 +39,10 @@ def read_blocks(pieces: Iterable[bytes], name: Path, size: int = 0) -> Iterator[
     Raises:
         UserError: A line is not UTF-8.
     """
-    held = b""
-    for block in _whole_lines(pieces, name):
+    held, lines = b"", 0
+    for block in _whole_lines(pieces):
+        _require_utf8(block, name, lines)
+        lines += block.count(b"\n")
         held, start = held + block, 0
         while size and (end := held.find(b"\n", start + size - 1) + 1):
             yield held[start:end]
@@ -71,28 +75,29 @@ def count_lines(path: Path) -> int:
     return sum(block.count(b"\n") for block in read_blocks(read_pieces(path), path))
 
 
-def _whole_lines(pieces: Iterable[bytes], name: Path) -> Iterator[bytes]:
-    """Yields lines in blocks as they come, without byte order mark and carriage returns."""
-    lines = 0
-    for raw in _up_to_line_ends(pieces):
-        _require_utf8(raw, name, lines)
-        block = raw if raw.endswith(b"\n") else raw + b"\n"
-        block = block if lines else block.removeprefix(_BYTE_ORDER_MARK)
-        yield _CARRIAGE_RETURNS.sub(b"", block) if b"\r" in block else block
-        lines += raw.count(b"\n")
+def spread(items: Iterable[T], number: int, count: int | None) -> Iterator[T]:
+    """Yields `count` of this number of items, evenly spread, or all if there are fewer or `count` is `None`."""
+    count, taken = min(count or number, number), 0
+    for at, item in enumerate(items):
+        if at == taken * number // count:
+            yield item
+            taken += 1
 
 
-def _up_to_line_ends(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields pieces that are cut where a line ends; the last may have no line feed."""
-    rest = []
+def _whole_lines(pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:
+    """Yields lines in blocks as they come, without byte order mark and carriage returns, and `None` for each `None`."""
+    rest, mark = [], _BYTE_ORDER_MARK
     for piece in pieces:
-        if end := piece.rfind(b"\n") + 1:
-            yield b"".join([*rest, piece[:end]])
-            rest = []
-            piece = piece[end:]
-        rest.append(piece)
+        if piece is None:
+            yield None
+        elif end := piece.rfind(b"\n") + 1:
+            block = b"".join([*rest, piece[:end]]).removeprefix(mark)
+            yield _CARRIAGE_RETURNS.sub(b"", block) if b"\r" in block else block
+            rest, mark = [piece[end:]], b""
+        else:
+            rest.append(piece)
     if last := b"".join(rest):
-        yield last
+        yield last.removeprefix(mark).rstrip(b"\r") + b"\n"
 
 
 def _require_utf8(block: bytes, name: Path, lines: int) -> None:
@@ -151,25 +156,27 @@ def _read(descriptor: int) -> Iterator[bytes | None]:
         yield data
 
 
-def _lines_and_pauses(blocks: Iterable[bytes | None], name: str | Path) -> Iterator[bytes | None]:
-    """Yields every line in blocks of data, and `None` for each block that is `None`."""
-    numbers, rest, begun = itertools.count(), bytearray(), False
-    for data in blocks:
-        if data is None:
+def _lines_and_pauses(pieces: Iterable[bytes | None], name: str | Path) -> Iterator[bytes | None]:
+    """Yields every line in pieces of text, and `None` for each piece that is `None`."""
+    for block in _whole_lines(_text(pieces, name)):
+        if block is None:
             yield None
-            continue
-        begun = begun or _require_text(data[:_BEGINNING], name)
-        rest += data
-        if b"\n" in data:  # splitting after every read would copy a long line again and again
-            *lines, rest = rest.split(b"\n")
-            for line, number in zip(lines, numbers, strict=False):
-                yield _sentence(bytes(line), number)
-    if rest:
-        yield _sentence(bytes(rest), next(numbers))
+        else:
+            yield from block[:-1].split(b"\n")
 
 
-def _require_text(beginning: bytes, name: str | Path) -> bool:
-    """Returns true if data begin like text, with few control characters and mostly UTF-8; else raises `UserError`."""
+def _text(pieces: Iterable[bytes | None], name: str | Path) -> Iterator[bytes | None]:
+    """Yields the pieces; raises `UserError` if the first that is not `None` is no text."""
+    begun = False
+    for piece in pieces:
+        if piece and not begun:
+            _require_text(piece[:_BEGINNING], name)
+            begun = True
+        yield piece
+
+
+def _require_text(beginning: bytes, name: str | Path) -> None:
+    """Raises `UserError` if data do not begin like text, with few control characters and mostly UTF-8."""
     text = beginning.decode(errors="replace")
     controls = len(beginning) - len(beginning.translate(None, _CONTROLS))
     for count, share, what in ((controls, 0.01, "control characters"), (text.count("\ufffd"), 0.1, "not UTF-8")):
@@ -178,27 +185,36 @@ def _require_text(beginning: bytes, name: str | Path) -> bool:
                 f"{name} is not text: {count} of its first {len(text)} characters are {what}; "
                 "give a text file in UTF-8 (iconv converts other encodings)"
             )
-    return True
-
-
-def _sentence(line: bytes, number: int) -> bytes:
-    """Returns the sentence in a line; `number` counts from 0 in its file."""
-    return (line.removeprefix(_BYTE_ORDER_MARK) if number == 0 else line).rstrip(b"\r\n")
 
 
 def read_pieces(path: Path, size: int = _PIECE) -> Iterator[bytes]:
-    """Yields the text in a file, read `size` bytes at a time, and decompressed if its name ends in `.gz` or `.zst`.
+    """Yields the text in a file in pieces of at most `size` bytes, decompressed if its name ends in `.gz` or `.zst`.
 
     Raises:
         UserError: The file is damaged or truncated, or reading it needs another package.
     """
-    lines = 0
+    lines, (open_file, damage) = 0, _opener(path)
     try:
-        for piece in (_zstandard if path.suffix == ".zst" else _bytes)(path, size):
-            yield piece
-            lines += piece.count(b"\n")
-    except (EOFError, zlib.error, gzip.BadGzipFile, _Damaged) as error:
+        with open_file(path, "rb") as file:
+            while piece := file.read(size):
+                yield piece
+                lines += piece.count(b"\n")
+    except damage as error:
         raise UserError(f"{path} is damaged or cut off after line {lines}: {error}; copy it again") from None
+
+
+def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exception], ...]]:
+    """Returns the function that opens a file, and what reading raises if the file is damaged."""
+    if path.suffix == ".gz":
+        return gzip.open, (EOFError, zlib.error, gzip.BadGzipFile)
+    if path.suffix != ".zst":
+        return open, ()
+    try:
+        from backports import zstd
+    except ImportError:
+        raise UserError(f"{path} needs the package backports.zstd; run pip install -e '.[zstd]'") from None
+    any_window = {zstd.DecompressionParameter.window_log_max: 31}  # as of `zstd --long=31`
+    return functools.partial(zstd.open, options=any_window), (EOFError, zstd.ZstdError)
 
 
 def content_digests(paths: Sequence[Path], cache: Cache) -> list[str]:
@@ -211,35 +227,3 @@ def content_digests(paths: Sequence[Path], cache: Cache) -> list[str]:
         return sha.hexdigest()
 
     return cache.digests(paths, digest)
-
-
-class _Damaged(Exception):
-    """What a reader raises for a damaged file."""
-
-
-def _bytes(path: Path, size: int) -> Iterator[bytes]:
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
-        while piece := file.read(size):
-            yield piece
-
-
-def _zstandard(path: Path, size: int) -> Iterator[bytes]:
-    try:
-        import zstandard
-    except ModuleNotFoundError:
-        raise UserError(f"{path} needs the package zstandard; run pip install -e '.[zstd]'") from None
-    frame = None
-    for data in _bytes(path, size):
-        while data:
-            frame = frame or zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
-            try:
-                piece = frame.decompress(data)
-            except zstandard.ZstdError as error:
-                raise _Damaged(error) from None
-            if piece:
-                yield piece
-            data = b""
-            if frame.eof:
-                data, frame = frame.unused_data, None
-    if frame:
-        raise _Damaged("the compressed data end too early")

@@ -2,15 +2,19 @@
 
 import collections
 import contextlib
+import multiprocessing
 import os
-import pickle
 import queue
-import subprocess
-import sys
-import weakref
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any
+
+from ..errors import UserError
+
+_SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
 
 
 def cores() -> int:
@@ -39,55 +43,59 @@ def parallel_map(function: Callable[[Any], Any], items: Iterable, threads: int |
 class Processes:
     """Calls a function in other processes, at most one for each core. Threads may call at the same time.
 
-    The processes end with this object, and when this process ends in any way: then their input ends.
+    The processes end with this object, and when this process ends in any way: then their pipes are closed.
 
     Args:
-        make: A class or function that returns the function, in each process. Importing its module must be fast.
-        *arguments: The arguments of `make`.
+        make: A class or function that returns the function, in each process, given the other arguments. Importing its
+            module must be fast.
     """
 
     def __init__(self, make: Callable[..., Callable], *arguments: Any):
-        self._make, self._arguments = make, arguments
-        self._started: list[subprocess.Popen] = []
-        self._free: queue.Queue[subprocess.Popen | None] = queue.Queue()
+        self._make = (make, *arguments)
+        self._free: queue.Queue[tuple[BaseProcess, Connection] | None] = queue.Queue()
         for _ in range(cores()):
             self._free.put(None)  # a process starts when it is needed
-        weakref.finalize(self, _end, self._started)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Returns the result of the function."""
-        process = self._free.get()
+        """Returns the result of the function.
+
+        Raises:
+            UserError: The process that computes it ends. The next call starts another one.
+        """
+        free, found = self._free.get(), None
         try:
-            process = process or self._start()
-            pickle.dump(arguments, process.stdin)
-            process.stdin.flush()
-            return pickle.load(process.stdout)
+            process, pipe = free or self._start()
+            try:
+                pipe.send(arguments)
+                result = pipe.recv()
+            except (EOFError, OSError):
+                process.join()
+                raise UserError(
+                    f"a process that splits text at random {describe_end(process.exitcode)}; if memory ran out, make "
+                    "room or use fewer cores (taskset), and start again"
+                ) from None
+            found = process, pipe
+            return result
         finally:
-            self._free.put(process)
+            self._free.put(found)
 
-    def _start(self) -> subprocess.Popen:
-        # Neither a fork, which would share the threads of TensorFlow, nor `multiprocessing`, which imports the main
-        # module again. A new session: Ctrl-C is for the process that asks.
-        program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
-        process = subprocess.Popen(
-            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        )
-        self._started.append(process)
-        pickle.dump((self._make, self._arguments), process.stdin)
-        return process
+    def _start(self) -> tuple[BaseProcess, Connection]:
+        pipe, other = _SPAWN.Pipe()
+        process = _SPAWN.Process(target=_serve, args=(other, *self._make), daemon=True)
+        process.start()
+        other.close()  # else this end would not notice the end of the process
+        return process, pipe
 
 
-def serve() -> None:
-    """Calls the function in a process of `Processes`, until its input ends."""
-    make, arguments = pickle.load(sys.stdin.buffer)
+def _serve(pipe: Connection, make: Callable[..., Callable], *arguments: Any) -> None:
+    """Calls the function in a process of `Processes`, until the pipe is closed."""
+    os.setsid()  # signals to the group, as of Ctrl-C, are for the process that asks: it still needs this one
     function = make(*arguments)
-    with contextlib.suppress(EOFError, BrokenPipeError):
+    with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            pickle.dump(function(*pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            pipe.send(function(*pipe.recv()))
 
 
-def _end(processes: list[subprocess.Popen]) -> None:
-    for process in processes:
-        process.kill()
-        process.communicate()
+def describe_end(status: int) -> str:
+    """Returns how a process ended, given its exit status, which is negative for a signal."""
+    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"

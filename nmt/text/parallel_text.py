@@ -21,8 +21,7 @@ class ParallelText:
         target: As many files in the same order.
 
     Attributes:
-        source: The files of the source.
-        target: The files of the target.
+        source, target: The files of each side.
         corpora: For each file or pattern given, the number of its first file; then that of all files.
         names: The name of each file or pattern given, of the target.
 

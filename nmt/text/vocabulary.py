@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ import tensorflow_text
 
 from ..errors import UserError
 from ..storage.files import atomic_write, read_inside
-from .lines import count_lines, stream_lines
+from .lines import count_lines, spread, stream_lines
 from .parallel import Processes
 from .segmentation import Drawing
 from .shards import Files, all_shards, as_list
@@ -33,9 +33,8 @@ class SentencePieceVocabulary(tf.Module):
     """Subword units of raw text.
 
     Args:
-        path: The file.
-        model: Its content, as `train_sentencepiece` writes it: end of sentence at id 0, then the unknown word, or the
-            beginning of a sentence and the unknown word.
+        model: The content of the file, as `train_sentencepiece` writes it: end of sentence at id 0, then the unknown
+            word, or the beginning of a sentence and the unknown word.
 
     Attributes:
         digest: SHA-256 of the file.
@@ -79,7 +78,6 @@ class SentencePieceVocabulary(tf.Module):
         Threads may call it at the same time. Other processes do the work.
 
         Args:
-            lines: The lines.
             alpha: In a BPE model, the probability of skipping a merge (BPE-dropout). In a unigram model, the exponent
                 of the probabilities of the segmentations: the smaller, the more random.
             seed: Integers; the same ones give the same segmentations.
@@ -102,7 +100,6 @@ class DictionaryVocabulary(tf.Module):
     """Words separated by spaces, looked up in a Nematus JSON dictionary.
 
     Args:
-        path: The file.
         content: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`, or without it
             `<GO>`) may have any other.
         size: Number of ids; by default, the number of words. In a smaller vocabulary the words with higher ids are
@@ -158,7 +155,6 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory:
     """Loads a SentencePiece model (`.model`) or a Nematus dictionary (`.json`).
 
     Args:
-        path: The file.
         size: Number of ids, for dictionaries only.
         directory: The model directory that holds it, if any; it may come from an untrusted source.
 
@@ -196,7 +192,6 @@ def train_sentencepiece(
 
     Args:
         texts: The texts, each of one or several files, which may be compressed.
-        to: The file to write.
         size: Number of units.
         kind: `"bpe"` (byte-pair encoding) or `"unigram"`.
         sample_lines: Train on this many lines of each text, evenly spread; `None` for all. Memory holds only these.
@@ -222,7 +217,7 @@ def train_sentencepiece(
     for paths, count in zip(texts, counts, strict=True):
         if not count:
             raise UserError(f"the text {' and '.join(map(str, paths))} is empty")
-    samples = (_sample(stream_lines(paths), *each, sample_lines) for paths, *each in zip(texts, counts, strict=True))
+    samples = (spread(stream_lines(paths), *each, sample_lines) for paths, *each in zip(texts, counts, strict=True))
     try:
         with atomic_write(to, "wb") as model:
             sentencepiece.SentencePieceTrainer.train(
@@ -245,13 +240,6 @@ def train_sentencepiece(
     except RuntimeError as error:
         names = " and ".join(str(path) for paths in texts for path in paths)
         raise UserError(f"cannot make a vocabulary of {size} units from {names}: {_explain(str(error))}") from None
-
-
-def _sample(lines: Iterable[bytes], number: int, count: int | None) -> Iterator[bytes]:
-    """Yields `count` of this number of lines, evenly spread, or all."""
-    for i, line in enumerate(lines):
-        if count is None or count >= number or i * count // number != (i + 1) * count // number:
-            yield line
 
 
 def _explain(error: str) -> str:

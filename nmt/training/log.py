@@ -1,11 +1,12 @@
 """Logs of a training: its messages, in a text file, and its figures, for TensorBoard."""
 
 import contextlib
-import logging
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
@@ -16,21 +17,20 @@ from .progress import Progress, Validation
 
 OF_UPDATES = "update/"  # prefix of the names of figures of updates; the other figures are of validations
 
-_messages = logging.getLogger("nmt.training")
-_messages.propagate = False
-_messages.setLevel(logging.INFO)
-_messages.addHandler(logging.NullHandler())
+_files: list[TextIO] = []  # of messages
 
 
 def say(text: str) -> None:
     """Prints a message on standard error, above a progress bar, and adds it to the file of `message_file`."""
     tqdm.write(text, file=sys.stderr)
-    _messages.info(text)
+    _log(text)
 
 
-class _File(logging.StreamHandler):
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Does nothing: a full disk must not end a training here, where nothing is lost."""
+def _log(text: str) -> None:
+    for file in _files:
+        with contextlib.suppress(OSError):  # a full disk must not end a training here, where nothing is lost
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
+            file.flush()
 
 
 @contextlib.contextmanager
@@ -40,32 +40,24 @@ def message_file(path: Path) -> Iterator[None]:
     A training that ends before it has written its configuration leaves no new file.
     """
     is_new = not path.exists()
-    # Who provides the directory must not make this process write to another file.
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    handler = _File(os.fdopen(descriptor, "a", encoding="utf-8"))
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
-    _messages.addHandler(handler)
+    file = path.open("a", encoding="utf-8", errors="backslashreplace")
+    _files.append(file)
     try:
         yield
     except BaseException as error:
         if isinstance(error, UserError):
-            _messages.info(error)
+            _log(str(error))
         if is_new and not path.with_name("config.json").exists():
             path.unlink()
         raise
     finally:
-        _messages.removeHandler(handler)
+        _files.remove(file)
         with contextlib.suppress(OSError):
-            handler.stream.close()
+            file.close()
 
 
 class TrainingLog:
-    """Writes figures to a directory. When a training resumes, figures after its last checkpoint are dropped.
-
-    Args:
-        directory: The directory of the event files; `None` writes nothing.
-        progress: The progress that is saved.
-    """
+    """Writes figures to a directory; without one, nothing. A resumed training drops those after its last checkpoint."""
 
     def __init__(self, directory: Path | None, progress: Progress):
         if directory is None:

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from ..storage.checkpoints import BEST, KEPT, LAST, kept_checkpoints, load_checkpoint, save_checkpoint
-from ..storage.files import atomic_write, folder_inside
+from ..storage.files import atomic_write
 from .progress import Progress
 from .update import Update
 
@@ -18,12 +18,9 @@ _SAVE_SECONDS = 600  # between checkpoints, unless the configuration has a save_
 
 
 class ModelDirectory:
-    """The directory of a training.
+    """The directory of a training. Only the chief of the processes of `update` writes; the others keep account.
 
     Args:
-        path: The directory.
-        update: Its variables are those of the last checkpoint. Only the chief of its processes writes; the others keep
-            account.
         made_with: Values that a training found here must share, by name.
 
     Attributes:
@@ -55,10 +52,6 @@ class ModelDirectory:
         self.saved = progress.update
         return progress
 
-    def begin(self) -> None:
-        """Counts the time to the next checkpoint from now on."""
-        self._saved_at = time.monotonic()
-
     def save_is_due(self, update: int) -> bool:
         """Returns whether a checkpoint is due after this update."""
         if self._config.save_freq:
@@ -87,7 +80,8 @@ class ModelDirectory:
     def write_translations(self, update: int, translations: Sequence[str]) -> None:
         """Writes the translations of a validation."""
         if self._is_chief:
-            with atomic_write(self._folder("valid") / f"{update}.txt") as file:
+            (self._path / "valid").mkdir(exist_ok=True)
+            with atomic_write(self._path / "valid" / f"{update}.txt") as file:
                 file.writelines(f"{line}\n" for line in translations)
 
     def _keep_several(self, progress: Progress) -> None:
@@ -95,15 +89,11 @@ class ModelDirectory:
         latest = progress.validations[max(0, len(progress.validations) - self._config.keep) :]
         kept = {str(each.update) for each in (*latest, *progress.ranking[: self._config.keep_best])}
         if (name := str(progress.update)) in kept:
-            self._save(self._folder(KEPT) / f"{name}.npz", self._update.model.variables, progress)
+            (self._path / KEPT).mkdir(exist_ok=True)
+            self._save(self._path / KEPT / f"{name}.npz", self._update.model.variables, progress)
         for path in kept_checkpoints(self._path):
             if path.stem not in kept:
                 path.unlink()
-
-    def _folder(self, name: str) -> Path:
-        folder = folder_inside(self._path, name)
-        folder.mkdir(exist_ok=True)
-        return folder
 
     def _save(self, path: Path, variables: Sequence[keras.Variable], progress: Progress) -> None:
         save_checkpoint(path, variables, asdict(progress), self._made_with)

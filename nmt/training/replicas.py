@@ -34,13 +34,15 @@ class Replicas:
 
     Attributes:
         count: Number of processes.
-        rank: Number of this process.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy | None = None, rank: int = 0):
         self._strategy, self.rank = strategy, rank
         self.count = strategy.num_replicas_in_sync if strategy else 1
-        self._sums = functools.cache(self._make_sum)  # one for each structure
+        # One function for each number of tensors: TensorFlow would warn if all shared one.
+        self._sums = functools.cache(
+            lambda tensors: tf.function(self._sum_of_all, autograph=False, reduce_retracing=True)
+        )
 
     @property
     def is_chief(self) -> bool:
@@ -99,10 +101,6 @@ class Replicas:
                 f"the {self.count} processes of this training differ in {', '.join(differing)}; "
                 "start all with the same command, files and code"
             )
-
-    def _make_sum(self, tensors: int):
-        """Returns a function for structures of this many tensors. TensorFlow would warn if all shared one."""
-        return tf.function(self._sum_of_all, autograph=False, reduce_retracing=True)
 
     def _sum_of_all(self, values):
         def reduce(values):

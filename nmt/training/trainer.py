@@ -35,13 +35,10 @@ class Trainer:
     """Trains a model.
 
     Args:
-        update: Updates the model from a batch. Its configuration says how long to train, and when to validate, save and
-            log. Only the chief of its processes validates and writes.
-        directory: Where checkpoints and logs go. A training found there is resumed.
+        update: Its configuration says how long to train, and when to validate, save and log. Only the chief of its
+            processes validates and writes.
+        directory: A training found there is resumed.
         made_with: Values that a training found there must share, by name.
-
-    Attributes:
-        progress: The progress so far.
 
     Raises:
         UserError: The training found there cannot be resumed.
@@ -61,12 +58,8 @@ class Trainer:
 
         Its validations are left out, because they may be of another text.
 
-        Args:
-            checkpoint: The last checkpoint of the other training.
-            made_with: Values that the other training must share, by name.
-
         Raises:
-            UserError: The checkpoint cannot be loaded.
+            UserError: The checkpoint cannot be loaded, or does not share the values of `made_with`.
         """
         found = Progress.from_json(load_checkpoint(checkpoint, self._update.variables, made_with))
         self.progress, self._begin = Progress(update=found.update), found.update
@@ -74,17 +67,12 @@ class Trainer:
     def train(self, data: TrainingData, validate: Validate) -> Progress:
         """Trains until a limit of the configuration is reached, and returns the progress.
 
-        Args:
-            data: The training batches.
-            validate: Returns the scores of the model.
-
         Raises:
             UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, a checkpoint
                 cannot be written, or the training that this one continues has made as many updates already.
             Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
         self._start = time.monotonic() - self.progress.seconds
-        self._directory.begin()
         self._reduce_learning_rate()
         self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
@@ -98,7 +86,9 @@ class Trainer:
         if self.progress.validated:
             self._keep(self.progress)  # a killed process may have saved only `LAST`
         log = TrainingLog(self._directory.logs, self.progress)
-        with contextlib.closing(log), deferred_signals() as poll, self._progress_bar(last) as bar:
+        # With smoothing, the time estimate would include compilations.
+        about = {"initial": self.progress.update, "total": last, "unit": " updates", "smoothing": 0, "miniters": 1}
+        with contextlib.closing(log), deferred_signals() as poll, tqdm(**about) as bar:
             try:
                 while self._ranked().bad_validations < self._config.patience:
                     self._poll(poll)
@@ -135,13 +125,9 @@ class Trainer:
 
     def _poll(self, poll: Callable[[], None]) -> None:
         """Raises `Interrupted` in all processes if one of them was asked to end."""
-        stop = _interruption(poll)
+        _, stop = _attempted(poll)
         if self._replicas.any(stop is not None):
             raise stop or Interrupted(signal.SIGTERM)
-
-    def _progress_bar(self, last: int) -> tqdm:
-        # With smoothing, the time estimate would include compilations.
-        return tqdm(initial=self.progress.update, total=last, unit=" updates", smoothing=0, miniters=1)
 
     def _validation_is_due(self, last: int) -> bool:
         update = self.progress.update
@@ -229,16 +215,12 @@ class Trainer:
 
     def _scores(self, validate: Validate, poll: Callable[[], None]) -> Scores:
         """Returns the scores that the chief measures, in all processes."""
-        scores, stop = Scores(0.0, 0.0, 0.0), None
-        if self._replicas.is_chief:
-            try:
-                scores = validate(poll)
-            except Interrupted as interruption:
-                stop = interruption
-        stopped, *found = self._replicas.from_chief([float(stop is not None), *scores[:3]])
+        found, stop = _attempted(validate, poll) if self._replicas.is_chief else (None, None)
+        scores = found or Scores(0.0, 0.0, 0.0)
+        stopped, *figures = self._replicas.from_chief([float(stop is not None), *scores[:3]])
         if stopped:
             raise stop or Interrupted(signal.SIGTERM)
-        return Scores(*found, *scores[3:])
+        return Scores(*figures, *scores[3:])
 
     def _broken(self, seen: str) -> UserError:
         saved = self._directory.saved
@@ -258,13 +240,12 @@ class Trainer:
             self._directory.save_last(replace(self.progress, seconds=self._seconds()))
 
 
-def _interruption(poll: Callable[[], None]) -> Interrupted | None:
-    """Returns what `poll` raises, if it does."""
+def _attempted(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Interrupted | None]:
+    """Returns the result of a function and `None`, or `None` and the interruption that it raises."""
     try:
-        poll()
+        return function(*arguments), None
     except Interrupted as interruption:
-        return interruption
-    return None
+        return None, interruption
 
 
 def _leave_out(bar: tqdm, seconds: float, updates: int = 0) -> None:

@@ -34,13 +34,8 @@ class Sums(NamedTuple):
     gradients: list[Gradient]  # of the cost, one for each variable
 
 
-class Clipped(NamedTuple):
-    """The result of a batch, with the clipped gradients for the optimizer."""
-
-    cost: tf.Tensor
-    words: tf.Tensor
-    norm: tf.Tensor  # before clipping
-    gradients: list[tf.Tensor]
+# Cost, words, norm before clipping, and the clipped gradients for the optimizer.
+Clipped = tuple[tf.Tensor, tf.Tensor, tf.Tensor, list[tf.Tensor]]
 
 
 def sum_gradients(model: TranslationModel, batch: Batch, label_smoothing: float, dropout_seed: tf.Tensor) -> Sums:
@@ -87,16 +82,7 @@ def split(batch: Batch, parts: int) -> list[Batch]:
 
 
 class Update:
-    """Updates a model from a batch.
-
-    Args:
-        model: The model.
-        config: How to train.
-        replicas: The processes that add up their gradients.
-
-    Attributes:
-        model, config, replicas: As given.
-    """
+    """Updates a model from a batch. The processes of `replicas` add up their gradients; by default, there is one."""
 
     def __init__(self, model: TranslationModel, config: Config, replicas: Replicas | None = None):
         _reserve_memory()
@@ -182,7 +168,7 @@ class Update:
     def _clip(self, sums: Sums) -> Clipped:
         config = self.config
         clipped, norm = clip_mean(sums, config.clip_c, config.clip_counts, config.loss_function)
-        return Clipped(sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped])
+        return sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped]
 
     def _apply(self, gradients: list[tf.Tensor]) -> None:
         self._optimizer.apply(gradients)
@@ -197,7 +183,6 @@ class SmoothedWeights:
     have a larger share, so that the initial weights are soon forgotten.
 
     Args:
-        model: The model.
         factor: Share of the newest weights in the average, as `--exponential_smoothing` of Nematus.
 
     Attributes:

@@ -28,10 +28,7 @@ class Validator:
     """Measures a model on the validation set.
 
     Args:
-        model: The model.
-        data: The validation set.
         translate: Maps lines to their translations; it calls its second argument between batches.
-        config: How to validate.
 
     Raises:
         UserError: The tokenizer of the configuration cannot be used.

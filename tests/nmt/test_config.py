@@ -1,8 +1,11 @@
 """Options: a file holds them, and wrong ones are named."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from nmt.config import Config, make_config, read_options
+from nmt.config import CHANGEABLE, Config, make_config, read_options
 from nmt.errors import UserError
 from tests.nmt.required_options import REQUIRED
 
@@ -97,11 +100,38 @@ def test_options_without_effect_may_change_in_a_resumed_training():
     assert not {"finish_after", "source_dataset"} & rnn.keys()
 
 
-def test_the_learning_rate_may_change_in_a_resumed_training():
-    assert (
-        not {"learning_schedule", "learning_rate", "warmup_steps", "plateau_steps"}
-        & make_config({**REQUIRED, "learning_schedule": "warmup-plateau-decay"}).fixed_options().keys()
-    )
+LEARNING_RATE = ["learning_schedule", "learning_rate", "warmup_steps", "plateau_steps"]
+LEARNING_RATE += ["learning_rate_reduce_factor", "learning_rate_reduce_num_not_improved"]
+
+
+def test_these_options_may_change_in_a_resumed_training():
+    """The documentation names them too."""
+    text = (Path(__file__).parents[2] / "docs" / "nmt.md").read_text()
+    text = text[text.index("- **Resuming with other options**") : text.index("- **Fine-tuning**")]
+    assert {*CHANGEABLE} == {*LEARNING_RATE, *re.findall(r"`--(\w+)`", text.partition("may change")[0])}
+    config = make_config({**REQUIRED, "learning_schedule": "warmup-plateau-decay"})
+    assert not {*CHANGEABLE} & config.fixed_options().keys()
+
+
+@pytest.mark.parametrize("model_type", ["rnn", "transformer"])
+def test_these_options_decide_the_weights(model_type):
+    common = {"model_type", "embedding_size", "state_size", "layer_normalization_type"}
+    common |= {"tie_decoder_embeddings", "tie_encoder_decoder_embeddings"}
+    depths = {
+        "enc_depth",
+        "enc_transition_depth",
+        "dec_depth",
+        "dec_base_transition_depth",
+        "dec_high_transition_depth",
+    }
+    own = {
+        "rnn": {"output_hidden_activation", "rnn_dec_deep_context", *(f"rnn_{each}" for each in depths)},
+        "transformer": {
+            f"transformer_{each}"
+            for each in ("enc_depth", "dec_depth", "ffn_hidden_size", "num_heads", "norm_position")
+        },
+    }
+    assert make_config({**REQUIRED, "model_type": model_type}).architecture.keys() == common | own[model_type]
 
 
 def test_batches_of_tokens_have_the_loss_of_a_token_unless_another_is_given():

@@ -17,7 +17,7 @@ from nmt.model.rnnsearch_layers import Rates
 from nmt.normalization import KINDS
 from nmt.storage.checkpoints import save_checkpoint
 from nmt.system import load_ensemble, load_system
-from nmt.text.batches import Batch, pad
+from nmt.text.batches import Batch, pad, pad_rows
 from nmt.training.trainer import Trainer
 from nmt.training.update import Update
 from nmt.training.validation import Scores
@@ -188,7 +188,7 @@ def trainer_after_ten(imported, tmp_path, name):
     width = (
         max(len(words) for batch in ids for side in batch.values() for words in side) + 1
     )  # one shape for all batches, so one trace
-    padded = [[pad(tf.ragged.constant(batch[side]), width) for side in ("source", "target")] for batch in ids]
+    padded = [[pad_rows(batch[side], width) for side in ("source", "target")] for batch in ids]
     batches = [Batch(*source, *target) for source, target in padded]
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
     trainer = Trainer(Update(system.model, config), tmp_path)

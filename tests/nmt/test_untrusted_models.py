@@ -154,6 +154,14 @@ def huge_array(model):
                 file.write(bytes(2**20))
 
 
+def huge_header(model):
+    """The head of an array of 10**12 numbers, and no numbers."""
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f4", "fortran_order": False, "shape": (10**6, 10**6)})
+    rewrite(model / "best.npz", {first_weight(model / "best.npz"): head.getvalue()})
+    edit_json(model / "config.json", state_size=10**5)
+
+
 def link_out(name):
     def damage(model):
         (model / name).replace(model.parent / name)
@@ -192,6 +200,7 @@ HARM = {
         f"{DAMAGED} .*compressed",
     ),
     "huge array": (huge_array, f"{DAMAGED} .*compressed"),
+    "huge header": (huge_header, LARGER),
     "no magic": (weights(lambda path: {first_weight(path): b"nothing"}), DAMAGED),
     "state null": (weights(lambda path: {"state.npy": array("null")}), f"{DAMAGED} .*its state"),
     "state list": (weights(lambda path: {"state.npy": array("[]")}), f"{DAMAGED} .*its state"),

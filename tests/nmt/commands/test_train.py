@@ -122,13 +122,18 @@ def test_every_validation_leaves_its_translations_and_messages_are_logged(train,
     assert not (tmp_path / "refused").exists()
 
 
-@pytest.mark.parametrize("name", ["valid", "train.log", "kept"])
+FILES = ["best.npz", "config.json", "files.json", "kept/2.npz", "last.npz", "lock", "progress.json"]
+FILES += ["source.model", "train.log", "valid/2.txt", "versions.json"]
+
+
+@pytest.mark.parametrize("name", ["kept", "logs", "valid", *FILES])
 def test_a_training_writes_nothing_behind_a_link_out_of_its_directory(train, tmp_path, name):
-    (tmp_path / "model").mkdir()
     (tmp_path / "elsewhere").mkdir()
-    target = tmp_path / "elsewhere" / "file" if name == "train.log" else tmp_path / "elsewhere"
-    (tmp_path / "model" / name).symlink_to(target)
-    assert train("--keep", 1)[0] == 2
+    link = tmp_path / "model" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "elsewhere" / "file" if name in FILES else tmp_path / "elsewhere")
+    status, _, said = train("--keep", 1)
+    assert (status, f"nmt: model/{name} is a link out of model; copy what it points to" in said) == (2, True)
     assert not list((tmp_path / "elsewhere").iterdir())
 
 

@@ -5,13 +5,13 @@ import stat
 from pathlib import Path
 
 import pytest
-import zstandard
+from backports import zstd
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
 TEXT = b"a b\n\nc d\n"
 
 
-@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".zst", zstandard.compress)])
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".zst", zstd.compress)])
 def test_compressed_files_are_read_as_plain_ones(run, trained, tmp_path, ending, pack):
     (tmp_path / "text").write_bytes(TEXT)
     (tmp_path / f"text{ending}").write_bytes(pack(TEXT))
@@ -29,6 +29,15 @@ def test_a_file_that_is_not_text_is_refused(run, trained, tmp_path):
         assert (status, output, said.count("\n")) == (2, "", 1)
         assert said.startswith("nmt: data is not text: ")
     assert (tmp_path / "old").read_text() == "old"
+
+
+def test_a_pattern_that_matches_several_files_is_not_scored(run, trained, tmp_path):
+    for name in ("test-1.en", "test-2.en", "test.de"):
+        (tmp_path / name).write_text("a b\n")
+    status, output, said = run("score", "-m", "model", "-s", "test-*.en", "-t", "test.de")
+    assert (status, output) == (2, "")
+    assert said == "nmt: test-*.en matches 2 files, and `score` takes one on each side; give one file\n"
+    assert run("score", "-m", "model", "-s", "test-1*.en", "-t", "test.de")[0] == 0
 
 
 def test_texts_of_different_lengths_are_not_scored(run, trained, tmp_path):

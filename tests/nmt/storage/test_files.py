@@ -54,6 +54,15 @@ def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
+@pytest.mark.parametrize("name", [".last.npz.01234567.part", "train.log", "logs/events"])
+def test_a_directory_with_a_pipe_is_refused_at_once(tmp_path, name):
+    """Opening the pipe would never end."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(UserError, match=rf"{name} is not a regular file; remove it"), exclusive(tmp_path):
+        pass
+
+
 def test_a_directory_is_locked_until_its_process_ends(tmp_path):
     """The OS releases the lock of a process that is killed."""
     command = [sys.executable, "-c", WAIT, str(tmp_path / "model")]

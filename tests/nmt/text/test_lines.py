@@ -6,7 +6,7 @@ import random
 import threading
 
 import pytest
-import zstandard
+from backports import zstd
 
 from nmt.errors import UserError
 from nmt.text.lines import file_lines, read_chunks, stream_lines
@@ -63,7 +63,7 @@ def test_text_with_some_strange_bytes_is_read(write):
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_a_file_may_be_compressed(write, ending):
     content = b"one\ntwo\n\nlast"
-    packed = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}[ending](content)
+    packed = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}[ending](content)
     path = write(f"text{ending}", packed)
     assert list(read_chunks(path, 3)) == [[b"one", b"two", b""], [b"last"]]
     assert list(file_lines(path)) == [b"one", b"two", b"", b"last"]

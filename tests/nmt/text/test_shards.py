@@ -5,7 +5,7 @@ import os
 import sys
 
 import pytest
-import zstandard
+from backports import zstd
 
 from nmt.errors import UserError
 from nmt.storage.cache import Cache
@@ -14,7 +14,8 @@ from nmt.text.parallel_text import ParallelText
 from nmt.text.prepared import raw_lines, token_ids
 from nmt.text.shards import all_shards, find_shards
 
-PACK = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor(write_checksum=True).compress}
+CHECKSUM = {zstd.CompressionParameter.checksum_flag: 1}  # as `zstd` writes it
+PACK = {"": bytes, ".gz": gzip.compress, ".zst": lambda content: zstd.compress(content, options=CHECKSUM)}
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_compressed_files_equal_plain_ones(write, cache, ending):
 
 def test_frames_may_follow_each_other(write, cache, tmp_path):
     write("a.gz", b"one\n").write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
-    write("a.zst", b"").write_bytes(zstandard.compress(b"one\n") + zstandard.compress(b"two\n"))
+    write("a.zst", b"").write_bytes(zstd.compress(b"one\n") + zstd.compress(b"two\n"))
     for name in ("a.gz", "a.zst"):
         assert prepared([tmp_path / name], cache) == [b"one", b"two"]
 
@@ -77,7 +78,7 @@ def test_frames_may_follow_each_other(write, cache, tmp_path):
 def test_a_frame_may_end_inside_a_line(write, cache, size):
     """However the file is cut when it is read: decompressing the beginning of a frame may give nothing."""
     path = write("text.zst", b"")
-    path.write_bytes(b"".join(map(zstandard.compress, [b"one\ntw", b"", b"o", b"\nthr", b"ee"])))
+    path.write_bytes(b"".join(map(zstd.compress, [b"one\ntw", b"", b"o", b"\nthr", b"ee"])))
     assert b"".join(read_blocks(read_pieces(path, size), path)) == b"one\ntwo\nthree\n"
     assert prepared([path], cache) == list(stream_lines([path])) == [b"one", b"two", b"three"]
 
@@ -98,20 +99,27 @@ def test_a_damaged_file_is_named_and_leaves_nothing(write, cache, ending, damage
 
 
 def test_a_large_zstandard_window_is_read(write, cache):
-    """As `zstd --long=28` writes it: beyond the 128 MiB that zstandard accepts by default."""
-    zstandard = pytest.importorskip("zstandard")
+    """As `zstd --long=28` writes it: beyond the 128 MiB that are accepted by default."""
     path = write("plain", b"").with_name("text.zst")
-    packing = zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=28))
-    packer = packing.compressobj()
+    packer = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 28})
     path.write_bytes(packer.compress(b"one\ntwo\n") + packer.flush())
-    assert zstandard.get_frame_parameters(path.read_bytes()).window_size == 2**28
+    with pytest.raises(zstd.ZstdError, match="too much memory"):
+        zstd.open(path).read()
     assert prepared([path], cache) == [b"one", b"two"]
 
 
-def test_zstandard_that_is_missing_is_named(write, cache, monkeypatch):
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_pieces_of_a_compressed_file_are_small(write, ending):
+    """However much a few bytes of it stand for."""
+    path = write(f"text{ending}", b"a\n" * 2**23)
+    assert path.stat().st_size < 2**15
+    assert {len(piece) for piece in read_pieces(path, 2**16)} == {2**16}
+
+
+def test_zstd_that_is_missing_is_named(write, cache, monkeypatch):
     path = write("text.zst", b"one\n")
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(UserError, match=r"text.zst needs the package zstandard; run pip install -e '.\[zstd\]'"):
+    monkeypatch.setitem(sys.modules, "backports", None)
+    with pytest.raises(UserError, match=r"text.zst needs the package backports.zstd; run pip install -e '.\[zstd\]'"):
         raw_lines([path], cache)
 
 
