@@ -43,7 +43,7 @@ def build_spec(model, longest: int) -> TransformerSpec:
             _set_norm(side.layer_norm, part.final_norm)
         for layer_spec, layer in zip(side.layer, part.stack, strict=True):
             _set_layer(layer_spec, layer)
-    spec.decoder.projection.weight = model.decoder.output_table.numpy()
+    spec.decoder.projection.weight = model.decoder.output_layer[0].numpy()
     return spec
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from .affine import affine, leading_sizes, over_rows, rounded_product
+from .affine import leading_sizes, over_rows, rounded_product
 from .forward_pass import ForwardPass, drop
 from .layers import Block
 
@@ -17,10 +17,6 @@ class KeysAndValues(NamedTuple):
 
     keys: tf.Tensor  # [batch, heads, time, units / heads]
     values: tf.Tensor  # [batch, heads, time, units / heads]
-
-    def followed_by(self, later: "KeysAndValues") -> "KeysAndValues":
-        """Returns these positions and the later ones."""
-        return KeysAndValues(*(tf.concat(pair, 2) for pair in zip(self, later, strict=True)))
 
 
 class MultiHeadAttention(Block):
@@ -50,63 +46,24 @@ class MultiHeadAttention(Block):
             for matrix in ("queries", "keys", "values", "output")
         )
 
-    def remember(self, memory: tf.Tensor, forward: ForwardPass) -> KeysAndValues:
-        """Returns the keys and values of `[batch, time, units]`."""
-        return KeysAndValues(*(self._heads(memory, kernel, forward) for kernel in (self.keys, self.values)))
+    def remember(self, x: tf.Tensor, batch: tf.Tensor, forward: ForwardPass) -> KeysAndValues:
+        """Returns the keys and values of `[batch, time, units]` or `[batch * time, units]`."""
+        return KeysAndValues(*(self._heads(x, kernel, batch, forward) for kernel in (self.keys, self.values)))
 
     def call(
         self, x: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None = None, *, forward: ForwardPass
     ) -> tf.Tensor:
-        """Attends from each position of `x` to the memory.
+        """Attends from each row of `x` to the memory. Returns the shape of `x`.
 
         Args:
-            x: `[batch, time, units]`.
+            x: `[batch, time, units]` or `[batch * time, units]`.
             memory: The keys and values, of `memory_time` positions.
             bias: Added to the scores; it broadcasts to `[batch, heads, time, memory_time]`.
             forward: Draws the dropout masks and computes the products.
-
-        Returns:
-            `[batch, time, units]`.
         """
-        found = self._attend(self._heads(x, self.queries, forward), memory, bias, forward)
-        merged = tf.reshape(found, [*leading_sizes(x), self.units])
+        queries = self._heads(x, self.queries, tf.shape(memory.keys)[0], forward)
+        merged = tf.reshape(self._attend(queries, memory, bias, forward), [*leading_sizes(x), self.units])
         return over_rows(lambda rows: forward.affine(rows, self.output_kernel), merged)
-
-    def fused(self) -> tf.Tensor:
-        """Returns the matrices of queries, keys and values side by side, `[units, 3 * units]`."""
-        return tf.concat([matrix.value for matrix in (self.queries, self.keys, self.values)], 1)
-
-    def step(
-        self, x: tf.Tensor, fused: tf.Tensor, past: KeysAndValues, bias: tf.Tensor
-    ) -> tuple[tf.Tensor, KeysAndValues]:
-        """Attends from a new position of each hypothesis to the positions before it and itself.
-
-        Args:
-            x: `[rows, units]`, equally many rows for each sentence.
-            fused: What the method `fused` returns.
-            past: The keys and values of all hypotheses of a sentence before.
-            bias: Hides those of other hypotheses, `[batch, 1, rows / batch, time]`; `time` includes the new ones.
-
-        Returns:
-            `[rows, units]`, and the keys and values with those of `x`.
-        """
-        sizes = [tf.shape(past.keys)[0], -1, 3, self.heads, self.units // self.heads]
-        split = tf.transpose(
-            tf.reshape(affine(x, fused), sizes), [2, 0, 3, 1, 4]
-        )  # [3, batch, heads, rows / batch, -1]
-        queries, *own = tf.unstack(split)
-        now = past.followed_by(KeysAndValues(*own))
-        return self._rows(queries, now, bias), now
-
-    def step_to(self, x: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor) -> tf.Tensor:
-        """Attends from `[rows, units]`, equally many rows for each sentence, to the memory of the sentences."""
-        sizes = [tf.shape(memory.keys)[0], -1, self.heads, self.units // self.heads]
-        queries = tf.transpose(tf.reshape(affine(x, self.queries), sizes), [0, 2, 1, 3])
-        return self._rows(queries, memory, bias)
-
-    def _rows(self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor) -> tf.Tensor:
-        found = self._attend(queries, memory, bias, ForwardPass())
-        return affine(tf.reshape(found, [-1, self.units]), self.output_kernel)
 
     def _attend(
         self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None, forward: ForwardPass
@@ -120,10 +77,10 @@ class MultiHeadAttention(Block):
         weights = drop(weights, forward.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))
         return tf.transpose(rounded_product(weights, memory.values, forward.dtype), [0, 2, 1, 3])
 
-    def _heads(self, x: tf.Tensor, kernel: keras.Variable, forward: ForwardPass) -> tf.Tensor:
+    def _heads(self, x: tf.Tensor, kernel: keras.Variable, batch: tf.Tensor, forward: ForwardPass) -> tf.Tensor:
         """Returns the product with a matrix, `[batch, heads, time, units / heads]`."""
         product = over_rows(lambda rows: forward.affine(rows, kernel), x)
-        split = tf.reshape(product, [*leading_sizes(x), self.heads, self.units // self.heads])
+        split = tf.reshape(product, [batch, -1, self.heads, self.units // self.heads])
         return tf.transpose(split, [0, 2, 1, 3])
 
 

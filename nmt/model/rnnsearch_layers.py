@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from .additive_attention import AdditiveAttention
-from .affine import Affine, affine, over_rows
+from .affine import Affine, affine
 from .forward_pass import ForwardPass, drop
 from .gru import NO_MASKS, GRUMasks, GRUStep
 from .layers import Block, Embedding, PReLU, Projection
@@ -229,8 +229,8 @@ class Decoder(Block):
         """Returns the input of a further level, for one time step or for all of them."""
         return tf.concat([below, attended], -1) if self.depths.deep_context else below
 
-    def step(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the input of the output layer for the word after `words` `[rows]`, and the next state.
+    def step(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tuple[tf.Tensor, tf.Tensor, Memory]:
+        """Returns the input of the output layer for the word after `words` `[rows]`, the next state and the memory.
 
         A state holds those of all levels side by side. Each sentence of the memory has equally many rows.
         """
@@ -242,7 +242,7 @@ class Decoder(Block):
         for gru, own in zip(self.high_grus, high, strict=True):
             states.append(gru.step(own, gru.project_input(self._high_input(output, attended))))
             output += states[-1]
-        return self._deep_output(embedded, output, attended, ForwardPass()), tf.concat(states, -1)
+        return self._deep_output(embedded, output, attended, ForwardPass()), tf.concat(states, -1), memory
 
     def attention_weights(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
         """Returns the attention weights of the word after each of `words`, `[batch, time, source_time]`."""
@@ -282,10 +282,6 @@ class Decoder(Block):
         table = self.embedding.table if self.output_kernel is None else self.output_kernel
         return table.value, self.output_bias.value
 
-    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """Returns the logits `[..., words]` from the result of `call`."""
-        return over_rows(lambda rows: output_logits(rows, *self.output_layer, affine), hidden)
-
     def _deep_output(self, embedded, states, attended, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer, for one time step or for all of them."""
 
@@ -298,11 +294,6 @@ class Decoder(Block):
             + self.from_context(dropped(attended, self.rates.hidden), affine=forward.affine)
         )
         return dropped(hidden, self.rates.embedding)
-
-
-def output_logits(rows: tf.Tensor, table: tf.Tensor, bias: tf.Tensor, affine: Affine) -> tf.Tensor:
-    """Returns the logits `[..., words]` of `rows` `[..., embedding]`."""
-    return affine(rows, tf.transpose(table), bias)
 
 
 def _high_grus(units: int, normalization: str, depths: Depths) -> list[GRUStep]:

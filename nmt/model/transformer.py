@@ -11,9 +11,9 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import Affine, affine, over_rows
-from .contract import DecodeStep, NextWords
-from .costs import log_normalizers, sum_in_parts, word_costs
+from .affine import over_rows
+from .costs import word_costs
+from .encoder_decoder import EncoderDecoder
 from .forward_pass import ForwardPass, drop
 from .layers import Block, Embedding
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
@@ -33,7 +33,7 @@ class Memory(NamedTuple):
 
     source: list[KeysAndValues]  # for each layer
     bias: tf.Tensor  # [batch, 1, 1, source_time]
-    words: list[KeysAndValues]  # for each layer, of all hypotheses; empty in training
+    words: list[KeysAndValues | None]  # for each layer, of all hypotheses; None in training
 
 
 class Encoder(Block):
@@ -79,41 +79,39 @@ class Decoder(Block):
 
     def remember(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
         """Returns the memory of the context `[batch, source_time, units]`."""
-        return Memory([layer.cross_attention.remember(context, forward) for layer in self.stack], bias, [])
+        sources = [layer.cross_attention.remember(context, tf.shape(context)[0], forward) for layer in self.stack]
+        return Memory(sources, bias, [None] * len(sources))
 
     def call(self, words: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for the word after each of `words`, `[batch, time, units]`."""
-        bias = future_bias(tf.shape(words)[1])
         x = _embed(words, self.embedding, 0)
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
-        for layer, source in zip(self.stack, memory.source, strict=True):
-            x = layer(x, bias, source, memory.bias, forward=forward)
-        return over_rows(self.final_norm, x)
+        return self._run(x, future_bias(tf.shape(words)[1]), memory, forward)[0]
 
-    def step(
-        self, words: tf.Tensor, state: State, memory: Memory, fused: list[tf.Tensor]
-    ) -> tuple[tf.Tensor, State, Memory]:
-        """Returns the input of the output layer for the word after each of `words` `[rows]`, and what comes after.
-
-        `fused` has the result of `fused` of the self-attention of each layer.
-        """
+    def step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State, Memory]:
+        """Returns the input of the output layer for the word after each of `words` `[rows]`, and what comes after."""
         sentences = tf.shape(memory.bias)[0]
         hypotheses = tf.shape(words)[0] // tf.maximum(sentences, 1)
         x = _embed(words[:, tf.newaxis], self.embedding, tf.shape(state)[1])[:, 0]
         path = tf.concat([state, tf.tile(tf.range(hypotheses), [sentences])[:, tf.newaxis]], 1)
-        bias, after = others_bias(path, hypotheses, sentences), []
-        for layer, matrix, past, source in zip(self.stack, fused, memory.words, memory.source, strict=True):
-            x, own = layer.step(x, matrix, past, bias, source, memory.bias)
+        hidden, memory = self._run(x, others_bias(path, hypotheses, sentences), memory, ForwardPass())
+        return hidden, path, memory
+
+    def _run(self, x: tf.Tensor, bias: tf.Tensor, memory: Memory, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
+        """Returns the output of the layers, and the memory with the words of `x`."""
+        after = []
+        for layer, source, past in zip(self.stack, memory.source, memory.words, strict=True):
+            x, own = layer(x, bias, source, memory.bias, past, forward=forward)
             after.append(own)
-        return self.final_norm(x), path, memory._replace(words=after)
+        return over_rows(self.final_norm, x), memory._replace(words=after)
 
     @property
-    def output_table(self) -> tf.Tensor:
+    def output_layer(self) -> tuple[tf.Tensor]:
         """The table of the output layer, `[words, units]`."""
-        return (self.embedding.table if self.output_kernel is None else self.output_kernel).value
+        return ((self.embedding.table if self.output_kernel is None else self.output_kernel).value,)
 
 
-class Transformer(keras.Model):
+class Transformer(EncoderDecoder):
     """The Transformer; a `contract.TranslationModel`.
 
     Args:
@@ -141,47 +139,21 @@ class Transformer(keras.Model):
         tie_encoder_decoder_embeddings: bool = False,
         training_dtype: str = "float32",
     ):
-        super().__init__(name="transformer")
-        self._training_dtype = training_dtype
+        super().__init__("transformer", training_dtype)
         self._sizes = sizes
         self.encoder = Encoder(source_words, depths[0], sizes)
         shared = self.encoder.embedding if tie_encoder_decoder_embeddings else None
         self.decoder = Decoder(shared, target_words, depths[1], sizes, tie_decoder_embeddings)
         self.built = True
 
-    def call(self, source, source_mask, target) -> tf.Tensor:
-        """Returns the logits of every target word, `[batch, target_time, target_words]`."""
-        hidden = self._hidden(source, source_mask, target, ForwardPass())
-        return over_rows(lambda rows: _logits(rows, self.decoder.output_table, affine), hidden)
-
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for every target word, `[batch, target_time, units]`."""
         memory = self._remember(source, source_mask, forward)
-        previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=FIRST_WORD)
-        return self.decoder(previous, memory=memory, forward=forward)
+        return self.decoder(self._previous(target), memory=memory, forward=forward)
 
     def _remember(self, source, source_mask, forward: ForwardPass) -> Memory:
         bias = padding_bias(tf.convert_to_tensor(source_mask))
         return self.decoder.remember(self.encoder(source, bias, forward=forward), bias, forward)
-
-    def costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
-        """Returns the cost of each target sentence, `[batch]`."""
-        logits = self(source, source_mask, target)
-        return tf.reduce_sum(word_costs(logits, target) * target_mask, -1)
-
-    def total_cost(
-        self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None
-    ) -> tf.Tensor:
-        """Returns the sum of `costs`. The logits of only one part of the words are in memory at a time."""
-        forward = ForwardPass(dropout_seed, self._training_dtype)
-        hidden = self._hidden(source, source_mask, target, forward)
-
-        def cost(rows, words, mask, table):
-            logits = _logits(rows, table, forward.affine)
-            return tf.reduce_sum(_costs_above_entropy(logits, words, label_smoothing) * mask)
-
-        rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
-        return sum_in_parts(cost, rows, (self.decoder.output_table,), forward.dtype)
 
     def encode(self, source, source_mask) -> tuple[State, Memory]:
         """Returns the state before the first word and the memory of the source."""
@@ -192,17 +164,17 @@ class Transformer(keras.Model):
         words = [KeysAndValues(none, none) for _ in memory.source]
         return _growing(tf.zeros([batch, 0], tf.int32), [None, None]), memory._replace(words=words)
 
-    def make_step(self) -> DecodeStep:
-        """Returns the function of a decoding step."""
-        table = tf.transpose(self.decoder.output_table)
-        fused = [layer.attention.fused() for layer in self.decoder.stack]
+    @staticmethod
+    def _smoothed_costs(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:
+        """Returns the cost of each word, `[...]`, minus the entropy of the smoothed labels: the least cost is 0.
 
-        def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
-            hidden, state, memory = self.decoder.step(tf.convert_to_tensor(words), state, memory, fused)
-            logits = affine(hidden, table)
-            return NextWords(logits, log_normalizers(logits)), state, memory
-
-        return step
+        As in Nematus, the probability that smoothing takes from the right word goes only to the other words.
+        """
+        if not smoothing:
+            return word_costs(logits, words)
+        others = logits.shape[-1] - 1
+        entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / others)
+        return word_costs(logits, words, smoothing * (others + 1) / others) - entropy
 
     def ctranslate2_spec(self, longest: int):
         """Returns the specification of this model for CTranslate2; see `ctranslate2_spec.build_spec`."""
@@ -246,22 +218,6 @@ def _look_up(table: tf.Tensor, ids: tf.Tensor):
         return tf.math.unsorted_segment_sum(d_rows, tf.reshape(ids, [-1]), table.shape[0]), None
 
     return tf.gather(table, ids), gradient
-
-
-def _logits(rows: tf.Tensor, table: tf.Tensor, affine: Affine) -> tf.Tensor:
-    return affine(rows, tf.transpose(table))
-
-
-def _costs_above_entropy(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:
-    """Returns the cost of each word, `[...]`, minus the entropy of the smoothed labels, so that the least cost is 0.
-
-    As in Nematus, the probability that smoothing takes from the right word goes only to the other words.
-    """
-    if not smoothing:
-        return word_costs(logits, words)
-    others = logits.shape[-1] - 1
-    entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / others)
-    return word_costs(logits, words, smoothing * (others + 1) / others) - entropy
 
 
 def build(config, source_words: int, target_words: int) -> Transformer:

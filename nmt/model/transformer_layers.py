@@ -97,8 +97,8 @@ class EncoderLayer(Block):
     def call(self, x: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         """Maps `[batch, time, units]` to the same shape; `bias` is that of the attention."""
         read = self.attention_residual.input(x)
-        attended = self.attention(read, self.attention.remember(read, forward), bias, forward=forward)
-        x = self.attention_residual.sum(x, attended, forward)
+        own = self.attention.remember(read, tf.shape(x)[0], forward)
+        x = self.attention_residual.sum(x, self.attention(read, own, bias, forward=forward), forward)
         return _feed(x, self.feed_forward, self.feed_forward_residual, forward)
 
 
@@ -116,42 +116,32 @@ class DecoderLayer(Block):
             self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
 
     def call(
-        self, x: tf.Tensor, bias: tf.Tensor, source: KeysAndValues, source_bias: tf.Tensor, *, forward: ForwardPass
-    ) -> tf.Tensor:
-        """Maps `[batch, time, units]` to the same shape.
-
-        Args:
-            x: All positions of the sentences.
-            bias: Bias of the self-attention.
-            source: Keys and values of the source.
-            source_bias: Bias of the attention to the source.
-            forward: Draws the dropout masks and computes the products.
-        """
-        read = self.attention_residual.input(x)
-        attended = self.attention(read, self.attention.remember(read, forward), bias, forward=forward)
-        x = self.attention_residual.sum(x, attended, forward)
-        attended = self.cross_attention(self.cross_residual.input(x), source, source_bias, forward=forward)
-        x = self.cross_residual.sum(x, attended, forward)
-        return _feed(x, self.feed_forward, self.feed_forward_residual, forward)
-
-    def step(
         self,
         x: tf.Tensor,
-        fused: tf.Tensor,
-        past: KeysAndValues,
         bias: tf.Tensor,
         source: KeysAndValues,
         source_bias: tf.Tensor,
+        past: KeysAndValues | None,
+        *,
+        forward: ForwardPass,
     ) -> tuple[tf.Tensor, KeysAndValues]:
-        """Maps a new position of each hypothesis, `[rows, units]`; see `MultiHeadAttention.step`.
+        """Returns the output, of the shape of `x`, and the keys and values of all positions so far.
 
-        Returns:
-            `[rows, units]`, and the keys and values of all positions so far.
+        Args:
+            x: All positions of the sentences, `[batch, time, units]`, or a new one of each hypothesis, `[rows, units]`,
+                equally many for each sentence.
+            bias: Bias of the self-attention.
+            source: Keys and values of the source.
+            source_bias: Bias of the attention to the source.
+            past: Keys and values of the positions before `x`, of all hypotheses of a sentence.
+            forward: Draws the dropout masks and computes the products.
         """
-        forward = ForwardPass()
-        attended, own = self.attention.step(self.attention_residual.input(x), fused, past, bias)
-        x = self.attention_residual.sum(x, attended, forward)
-        attended = self.cross_attention.step_to(self.cross_residual.input(x), source, source_bias)
+        read = self.attention_residual.input(x)
+        own = self.attention.remember(read, tf.shape(source.keys)[0], forward)
+        if past:
+            own = KeysAndValues(*(tf.concat(pair, 2) for pair in zip(past, own, strict=True)))
+        x = self.attention_residual.sum(x, self.attention(read, own, bias, forward=forward), forward)
+        attended = self.cross_attention(self.cross_residual.input(x), source, source_bias, forward=forward)
         x = self.cross_residual.sum(x, attended, forward)
         return _feed(x, self.feed_forward, self.feed_forward_residual, forward), own
 
