@@ -24,16 +24,12 @@ def affine(x: tf.Tensor, matrix: Weight, bias: Weight | None = None, dtype: str 
 
 def over_rows(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
     """Applies a function of `[rows, inputs]` to all rows of `[..., inputs]` at once."""
-    y = function(tf.reshape(x, [-1, x.shape[-1]]))
-    return tf.reshape(y, [*leading_sizes(x), y.shape[-1]])
-
-
-def leading_sizes(x: tf.Tensor) -> list[tf.Tensor | int]:
-    """Returns the sizes of all axes but the last, for a reshape: a single unknown one is -1."""
-    known = list(x.shape[:-1])
-    if known.count(None) == 1:
-        return [-1 if size is None else size for size in known]
-    return [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(known)]
+    y, sizes = function(tf.reshape(x, [-1, x.shape[-1]])), list(x.shape[:-1])
+    if sizes.count(None) == 1:
+        sizes = [-1 if size is None else size for size in sizes]
+    else:
+        sizes = [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(sizes)]
+    return tf.reshape(y, [*sizes, y.shape[-1]])
 
 
 def multiply(x: tf.Tensor, matrix: tf.Tensor, dtype: str = "float32") -> tf.Tensor:

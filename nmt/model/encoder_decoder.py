@@ -12,11 +12,13 @@ from .forward_pass import ForwardPass
 class EncoderDecoder(keras.Model):
     """A `contract.TranslationModel` whose decoder ends with a table of words.
 
-    A subclass sets `decoder`, with `step` and `output_layer`: the table `[words, units]` and perhaps a bias. It has
-    `encode`, `first_word`, and `_hidden`: the input of the output layer for every target word.
+    A subclass has `encode`, `first_word`, `_hidden`, which returns the input of the output layer for every target word,
+    and a `decoder` with two members: `make_step`, which returns the same for a step, and `output_layer`, the table
+    `[words, units]` and perhaps a bias.
     """
 
     first_word: int
+    _smoothed_costs = staticmethod(word_costs)
 
     def __init__(self, name: str, training_dtype: str):
         super().__init__(name=name)
@@ -50,10 +52,10 @@ class EncoderDecoder(keras.Model):
     def make_step(self) -> DecodeStep:
         """Returns the function of a decoding step."""
         table, *bias = self.decoder.output_layer
-        table = tf.transpose(table)
+        table, decode = tf.transpose(table), self.decoder.make_step()
 
         def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
-            hidden, state, memory = self.decoder.step(tf.convert_to_tensor(words), state, memory)
+            hidden, state, memory = decode(tf.convert_to_tensor(words), state, memory)
             logits = affine(hidden, table, *bias)
             return NextWords(logits, log_normalizers(logits)), state, memory
 
@@ -62,5 +64,3 @@ class EncoderDecoder(keras.Model):
     def _previous(self, target: tf.Tensor) -> tf.Tensor:
         """Returns the word before each of `target` `[batch, target_time]`."""
         return tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=self.first_word)
-
-    _smoothed_costs = staticmethod(word_costs)

@@ -1,13 +1,16 @@
 """Scaled dot-product attention in several heads."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
-from .affine import leading_sizes, over_rows, rounded_product
+from .affine import Weight, rounded_product
 from .forward_pass import ForwardPass, drop
 from .layers import Block
+
+Positions = Sequence[tf.Tensor]  # batch and time of the positions that are rows of one matrix
 
 _MASKED = -1e9  # as in Nematus
 
@@ -46,42 +49,53 @@ class MultiHeadAttention(Block):
             for matrix in ("queries", "keys", "values", "output")
         )
 
-    def remember(self, x: tf.Tensor, batch: tf.Tensor, forward: ForwardPass) -> KeysAndValues:
-        """Returns the keys and values of `[batch, time, units]` or `[batch * time, units]`."""
-        return KeysAndValues(*(self._heads(x, kernel, batch, forward) for kernel in (self.keys, self.values)))
+    @property
+    def kernels(self) -> tuple[keras.Variable, ...]:
+        """The matrices of queries, keys and values."""
+        return self.queries, self.keys, self.values
 
-    def call(
-        self, x: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None = None, *, forward: ForwardPass
-    ) -> tf.Tensor:
-        """Attends from each row of `x` to the memory. Returns the shape of `x`.
+    def fused(self) -> tf.Tensor:
+        """Returns the matrices of queries, keys and values side by side, `[units, 3 * units]`."""
+        return tf.concat([kernel.value for kernel in self.kernels], 1)
+
+    def project(
+        self, x: tf.Tensor, sizes: Positions, kernels: Sequence[Weight], forward: ForwardPass
+    ) -> list[tf.Tensor]:
+        """Returns the product with each matrix, `[batch, heads, time, units / heads]`.
 
         Args:
-            x: `[batch, time, units]` or `[batch * time, units]`.
+            x: `[batch * time, units]`.
+            sizes: Batch and time.
+            kernels: Matrices `[units, units]`, or several side by side.
+            forward: Computes the products.
+        """
+        found = []
+        for kernel in kernels:
+            parts = [*sizes, kernel.shape[1] // self.units, self.heads, self.units // self.heads]
+            split = tf.reshape(forward.affine(x, kernel), parts)
+            found += tf.unstack(tf.transpose(split, [2, 0, 3, 1, 4]))
+        return found
+
+    def call(self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
+        """Attends from each position to the memory.
+
+        Args:
+            queries: `[batch, heads, time, units / heads]`.
             memory: The keys and values, of `memory_time` positions.
             bias: Added to the scores; it broadcasts to `[batch, heads, time, memory_time]`.
             forward: Draws the dropout masks and computes the products.
-        """
-        queries = self._heads(x, self.queries, tf.shape(memory.keys)[0], forward)
-        merged = tf.reshape(self._attend(queries, memory, bias, forward), [*leading_sizes(x), self.units])
-        return over_rows(lambda rows: forward.affine(rows, self.output_kernel), merged)
 
-    def _attend(
-        self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None, forward: ForwardPass
-    ) -> tf.Tensor:
-        """Returns what queries `[batch, heads, time, units / heads]` find, `[batch, time, heads, units / heads]`."""
+        Returns:
+            `[batch * time, units]`.
+        """
         scores = rounded_product(queries, memory.keys, forward.dtype, transpose_b=True)
         scores *= (self.units // self.heads) ** -0.5
-        weights = tf.nn.softmax(scores if bias is None else scores + bias)
+        weights = tf.nn.softmax(scores + bias)
         sizes = tf.shape(weights)
         weights = drop(weights, forward.draw(self.weight_rate, sizes))
         weights = drop(weights, forward.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))
-        return tf.transpose(rounded_product(weights, memory.values, forward.dtype), [0, 2, 1, 3])
-
-    def _heads(self, x: tf.Tensor, kernel: keras.Variable, batch: tf.Tensor, forward: ForwardPass) -> tf.Tensor:
-        """Returns the product with a matrix, `[batch, heads, time, units / heads]`."""
-        product = over_rows(lambda rows: forward.affine(rows, kernel), x)
-        split = tf.reshape(product, [batch, -1, self.heads, self.units // self.heads])
-        return tf.transpose(split, [0, 2, 1, 3])
+        found = tf.transpose(rounded_product(weights, memory.values, forward.dtype), [0, 2, 1, 3])
+        return forward.affine(tf.reshape(found, [-1, self.units]), self.output_kernel)
 
 
 def padding_bias(mask: tf.Tensor) -> tf.Tensor:

@@ -244,6 +244,10 @@ class Decoder(Block):
             output += states[-1]
         return self._deep_output(embedded, output, attended, ForwardPass()), tf.concat(states, -1), memory
 
+    def make_step(self) -> Callable[[tf.Tensor, tf.Tensor, Memory], tuple[tf.Tensor, tf.Tensor, Memory]]:
+        """Returns `step`."""
+        return self.step
+
     def attention_weights(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
         """Returns the attention weights of the word after each of `words`, `[batch, time, source_time]`."""
         projected = self.word_gru.project_input(self.embedding(words))

@@ -11,7 +11,6 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import over_rows
 from .costs import word_costs
 from .encoder_decoder import EncoderDecoder
 from .forward_pass import ForwardPass, drop
@@ -37,7 +36,7 @@ class Memory(NamedTuple):
 
 
 class Encoder(Block):
-    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, units]`."""
+    """Maps source ids `[batch, source_time]` to their context `[batch * source_time, units]`."""
 
     def __init__(self, words: int, depth: int, sizes: Sizes):
         super().__init__(name="encoder")
@@ -51,8 +50,8 @@ class Encoder(Block):
         x = _embed(source, self.embedding, 0)
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
         for layer in self.stack:
-            x = layer(x, bias, forward=forward)
-        return over_rows(self.final_norm, x)
+            x = layer(x, tf.unstack(tf.shape(source)), bias, forward=forward)
+        return self.final_norm(x)
 
 
 class Decoder(Block):
@@ -78,32 +77,43 @@ class Decoder(Block):
             self.output_kernel = self._matrix("output_kernel", words, sizes.units, keras.initializers.GlorotUniform())
 
     def remember(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
-        """Returns the memory of the context `[batch, source_time, units]`."""
-        sources = [layer.cross_attention.remember(context, tf.shape(context)[0], forward) for layer in self.stack]
-        return Memory(sources, bias, [None] * len(sources))
+        """Returns the memory of the context `[batch * source_time, units]`."""
+        batch, _, _, time = tf.unstack(tf.shape(bias))
+        attentions = [layer.cross_attention for layer in self.stack]
+        source = [each.project(context, [batch, time], [each.keys, each.values], forward) for each in attentions]
+        return Memory([KeysAndValues(*each) for each in source], bias, [None] * len(source))
 
     def call(self, words: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for the word after each of `words`, `[batch, time, units]`."""
+        sizes = tf.unstack(tf.shape(words))
         x = _embed(words, self.embedding, 0)
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
-        return self._run(x, future_bias(tf.shape(words)[1]), memory, forward)[0]
+        kernels = [layer.attention.kernels for layer in self.stack]
+        x, _ = self._run(x, sizes, future_bias(sizes[1]), memory, kernels, forward)
+        return tf.reshape(x, [*sizes, x.shape[-1]])
 
-    def step(self, words: tf.Tensor, state: State, memory: Memory) -> tuple[tf.Tensor, State, Memory]:
-        """Returns the input of the output layer for the word after each of `words` `[rows]`, and what comes after."""
-        sentences = tf.shape(memory.bias)[0]
-        hypotheses = tf.shape(words)[0] // tf.maximum(sentences, 1)
-        x = _embed(words[:, tf.newaxis], self.embedding, tf.shape(state)[1])[:, 0]
-        path = tf.concat([state, tf.tile(tf.range(hypotheses), [sentences])[:, tf.newaxis]], 1)
-        hidden, memory = self._run(x, others_bias(path, hypotheses, sentences), memory, ForwardPass())
-        return hidden, path, memory
+    def make_step(self) -> Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State, Memory]]:
+        """Returns the function that maps the last words `[rows]` to the input of the output layer and what follows."""
+        kernels = [[layer.attention.fused()] for layer in self.stack]  # one product for a few rows saves time
 
-    def _run(self, x: tf.Tensor, bias: tf.Tensor, memory: Memory, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
-        """Returns the output of the layers, and the memory with the words of `x`."""
-        after = []
-        for layer, source, past in zip(self.stack, memory.source, memory.words, strict=True):
-            x, own = layer(x, bias, source, memory.bias, past, forward=forward)
-            after.append(own)
-        return over_rows(self.final_norm, x), memory._replace(words=after)
+        def step(words, state, memory):
+            sentences = tf.shape(memory.bias)[0]
+            hypotheses = tf.shape(words)[0] // tf.maximum(sentences, 1)
+            x = _embed(words[:, tf.newaxis], self.embedding, tf.shape(state)[1])
+            path = tf.concat([state, tf.tile(tf.range(hypotheses), [sentences])[:, tf.newaxis]], 1)
+            bias = others_bias(path, hypotheses, sentences)
+            hidden, memory = self._run(x, [sentences, hypotheses], bias, memory, kernels, ForwardPass())
+            return hidden, path, memory
+
+        return step
+
+    def _run(self, x, sizes, bias, memory: Memory, kernels, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
+        """Returns the output of the layers, of the shape of `x`, and the memory with the words of `x`."""
+        words = []
+        for layer, own, source, past in zip(self.stack, kernels, memory.source, memory.words, strict=True):
+            x, after = layer(x, sizes, bias, source, memory.bias, own, past, forward=forward)
+            words.append(after)
+        return self.final_norm(x), memory._replace(words=words)
 
     @property
     def output_layer(self) -> tuple[tf.Tensor]:
@@ -201,9 +211,10 @@ def _final_norm(sizes: Sizes) -> Callable[[tf.Tensor], tf.Tensor]:
 
 
 def _embed(ids: tf.Tensor, embedding: Embedding, first: tf.Tensor | int) -> tf.Tensor:
-    """Returns embeddings times the root of their size plus positions, `[batch, time, units]`."""
+    """Returns embeddings times the root of their size plus positions, `[batch * time, units]`."""
     x = _look_up(embedding.table.value, ids)
-    return x * x.shape[-1] ** 0.5 + sinusoids(first, ids.shape[1] or tf.shape(ids)[1], x.shape[-1])
+    x = x * x.shape[-1] ** 0.5 + sinusoids(first, ids.shape[1] or tf.shape(ids)[1], x.shape[-1])
+    return tf.reshape(x, [-1, x.shape[-1]])
 
 
 @tf.custom_gradient

@@ -1,16 +1,17 @@
 """Parts of a Transformer: positions, residual connections with their normalization, feed-forward, layers."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import over_rows
+from .affine import Weight
 from .forward_pass import ForwardPass, drop
 from .layers import Block
-from .multi_head_attention import KeysAndValues, MultiHeadAttention
+from .multi_head_attention import KeysAndValues, MultiHeadAttention, Positions
 
 _LONGEST_WAVE = 10_000.0  # of the positions
 
@@ -52,13 +53,13 @@ class Residual(Block):
             self.norm = build_normalization(sizes.normalization, sizes.units, "norm")
 
     def input(self, x: tf.Tensor) -> tf.Tensor:
-        """Returns the input of f, `[batch, time, units]`."""
-        return over_rows(self.norm, x) if self.is_pre else x
+        """Returns the input of f, `[rows, units]`."""
+        return self.norm(x) if self.is_pre else x
 
     def sum(self, x: tf.Tensor, added: tf.Tensor, forward: ForwardPass) -> tf.Tensor:
-        """Returns the output for the result of f, `[batch, time, units]`."""
+        """Returns the output for the result of f, `[rows, units]`."""
         total = x + drop(added, forward.draw(self.rate, tf.shape(added)))
-        return total if self.is_pre else over_rows(self.norm, total)
+        return total if self.is_pre else self.norm(total)
 
 
 class FeedForward(Block):
@@ -75,12 +76,8 @@ class FeedForward(Block):
 
     def call(self, x: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
-
-        def map_rows(rows: tf.Tensor) -> tf.Tensor:
-            inner = tf.nn.relu(forward.affine(rows, self.inner_kernel, self.inner_bias))
-            return forward.affine(inner, self.outer_kernel, self.outer_bias)
-
-        return over_rows(map_rows, x)
+        inner = tf.nn.relu(forward.affine(x, self.inner_kernel, self.inner_bias))
+        return forward.affine(inner, self.outer_kernel, self.outer_bias)
 
 
 class EncoderLayer(Block):
@@ -94,11 +91,12 @@ class EncoderLayer(Block):
             self.feed_forward = FeedForward(sizes, "feed_forward")
             self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
 
-    def call(self, x: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
-        """Maps `[batch, time, units]` to the same shape; `bias` is that of the attention."""
+    def call(self, x: tf.Tensor, sizes: Positions, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
+        """Maps `[batch * time, units]` to the same shape; `bias` is that of the attention."""
         read = self.attention_residual.input(x)
-        own = self.attention.remember(read, tf.shape(x)[0], forward)
-        x = self.attention_residual.sum(x, self.attention(read, own, bias, forward=forward), forward)
+        queries, *own = self.attention.project(read, sizes, self.attention.kernels, forward)
+        attended = self.attention(queries, KeysAndValues(*own), bias, forward=forward)
+        x = self.attention_residual.sum(x, attended, forward)
         return _feed(x, self.feed_forward, self.feed_forward_residual, forward)
 
 
@@ -118,9 +116,11 @@ class DecoderLayer(Block):
     def call(
         self,
         x: tf.Tensor,
+        sizes: Positions,
         bias: tf.Tensor,
         source: KeysAndValues,
         source_bias: tf.Tensor,
+        kernels: Sequence[Weight],
         past: KeysAndValues | None,
         *,
         forward: ForwardPass,
@@ -128,21 +128,22 @@ class DecoderLayer(Block):
         """Returns the output, of the shape of `x`, and the keys and values of all positions so far.
 
         Args:
-            x: All positions of the sentences, `[batch, time, units]`, or a new one of each hypothesis, `[rows, units]`,
-                equally many for each sentence.
+            x: All positions of the sentences or, in decoding, a new one of each hypothesis, `[rows, units]`.
+            sizes: Sentences, and rows of each.
             bias: Bias of the self-attention.
             source: Keys and values of the source.
             source_bias: Bias of the attention to the source.
-            past: Keys and values of the positions before `x`, of all hypotheses of a sentence.
+            kernels: The matrices of the self-attention, single or fused.
+            past: Keys and values of the positions before, of all hypotheses of a sentence.
             forward: Draws the dropout masks and computes the products.
         """
-        read = self.attention_residual.input(x)
-        own = self.attention.remember(read, tf.shape(source.keys)[0], forward)
-        if past:
-            own = KeysAndValues(*(tf.concat(pair, 2) for pair in zip(past, own, strict=True)))
-        x = self.attention_residual.sum(x, self.attention(read, own, bias, forward=forward), forward)
-        attended = self.cross_attention(self.cross_residual.input(x), source, source_bias, forward=forward)
-        x = self.cross_residual.sum(x, attended, forward)
+        queries, *own = self.attention.project(self.attention_residual.input(x), sizes, kernels, forward)
+        own = KeysAndValues(*(own if past is None else (tf.concat(pair, 2) for pair in zip(past, own, strict=True))))
+        attended = self.attention(queries, own, bias, forward=forward)
+        x = self.attention_residual.sum(x, attended, forward)
+        cross = self.cross_attention
+        (queries,) = cross.project(self.cross_residual.input(x), sizes, [cross.queries], forward)
+        x = self.cross_residual.sum(x, cross(queries, source, source_bias, forward=forward), forward)
         return _feed(x, self.feed_forward, self.feed_forward_residual, forward), own
 
 
