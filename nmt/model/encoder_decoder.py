@@ -20,9 +20,9 @@ class EncoderDecoder(keras.Model):
     first_word: int
     _smoothed_costs = staticmethod(word_costs)
 
-    def __init__(self, name: str, training_dtype: str):
+    def __init__(self, name: str, dtype: str):
         super().__init__(name=name)
-        self._training_dtype = training_dtype
+        self._training_dtype = dtype.removeprefix("mixed_")  # `total_cost` rounds the factors of products to it
 
     def call(self, source, source_mask, target) -> tf.Tensor:
         """Returns the logits of every target word, `[batch, target_time, target_words]`."""

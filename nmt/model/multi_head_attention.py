@@ -1,7 +1,7 @@
 """Scaled dot-product attention in several heads."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -30,22 +30,16 @@ class MultiHeadAttention(Block):
 
     Q, K, V are products of the input or the memory with one matrix each, split into heads.
 
-    Args:
-        units: Size of the input, the memory and the output.
-        heads: Number of heads, a divisor of `units`.
-        weight_rate: Dropout rate of the attention weights.
-        head_rate: Dropout rate of whole heads, drawn for each sentence.
-        name: Name of the layer.
-
     Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.2; Zhou et al. (2020), arXiv:2004.13342, DropHead.
     """
 
-    def __init__(self, units: int, heads: int, weight_rate: float, head_rate: float, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.units, self.heads = units, heads
-        self.weight_rate, self.head_rate = weight_rate, head_rate
+        self.units, self.heads = config.state_size, config.transformer_num_heads
+        self.weight_rate = config.transformer_dropout_attn
+        self.head_rate = config.transformer_drophead  # of whole heads, drawn for each sentence
         self.queries, self.keys, self.values, self.output_kernel = (
-            self._matrix(matrix, units, units, keras.initializers.GlorotUniform())
+            self._matrix(matrix, self.units, self.units, keras.initializers.GlorotUniform())
             for matrix in ("queries", "keys", "values", "output")
         )
 

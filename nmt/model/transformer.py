@@ -5,7 +5,7 @@ With the norm before each sublayer, it equals the Transformer of Nematus.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -16,7 +16,7 @@ from .encoder_decoder import EncoderDecoder
 from .forward_pass import ForwardPass, drop
 from .layers import Block, Embedding
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
-from .transformer_layers import DecoderLayer, EncoderLayer, Rates, Sizes, sinusoids
+from .transformer_layers import DecoderLayer, EncoderLayer, sinusoids
 
 FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
 
@@ -38,13 +38,13 @@ class Memory(NamedTuple):
 class Encoder(Block):
     """Maps source ids `[batch, source_time]` to their context `[batch * source_time, units]`."""
 
-    def __init__(self, words: int, depth: int, sizes: Sizes):
+    def __init__(self, words: int, config: Any):
         super().__init__(name="encoder")
-        self.rate = sizes.rates.embeddings
+        self.rate = config.transformer_dropout_embeddings
         with keras.name_scope(self.name):
-            self.embedding = _embedding(words, sizes.units)
-            self.stack = [EncoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
-            self.final_norm = _final_norm(sizes)
+            self.embedding = _embedding(words, config.state_size)
+            self.stack = [EncoderLayer(config, f"layer_{i + 1}") for i in range(config.transformer_enc_depth)]
+            self.final_norm = _final_norm(config)
 
     def call(self, source: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         x = _embed(source, self.embedding, 0)
@@ -60,21 +60,19 @@ class Decoder(Block):
     Args:
         embedding: The target embedding, or `None` for a new one.
         words: Size of the target vocabulary.
-        depth: Number of layers.
-        sizes: Sizes and kinds of the layers.
-        tied: The output table is the target embedding.
+        config: Sizes and kinds of the layers.
     """
 
-    def __init__(self, embedding: Embedding | None, words: int, depth: int, sizes: Sizes, tied: bool):
+    def __init__(self, embedding: Embedding | None, words: int, config: Any):
         super().__init__(name="decoder")
-        self.rate = sizes.rates.embeddings
+        self.rate, units = config.transformer_dropout_embeddings, config.state_size
         with keras.name_scope(self.name):
-            self.embedding = embedding or _embedding(words, sizes.units)
-            self.stack = [DecoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
-            self.final_norm = _final_norm(sizes)
+            self.embedding = embedding or _embedding(words, units)
+            self.stack = [DecoderLayer(config, f"layer_{i + 1}") for i in range(config.transformer_dec_depth)]
+            self.final_norm = _final_norm(config)
         self.output_kernel = None
-        if not tied:
-            self.output_kernel = self._matrix("output_kernel", words, sizes.units, keras.initializers.GlorotUniform())
+        if not config.tie_decoder_embeddings:
+            self.output_kernel = self._matrix("output_kernel", words, units, keras.initializers.GlorotUniform())
 
     def remember(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
         """Returns the memory of the context `[batch * source_time, units]`."""
@@ -125,35 +123,20 @@ class Transformer(EncoderDecoder):
     """The Transformer; a `contract.TranslationModel`.
 
     Args:
+        config: A `config.Config`: sizes, kinds and dropout rates, which are used where a dropout seed is given.
         source_words: Size of the source vocabulary.
         target_words: Size of the target vocabulary.
-        depths: Number of layers of the encoder and of the decoder.
-        sizes: Sizes and kinds of the layers; dropout is used where a dropout seed is given.
-        tie_decoder_embeddings: The output table is the target embedding.
-        tie_encoder_decoder_embeddings: The target embedding is the source embedding.
-        training_dtype: `float32`, `bfloat16` or `float16`: `total_cost` rounds the factors of matrix products to it.
 
     Reference: Vaswani et al. (2017), arXiv:1706.03762.
     """
 
     first_word = FIRST_WORD
 
-    def __init__(
-        self,
-        source_words: int,
-        target_words: int,
-        *,
-        depths: tuple[int, int],
-        sizes: Sizes,
-        tie_decoder_embeddings: bool = False,
-        tie_encoder_decoder_embeddings: bool = False,
-        training_dtype: str = "float32",
-    ):
-        super().__init__("transformer", training_dtype)
-        self._sizes = sizes
-        self.encoder = Encoder(source_words, depths[0], sizes)
-        shared = self.encoder.embedding if tie_encoder_decoder_embeddings else None
-        self.decoder = Decoder(shared, target_words, depths[1], sizes, tie_decoder_embeddings)
+    def __init__(self, config: Any, source_words: int, target_words: int):
+        super().__init__("transformer", config.dtype)
+        self.encoder = Encoder(source_words, config)
+        shared = self.encoder.embedding if config.tie_encoder_decoder_embeddings else None
+        self.decoder = Decoder(shared, target_words, config)
         self.built = True
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
@@ -168,8 +151,8 @@ class Transformer(EncoderDecoder):
     def encode(self, source, source_mask) -> tuple[State, Memory]:
         """Returns the state before the first word and the memory of the source."""
         memory = self._remember(source, source_mask, ForwardPass())
-        batch, heads = tf.shape(source)[0], self._sizes.heads
-        units = self._sizes.units // heads
+        batch, heads = tf.shape(source)[0], self.decoder.stack[0].attention.heads
+        units = self.decoder.stack[0].attention.units // heads
         none = _growing(tf.zeros([batch, heads, 0, units]), [None, heads, None, units])
         words = [KeysAndValues(none, none) for _ in memory.source]
         return _growing(tf.zeros([batch, 0], tf.int32), [None, None]), memory._replace(words=words)
@@ -203,11 +186,11 @@ def _embedding(words: int, units: int) -> Embedding:
     return Embedding(words, units, "embedding", keras.initializers.RandomNormal(stddev=units**-0.5))
 
 
-def _final_norm(sizes: Sizes) -> Callable[[tf.Tensor], tf.Tensor]:
+def _final_norm(config: Any) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns the norm of a stack's output: none for `post`, where the last layer has normalized it already."""
-    if sizes.norm_position == "post":
+    if config.transformer_norm_position == "post":
         return tf.identity  # not an Identity layer: the kind `none` puts one where a norm would be
-    return build_normalization(sizes.normalization, sizes.units, "final_norm")
+    return build_normalization(config.layer_normalization_type, config.state_size, "final_norm")
 
 
 def _embed(ids: tf.Tensor, embedding: Embedding, first: tf.Tensor | int) -> tf.Tensor:
@@ -229,31 +212,3 @@ def _look_up(table: tf.Tensor, ids: tf.Tensor):
         return tf.math.unsorted_segment_sum(d_rows, tf.reshape(ids, [-1]), table.shape[0]), None
 
     return tf.gather(table, ids), gradient
-
-
-def build(config, source_words: int, target_words: int) -> Transformer:
-    """Builds the model of a configuration."""
-    rates = Rates(
-        config.transformer_dropout_embeddings,
-        config.transformer_dropout_residual,
-        config.transformer_dropout_relu,
-        config.transformer_dropout_attn,
-        config.transformer_drophead,
-    )
-    sizes = Sizes(
-        config.state_size,
-        config.transformer_ffn_hidden_size,
-        config.transformer_num_heads,
-        config.layer_normalization_type,
-        config.transformer_norm_position,
-        rates,
-    )
-    return Transformer(
-        source_words,
-        target_words,
-        depths=(config.transformer_enc_depth, config.transformer_dec_depth),
-        sizes=sizes,
-        tie_decoder_embeddings=config.tie_decoder_embeddings,
-        tie_encoder_decoder_embeddings=config.tie_encoder_decoder_embeddings,
-        training_dtype=config.dtype.removeprefix("mixed_"),
-    )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -16,27 +16,6 @@ from .multi_head_attention import KeysAndValues, MultiHeadAttention, Positions
 _LONGEST_WAVE = 10_000.0  # of the positions
 
 
-class Rates(NamedTuple):
-    """Dropout rates."""
-
-    embeddings: float = 0.0  # of embeddings with their positions
-    residual: float = 0.0  # of the term that a residual connection adds
-    relu: float = 0.0  # of the feed-forward's input; Nematus's name for it
-    attention: float = 0.0  # of attention weights
-    heads: float = 0.0  # of whole attention heads
-
-
-class Sizes(NamedTuple):
-    """Sizes and kinds that all layers of a Transformer share."""
-
-    units: int
-    inner_units: int  # of the feed-forward
-    heads: int
-    normalization: str  # one of normalization.KINDS
-    norm_position: str  # pre or post
-    rates: Rates
-
-
 class Residual(Block):
     """A residual connection around a function f, with N the normalization:
 
@@ -46,11 +25,11 @@ class Residual(Block):
     Reference: Xiong et al. (2020), arXiv:2002.04745, on the two positions.
     """
 
-    def __init__(self, sizes: Sizes, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.is_pre, self.rate = sizes.norm_position == "pre", sizes.rates.residual
+        self.is_pre, self.rate = config.transformer_norm_position == "pre", config.transformer_dropout_residual
         with keras.name_scope(name):
-            self.norm = build_normalization(sizes.normalization, sizes.units, "norm")
+            self.norm = build_normalization(config.layer_normalization_type, config.state_size, "norm")
 
     def input(self, x: tf.Tensor) -> tf.Tensor:
         """Returns the input of f, `[rows, units]`."""
@@ -65,14 +44,14 @@ class Residual(Block):
 class FeedForward(Block):
     """`relu(x W_1 + b_1) W_2 + b_2` at each position."""
 
-    def __init__(self, sizes: Sizes, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.rate = sizes.rates.relu
-        glorot = keras.initializers.GlorotUniform
-        self.inner_kernel = self._matrix("inner_kernel", sizes.units, sizes.inner_units, glorot())
-        self.inner_bias = self._vector("inner_bias", sizes.inner_units)
-        self.outer_kernel = self._matrix("outer_kernel", sizes.inner_units, sizes.units, glorot())
-        self.outer_bias = self._vector("outer_bias", sizes.units)
+        self.rate = config.transformer_dropout_relu
+        units, inner, glorot = config.state_size, config.transformer_ffn_hidden_size, keras.initializers.GlorotUniform
+        self.inner_kernel = self._matrix("inner_kernel", units, inner, glorot())
+        self.inner_bias = self._vector("inner_bias", inner)
+        self.outer_kernel = self._matrix("outer_kernel", inner, units, glorot())
+        self.outer_bias = self._vector("outer_bias", units)
 
     def call(self, x: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
@@ -83,13 +62,13 @@ class FeedForward(Block):
 class EncoderLayer(Block):
     """Self-attention, then feed-forward, each in a residual connection."""
 
-    def __init__(self, sizes: Sizes, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
         with keras.name_scope(name):
-            self.attention = _attention(sizes, "self_attention")
-            self.attention_residual = Residual(sizes, "self_attention_residual")
-            self.feed_forward = FeedForward(sizes, "feed_forward")
-            self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
+            self.attention = MultiHeadAttention(config, "self_attention")
+            self.attention_residual = Residual(config, "self_attention_residual")
+            self.feed_forward = FeedForward(config, "feed_forward")
+            self.feed_forward_residual = Residual(config, "feed_forward_residual")
 
     def call(self, x: tf.Tensor, sizes: Positions, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         """Maps `[batch * time, units]` to the same shape; `bias` is that of the attention."""
@@ -103,15 +82,15 @@ class EncoderLayer(Block):
 class DecoderLayer(Block):
     """Self-attention, attention to the source, then feed-forward, each in a residual connection."""
 
-    def __init__(self, sizes: Sizes, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
         with keras.name_scope(name):
-            self.attention = _attention(sizes, "self_attention")
-            self.attention_residual = Residual(sizes, "self_attention_residual")
-            self.cross_attention = _attention(sizes, "cross_attention")
-            self.cross_residual = Residual(sizes, "cross_attention_residual")
-            self.feed_forward = FeedForward(sizes, "feed_forward")
-            self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
+            self.attention = MultiHeadAttention(config, "self_attention")
+            self.attention_residual = Residual(config, "self_attention_residual")
+            self.cross_attention = MultiHeadAttention(config, "cross_attention")
+            self.cross_residual = Residual(config, "cross_attention_residual")
+            self.feed_forward = FeedForward(config, "feed_forward")
+            self.feed_forward_residual = Residual(config, "feed_forward_residual")
 
     def call(
         self,
@@ -145,10 +124,6 @@ class DecoderLayer(Block):
         (queries,) = cross.project(self.cross_residual.input(x), sizes, [cross.queries], forward)
         x = self.cross_residual.sum(x, cross(queries, source, source_bias, forward=forward), forward)
         return _feed(x, self.feed_forward, self.feed_forward_residual, forward), own
-
-
-def _attention(sizes: Sizes, name: str) -> MultiHeadAttention:
-    return MultiHeadAttention(sizes.units, sizes.heads, sizes.rates.attention, sizes.rates.heads, name)
 
 
 def _feed(x: tf.Tensor, feed_forward: FeedForward, residual: Residual, forward: ForwardPass) -> tf.Tensor:
