@@ -143,7 +143,7 @@ def _rnn_products(model: keras.Model, source_time: int, target_time: int) -> int
 
 def _transformer_products(model: keras.Model, source_time: int, target_time: int) -> int:
     """Counts the multiplications of the forward pass of one sentence pair."""
-    words, units = model.decoder.output_table.shape
+    words, units = model.decoder.output_layer[0].shape
     of_encoder = len(model.encoder.stack) * source_time * source_time
     of_decoder = len(model.decoder.stack) * target_time * (target_time + source_time)
     total = (of_encoder + of_decoder) * 2 * units  # the scores, and the weighted sum of the values

@@ -46,7 +46,7 @@ NMT = {
     "training.replicas": {"errors"},
     "decoding": {"errors", "model.contract", "storage.files", "text"},
     "decoding.options": {"config_fields", "errors"},
-    "decoding.search": set(),
+    "decoding.search": {"model.contract"},
     "serving": {"decoding.options", "decoding.translator", "errors", "model.contract", "storage.files", "text"},
     "serving.service": {"errors"},
     "bulk": {

@@ -75,28 +75,18 @@ def _require_equal_lengths(*texts: Sequence[str]) -> None:
     lengths = [len(text) for text in texts]
     if not any(lengths):
         raise UserError("the texts are empty; give texts with a sentence on each line")
-    if len(set(lengths)) != 1 or not lengths[0]:
+    if len(set(lengths)) != 1:
         raise UserError(f"the texts have {', '.join(map(str, lengths))} lines; give texts of the same number of lines")
 
 
-class ValidationMetrics:
-    """BLEU and chrF of a validation, both from 0 to 100.
-
-    Args:
-        tokenizer: Name of sacreBLEU's tokenizer, which splits text into words for BLEU.
+def validation_metrics(tokenizer: str) -> tuple[Metric, Metric]:
+    """Returns the metrics of a validation, BLEU with this tokenizer of sacreBLEU and chrF, both from 0 to 100.
 
     Raises:
         UserError: The tokenizer needs a package that is not installed, or a file that cannot be downloaded.
     """
-
-    def __init__(self, tokenizer: str):
-        # Without smoothing, because smoothed BLEU is above 0 even if no four words in a row are right.
-        self._bleu = _bleu(tokenizer, "--valid_tokenizer", smooth_method="none")
-
-    def scores(self, translations: Sequence[str], references: Sequence[str]) -> tuple[float, float]:
-        """Returns BLEU and chrF against one reference each."""
-        references = [list(references)]
-        return tuple(each.corpus_score(list(translations), references).score for each in (self._bleu, sacrebleu.CHRF()))
+    # Without smoothing, because smoothed BLEU is above 0 even if no four words in a row are right.
+    return _bleu(tokenizer, "--valid_tokenizer", smooth_method="none"), sacrebleu.CHRF()
 
 
 def exact_match(translations: Sequence[str], references: Sequence[Sequence[str]]) -> float:

@@ -42,7 +42,7 @@ def _halves(line: bytes) -> list[bytes]:
 
 
 def _middle(line: bytes) -> int:
-    quarter = len(line) // 4
+    quarter = max(len(line) // 4, 1)  # so that neither half is empty
     for pattern in (_SENTENCE_END, _SPACE):
         ends = [found.end() for found in pattern.finditer(line, quarter, len(line) - quarter)]
         if ends:

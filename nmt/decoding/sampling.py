@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from ..model.contract import DecodeStep, Memory, State
 from .options import DecodingOptions
-from .search import DecodeStep, Hypotheses, Memory, State
+from .search import Hypotheses
 
 
 class _Samples(NamedTuple):

@@ -12,17 +12,12 @@ cut if the model preferred another word there.
 The loop and its tensors stay in the graph. Sentences whose search has stopped leave the batch, many at a time.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
+from ..model.contract import DecodeStep, Memory, State
 from .top_words import top_words
-
-State = Any  # a structure of tensors [rows, ...]
-Memory = Any  # a structure of tensors [batch, ...]
-
-DecodeStep = Callable[[tf.Tensor, State, Memory], tuple[tuple[tf.Tensor, tf.Tensor], State, Memory]]
 
 _LEAST_SHARE = 1 / 8  # Sentences leave only when this share of the batch has stopped, because leaving copies the rest.
 
@@ -56,7 +51,6 @@ def beam_search(
     state: State,
     memory: Memory,
     *,
-    batch: tf.Tensor,
     beam_size: int,
     alpha: float,
     limits: tf.Tensor,
@@ -66,18 +60,16 @@ def beam_search(
     """Finds the word sequences with the lowest scores.
 
     Args:
-        decode_step: Maps the last words `[rows]`, a state `[rows, ...]` and the memory of their sentences to
-            the logits `[rows, words]` and normalizers `[rows]` of the next word, the next state and the next memory;
-            row `i * beam_size + j` is hypothesis j of sentence i.
+        decode_step: What `make_step` of a model returns. Row `i * beam_size + j` is hypothesis j of sentence i.
         state: The state before the first word, `[batch * beam_size, ...]`.
         memory: What `decode_step` knows of each sentence, `[batch, ...]`.
-        batch: Number of sentences.
         beam_size: Number of open hypotheses, and of finished ones, that are kept.
         alpha: Costs are divided by the length to the power alpha; 0 ranks by cost alone.
         limits: Words after which a hypothesis must end, `[batch]`.
         start: Id that `decode_step` gets as the word before the first.
         end: Id of the end of sentence.
     """
+    batch = tf.size(limits)
     shape = [batch, beam_size]
     missing, longest = tf.fill(shape, float("inf")), tf.maximum(tf.reduce_max(limits), 0)
     none = Hypotheses(

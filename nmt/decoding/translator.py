@@ -225,12 +225,5 @@ class Translator(tf.Module):
         common = {"limits": limits, "start": self._first_word, "end": END}
         if options.samples:
             return sample(step, state, memory, options, uniforms, **common)
-        return beam_search(
-            step,
-            state,
-            memory,
-            batch=ids.nrows(out_type=tf.int32),
-            beam_size=options.beam_size,
-            alpha=options.normalization_alpha,
-            **common,
-        )
+        alpha = options.normalization_alpha
+        return beam_search(step, state, memory, beam_size=options.beam_size, alpha=alpha, **common)

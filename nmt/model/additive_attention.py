@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import Affine, affine, multiply, over_rows
+from .affine import Affine, affine, over_rows
 from .layers import Block
 from .recurrence import Matrix
 
@@ -67,7 +67,7 @@ class AdditiveAttention(Block):
         batch, _, hidden = tf.unstack(tf.shape(projected))
         query = tf.reshape(self.state_norm(affine(state, self.state_to_hidden)), [batch, -1, 1, hidden])
         energy = over_rows(
-            lambda rows: multiply(rows, self.hidden_to_score.value), tf.tanh(projected[:, tf.newaxis] + query)
+            lambda rows: affine(rows, self.hidden_to_score.value), tf.tanh(projected[:, tf.newaxis] + query)
         )
         energy = tf.where(source_mask[:, tf.newaxis] > 0, tf.squeeze(energy, -1), energy.dtype.min)
         attended = tf.matmul(tf.nn.softmax(energy), context)  # [batch, hypotheses, context_units]
@@ -89,7 +89,7 @@ def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
         d_to_score = tf.reduce_sum(_time_sum(tf.multiply, d, hidden), 0)
         return d_projected, d_query, d_to_score[:, tf.newaxis]
 
-    energies = over_rows(lambda rows: multiply(rows, to_score), tf.tanh(projected + query[:, tf.newaxis]))
+    energies = over_rows(lambda rows: affine(rows, to_score), tf.tanh(projected + query[:, tf.newaxis]))
     return tf.squeeze(energies, -1), gradient
 
 

@@ -18,35 +18,22 @@ def affine(x: tf.Tensor, matrix: Weight, bias: Weight | None = None, dtype: str 
         bias: `[units]`, or `None` for none.
         dtype: `float32`, `bfloat16` or `float16`, to which `x` and the matrix are rounded.
     """
-    z = multiply(x, tf.convert_to_tensor(matrix), dtype)
-    return z if bias is None else _add_bias(z, tf.convert_to_tensor(bias))
+    matrix = tf.convert_to_tensor(matrix)
+    if len(matrix.shape) == 2:
+        z = rounded_product(x, matrix, dtype)
+    else:
+        z = tf.squeeze(rounded_product(x[:, tf.newaxis], matrix, dtype), 1)
+    return z if bias is None else tf.nn.bias_add(z, tf.convert_to_tensor(bias))
 
 
 def over_rows(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
     """Applies a function of `[rows, inputs]` to all rows of `[..., inputs]` at once."""
-    y = function(tf.reshape(x, [-1, x.shape[-1]]))
-    return tf.reshape(y, [*leading_sizes(x), y.shape[-1]])
-
-
-def leading_sizes(x: tf.Tensor) -> list[tf.Tensor | int]:
-    """Returns the sizes of all axes but the last, for a reshape: a single unknown one is -1."""
-    known = list(x.shape[:-1])
-    if known.count(None) == 1:
-        return [-1 if size is None else size for size in known]
-    return [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(known)]
-
-
-def multiply(x: tf.Tensor, matrix: tf.Tensor, dtype: str = "float32") -> tf.Tensor:
-    """Returns `x W` in float32, its factors rounded.
-
-    Args:
-        x: `[rows, inputs]`.
-        matrix: `[inputs, units]`, or one matrix for each row, `[rows, inputs, units]`.
-        dtype: The dtype to which the factors are rounded.
-    """
-    if len(matrix.shape) == 2:
-        return rounded_product(x, matrix, dtype)
-    return tf.squeeze(rounded_product(x[:, tf.newaxis], matrix, dtype), 1)
+    y, sizes = function(tf.reshape(x, [-1, x.shape[-1]])), list(x.shape[:-1])
+    if sizes.count(None) == 1:
+        sizes = [-1 if size is None else size for size in sizes]
+    else:
+        sizes = [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(sizes)]
+    return tf.reshape(y, [*sizes, y.shape[-1]])
 
 
 def rounded_product(x: tf.Tensor, y: tf.Tensor, dtype: str, *, transpose_a=False, transpose_b=False) -> tf.Tensor:
@@ -56,11 +43,6 @@ def rounded_product(x: tf.Tensor, y: tf.Tensor, dtype: str, *, transpose_a=False
         return float16_product(*(tf.linalg.matrix_transpose(each) if turn else each for each, turn in turned))
     z = tf.matmul(tf.cast(x, dtype), tf.cast(y, dtype), transpose_a=transpose_a, transpose_b=transpose_b)
     return tf.cast(z, tf.float32)
-
-
-@tf.custom_gradient
-def _add_bias(z: tf.Tensor, bias: tf.Tensor) -> tuple[tf.Tensor, Callable]:
-    return z + bias, lambda dz: (dz, tf.reduce_sum(dz, 0))
 
 
 @tf.custom_gradient

@@ -5,13 +5,12 @@ Reference: https://opennmt.net/CTranslate2/python/ctranslate2.specs.TransformerS
 
 import keras
 import numpy as np
-from ctranslate2.converters.utils import fuse_linear
 from ctranslate2.specs import TransformerSpec, attention_spec, common_spec, transformer_spec
 
 from ..errors import UserError
 from ..normalization import EPSILON
 from .multi_head_attention import MultiHeadAttention
-from .transformer_layers import DecoderLayer, EncoderLayer, FeedForward, sinusoids
+from .transformer_layers import DecoderLayer, EncoderLayer, sinusoids
 
 
 def build_spec(model, longest: int) -> TransformerSpec:
@@ -43,7 +42,7 @@ def build_spec(model, longest: int) -> TransformerSpec:
             _set_norm(side.layer_norm, part.final_norm)
         for layer_spec, layer in zip(side.layer, part.stack, strict=True):
             _set_layer(layer_spec, layer)
-    spec.decoder.projection.weight = model.decoder.output_table.numpy()
+    spec.decoder.projection.weight = model.decoder.output_layer[0].numpy()
     return spec
 
 
@@ -71,24 +70,19 @@ def _set_layer(
     if isinstance(layer, DecoderLayer):
         _set_attention(spec.attention, layer.cross_attention)
         _set_norm(spec.attention.layer_norm, layer.cross_residual.norm)
-    _set_feed_forward(spec.ffn, layer.feed_forward)
+    inner, outer, feed = spec.ffn.linear_0, spec.ffn.linear_1, layer.feed_forward
+    inner.weight, inner.bias = _transposed(feed.inner_kernel), feed.inner_bias.numpy()
+    outer.weight, outer.bias = _transposed(feed.outer_kernel), feed.outer_bias.numpy()
     _set_norm(spec.ffn.layer_norm, layer.feed_forward_residual.norm)
 
 
 def _set_attention(spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention) -> None:
     """Sets the projections: [queries, keys, values] fused in self-attention, [keys, values] in cross-attention."""
-    inputs = [_linear(kernel) for kernel in (attention.queries, attention.keys, attention.values)]
-    if len(spec.linear) == 2:
-        fuse_linear(spec.linear[0], inputs)
-    else:
-        spec.linear[0].weight = inputs[0].weight
-        fuse_linear(spec.linear[1], inputs[1:])
-    spec.linear[-1].weight = _linear(attention.output_kernel).weight
-
-
-def _set_feed_forward(spec: transformer_spec.FeedForwardSpec, layer: FeedForward) -> None:
-    spec.linear_0.weight, spec.linear_0.bias = _linear(layer.inner_kernel).weight, layer.inner_bias.numpy()
-    spec.linear_1.weight, spec.linear_1.bias = _linear(layer.outer_kernel).weight, layer.outer_bias.numpy()
+    *inputs, output = spec.linear
+    kernels = [attention.queries, attention.keys, attention.values]
+    for linear, fused in zip(inputs, [kernels] if len(inputs) == 1 else [kernels[:1], kernels[1:]], strict=True):
+        linear.weight = _transposed(*fused)
+    output.weight = _transposed(attention.output_kernel)
 
 
 def _set_norm(spec: common_spec.LayerNormSpec, norm: keras.layers.Layer) -> None:
@@ -97,10 +91,9 @@ def _set_norm(spec: common_spec.LayerNormSpec, norm: keras.layers.Layer) -> None
         (spec.beta,) = bias
 
 
-def _linear(kernel: keras.Variable) -> common_spec.LinearSpec:
-    spec = common_spec.LinearSpec()
-    spec.weight = np.ascontiguousarray(kernel.numpy().T)  # [outputs, inputs]
-    return spec
+def _transposed(*kernels: keras.Variable) -> np.ndarray:
+    """Returns matrices side by side, `[outputs, inputs]`."""
+    return np.ascontiguousarray(np.concatenate([kernel.numpy() for kernel in kernels], 1).T)
 
 
 def _weights(layer: keras.layers.Layer) -> list[np.ndarray]:

@@ -1,13 +1,16 @@
 """Scaled dot-product attention in several heads."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
-from .affine import affine, leading_sizes, over_rows, rounded_product
+from .affine import Weight, rounded_product
 from .forward_pass import ForwardPass, drop
 from .layers import Block
+
+Positions = Sequence[tf.Tensor]  # batch and time of the positions that are rows of one matrix
 
 _MASKED = -1e9  # as in Nematus
 
@@ -18,10 +21,6 @@ class KeysAndValues(NamedTuple):
     keys: tf.Tensor  # [batch, heads, time, units / heads]
     values: tf.Tensor  # [batch, heads, time, units / heads]
 
-    def followed_by(self, later: "KeysAndValues") -> "KeysAndValues":
-        """Returns these positions and the later ones."""
-        return KeysAndValues(*(tf.concat(pair, 2) for pair in zip(self, later, strict=True)))
-
 
 class MultiHeadAttention(Block):
     """Attention in heads i = 1 ... h, without biases:
@@ -31,100 +30,66 @@ class MultiHeadAttention(Block):
 
     Q, K, V are products of the input or the memory with one matrix each, split into heads.
 
-    Args:
-        units: Size of the input, the memory and the output.
-        heads: Number of heads, a divisor of `units`.
-        weight_rate: Dropout rate of the attention weights.
-        head_rate: Dropout rate of whole heads, drawn for each sentence.
-        name: Name of the layer.
-
     Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.2; Zhou et al. (2020), arXiv:2004.13342, DropHead.
     """
 
-    def __init__(self, units: int, heads: int, weight_rate: float, head_rate: float, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.units, self.heads = units, heads
-        self.weight_rate, self.head_rate = weight_rate, head_rate
+        self.units, self.heads = config.state_size, config.transformer_num_heads
+        self.weight_rate = config.transformer_dropout_attn
+        self.head_rate = config.transformer_drophead  # of whole heads, drawn for each sentence
         self.queries, self.keys, self.values, self.output_kernel = (
-            self._matrix(matrix, units, units, keras.initializers.GlorotUniform())
+            self._matrix(matrix, self.units, self.units, keras.initializers.GlorotUniform())
             for matrix in ("queries", "keys", "values", "output")
         )
 
-    def remember(self, memory: tf.Tensor, forward: ForwardPass) -> KeysAndValues:
-        """Returns the keys and values of `[batch, time, units]`."""
-        return KeysAndValues(*(self._heads(memory, kernel, forward) for kernel in (self.keys, self.values)))
+    @property
+    def kernels(self) -> tuple[keras.Variable, ...]:
+        """The matrices of queries, keys and values."""
+        return self.queries, self.keys, self.values
 
-    def call(
-        self, x: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None = None, *, forward: ForwardPass
-    ) -> tf.Tensor:
-        """Attends from each position of `x` to the memory.
+    def fused(self) -> tf.Tensor:
+        """Returns the matrices of queries, keys and values side by side, `[units, 3 * units]`."""
+        return tf.concat([kernel.value for kernel in self.kernels], 1)
+
+    def project(
+        self, x: tf.Tensor, sizes: Positions, kernels: Sequence[Weight], forward: ForwardPass
+    ) -> list[tf.Tensor]:
+        """Returns the product with each matrix, `[batch, heads, time, units / heads]`.
 
         Args:
-            x: `[batch, time, units]`.
+            x: `[batch * time, units]`.
+            sizes: Batch and time.
+            kernels: Matrices `[units, units]`, or several side by side.
+            forward: Computes the products.
+        """
+        found = []
+        for kernel in kernels:
+            parts = [*sizes, kernel.shape[1] // self.units, self.heads, self.units // self.heads]
+            split = tf.reshape(forward.affine(x, kernel), parts)
+            found += tf.unstack(tf.transpose(split, [2, 0, 3, 1, 4]))
+        return found
+
+    def call(self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
+        """Attends from each position to the memory.
+
+        Args:
+            queries: `[batch, heads, time, units / heads]`.
             memory: The keys and values, of `memory_time` positions.
             bias: Added to the scores; it broadcasts to `[batch, heads, time, memory_time]`.
             forward: Draws the dropout masks and computes the products.
 
         Returns:
-            `[batch, time, units]`.
+            `[batch * time, units]`.
         """
-        found = self._attend(self._heads(x, self.queries, forward), memory, bias, forward)
-        merged = tf.reshape(found, [*leading_sizes(x), self.units])
-        return over_rows(lambda rows: forward.affine(rows, self.output_kernel), merged)
-
-    def fused(self) -> tf.Tensor:
-        """Returns the matrices of queries, keys and values side by side, `[units, 3 * units]`."""
-        return tf.concat([matrix.value for matrix in (self.queries, self.keys, self.values)], 1)
-
-    def step(
-        self, x: tf.Tensor, fused: tf.Tensor, past: KeysAndValues, bias: tf.Tensor
-    ) -> tuple[tf.Tensor, KeysAndValues]:
-        """Attends from a new position of each hypothesis to the positions before it and itself.
-
-        Args:
-            x: `[rows, units]`, equally many rows for each sentence.
-            fused: What the method `fused` returns.
-            past: The keys and values of all hypotheses of a sentence before.
-            bias: Hides those of other hypotheses, `[batch, 1, rows / batch, time]`; `time` includes the new ones.
-
-        Returns:
-            `[rows, units]`, and the keys and values with those of `x`.
-        """
-        sizes = [tf.shape(past.keys)[0], -1, 3, self.heads, self.units // self.heads]
-        split = tf.transpose(
-            tf.reshape(affine(x, fused), sizes), [2, 0, 3, 1, 4]
-        )  # [3, batch, heads, rows / batch, -1]
-        queries, *own = tf.unstack(split)
-        now = past.followed_by(KeysAndValues(*own))
-        return self._rows(queries, now, bias), now
-
-    def step_to(self, x: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor) -> tf.Tensor:
-        """Attends from `[rows, units]`, equally many rows for each sentence, to the memory of the sentences."""
-        sizes = [tf.shape(memory.keys)[0], -1, self.heads, self.units // self.heads]
-        queries = tf.transpose(tf.reshape(affine(x, self.queries), sizes), [0, 2, 1, 3])
-        return self._rows(queries, memory, bias)
-
-    def _rows(self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor) -> tf.Tensor:
-        found = self._attend(queries, memory, bias, ForwardPass())
-        return affine(tf.reshape(found, [-1, self.units]), self.output_kernel)
-
-    def _attend(
-        self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor | None, forward: ForwardPass
-    ) -> tf.Tensor:
-        """Returns what queries `[batch, heads, time, units / heads]` find, `[batch, time, heads, units / heads]`."""
         scores = rounded_product(queries, memory.keys, forward.dtype, transpose_b=True)
         scores *= (self.units // self.heads) ** -0.5
-        weights = tf.nn.softmax(scores if bias is None else scores + bias)
+        weights = tf.nn.softmax(scores + bias)
         sizes = tf.shape(weights)
         weights = drop(weights, forward.draw(self.weight_rate, sizes))
         weights = drop(weights, forward.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))
-        return tf.transpose(rounded_product(weights, memory.values, forward.dtype), [0, 2, 1, 3])
-
-    def _heads(self, x: tf.Tensor, kernel: keras.Variable, forward: ForwardPass) -> tf.Tensor:
-        """Returns the product with a matrix, `[batch, heads, time, units / heads]`."""
-        product = over_rows(lambda rows: forward.affine(rows, kernel), x)
-        split = tf.reshape(product, [*leading_sizes(x), self.heads, self.units // self.heads])
-        return tf.transpose(split, [0, 2, 1, 3])
+        found = tf.transpose(rounded_product(weights, memory.values, forward.dtype), [0, 2, 1, 3])
+        return forward.affine(tf.reshape(found, [-1, self.units]), self.output_kernel)
 
 
 def padding_bias(mask: tf.Tensor) -> tf.Tensor:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from .affine import Affine, Weight, multiply, rounded_product
+from .affine import Affine, Weight, affine, rounded_product
 
 Structure = Any  # of tensors
 Step = Callable[[Structure, Structure, list[tf.Tensor], Affine], Structure]
@@ -85,8 +85,7 @@ class _Recurrence:
         """Returns the states."""
 
         def product(x, number):
-            z, bias = multiply(x, self._factors[number]), self._biases[number]
-            return z if bias is None else z + bias
+            return affine(x, self._factors[number], self._biases[number])
 
         def body(i, state, arrays):
             t = self._time - 1 - i if self._reverse else i
@@ -122,7 +121,7 @@ class _Recurrence:
         stored = ([x[0] for x in self._inputs], *factors)
         d_start, d_summed, (d_inputs, xs, dzs) = self._loop(body, *zeros, stored=stored, like=d_states[0])
         d_weights = [_weight_gradient(*each, self._dtype) for each in zip(xs, dzs, self._factors, strict=True)]
-        d_biases = [_bias_gradient(dz) for dz, each in zip(dzs, self._matrices, strict=True) if each.bias is not None]
+        d_biases = [tf.reduce_sum(dz, [0, 1]) for dz, bias in zip(dzs, self._biases, strict=True) if bias is not None]
         d_constants, d_variables = d_summed[: len(self._constants)], d_summed[len(self._constants) :]
         gradients = [*d_inputs, *d_start, *d_constants, *d_weights, *d_biases]
         return (gradients, d_variables) if variables else gradients
@@ -191,7 +190,7 @@ def _replaced(x: tf.Tensor, result: tf.Tensor, transposed: tf.Tensor) -> tf.Tens
 
     @tf.custom_gradient
     def identity(x, z):
-        return tf.identity(z), lambda dz: (multiply(dz, transposed), dz)
+        return tf.identity(z), lambda dz: (affine(dz, transposed), dz)
 
     return identity(x, result)
 
@@ -203,10 +202,6 @@ def _weight_gradient(x: tf.Tensor, dz: tf.Tensor, factor: tf.Tensor, dtype: str)
     else:
         x, dz = (tf.reshape(each, [-1, each.shape[-1]]) for each in (x, dz))
     return rounded_product(x, dz, dtype, transpose_a=True)
-
-
-def _bias_gradient(dz: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.reshape(dz, [-1, dz.shape[-1]]), 0)
 
 
 def _write(arrays: Structure, t: tf.Tensor, tensors: Structure) -> Structure:

@@ -5,19 +5,18 @@ With the norm before each sublayer, it equals the Transformer of Nematus.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import Affine, affine, over_rows
-from .contract import DecodeStep, NextWords
-from .costs import log_normalizers, sum_in_parts, word_costs
+from .costs import word_costs
+from .encoder_decoder import EncoderDecoder
 from .forward_pass import ForwardPass, drop
 from .layers import Block, Embedding
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
-from .transformer_layers import DecoderLayer, EncoderLayer, Rates, Sizes, sinusoids
+from .transformer_layers import DecoderLayer, EncoderLayer, sinusoids
 
 FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
 
@@ -33,26 +32,26 @@ class Memory(NamedTuple):
 
     source: list[KeysAndValues]  # for each layer
     bias: tf.Tensor  # [batch, 1, 1, source_time]
-    words: list[KeysAndValues]  # for each layer, of all hypotheses; empty in training
+    words: list[KeysAndValues | None]  # for each layer, of all hypotheses; None in training
 
 
 class Encoder(Block):
-    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, units]`."""
+    """Maps source ids `[batch, source_time]` to their context `[batch * source_time, units]`."""
 
-    def __init__(self, words: int, depth: int, sizes: Sizes):
+    def __init__(self, words: int, config: Any):
         super().__init__(name="encoder")
-        self.rate = sizes.rates.embeddings
+        self.rate = config.transformer_dropout_embeddings
         with keras.name_scope(self.name):
-            self.embedding = _embedding(words, sizes.units)
-            self.stack = [EncoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
-            self.final_norm = _final_norm(sizes)
+            self.embedding = _embedding(words, config.state_size)
+            self.stack = [EncoderLayer(config, f"layer_{i + 1}") for i in range(config.transformer_enc_depth)]
+            self.final_norm = _final_norm(config)
 
     def call(self, source: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         x = _embed(source, self.embedding, 0)
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
         for layer in self.stack:
-            x = layer(x, bias, forward=forward)
-        return over_rows(self.final_norm, x)
+            x = layer(x, tf.unstack(tf.shape(source)), bias, forward=forward)
+        return self.final_norm(x)
 
 
 class Decoder(Block):
@@ -61,148 +60,114 @@ class Decoder(Block):
     Args:
         embedding: The target embedding, or `None` for a new one.
         words: Size of the target vocabulary.
-        depth: Number of layers.
-        sizes: Sizes and kinds of the layers.
-        tied: The output table is the target embedding.
+        config: Sizes and kinds of the layers.
     """
 
-    def __init__(self, embedding: Embedding | None, words: int, depth: int, sizes: Sizes, tied: bool):
+    def __init__(self, embedding: Embedding | None, words: int, config: Any):
         super().__init__(name="decoder")
-        self.rate = sizes.rates.embeddings
+        self.rate, units = config.transformer_dropout_embeddings, config.state_size
         with keras.name_scope(self.name):
-            self.embedding = embedding or _embedding(words, sizes.units)
-            self.stack = [DecoderLayer(sizes, f"layer_{number}") for number in range(1, depth + 1)]
-            self.final_norm = _final_norm(sizes)
+            self.embedding = embedding or _embedding(words, units)
+            self.stack = [DecoderLayer(config, f"layer_{i + 1}") for i in range(config.transformer_dec_depth)]
+            self.final_norm = _final_norm(config)
         self.output_kernel = None
-        if not tied:
-            self.output_kernel = self._matrix("output_kernel", words, sizes.units, keras.initializers.GlorotUniform())
+        if not config.tie_decoder_embeddings:
+            self.output_kernel = self._matrix("output_kernel", words, units, keras.initializers.GlorotUniform())
 
     def remember(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
-        """Returns the memory of the context `[batch, source_time, units]`."""
-        return Memory([layer.cross_attention.remember(context, forward) for layer in self.stack], bias, [])
+        """Returns the memory of the context `[batch * source_time, units]`."""
+        batch, _, _, time = tf.unstack(tf.shape(bias))
+        attentions = [layer.cross_attention for layer in self.stack]
+        source = [each.project(context, [batch, time], [each.keys, each.values], forward) for each in attentions]
+        return Memory([KeysAndValues(*each) for each in source], bias, [None] * len(source))
 
     def call(self, words: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for the word after each of `words`, `[batch, time, units]`."""
-        bias = future_bias(tf.shape(words)[1])
+        sizes = tf.unstack(tf.shape(words))
         x = _embed(words, self.embedding, 0)
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
-        for layer, source in zip(self.stack, memory.source, strict=True):
-            x = layer(x, bias, source, memory.bias, forward=forward)
-        return over_rows(self.final_norm, x)
+        kernels = [layer.attention.kernels for layer in self.stack]
+        x, _ = self._run(x, sizes, future_bias(sizes[1]), memory, kernels, forward)
+        return tf.reshape(x, [*sizes, x.shape[-1]])
 
-    def step(
-        self, words: tf.Tensor, state: State, memory: Memory, fused: list[tf.Tensor]
-    ) -> tuple[tf.Tensor, State, Memory]:
-        """Returns the input of the output layer for the word after each of `words` `[rows]`, and what comes after.
+    def make_step(self) -> Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State, Memory]]:
+        """Returns the function that maps the last words `[rows]` to the input of the output layer and what follows."""
+        kernels = [[layer.attention.fused()] for layer in self.stack]  # one product for a few rows saves time
 
-        `fused` has the result of `fused` of the self-attention of each layer.
-        """
-        sentences = tf.shape(memory.bias)[0]
-        hypotheses = tf.shape(words)[0] // tf.maximum(sentences, 1)
-        x = _embed(words[:, tf.newaxis], self.embedding, tf.shape(state)[1])[:, 0]
-        path = tf.concat([state, tf.tile(tf.range(hypotheses), [sentences])[:, tf.newaxis]], 1)
-        bias, after = others_bias(path, hypotheses, sentences), []
-        for layer, matrix, past, source in zip(self.stack, fused, memory.words, memory.source, strict=True):
-            x, own = layer.step(x, matrix, past, bias, source, memory.bias)
-            after.append(own)
-        return self.final_norm(x), path, memory._replace(words=after)
+        def step(words, state, memory):
+            sentences = tf.shape(memory.bias)[0]
+            hypotheses = tf.shape(words)[0] // tf.maximum(sentences, 1)
+            x = _embed(words[:, tf.newaxis], self.embedding, tf.shape(state)[1])
+            path = tf.concat([state, tf.tile(tf.range(hypotheses), [sentences])[:, tf.newaxis]], 1)
+            bias = others_bias(path, hypotheses, sentences)
+            hidden, memory = self._run(x, [sentences, hypotheses], bias, memory, kernels, ForwardPass())
+            return hidden, path, memory
+
+        return step
+
+    def _run(self, x, sizes, bias, memory: Memory, kernels, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
+        """Returns the output of the layers, of the shape of `x`, and the memory with the words of `x`."""
+        words = []
+        for layer, own, source, past in zip(self.stack, kernels, memory.source, memory.words, strict=True):
+            x, after = layer(x, sizes, bias, source, memory.bias, own, past, forward=forward)
+            words.append(after)
+        return self.final_norm(x), memory._replace(words=words)
 
     @property
-    def output_table(self) -> tf.Tensor:
+    def output_layer(self) -> tuple[tf.Tensor]:
         """The table of the output layer, `[words, units]`."""
-        return (self.embedding.table if self.output_kernel is None else self.output_kernel).value
+        return ((self.embedding.table if self.output_kernel is None else self.output_kernel).value,)
 
 
-class Transformer(keras.Model):
+class Transformer(EncoderDecoder):
     """The Transformer; a `contract.TranslationModel`.
 
     Args:
+        config: A `config.Config`: sizes, kinds and dropout rates, which are used where a dropout seed is given.
         source_words: Size of the source vocabulary.
         target_words: Size of the target vocabulary.
-        depths: Number of layers of the encoder and of the decoder.
-        sizes: Sizes and kinds of the layers; dropout is used where a dropout seed is given.
-        tie_decoder_embeddings: The output table is the target embedding.
-        tie_encoder_decoder_embeddings: The target embedding is the source embedding.
-        training_dtype: `float32`, `bfloat16` or `float16`: `total_cost` rounds the factors of matrix products to it.
 
     Reference: Vaswani et al. (2017), arXiv:1706.03762.
     """
 
     first_word = FIRST_WORD
 
-    def __init__(
-        self,
-        source_words: int,
-        target_words: int,
-        *,
-        depths: tuple[int, int],
-        sizes: Sizes,
-        tie_decoder_embeddings: bool = False,
-        tie_encoder_decoder_embeddings: bool = False,
-        training_dtype: str = "float32",
-    ):
-        super().__init__(name="transformer")
-        self._training_dtype = training_dtype
-        self._sizes = sizes
-        self.encoder = Encoder(source_words, depths[0], sizes)
-        shared = self.encoder.embedding if tie_encoder_decoder_embeddings else None
-        self.decoder = Decoder(shared, target_words, depths[1], sizes, tie_decoder_embeddings)
+    def __init__(self, config: Any, source_words: int, target_words: int):
+        super().__init__("transformer", config.dtype)
+        self.encoder = Encoder(source_words, config)
+        shared = self.encoder.embedding if config.tie_encoder_decoder_embeddings else None
+        self.decoder = Decoder(shared, target_words, config)
         self.built = True
-
-    def call(self, source, source_mask, target) -> tf.Tensor:
-        """Returns the logits of every target word, `[batch, target_time, target_words]`."""
-        hidden = self._hidden(source, source_mask, target, ForwardPass())
-        return over_rows(lambda rows: _logits(rows, self.decoder.output_table, affine), hidden)
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for every target word, `[batch, target_time, units]`."""
         memory = self._remember(source, source_mask, forward)
-        previous = tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=FIRST_WORD)
-        return self.decoder(previous, memory=memory, forward=forward)
+        return self.decoder(self._previous(target), memory=memory, forward=forward)
 
     def _remember(self, source, source_mask, forward: ForwardPass) -> Memory:
         bias = padding_bias(tf.convert_to_tensor(source_mask))
         return self.decoder.remember(self.encoder(source, bias, forward=forward), bias, forward)
 
-    def costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
-        """Returns the cost of each target sentence, `[batch]`."""
-        logits = self(source, source_mask, target)
-        return tf.reduce_sum(word_costs(logits, target) * target_mask, -1)
-
-    def total_cost(
-        self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None
-    ) -> tf.Tensor:
-        """Returns the sum of `costs`. The logits of only one part of the words are in memory at a time."""
-        forward = ForwardPass(dropout_seed, self._training_dtype)
-        hidden = self._hidden(source, source_mask, target, forward)
-
-        def cost(rows, words, mask, table):
-            logits = _logits(rows, table, forward.affine)
-            return tf.reduce_sum(_costs_above_entropy(logits, words, label_smoothing) * mask)
-
-        rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
-        return sum_in_parts(cost, rows, (self.decoder.output_table,), forward.dtype)
-
     def encode(self, source, source_mask) -> tuple[State, Memory]:
         """Returns the state before the first word and the memory of the source."""
         memory = self._remember(source, source_mask, ForwardPass())
-        batch, heads = tf.shape(source)[0], self._sizes.heads
-        units = self._sizes.units // heads
+        batch, heads = tf.shape(source)[0], self.decoder.stack[0].attention.heads
+        units = self.decoder.stack[0].attention.units // heads
         none = _growing(tf.zeros([batch, heads, 0, units]), [None, heads, None, units])
         words = [KeysAndValues(none, none) for _ in memory.source]
         return _growing(tf.zeros([batch, 0], tf.int32), [None, None]), memory._replace(words=words)
 
-    def make_step(self) -> DecodeStep:
-        """Returns the function of a decoding step."""
-        table = tf.transpose(self.decoder.output_table)
-        fused = [layer.attention.fused() for layer in self.decoder.stack]
+    @staticmethod
+    def _smoothed_costs(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:
+        """Returns the cost of each word, `[...]`, minus the entropy of the smoothed labels: the least cost is 0.
 
-        def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
-            hidden, state, memory = self.decoder.step(tf.convert_to_tensor(words), state, memory, fused)
-            logits = affine(hidden, table)
-            return NextWords(logits, log_normalizers(logits)), state, memory
-
-        return step
+        As in Nematus, the probability that smoothing takes from the right word goes only to the other words.
+        """
+        if not smoothing:
+            return word_costs(logits, words)
+        others = logits.shape[-1] - 1
+        entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / others)
+        return word_costs(logits, words, smoothing * (others + 1) / others) - entropy
 
     def ctranslate2_spec(self, longest: int):
         """Returns the specification of this model for CTranslate2; see `ctranslate2_spec.build_spec`."""
@@ -221,17 +186,18 @@ def _embedding(words: int, units: int) -> Embedding:
     return Embedding(words, units, "embedding", keras.initializers.RandomNormal(stddev=units**-0.5))
 
 
-def _final_norm(sizes: Sizes) -> Callable[[tf.Tensor], tf.Tensor]:
+def _final_norm(config: Any) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns the norm of a stack's output: none for `post`, where the last layer has normalized it already."""
-    if sizes.norm_position == "post":
+    if config.transformer_norm_position == "post":
         return tf.identity  # not an Identity layer: the kind `none` puts one where a norm would be
-    return build_normalization(sizes.normalization, sizes.units, "final_norm")
+    return build_normalization(config.layer_normalization_type, config.state_size, "final_norm")
 
 
 def _embed(ids: tf.Tensor, embedding: Embedding, first: tf.Tensor | int) -> tf.Tensor:
-    """Returns embeddings times the root of their size plus positions, `[batch, time, units]`."""
+    """Returns embeddings times the root of their size plus positions, `[batch * time, units]`."""
     x = _look_up(embedding.table.value, ids)
-    return x * x.shape[-1] ** 0.5 + sinusoids(first, ids.shape[1] or tf.shape(ids)[1], x.shape[-1])
+    x = x * x.shape[-1] ** 0.5 + sinusoids(first, ids.shape[1] or tf.shape(ids)[1], x.shape[-1])
+    return tf.reshape(x, [-1, x.shape[-1]])
 
 
 @tf.custom_gradient
@@ -246,47 +212,3 @@ def _look_up(table: tf.Tensor, ids: tf.Tensor):
         return tf.math.unsorted_segment_sum(d_rows, tf.reshape(ids, [-1]), table.shape[0]), None
 
     return tf.gather(table, ids), gradient
-
-
-def _logits(rows: tf.Tensor, table: tf.Tensor, affine: Affine) -> tf.Tensor:
-    return affine(rows, tf.transpose(table))
-
-
-def _costs_above_entropy(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:
-    """Returns the cost of each word, `[...]`, minus the entropy of the smoothed labels, so that the least cost is 0.
-
-    As in Nematus, the probability that smoothing takes from the right word goes only to the other words.
-    """
-    if not smoothing:
-        return word_costs(logits, words)
-    others = logits.shape[-1] - 1
-    entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / others)
-    return word_costs(logits, words, smoothing * (others + 1) / others) - entropy
-
-
-def build(config, source_words: int, target_words: int) -> Transformer:
-    """Builds the model of a configuration."""
-    rates = Rates(
-        config.transformer_dropout_embeddings,
-        config.transformer_dropout_residual,
-        config.transformer_dropout_relu,
-        config.transformer_dropout_attn,
-        config.transformer_drophead,
-    )
-    sizes = Sizes(
-        config.state_size,
-        config.transformer_ffn_hidden_size,
-        config.transformer_num_heads,
-        config.layer_normalization_type,
-        config.transformer_norm_position,
-        rates,
-    )
-    return Transformer(
-        source_words,
-        target_words,
-        depths=(config.transformer_enc_depth, config.transformer_dec_depth),
-        sizes=sizes,
-        tie_decoder_embeddings=config.tie_decoder_embeddings,
-        tie_encoder_decoder_embeddings=config.tie_encoder_decoder_embeddings,
-        training_dtype=config.dtype.removeprefix("mixed_"),
-    )

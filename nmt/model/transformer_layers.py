@@ -1,39 +1,19 @@
 """Parts of a Transformer: positions, residual connections with their normalization, feed-forward, layers."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import over_rows
+from .affine import Weight
 from .forward_pass import ForwardPass, drop
 from .layers import Block
-from .multi_head_attention import KeysAndValues, MultiHeadAttention
+from .multi_head_attention import KeysAndValues, MultiHeadAttention, Positions
 
 _LONGEST_WAVE = 10_000.0  # of the positions
-
-
-class Rates(NamedTuple):
-    """Dropout rates."""
-
-    embeddings: float = 0.0  # of embeddings with their positions
-    residual: float = 0.0  # of the term that a residual connection adds
-    relu: float = 0.0  # of the feed-forward's input; Nematus's name for it
-    attention: float = 0.0  # of attention weights
-    heads: float = 0.0  # of whole attention heads
-
-
-class Sizes(NamedTuple):
-    """Sizes and kinds that all layers of a Transformer share."""
-
-    units: int
-    inner_units: int  # of the feed-forward
-    heads: int
-    normalization: str  # one of normalization.KINDS
-    norm_position: str  # pre or post
-    rates: Rates
 
 
 class Residual(Block):
@@ -45,59 +25,56 @@ class Residual(Block):
     Reference: Xiong et al. (2020), arXiv:2002.04745, on the two positions.
     """
 
-    def __init__(self, sizes: Sizes, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.is_pre, self.rate = sizes.norm_position == "pre", sizes.rates.residual
+        self.is_pre, self.rate = config.transformer_norm_position == "pre", config.transformer_dropout_residual
         with keras.name_scope(name):
-            self.norm = build_normalization(sizes.normalization, sizes.units, "norm")
+            self.norm = build_normalization(config.layer_normalization_type, config.state_size, "norm")
 
     def input(self, x: tf.Tensor) -> tf.Tensor:
-        """Returns the input of f, `[batch, time, units]`."""
-        return over_rows(self.norm, x) if self.is_pre else x
+        """Returns the input of f, `[rows, units]`."""
+        return self.norm(x) if self.is_pre else x
 
     def sum(self, x: tf.Tensor, added: tf.Tensor, forward: ForwardPass) -> tf.Tensor:
-        """Returns the output for the result of f, `[batch, time, units]`."""
+        """Returns the output for the result of f, `[rows, units]`."""
         total = x + drop(added, forward.draw(self.rate, tf.shape(added)))
-        return total if self.is_pre else over_rows(self.norm, total)
+        return total if self.is_pre else self.norm(total)
 
 
 class FeedForward(Block):
     """`relu(x W_1 + b_1) W_2 + b_2` at each position."""
 
-    def __init__(self, sizes: Sizes, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.rate = sizes.rates.relu
-        glorot = keras.initializers.GlorotUniform
-        self.inner_kernel = self._matrix("inner_kernel", sizes.units, sizes.inner_units, glorot())
-        self.inner_bias = self._vector("inner_bias", sizes.inner_units)
-        self.outer_kernel = self._matrix("outer_kernel", sizes.inner_units, sizes.units, glorot())
-        self.outer_bias = self._vector("outer_bias", sizes.units)
+        self.rate = config.transformer_dropout_relu
+        units, inner, glorot = config.state_size, config.transformer_ffn_hidden_size, keras.initializers.GlorotUniform
+        self.inner_kernel = self._matrix("inner_kernel", units, inner, glorot())
+        self.inner_bias = self._vector("inner_bias", inner)
+        self.outer_kernel = self._matrix("outer_kernel", inner, units, glorot())
+        self.outer_bias = self._vector("outer_bias", units)
 
     def call(self, x: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
-
-        def map_rows(rows: tf.Tensor) -> tf.Tensor:
-            inner = tf.nn.relu(forward.affine(rows, self.inner_kernel, self.inner_bias))
-            return forward.affine(inner, self.outer_kernel, self.outer_bias)
-
-        return over_rows(map_rows, x)
+        inner = tf.nn.relu(forward.affine(x, self.inner_kernel, self.inner_bias))
+        return forward.affine(inner, self.outer_kernel, self.outer_bias)
 
 
 class EncoderLayer(Block):
     """Self-attention, then feed-forward, each in a residual connection."""
 
-    def __init__(self, sizes: Sizes, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
         with keras.name_scope(name):
-            self.attention = _attention(sizes, "self_attention")
-            self.attention_residual = Residual(sizes, "self_attention_residual")
-            self.feed_forward = FeedForward(sizes, "feed_forward")
-            self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
+            self.attention = MultiHeadAttention(config, "self_attention")
+            self.attention_residual = Residual(config, "self_attention_residual")
+            self.feed_forward = FeedForward(config, "feed_forward")
+            self.feed_forward_residual = Residual(config, "feed_forward_residual")
 
-    def call(self, x: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
-        """Maps `[batch, time, units]` to the same shape; `bias` is that of the attention."""
+    def call(self, x: tf.Tensor, sizes: Positions, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
+        """Maps `[batch * time, units]` to the same shape; `bias` is that of the attention."""
         read = self.attention_residual.input(x)
-        attended = self.attention(read, self.attention.remember(read, forward), bias, forward=forward)
+        queries, *own = self.attention.project(read, sizes, self.attention.kernels, forward)
+        attended = self.attention(queries, KeysAndValues(*own), bias, forward=forward)
         x = self.attention_residual.sum(x, attended, forward)
         return _feed(x, self.feed_forward, self.feed_forward_residual, forward)
 
@@ -105,59 +82,48 @@ class EncoderLayer(Block):
 class DecoderLayer(Block):
     """Self-attention, attention to the source, then feed-forward, each in a residual connection."""
 
-    def __init__(self, sizes: Sizes, name: str):
+    def __init__(self, config: Any, name: str):
         super().__init__(name=name)
         with keras.name_scope(name):
-            self.attention = _attention(sizes, "self_attention")
-            self.attention_residual = Residual(sizes, "self_attention_residual")
-            self.cross_attention = _attention(sizes, "cross_attention")
-            self.cross_residual = Residual(sizes, "cross_attention_residual")
-            self.feed_forward = FeedForward(sizes, "feed_forward")
-            self.feed_forward_residual = Residual(sizes, "feed_forward_residual")
+            self.attention = MultiHeadAttention(config, "self_attention")
+            self.attention_residual = Residual(config, "self_attention_residual")
+            self.cross_attention = MultiHeadAttention(config, "cross_attention")
+            self.cross_residual = Residual(config, "cross_attention_residual")
+            self.feed_forward = FeedForward(config, "feed_forward")
+            self.feed_forward_residual = Residual(config, "feed_forward_residual")
 
     def call(
-        self, x: tf.Tensor, bias: tf.Tensor, source: KeysAndValues, source_bias: tf.Tensor, *, forward: ForwardPass
-    ) -> tf.Tensor:
-        """Maps `[batch, time, units]` to the same shape.
-
-        Args:
-            x: All positions of the sentences.
-            bias: Bias of the self-attention.
-            source: Keys and values of the source.
-            source_bias: Bias of the attention to the source.
-            forward: Draws the dropout masks and computes the products.
-        """
-        read = self.attention_residual.input(x)
-        attended = self.attention(read, self.attention.remember(read, forward), bias, forward=forward)
-        x = self.attention_residual.sum(x, attended, forward)
-        attended = self.cross_attention(self.cross_residual.input(x), source, source_bias, forward=forward)
-        x = self.cross_residual.sum(x, attended, forward)
-        return _feed(x, self.feed_forward, self.feed_forward_residual, forward)
-
-    def step(
         self,
         x: tf.Tensor,
-        fused: tf.Tensor,
-        past: KeysAndValues,
+        sizes: Positions,
         bias: tf.Tensor,
         source: KeysAndValues,
         source_bias: tf.Tensor,
+        kernels: Sequence[Weight],
+        past: KeysAndValues | None,
+        *,
+        forward: ForwardPass,
     ) -> tuple[tf.Tensor, KeysAndValues]:
-        """Maps a new position of each hypothesis, `[rows, units]`; see `MultiHeadAttention.step`.
+        """Returns the output, of the shape of `x`, and the keys and values of all positions so far.
 
-        Returns:
-            `[rows, units]`, and the keys and values of all positions so far.
+        Args:
+            x: All positions of the sentences or, in decoding, a new one of each hypothesis, `[rows, units]`.
+            sizes: Sentences, and rows of each.
+            bias: Bias of the self-attention.
+            source: Keys and values of the source.
+            source_bias: Bias of the attention to the source.
+            kernels: The matrices of the self-attention, single or fused.
+            past: Keys and values of the positions before, of all hypotheses of a sentence.
+            forward: Draws the dropout masks and computes the products.
         """
-        forward = ForwardPass()
-        attended, own = self.attention.step(self.attention_residual.input(x), fused, past, bias)
+        queries, *own = self.attention.project(self.attention_residual.input(x), sizes, kernels, forward)
+        own = KeysAndValues(*(own if past is None else (tf.concat(pair, 2) for pair in zip(past, own, strict=True))))
+        attended = self.attention(queries, own, bias, forward=forward)
         x = self.attention_residual.sum(x, attended, forward)
-        attended = self.cross_attention.step_to(self.cross_residual.input(x), source, source_bias)
-        x = self.cross_residual.sum(x, attended, forward)
+        cross = self.cross_attention
+        (queries,) = cross.project(self.cross_residual.input(x), sizes, [cross.queries], forward)
+        x = self.cross_residual.sum(x, cross(queries, source, source_bias, forward=forward), forward)
         return _feed(x, self.feed_forward, self.feed_forward_residual, forward), own
-
-
-def _attention(sizes: Sizes, name: str) -> MultiHeadAttention:
-    return MultiHeadAttention(sizes.units, sizes.heads, sizes.rates.attention, sizes.rates.heads, name)
 
 
 def _feed(x: tf.Tensor, feed_forward: FeedForward, residual: Residual, forward: ForwardPass) -> tf.Tensor:

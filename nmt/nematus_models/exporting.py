@@ -99,8 +99,15 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
     reasons = []
     if config.layer_normalization_type not in _KINDS:
         reasons.append(f"it has no {config.layer_normalization_type}")
-    if config.model_type == "transformer":
-        reasons += ["it has no Transformer"] if version == "v0.3" else _transformer_reasons(config)
+    if config.model_type == "transformer" and version == "v0.3":
+        reasons.append("it has no Transformer")
+    elif config.model_type == "transformer":
+        if config.layer_normalization_type == "none":
+            reasons.append("its Transformers always normalize (--layer_normalization_type)")
+        if config.transformer_norm_position != "pre":
+            reasons.append("its Transformers normalize the input of each sublayer (--transformer_norm_position pre)")
+        if not config.tie_decoder_embeddings:
+            reasons.append("its Transformers fail without --tie_decoder_embeddings")
     for side in words:
         if side.unknown not in ((1,) if version == "v0.3" else (1, 2)):
             reasons.append(f"it cannot read an unknown word of id {side.unknown}")
@@ -112,18 +119,6 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
         reasons.append("it computes --rnn_dec_depth and --rnn_enc_transition_depth above 1 differently")
     if reasons:
         raise UserError(f"Nematus {version} cannot read this model: {'; '.join(dict.fromkeys(reasons))}")
-
-
-def _transformer_reasons(config: Config) -> list[str]:
-    """Returns why Nematus has no such Transformer."""
-    reasons = []
-    if config.layer_normalization_type == "none":
-        reasons.append("its Transformers always normalize (--layer_normalization_type)")
-    if config.transformer_norm_position != "pre":
-        reasons.append("its Transformers normalize the input of each sublayer (--transformer_norm_position pre)")
-    if not config.tie_decoder_embeddings:
-        reasons.append("its Transformers fail without --tie_decoder_embeddings")
-    return reasons
 
 
 def _has_room(config: Config, side: int) -> bool:

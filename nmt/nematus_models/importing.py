@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,18 +46,8 @@ _OPTIONS = {
 }
 _SMOOTH = "_smooth"  # at the end of the names of the averages in a checkpoint
 _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
-# Learning schedule -> options that have no effect with it.
-_WITHOUT_EFFECT = {
-    "constant": ("warmup_steps", "plateau_steps"),
-    "transformer": ("learning_rate", "plateau_steps"),
-    "warmup-plateau-decay": (),
-}
-
-# Names of an option that changes the model -> the only value that our model supports.
-_SUPPORTED = {
-    ("factors",): 1,
-    ("softmax_mixture_size",): 1,
-}
+# Option that changes the model -> the only value that our model supports.
+_SUPPORTED = {"factors": 1, "softmax_mixture_size": 1}
 
 
 def import_checkpoint(
@@ -120,7 +110,8 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
         ours["loss_function"] = "cross-entropy"
     ours["clip_counts"] = "words" if "model_type" in options else None  # an option since v0.4
     schedule = ours["learning_schedule"] or "constant"
-    ours |= {name: None for name in _WITHOUT_EFFECT.get(str(schedule), ())}
+    needed = {field.name: field.metadata["with"].get("learning_schedule", (schedule,)) for field in fields(Config)}
+    ours |= {name: None for name, schedules in needed.items() if schedule not in schedules}  # without effect
     ours |= rnn_names.options(options) if model_type == "rnn" else transformer_names.options(options)
     ours |= {name: options.get(name) or "" for name in _TEXTS}
     ours["dictionaries"] = tuple(
@@ -130,11 +121,10 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     return make_config({name: value for name, value in ours.items() if value is not None})
 
 
-def _refuse_unsupported(options: dict[str, Any], all_supported: dict[tuple[str, ...], Any], path: Path) -> None:
+def _refuse_unsupported(options: dict[str, Any], all_supported: dict[str, Any], path: Path) -> None:
     refused = [
         f"{name} is {options[name]!r}; only {supported!r} is supported"
-        for spellings, supported in all_supported.items()
-        for name in spellings
+        for name, supported in all_supported.items()
         if options.get(name) not in (None, supported)
     ]
     if refused := refused + rnn_names.refusals(options):

@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-# Names of an option that changes the model -> the only value that our model supports.
-SUPPORTED = {("rnn_lexical_model", "lexical_model"): False}
+# Option that changes the model -> the only value that our model supports.
+SUPPORTED = {"rnn_lexical_model": False, "lexical_model": False}
 
 TRANSPOSED = "decoder/next_word_predictor/hidden_to_logits/W"  # the transposed matrix is ours
 # Before v0.5, GRUs without input have biases in the encoder too, which nothing reads.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from ..config import Config
-from ..decoding.metrics import ValidationMetrics
+from ..decoding.metrics import validation_metrics
 from ..model.contract import TranslationModel
 from ..text.datasets import ValidationData
 
@@ -43,7 +43,7 @@ class Validator:
     ):
         self._data, self._translate = data, translate
         self._costs = tf.function(model.costs, autograph=False, reduce_retracing=True)
-        self._metrics = ValidationMetrics(config.valid_tokenizer)
+        self._metrics = validation_metrics(config.valid_tokenizer)
         self._guessing = math.log(data.target_words)
 
     def __call__(self, poll: Callable[[], None]) -> Scores:
@@ -57,7 +57,7 @@ class Validator:
             if self._data.prefixes:  # references have none
                 pairs = zip(translations, self._data.prefixes, strict=True)
                 translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
-            bleu, chrf = self._metrics.scores(translations, self._data.references)
+            bleu, chrf = self._bleu_and_chrf(translations, self._data.references)
         return Scores(loss, bleu, chrf, self.divergence(loss), translations, self._of_sets(translations))
 
     def _of_sets(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -67,9 +67,13 @@ class Validator:
         for name, lines in self._data.sets:
             if references := self._data.references[lines]:
                 found[name] = dict(
-                    zip(("bleu", "chrf"), self._metrics.scores(translations[lines], references), strict=True)
+                    zip(("bleu", "chrf"), self._bleu_and_chrf(translations[lines], references), strict=True)
                 )
         return found
+
+    def _bleu_and_chrf(self, translations: Sequence[str], references: Sequence[str]) -> list[float]:
+        references = [list(references)]
+        return [metric.corpus_score(list(translations), references).score for metric in self._metrics]
 
     def divergence(self, loss: float) -> str:
         """Returns a message if the loss is far above that of guessing, and an empty string otherwise."""

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from nmt.__main__ import main
+from nmt.config import Config
 from nmt.model.registry import ARCHITECTURES
 from nmt.model.rnnsearch import RNNSearch
-from nmt.model.rnnsearch_layers import Rates
 from nmt.normalization import KINDS
 from nmt.text.vocabulary import load_vocabulary
 from tests.nmt.bigrams import Bigrams
@@ -36,9 +36,8 @@ def kind(request):
 def make_model():
     """Makes a small model. By default, its two vocabularies have 6 words."""
 
-    def make(kind="layernorm", rates=None, words=(6, 6), **options):
-        sizes = {"embedding_size": 5, "state_size": 7}
-        return RNNSearch(*words, normalization=kind, rates=rates or Rates(), **sizes, **options)
+    def make(kind="layernorm", words=(6, 6), **options):
+        return RNNSearch(Config(embedding_size=5, state_size=7, layer_normalization_type=kind, **options), *words)
 
     return make
 

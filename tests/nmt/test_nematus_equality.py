@@ -13,7 +13,6 @@ import pytest
 import tensorflow as tf
 
 from nmt.decoding.options import DecodingOptions
-from nmt.model.rnnsearch_layers import Rates
 from nmt.normalization import KINDS
 from nmt.storage.checkpoints import save_checkpoint
 from nmt.system import load_ensemble, load_system
@@ -221,7 +220,8 @@ def test_dropout_masks_equal_nematus(make_model, monkeypatch):
         return draw(shape, *arguments, **options)
 
     monkeypatch.setattr(tf.random, "stateless_uniform", recorded)
-    model = make_model(rates=Rates(embedding=0.1, hidden=0.2, source=0.3, target=0.4))
+    rates = {"embedding": 0.1, "hidden": 0.2, "source": 0.3, "target": 0.4}
+    model = make_model(**{f"rnn_dropout_{name}": rate for name, rate in rates.items()})
     pairs = (np.ones([2, 3], int), np.ones([2, 3], "f4"), np.ones([2, 4], int), np.ones([2, 4], "f4"))
     model.total_cost(*pairs, dropout_seed=tf.constant([1, 2]))
     words = {2: 1 + 1}  # masks [2, 3, 1] and [2, 4, 1]

@@ -15,8 +15,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from nmt.config import Config
 from nmt.model.rnnsearch import RNNSearch
-from nmt.model.rnnsearch_layers import Rates
 from nmt.normalization import EPSILON
 from nmt.storage.files import atomic_write
 
@@ -40,8 +40,8 @@ def measure_norms(kind: str, embedding_size: int, state_size: int) -> dict[str, 
         doubled, relative to the largest output (`change`).
     """
     keras.utils.set_random_seed(SEED)
-    sizes = {"embedding_size": embedding_size, "state_size": state_size}
-    model = RNNSearch(WORDS, WORDS, **sizes, normalization=kind, rates=Rates())
+    config = Config(embedding_size=embedding_size, state_size=state_size, layer_normalization_type=kind)
+    model = RNNSearch(config, WORDS, WORDS)
     norms = record_inputs(model, kind)
     words = tf.constant(np.random.default_rng(SEED).integers(1, WORDS, (2, BATCH, TIME)), tf.int32)
     mask = tf.ones([BATCH, TIME])

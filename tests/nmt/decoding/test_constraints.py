@@ -50,7 +50,6 @@ def search(tables, options, limits, prefixes=None):
     def run():
         return beam_search(
             *constrained(tables, options, limits, prefixes),
-            batch=len(tables),
             beam_size=options.beam_size,
             alpha=options.normalization_alpha,
             limits=tf.constant(limits),

@@ -18,7 +18,6 @@ def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
             scripted(tables),
             state,
             tf.range(sentences),
-            batch=sentences,
             beam_size=beam_size,
             alpha=alpha,
             limits=tf.fill([sentences], max_length),
@@ -44,7 +43,7 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
     rows = np.repeat(np.arange(8, dtype=np.int32), 2)
     state = (tf.zeros_like(rows), tf.constant(rows))
     options = {"beam_size": 2, "alpha": 1.0, "limits": tf.fill([8], 8), "start": START, "end": END}
-    found = beam_search(counted, state, tf.range(8), batch=8, **options)
+    found = beam_search(counted, state, tf.range(8), **options)
     np.testing.assert_array_equal(found.lengths[:, 0], lengths)
     np.testing.assert_array_equal(found.words[:, 0] == 1, np.arange(8) < lengths[:, np.newaxis])
     assert sizes[0] == 8
@@ -134,7 +133,6 @@ def test_each_sentence_has_its_own_limit_and_what_it_ends_is_cut():
         scripted(tables),
         (tf.zeros_like(rows), tf.constant(rows)),
         tf.range(3),
-        batch=3,
         beam_size=2,
         alpha=1.0,
         limits=tf.constant([4, 1, 2]),

@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from nmt.model.forward_pass import ForwardPass
 from nmt.model.rnnsearch import NO_WORD
-from nmt.model.rnnsearch_layers import Depths, Rates
 from nmt.normalization import KINDS
 from tests.nmt.model.blocks import assert_same_gradients
 
@@ -17,12 +16,20 @@ TARGET_MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32)
 PAIRS = (SOURCE, SOURCE_MASK, TARGET, TARGET_MASK)
 
 
-DEEP = Depths(2, 2, decoder=3, base_transition=3, high_transition=2, deep_context=True)
+DEEP = {
+    "rnn_enc_depth": 2,
+    "rnn_enc_transition_depth": 2,
+    "rnn_dec_depth": 3,
+    "rnn_dec_base_transition_depth": 3,
+    "rnn_dec_high_transition_depth": 2,
+    "rnn_dec_deep_context": True,
+}
+RATES = ("embedding", "hidden", "source", "target")
 
 
 @pytest.fixture(params=[*KINDS, pytest.param("deep", marks=pytest.mark.slow)])
 def model(make_model, request):
-    model = make_model(depths=DEEP) if request.param == "deep" else make_model(request.param)
+    model = make_model(**DEEP) if request.param == "deep" else make_model(request.param)
     rng = np.random.default_rng(3)
     # Far from the start, so that every weight matters; mostly of one sign, so that the few entries of a partial
     # statistic are not near zero, where dividing by them would magnify rounding.
@@ -140,11 +147,11 @@ def test_weight_paths_are_unique(model):
 
 
 @pytest.mark.parametrize(
-    "rate", [rate if rate == "hidden" else pytest.param(rate, marks=pytest.mark.slow) for rate in Rates._fields]
+    "rate", [rate if rate == "hidden" else pytest.param(rate, marks=pytest.mark.slow) for rate in RATES]
 )
 def test_dropout_of_every_kind_acts_and_follows_its_seed(make_model, rate):
     """Half of something is dropped in training; without a seed nothing is."""
-    model = make_model(rates=Rates(**{rate: 0.5}), depths=DEEP)
+    model = make_model(**DEEP, **{f"rnn_dropout_{rate}": 0.5})
     seeds = [tf.constant([1, n]) for n in (1, 1, 3)]
     one, again, other = (float(model.total_cost(*PAIRS, dropout_seed=seed)) for seed in seeds)
     assert one == again
@@ -154,7 +161,7 @@ def test_dropout_of_every_kind_acts_and_follows_its_seed(make_model, rate):
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "prelu", "linear"])
 def test_output_activations(make_model, activation):
-    model = make_model(output_activation=activation)
+    model = make_model(output_hidden_activation=activation)
     functions = {
         "tanh": np.tanh,
         "relu": lambda x: np.maximum(x, 0),

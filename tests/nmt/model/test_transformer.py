@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from nmt.config import Config
 from nmt.model.transformer import FIRST_WORD, Transformer
-from nmt.model.transformer_layers import Rates, Sizes
 from tests.nmt.model.blocks import assert_same_gradients, layer_norm
 
 SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
@@ -16,12 +16,29 @@ TARGET = np.array([[3, 2, 5, 0], [5, 0, 0, 0]])
 TARGET_MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32)
 PAIRS = (SOURCE, SOURCE_MASK, TARGET, TARGET_MASK)
 UNITS, HEADS = 8, 2
+RATES = {  # name -> option
+    "embeddings": "transformer_dropout_embeddings",
+    "residual": "transformer_dropout_residual",
+    "relu": "transformer_dropout_relu",
+    "attention": "transformer_dropout_attn",
+    "heads": "transformer_drophead",
+}
 
 
-def make(kind="layernorm", position="pre", rates=None, depths=(1, 2), **options):
-    """Makes a small model of 6 words a side with random weights."""
-    sizes = Sizes(UNITS, 12, HEADS, kind, position, rates or Rates())
-    model = Transformer(6, 6, depths=depths, sizes=sizes, **options)
+def make(kind="layernorm", position="pre", rate=None, depths=(1, 2), **options):
+    """Makes a small model of 6 words a side with random weights; half of what one of `RATES` names is dropped."""
+    config = Config(
+        state_size=UNITS,
+        layer_normalization_type=kind,
+        transformer_ffn_hidden_size=12,
+        transformer_num_heads=HEADS,
+        transformer_norm_position=position,
+        transformer_enc_depth=depths[0],
+        transformer_dec_depth=depths[1],
+        **{option: 0.5 if name == rate else 0.0 for name, option in RATES.items()},
+        **options,
+    )
+    model = Transformer(config, 6, 6)
     rng = np.random.default_rng(3)
     for weight in model.weights:
         weight.assign(rng.normal(0.3, 0.5, size=weight.shape))
@@ -194,7 +211,7 @@ def test_label_smoothing_is_that_of_nematus():
 )
 def test_dropout_masks_are_those_of_nematus(rate, expected, monkeypatch):
     """How often each size of a mask is drawn, for a sentence; the encoder has one layer and the decoder two."""
-    model = make(rates=Rates(**{rate: 0.5}))
+    model = make(rate=rate)
     drawn, draw = collections.Counter(), tf.random.stateless_uniform
 
     def recorded(shape, *arguments, **options):
@@ -208,10 +225,10 @@ def test_dropout_masks_are_those_of_nematus(rate, expected, monkeypatch):
 
 @pytest.mark.parametrize(
     "rate",
-    [rate if rate in ("residual", "heads") else pytest.param(rate, marks=pytest.mark.slow) for rate in Rates._fields],
+    [rate if rate in ("residual", "heads") else pytest.param(rate, marks=pytest.mark.slow) for rate in RATES],
 )
 def test_every_rate_of_dropout_has_an_effect_that_the_seed_decides(rate):
-    model = make(rates=Rates(**{rate: 0.5}), depths=(1, 1))
+    model = make(rate=rate, depths=(1, 1))
     none, *seeded = (
         float(model.total_cost(*PAIRS, dropout_seed=seed))
         for seed in (None, *tf.constant([[1, 2], [1, 2], [1, 3], [1, 4]]))
@@ -233,6 +250,6 @@ def test_tied_embeddings_are_one_weight():
 
 @pytest.mark.parametrize(("rounded", "error"), [("bfloat16", 0.02), ("float16", 0.003)])
 def test_rounded_factors_give_a_near_cost(rounded, error):
-    costs = [float(make(training_dtype=dtype).total_cost(*PAIRS)) for dtype in ("float32", rounded)]
+    costs = [float(make(dtype=dtype).total_cost(*PAIRS)) for dtype in ("float32", f"mixed_{rounded}")]
     np.testing.assert_allclose(costs[1], costs[0], rtol=error)
     assert costs[0] != costs[1]

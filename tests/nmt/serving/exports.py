@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from nmt.config import Config
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.translator import Translator
-from nmt.model import rnnsearch_layers, transformer_layers
-from nmt.model.rnnsearch import RNNSearch
-from nmt.model.transformer import Transformer
+from nmt.model.registry import build_model
 from nmt.serving.saved_model import save_signatures
 from nmt.serving.signatures import Signatures
 from nmt.text.batches import LONGEST
@@ -19,21 +18,22 @@ SOURCE = ["Größe, so viel wie möglich!", "Das ist ein Haus.", "Ein Haus ist d
 TARGET = ["".join(chr(0x430 + (i * i + j) % 32) for j in range(i + 3)) + " дом жук щи" for i in range(20)]
 
 
-def make_rnn(kind, *words):
-    return RNNSearch(*words, embedding_size=8, state_size=8, normalization=kind, rates=rnnsearch_layers.Rates())
-
-
-def make_transformer(kind, *words):
-    sizes = transformer_layers.Sizes(8, 12, 2, kind, "pre", transformer_layers.Rates())
-    return Transformer(*words, depths=(2, 2), sizes=sizes)
-
-
-ARCHITECTURES = {"rnn": make_rnn, "transformer": make_transformer}
+ARCHITECTURES = {
+    "rnn": {},
+    "transformer": {
+        "transformer_ffn_hidden_size": 12,
+        "transformer_num_heads": 2,
+        "transformer_enc_depth": 2,
+        "transformer_dec_depth": 2,
+    },
+}
 
 
 def make_model(vocabularies, kind, architecture="rnn"):
     """Makes a model with random weights, large enough that translations differ; the same at every call."""
-    model = ARCHITECTURES[architecture](kind, *(vocabulary.size for vocabulary in vocabularies))
+    sizes = {"embedding_size": 8, "state_size": 8, **ARCHITECTURES[architecture]}
+    config = Config(model_type=architecture, layer_normalization_type=kind, **sizes)
+    model = build_model(config, *(vocabulary.size for vocabulary in vocabularies))
     rng = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(rng.normal(0.0, 1.0, size=weight.shape))

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from nmt.__main__ import main
+from nmt.config import Config
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
 from nmt.decoding.translator import Translator
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
-from nmt.model.transformer_layers import Rates, Sizes
 from nmt.serving.ctranslate2_model import save_ctranslate2
 from tests.nmt.serving.exports import SOURCE, TARGET, make_model
 
@@ -25,8 +25,16 @@ def ctranslate2():
 
 def make_transformer(kind, position, vocabularies):
     """Makes a model with random weights, those of its norms included, and other depths on both sides."""
-    sizes = Sizes(16, 24, 4, kind, position, Rates())
-    model = Transformer(*(vocabulary.size for vocabulary in vocabularies), depths=(2, 3), sizes=sizes)
+    config = Config(
+        state_size=16,
+        layer_normalization_type=kind,
+        transformer_ffn_hidden_size=24,
+        transformer_num_heads=4,
+        transformer_norm_position=position,
+        transformer_enc_depth=2,
+        transformer_dec_depth=3,
+    )
+    model = Transformer(config, *(vocabulary.size for vocabulary in vocabularies))
     rng = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(weight + rng.normal(0.0, 0.5, size=weight.shape))

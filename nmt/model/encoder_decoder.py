@@ -1,0 +1,66 @@
+"""What the architectures share: costs of sentences and steps of decoding, from the input of the output layer."""
+
+import keras
+import tensorflow as tf
+
+from .affine import affine, over_rows
+from .contract import DecodeStep, Memory, NextWords, State
+from .costs import log_normalizers, sum_in_parts, word_costs
+from .forward_pass import ForwardPass
+
+
+class EncoderDecoder(keras.Model):
+    """A `contract.TranslationModel` whose decoder ends with a table of words.
+
+    A subclass has `encode`, `first_word`, `_hidden`, which returns the input of the output layer for every target word,
+    and a `decoder` with two members: `make_step`, which returns the same for a step, and `output_layer`, the table
+    `[words, units]` and perhaps a bias.
+    """
+
+    first_word: int
+    _smoothed_costs = staticmethod(word_costs)
+
+    def __init__(self, name: str, dtype: str):
+        super().__init__(name=name)
+        self._training_dtype = dtype.removeprefix("mixed_")  # `total_cost` rounds the factors of products to it
+
+    def call(self, source, source_mask, target) -> tf.Tensor:
+        """Returns the logits of every target word, `[batch, target_time, target_words]`."""
+        table, *bias = self.decoder.output_layer
+        hidden = self._hidden(source, source_mask, target, ForwardPass())
+        return over_rows(lambda rows: affine(rows, tf.transpose(table), *bias), hidden)
+
+    def costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
+        """Returns the cost of each target sentence, `[batch]`."""
+        logits = self(source, source_mask, target)
+        return tf.reduce_sum(word_costs(logits, target) * target_mask, -1)
+
+    def total_cost(
+        self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None
+    ) -> tf.Tensor:
+        """Returns the sum of `costs`. The logits of only one part of the words are in memory at a time."""
+        forward = ForwardPass(dropout_seed, self._training_dtype)
+        hidden = self._hidden(source, source_mask, target, forward)
+
+        def cost(rows, words, mask, table, *bias):
+            logits = forward.affine(rows, tf.transpose(table), *bias)
+            return tf.reduce_sum(self._smoothed_costs(logits, words, label_smoothing) * mask)
+
+        rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
+        return sum_in_parts(cost, rows, self.decoder.output_layer, forward.dtype)
+
+    def make_step(self) -> DecodeStep:
+        """Returns the function of a decoding step."""
+        table, *bias = self.decoder.output_layer
+        table, decode = tf.transpose(table), self.decoder.make_step()
+
+        def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
+            hidden, state, memory = decode(tf.convert_to_tensor(words), state, memory)
+            logits = affine(hidden, table, *bias)
+            return NextWords(logits, log_normalizers(logits)), state, memory
+
+        return step
+
+    def _previous(self, target: tf.Tensor) -> tf.Tensor:
+        """Returns the word before each of `target` `[batch, target_time]`."""
+        return tf.pad(target[:, :-1], [[0, 0], [1, 0]], constant_values=self.first_word)
