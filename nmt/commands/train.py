@@ -17,7 +17,7 @@ from ..errors import UserError
 from ..presets import PRESETS
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, LAST, load_checkpoint
-from ..storage.files import exclusive
+from ..storage.files import exclusive, require_no_way_out
 from ..system import System, code_digests, file_digests, open_system, save_system
 from ..training.cluster import end_with_launcher, read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
@@ -82,6 +82,8 @@ def _without_messages() -> Iterator[None]:
 
 
 def _train(config: Config, directory: Path, replicas: Replicas) -> None:
+    if replicas.is_chief:
+        require_no_way_out(directory)
     system = open_system(config, directory)
     reload_from = None if (directory / LAST).exists() or not config.reload else Path(config.reload)
     if reload_from and not config.reload_training_progress:

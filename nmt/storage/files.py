@@ -107,6 +107,15 @@ def path_inside(directory: Path, name: str | os.PathLike) -> Path:
     return path
 
 
+def require_no_way_out(directory: Path) -> None:
+    """Raises `UserError` for an entry of a directory, or of a folder in it, that `path_inside` refuses.
+
+    Writing there could change a file elsewhere, or never end.
+    """
+    for path in itertools.chain(directory.iterdir(), directory.glob("*/*")):
+        path_inside(directory, path.relative_to(directory))
+
+
 def read_inside(path: Path, directory: Path, most: int) -> bytes:
     """Returns the content of a file, as `open_inside` opens it.
 
@@ -129,8 +138,7 @@ def exclusive(directory: Path) -> Iterator[None]:
     it is still empty.
 
     Raises:
-        UserError: Another process holds the lock, the directory cannot be written to, or an entry of it or of one of
-            its folders is a link out of it, a pipe or a device: writing there could change any file, or never end.
+        UserError: Another process holds the lock, or the directory cannot be written to.
     """
     created = not directory.exists()
     lock = FileLock(directory / _LOCK)
@@ -143,8 +151,6 @@ def exclusive(directory: Path) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"{directory} cannot be written to: {error.strerror}; give another directory") from None
     try:
-        for path in itertools.chain(directory.iterdir(), directory.glob("*/*")):
-            path_inside(directory, path.relative_to(directory))
         _remove_abandoned(directory)
         yield
     finally:
@@ -158,7 +164,7 @@ def exclusive(directory: Path) -> Iterator[None]:
 def _remove_abandoned(directory: Path) -> None:
     """Removes temporary files that no process is writing to."""
     for path in directory.iterdir():
-        if _TEMPORARY.fullmatch(path.name):
+        if _TEMPORARY.fullmatch(path.name) and path.is_file():  # opening a pipe would never end
             with contextlib.suppress(OSError), path.open() as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()

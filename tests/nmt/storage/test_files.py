@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from nmt.errors import UserError
-from nmt.storage.files import atomic_write, exclusive, temporary_path
+from nmt.storage.files import atomic_write, exclusive, require_no_way_out, temporary_path
 
 WAIT = """
 import pathlib, sys
@@ -60,7 +60,7 @@ def test_a_directory_with_a_pipe_is_refused_at_once(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     os.mkfifo(tmp_path / name)
     with pytest.raises(UserError, match=rf"{name} is not a regular file; remove it"), exclusive(tmp_path):
-        pass
+        require_no_way_out(tmp_path)
 
 
 def test_a_directory_is_locked_until_its_process_ends(tmp_path):
