@@ -47,10 +47,10 @@ class Encoder(Block):
             self.final_norm = _final_norm(config)
 
     def call(self, source: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
-        x = _embed(source, self.embedding, 0)
+        x, sizes = _embed(source, self.embedding, 0), tf.unstack(tf.shape(source))
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
         for layer in self.stack:
-            x = layer(x, tf.unstack(tf.shape(source)), bias, forward=forward)
+            x = layer(x, sizes, bias, forward=forward)
         return self.final_norm(x)
 
 
