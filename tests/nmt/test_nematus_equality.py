@@ -191,9 +191,7 @@ def trainer_after_ten(imported, tmp_path, name):
     batches = [Batch(*source, *target) for source, target in padded]
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
     trainer = Trainer(Update(system.model, config), tmp_path)
-    data = SimpleNamespace(
-        shapes=lambda parts: [], batches=lambda first, share: iter(batches[first:]), batches_per_epoch=10
-    )
+    data = SimpleNamespace(sizes=[], batches=lambda first, share: iter(batches[first:]), batches_per_epoch=10)
     return lambda: trainer.train(data, lambda poll: Scores(loss=1.0, bleu=0.0, chrf=0.0)), system.model
 
 

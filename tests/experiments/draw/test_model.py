@@ -76,6 +76,7 @@ def test_the_divergence_adds_up_over_the_steps():
     np.testing.assert_allclose(found, 3 * 0.5**2 / 2, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_trained_model_is_saved_and_loaded(tmp_path):
     model = small()
     model.fit(images(), images(), verbose=0)

@@ -77,6 +77,7 @@ def test_a_prediction_depends_on_earlier_points_alone(row):
     assert np.abs(before[:, 4:] - after[:, 4:]).min(-1).max() > 0
 
 
+@pytest.mark.slow
 def test_a_trained_model_is_saved_and_loaded(tmp_path):
     model, points = small(), np.random.default_rng(0).normal(size=(4, 6, 3)).astype(np.float32)
     model.fit(points, points, verbose=0)

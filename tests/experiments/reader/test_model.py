@@ -6,7 +6,6 @@ from experiments.reader import rows
 from experiments.reader.data import ENTITIES, FIRST_ENTITY, GAP, PADDING, PASSAGE, SENTENCE
 from experiments.reader.model import Renumber, Sizes, build_model
 from experiments.trials.trial import rows_of
-from tests.parameters import slow
 
 ROWS = {row.name: row for row in rows_of(rows)}
 SIZES = Sizes(units=8, word_units=4)
@@ -147,7 +146,8 @@ def test_the_network_finds_the_entity_after_a_mark():
     assert history.history["loss"][-1] < 0.5 * np.log(5)
 
 
-@pytest.mark.parametrize("row", ["rmsnorm", *slow("batchnorm-everywhere")])
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ["rmsnorm", "batchnorm-everywhere"])
 def test_a_trained_model_is_saved_and_loaded(tmp_path, row):
     model = small(row)
     model.fit(texts(), np.zeros(4), verbose=0)

@@ -67,6 +67,7 @@ def test_padding_does_not_change_a_vector():
     np.testing.assert_allclose(before, read(sentences), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_trained_model_is_saved_and_loaded(tmp_path):
     model, inputs = small(), triples()
     model.fit(inputs, inputs[1], verbose=0)
