@@ -13,8 +13,9 @@ def load_tensorflow() -> ModuleType:
     _keep_freed_memory()
     # At level 2, TensorFlow prints a line for each program that it loads from the cache.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if _COMPILE_AT_ONCE not in (given := os.environ.get("TF_XLA_FLAGS", "")):
-        os.environ["TF_XLA_FLAGS"] = f"{given} {_COMPILE_AT_ONCE}".strip()
+    given = os.environ.get("TF_XLA_FLAGS", "").strip()
+    if given.startswith("-") or not given:  # else it names a file of flags
+        os.environ["TF_XLA_FLAGS"] = f"{_COMPILE_AT_ONCE} {given.replace(_COMPILE_AT_ONCE, '')}".strip()
     with _silent_stderr():
         import tensorflow
 

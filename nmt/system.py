@@ -170,7 +170,7 @@ def _require_room(config: Config, checkpoint: Path) -> None:
     # Smaller differences are named when the weights are loaded. An architecture need not have what its options say.
     if config.layers > 4 * arrays + 100 or config.least_size > 4 * numbers + 2**26:
         raise UserError(
-            f"{checkpoint} has {arrays} arrays of {numbers} numbers, but its config.json describes a model of "
+            f"{checkpoint} has {arrays} arrays of at most {numbers} numbers, but its config.json describes a model of "
             f"{config.layers} layers and at least {config.least_size} weights; copy the directory again"
         )
 

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UserError, describe_end
 from ..load_tensorflow import load_tensorflow
 
 _SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
@@ -32,7 +32,7 @@ class ModelError(Exception):
 
 
 class LoadError(Exception):
-    """The model cannot be loaded again; the message is the reason."""
+    """The model cannot be loaded again; the message says why."""
 
 
 class Model:
@@ -81,8 +81,7 @@ class Model:
         process.join(5)  # it ends by itself, unless it hangs
         process.kill()
         process.join()
-        status = process.exitcode
-        return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        return describe_end(process.exitcode)
 
     def _ask(self, lines: Sequence[bytes]) -> list[bytes]:
         if not self._process:
@@ -105,7 +104,7 @@ class Model:
                     was_killed = not self._process
                     self.close()
                     if is_last or not was_killed:
-                        raise LoadError(str(error)) from None
+                        raise LoadError(f"the model cannot be loaded again: {error}") from None
 
     def _answer(self) -> list[bytes]:
         try:

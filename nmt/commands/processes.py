@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from ..text.parallel import describe_end
+from ..errors import describe_end
 from ..training.cluster import HELD_PORT, LAUNCHER
 from .arguments import say
 

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ from ..config import read_config as read_model_config
 from ..errors import UserError
 from ..presets import PRESETS
 from ..storage.cache import open_cache
-from ..storage.checkpoints import BEST, LAST, load_checkpoint
-from ..storage.files import exclusive, require_no_way_out
+from ..storage.checkpoints import BEST, KEPT, LAST, load_checkpoint
+from ..storage.files import exclusive, path_inside
 from ..system import System, code_digests, file_digests, open_system, save_system
 from ..training.cluster import end_with_launcher, read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
@@ -31,6 +32,9 @@ from .devices import describe_devices
 from .options import add_options
 from .processes import train_in_processes, visible_gpus
 from .training_text import read_checked_texts
+
+_FOLDERS = (KEPT, "logs", "valid")
+_WRITTEN = {*_FOLDERS, BEST, LAST, "config.json", "files.json", "progress.json", "train.log", "versions.json"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +87,7 @@ def _without_messages() -> Iterator[None]:
 
 def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     if replicas.is_chief:
-        require_no_way_out(directory)
+        _require_no_way_out(directory)
     system = open_system(config, directory)
     reload_from = None if (directory / LAST).exists() or not config.reload else Path(config.reload)
     if reload_from and not config.reload_training_progress:
@@ -96,6 +100,14 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     with message_file(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
         _say_changes(config, directory)
         _train_on_texts(trainer, update, system, directory)
+
+
+def _require_no_way_out(directory: Path) -> None:
+    """Checks what a training writes. A link could change a file elsewhere, and writing to a pipe might never end."""
+    folders = [directory / name for name in _FOLDERS]
+    for path in itertools.chain(directory.iterdir(), *(each.iterdir() for each in folders if each.is_dir())):
+        if path.parent != directory or path.name in _WRITTEN or path.stem in ("source", "target"):
+            path_inside(directory, path.relative_to(directory))
 
 
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:

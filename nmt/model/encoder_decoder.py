@@ -10,7 +10,7 @@ from .forward_pass import ForwardPass
 
 
 class EncoderDecoder(keras.Model):
-    """A `contract.TranslationModel` whose decoder ends with a table of words.
+    """A `contract.TranslationModel`, where its shapes are, whose decoder ends with a table of words.
 
     A subclass has `encode`, `first_word`, `_hidden`, which returns the input of the output layer for every target word,
     and a `decoder` with two members: `make_step`, which returns the same for a step, and `output_layer`, the table

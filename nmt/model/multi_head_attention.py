@@ -59,7 +59,7 @@ class MultiHeadAttention(Block):
 
         Args:
             x: `[batch * time, units]`.
-            sizes: Batch and time.
+            sizes: Sentences, and positions of each.
             kernels: Matrices `[units, units]`, or several side by side.
             forward: Computes the products.
         """

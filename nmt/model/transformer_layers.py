@@ -108,10 +108,10 @@ class DecoderLayer(Block):
 
         Args:
             x: All positions of the sentences or, in decoding, a new one of each hypothesis, `[rows, units]`.
-            sizes: Sentences, and rows of each.
-            bias: Bias of the self-attention.
+            sizes: Sentences, and positions of each.
+            bias: That of the self-attention; see `MultiHeadAttention.call`.
             source: Keys and values of the source.
-            source_bias: Bias of the attention to the source.
+            source_bias: That of the attention to the source, `[batch, 1, 1, source_time]`.
             kernels: The matrices of the self-attention, single or fused.
             past: Keys and values of the positions before, of all hypotheses of a sentence.
             forward: Draws the dropout masks and computes the products.

@@ -109,7 +109,7 @@ class TrainingData:
     ) -> tuple[list[np.ndarray], list[int]]:
         """Returns the numbers of the pairs of each width, and how many pairs are empty, too long and unlike.
 
-        Memory grows with a corpus by what this returns: the lengths are read in blocks.
+        Memory grows with a corpus by what this returns, and by as much again until it does: lengths are read in blocks.
         """
         members, left_out = [[] for _ in widths], np.zeros(3, int)
         prefix_sizes = np.array([len(each) for each in self._prefixes])

@@ -5,14 +5,13 @@ import contextlib
 import multiprocessing
 import os
 import queue
-import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UserError, describe_end
 
 _SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
 
@@ -43,41 +42,48 @@ def parallel_map(function: Callable[[Any], Any], items: Iterable, threads: int |
 class Processes:
     """Calls a function in other processes, at most one for each core. Threads may call at the same time.
 
-    The processes end with this object, and when this process ends in any way: then their pipes are closed.
+    A call whose process is killed is made once more, in a new one. The processes end with this object, and when this
+    process ends in any way: then their pipes are closed. Each imports the main module first, unless that is a package.
 
     Args:
+        what: What a process does, for messages.
         make: A class or function that returns the function, in each process, given the other arguments. Importing its
             module must be fast.
     """
 
-    def __init__(self, make: Callable[..., Callable], *arguments: Any):
-        self._make = (make, *arguments)
+    def __init__(self, what: str, make: Callable[..., Callable], *arguments: Any):
+        self._what, self._make = what, (make, *arguments)
         self._free: queue.Queue[tuple[BaseProcess, Connection] | None] = queue.Queue()
         for _ in range(cores()):
             self._free.put(None)  # a process starts when it is needed
 
     def __call__(self, *arguments: Any) -> Any:
-        """Returns the result of the function.
+        """Returns the result of the function, or raises its error.
 
         Raises:
-            UserError: The process that computes it ends. The next call starts another one.
+            UserError: The process is killed, twice.
         """
-        free, found = self._free.get(), None
+        process, kept = self._free.get(), None  # not kept with an answer that nobody has taken
         try:
-            process, pipe = free or self._start()
-            try:
-                pipe.send(arguments)
-                result = pipe.recv()
-            except (EOFError, OSError):
-                process.join()
-                raise UserError(
-                    f"a process that splits text at random {describe_end(process.exitcode)}; if memory ran out, make "
-                    "room or use fewer cores (taskset), and start again"
-                ) from None
-            found = process, pipe
-            return result
+            for is_last in (False, True):
+                process = process or self._start()
+                try:
+                    process[1].send(arguments)
+                    result, error = process[1].recv()
+                    kept = process
+                    break
+                except (EOFError, OSError):
+                    how, process = _end(*process), None
+                    if is_last:
+                        raise UserError(
+                            f"a process that {self._what} {how}; if memory ran out, make room or use fewer cores "
+                            "(taskset), and start again"
+                        ) from None
         finally:
-            self._free.put(found)
+            self._free.put(kept)
+        if error:
+            raise error
+        return result
 
     def _start(self) -> tuple[BaseProcess, Connection]:
         pipe, other = _SPAWN.Pipe()
@@ -87,15 +93,21 @@ class Processes:
         return process, pipe
 
 
+def _end(process: BaseProcess, pipe: Connection) -> str:
+    """Waits for the end of a process and returns how it ended."""
+    pipe.close()
+    process.join()
+    return describe_end(process.exitcode)
+
+
 def _serve(pipe: Connection, make: Callable[..., Callable], *arguments: Any) -> None:
     """Calls the function in a process of `Processes`, until the pipe is closed."""
     os.setsid()  # signals to the group, as of Ctrl-C, are for the process that asks: it still needs this one
     function = make(*arguments)
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            pipe.send(function(*pipe.recv()))
-
-
-def describe_end(status: int) -> str:
-    """Returns how a process ended, given its exit status, which is negative for a signal."""
-    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+            given = pipe.recv()
+            try:
+                pipe.send((function(*given), None))
+            except Exception as error:  # for the process that asks
+                pipe.send((None, error))

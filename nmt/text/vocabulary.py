@@ -63,7 +63,7 @@ class SentencePieceVocabulary(tf.Module):
                 f"they must be 0 and 1; train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
             )
         self.unknown, self.unknowns = unknown, (unknown,)
-        self.size, self._drawing = processor.GetPieceSize(), Processes(Drawing, model)
+        self.size, self._drawing = processor.GetPieceSize(), Processes("splits text at random", Drawing, model)
         # A SavedModel shares one tokenizer among all of the same name, so the name identifies the model.
         name = f"sentencepiece_{self.digest}"
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, name=name)

@@ -81,6 +81,7 @@ class Service:
         seen = ""
         while True:
             _VERSION.clear()
+            # A `Served` in this loop would keep a dropped model in memory until the next look.
             for name, version in {key: served.version for key, served in self._store.served.items()}.items():
                 _VERSION.labels(name).set(version)
             await asyncio.sleep(_LOOK_EVERY)

@@ -64,7 +64,7 @@ class Store:
         self._root, self._again = root, again
         self.served: dict[str, Served] = {}
         self._versions: dict[str, dict[int, _Version]] = {}  # by model and number
-        self._said: dict[Path, str] = {}  # what was logged of a folder that cannot be read or loaded
+        self._unreadable: dict[Path, str] = {}  # why the folder of a model could not be read at the last look
         self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
     def open(self) -> None:
@@ -119,37 +119,19 @@ class Store:
     def _look(self) -> None:
         """Looks at all versions that have a `saved_model.pb`. Those that cannot be read do not hide the others."""
         found: dict[str, dict[int, _Version]] = {}
+        unreadable: dict[Path, str] = {}
         for model in filter(lambda path: _NAME.fullmatch(path.name), self._root.iterdir()):
             before = self._versions.get(model.name, {})
             try:
                 folders = list(model.iterdir()) if model.is_dir() else []
             except OSError as error:
-                self._say(model, f"{model} cannot be read: {error.strerror}")
+                unreadable[model] = _noted(f"{model} cannot be read: {error.strerror}", self._unreadable.get(model))
                 found[model.name] = {number: replace(version, files=None) for number, version in before.items()}
                 continue
             numbers = {int(path.name): path for path in folders if path.name.isascii() and path.name.isdecimal()}
-            versions = {number: self._look_at(path, before.get(number)) for number, path in numbers.items()}
+            versions = {number: _look_at(path, before.get(number)) for number, path in numbers.items()}
             found[model.name] = {number: version for number, version in versions.items() if version}
-        self._versions = found
-
-    def _look_at(self, path: Path, before: _Version | None) -> _Version | None:
-        """Returns a version, or `None` if the folder holds no SavedModel."""
-        try:
-            if not (path / "saved_model.pb").is_file():
-                return None
-            files = _files(path)
-        except OSError as error:
-            return _Version(path, None, why=self._say(path, f"{path} cannot be read: {error.strerror}"))
-        if before is None or before.files is None:
-            return _Version(path, files)
-        return replace(before, files=files, settled=files == before.files)
-
-    def _say(self, path: Path, why: str) -> str:
-        """Logs what is wrong with a folder, once, and returns it."""
-        if self._said.get(path) != why:
-            _log.error("%s", why)
-        self._said[path] = why
-        return why
+        self._versions, self._unreadable = found, unreadable
 
     def _serve(self, name: str, number: int, version: _Version) -> bool:
         """Returns whether a version is served, after loading it if its files are new and have stopped changing."""
@@ -165,7 +147,7 @@ class Store:
             model = LoadedModel(version.path)
         except UserError as error:
             version.refused, version.again = version.files, time.monotonic() + self._again
-            version.why = self._say(version.path, str(error))
+            version.why = _noted(str(error), version.why)
             return number == current
         version.refused, version.why = None, ""
         self._replace(name, Served(number, model, version.files))
@@ -189,6 +171,26 @@ class Store:
         if len(alive) < len(self._dropped):
             gc.collect()
         self._dropped = alive
+
+
+def _look_at(path: Path, before: _Version | None) -> _Version | None:
+    """Returns a version, or `None` if the folder holds no SavedModel."""
+    try:
+        if not (path / "saved_model.pb").is_file():
+            return None
+        files = _files(path)
+    except OSError as error:
+        return _Version(path, None, why=_noted(f"{path} cannot be read: {error.strerror}", before and before.why))
+    if before is None or before.files is None:
+        return _Version(path, files)
+    return replace(before, path=path, files=files, settled=files == before.files)
+
+
+def _noted(why: str, before: str | None) -> str:
+    """Returns why something is refused, and logs it if that is new."""
+    if why != before:
+        _log.error("%s", why)
+    return why
 
 
 def _files(path: Path) -> Files:

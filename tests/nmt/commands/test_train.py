@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import shutil
 from types import SimpleNamespace
@@ -133,8 +134,24 @@ def test_a_training_writes_nothing_behind_a_link_out_of_its_directory(train, tmp
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "elsewhere" / "file" if name in FILES else tmp_path / "elsewhere")
     status, _, said = train("--keep", 1)
-    assert (status, f"nmt: model/{name} is a link out of model; copy what it points to" in said) == (2, True)
+    assert (status, f"nmt: model/{name} is a link out of model; put what it points to there, or " in said) == (2, True)
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("name", ["train.log", "logs/events"])
+def test_a_training_does_not_write_to_a_pipe(train, tmp_path, name):
+    """It would never end."""
+    (tmp_path / "model" / name).parent.mkdir(parents=True)
+    os.mkfifo(tmp_path / "model" / name)
+    status, _, said = train()
+    assert (status, f"nmt: model/{name} is not a regular file; remove it" in said) == (2, True)
+
+
+def test_a_training_leaves_other_links_in_its_directory_alone(train, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "model").symlink_to(tmp_path / "disk")
+    (tmp_path / "disk" / "corpus").symlink_to(tmp_path)
+    assert train("--source_dataset", "model/corpus/train.en")[0] == 0
 
 
 @pytest.mark.slow

@@ -102,6 +102,24 @@ def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service
     until(lambda: b"nmt_model_version{" not in service.request("GET", "/metrics")[2])
 
 
+def test_a_version_that_breaks_again_is_logged_again(toy, newer, tmp_path, caplog):
+    shutil.copytree(toy, tmp_path / "toy" / "1")
+    store = Store(tmp_path, again=0)
+    store.open()
+    version = tmp_path / "toy" / "2"
+    for _ in range(2):
+        shutil.copytree(newer, version, dirs_exist_ok=True)
+        (version / "saved_model.pb").write_bytes(b"garbage")
+        for _ in range(3):
+            store.refresh()
+        assert [number for _, number in store.broken] == [2]
+        shutil.copytree(newer, version, dirs_exist_ok=True)
+        for _ in range(2):
+            store.refresh()
+        assert (store.served["toy"].version, store.broken) == (2, {})
+    assert len([each for each in caplog.records if each.levelname == "ERROR"]) == 2
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_requests_finish(toy, start_service, tmp_path, number):
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")

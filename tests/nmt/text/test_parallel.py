@@ -1,5 +1,6 @@
 """Work in threads and in processes."""
 
+import functools
 import operator
 import os
 import signal
@@ -30,7 +31,7 @@ def test_results_come_in_order_and_few_are_made_ahead():
 
 
 def test_threads_share_the_processes():
-    length, found = Processes(operator.methodcaller, "__len__"), []
+    length, found = Processes("counts", operator.methodcaller, "__len__"), []
     threads = [threading.Thread(target=lambda text: found.append(length(text)), args=["a" * i]) for i in range(8)]
     for thread in threads:
         thread.start()
@@ -39,26 +40,49 @@ def test_threads_share_the_processes():
     assert sorted(found) == list(range(8))
 
 
-class KillsItself:
-    """Kills the process that calls it."""
+class Ends:
+    """Kills the process that calls it, unless a file says that this has been done."""
+
+    def __init__(self, done=None):
+        self._done = done
 
     def __call__(self):
-        os.kill(os.getpid(), signal.SIGKILL)
+        if self._done is None or not self._done.exists():
+            if self._done:
+                self._done.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "an answer"
 
 
-def test_a_process_that_is_killed_is_named_and_replaced():
-    call = Processes(operator.methodcaller, "__call__")
+def make_caller():
+    return Processes("calls", operator.methodcaller, "__call__")
+
+
+def test_a_call_whose_process_is_killed_is_made_again(tmp_path):
+    assert make_caller()(Ends(tmp_path / "done")) == "an answer"
+
+
+def test_a_call_that_kills_its_process_twice_is_an_error_and_the_next_has_a_new_process():
+    call = make_caller()
     for _ in range(2 * cores()):
-        with pytest.raises(UserError, match=r"a process that splits text at random was killed by SIGKILL; if memory"):
-            call(KillsItself())
-    assert call(os.getpid) not in (os.getpid(), call(os.getppid))
+        with pytest.raises(UserError, match=r"^a process that calls was killed by SIGKILL; if memory ran out, "):
+            call(Ends())
+    assert call(os.getpid) != os.getpid() == call(os.getppid)
+
+
+def test_an_error_of_the_function_is_raised_and_its_process_goes_on():
+    call = make_caller()
+    processes = {call(os.getpid) for _ in range(2 * cores())}
+    with pytest.raises(FileNotFoundError):
+        call(functools.partial(os.stat, "absent"))
+    assert {call(os.getpid) for _ in range(2 * cores())} == processes
 
 
 PROGRAM = """
 import operator, os, sys, time
 sys.path.insert(0, sys.argv[1])
 from nmt.text.parallel import Processes
-call = Processes(operator.methodcaller, "__call__")
+call = Processes("calls", operator.methodcaller, "__call__")
 print(call(os.getpid), call(os.getpgrp), flush=True)
 time.sleep(60)
 """
