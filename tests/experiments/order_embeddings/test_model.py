@@ -34,6 +34,7 @@ def test_embeddings_have_length_1_and_no_negative_entry():
     np.testing.assert_allclose((found**2).sum(-1), 1, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_trained_model_is_saved_and_loaded(tmp_path):
     """An interrupted training continues from such a file."""
     model = small(ROWS["rmsnorm"])

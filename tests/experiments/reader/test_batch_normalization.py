@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from experiments.reader.batch_normalization import GAIN, BatchNormLSTMCell, StepNormalization
+from tests.parameters import slow
 
 NORMS = ("input_norm", "state_norm", "carry_norm")
 
@@ -115,7 +116,7 @@ def test_padding_changes_neither_states_nor_averages():
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, *slow(True)])
 def test_a_trained_network_is_saved_and_loaded(tmp_path, compiled):
     keras.utils.set_random_seed(1)
     model, inputs, target = network(), [random(4, 6, 3), words_of([6, 5, 3, 1], 6)], random(4, 6, 8)

@@ -35,6 +35,7 @@ def test_everything_is_trained_measured_and_reported(networks, tmp_path):
     assert STAND_IN in (report / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_log_has_losses_shares_gains_and_the_simple_answer(networks, tmp_path):
     log = train(Trial(ROWS["rmsnorm"], SETTING, 1, 0.01), networks, tmp_path)
     assert log["validations"][0].keys() == {"update", "nll", "error", "test_nll", "test_error"}

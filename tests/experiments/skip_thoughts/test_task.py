@@ -45,6 +45,7 @@ def test_a_batch_has_sentences_between_their_neighbours(networks, corpus):
     assert ((targets == END).sum(-1) == 1).all()
 
 
+@pytest.mark.slow
 def test_a_log_has_losses_shares_and_gains(networks, tmp_path):
     trial = Trial(ROWS["rmsnorm"], SETTING, 1, 0.01)
     log = train(trial, networks, tmp_path)
