@@ -32,7 +32,7 @@ class ModelError(Exception):
 
 
 class LoadError(Exception):
-    """The model cannot be loaded again; the message says why."""
+    """The model cannot be loaded; the message is the reason."""
 
 
 class Model:
@@ -104,7 +104,7 @@ class Model:
                     was_killed = not self._process
                     self.close()
                     if is_last or not was_killed:
-                        raise LoadError(f"the model cannot be loaded again: {error}") from None
+                        raise LoadError(str(error)) from None
 
     def _answer(self) -> list[bytes]:
         try:
