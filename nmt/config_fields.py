@@ -62,6 +62,7 @@ def positive(default: float | None, text: str, most: float = math.inf) -> Any:
 
 
 def between(default: float | None, text: str, least: float, most: float) -> Any:
+    """Declares a number with two bounds, both allowed."""
     return option(default, text, f"from {least} to {most}", lambda value: least <= value <= most)
 
 

@@ -32,7 +32,7 @@ def visible_gpus() -> list[str]:
 def train_in_processes(options: Sequence[str], count: int) -> None:
     """Runs `train` in several processes that train one model. Exits with the status of the first one that failed.
 
-    Each process has one GPU of its own, of which there must be enough, or, if there are none, its share of the cores.
+    Each process has a GPU of its own, or its share of the cores if there are no GPUs; `count` is at most their number.
     `options` are the command line of `train`, without the name of the command.
     """
     gpus, received = visible_gpus(), []

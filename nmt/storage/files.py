@@ -128,7 +128,7 @@ def exclusive(directory: Path) -> Iterator[None]:
     it is still empty.
 
     Raises:
-        UserError: Another process holds the lock, or the directory cannot be written to.
+        UserError: Another process holds the lock, it is a link or no file, or the directory cannot be written to.
     """
     created = not directory.exists()
     lock = FileLock(directory / _LOCK)

@@ -43,7 +43,8 @@ class Processes:
     """Calls a function in other processes, at most one for each core. Threads may call at the same time.
 
     A call whose process is killed is made once more, in a new one. The processes end with this object, and when this
-    process ends in any way: then their pipes are closed. Each imports the main module first, unless that is a package.
+    process ends in any way: then their pipes are closed. Each imports the main module first, unless that was started as
+    `python -m PACKAGE`.
 
     Args:
         what: What a process does, for messages.

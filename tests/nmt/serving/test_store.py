@@ -120,6 +120,17 @@ def test_a_version_that_breaks_again_is_logged_again(toy, newer, tmp_path, caplo
     assert len([each for each in caplog.records if each.levelname == "ERROR"]) == 2
 
 
+def test_a_version_is_loaded_from_where_it_was_seen_last(toy, newer, tmp_path):
+    shutil.copytree(toy, tmp_path / "toy" / "1")
+    store = Store(tmp_path)
+    store.open()
+    shutil.copytree(newer, tmp_path / "toy" / "3")
+    store.refresh()
+    (tmp_path / "toy" / "3").rename(tmp_path / "toy" / "03")
+    store.refresh()
+    assert (store.served["toy"].version, store.broken) == (3, {})
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_requests_finish(toy, start_service, tmp_path, number):
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
