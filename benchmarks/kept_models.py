@@ -26,14 +26,14 @@ from nmt.system import load_system
 BEAM = 5
 
 
-def translate(directory, checkpoint, lines):
+def translate(directory, checkpoint, lines, beam_size=BEAM):
     """Returns the translations by a kept model of a training."""
     with tempfile.TemporaryDirectory() as folder:
         for path in directory.iterdir():
             if path.is_file() and path.name not in ("best.npz", "last.npz"):
                 shutil.copy(path, folder)
         shutil.copy(checkpoint, Path(folder, "best.npz"))
-        translator = load_system(Path(folder)).translator(DecodingOptions(beam_size=BEAM))
+        translator = load_system(Path(folder)).translator(DecodingOptions(beam_size=beam_size))
     return translator.best(lines)
 
 
