@@ -219,12 +219,19 @@ def explain_drift(file: File, undo: bool) -> str:
     if file.ids[0] == ABSENT:
         return message + "move the file away"
     message += "restore the file"
-    by_hand = [pair for change in file.changes for pair in zip(change.places, change.hunks)]
+    hunks = [pair for change in file.changes for pair in zip(change.places, change.hunks)]
+    by_hand = [(place, hunk) for place, hunk in hunks if _has_lines(file.text, hunk.new) == undo]
     if by_hand:
         message += f", or use `--skip {file.path}` and {'remove' if undo else 'insert'} these lines by hand:"
+    elif hunks:
+        message += f", or use `--skip {file.path}`: {'none' if undo else 'all'} of the patches' lines are there"
     for place, hunk in by_hand:
         message += f"\n  {place}:" + "".join("\n" + f"    {line.decode()}".rstrip() for line in hunk.new)
     return message
+
+
+def _has_lines(text: bytes | None, lines: list[bytes]) -> bool:
+    return b"\n".join([b"", *lines, b""]) in b"\n%s\n" % (text or b"")
 
 
 def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | None:

@@ -61,7 +61,12 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         ("model_timeout", 3600, 10**6, "a job ends if the model takes longer for a piece, or to be loaded"),
     ):
         add_number(parser, name, int, positive(default, text, most))
-    return parser.parse_known_args(words)
+    arguments, rest = parser.parse_known_args(words)
+    # A word after an option may be its value; Beam knows.
+    after = zip(["", *rest], rest, strict=False)
+    if stray := [word for last, word in after if not word.startswith("-") and (last[:1] != "-" or "=" in last)]:
+        parser.unrecognized(stray)
+    return arguments, rest
 
 
 def translate(arguments: argparse.Namespace, words: list[str]) -> bool:

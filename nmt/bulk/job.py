@@ -53,6 +53,8 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
             if found.setdefault(shard.name, shard).source != shard.source:
                 both = f"{found[shard.name].source} and {shard.source}"
                 raise UserError(f"{both} have the same name; translate them into different folders")
+            if "://" not in shard.source and os.path.isdir(shard.source):
+                raise UserError(f"{shard.source} is a folder; give files, or a pattern in quotes: '{pattern}/*'")
             if shard.name == FOLDER:
                 raise UserError(f"{shard.source} has the name of a folder that the job makes; rename it")
             if shard.name.endswith(_UNREADABLE):

@@ -17,7 +17,6 @@ from ..load_tensorflow import load_tensorflow
 _SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
 _LONGEST = 200  # characters of a reason
 _PLACES = ("Graph execution error", "Detected at node", "<stack traces", "[[")
-Translate = Callable[[Sequence[bytes]], list[bytes]]
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,10 @@ class Fault:
     """Takes the place of a line, or of its translation, and says why there is none."""
 
     reason: str
+
+
+Translate = Callable[[Sequence[bytes]], list[bytes | Fault]]
+_TOO_LONG = Fault("the line has more tokens than the export reads")
 
 
 class ModelError(Exception):
@@ -56,8 +59,8 @@ class Model:
             self.close()
             raise UserError(f"{path} cannot be used: {error}") from None
 
-    def __call__(self, lines: Sequence[bytes]) -> list[bytes]:
-        """Returns the translation of each line.
+    def __call__(self, lines: Sequence[bytes]) -> list[bytes | Fault]:
+        """Returns the translation of each line, or a fault if the model reads only its beginning.
 
         Raises:
             ModelError: The model fails, or its process is killed; if there is only one line, twice.
@@ -146,12 +149,13 @@ def _load(folder: str) -> Translate:
         tf.config.experimental.set_memory_growth(gpu, enable=True)  # several processes load the export
     loaded = tf.saved_model.load(folder)
 
-    def translate(lines: Sequence[bytes]) -> list[bytes]:
+    def translate(lines: Sequence[bytes]) -> list[bytes | Fault]:
         found = loaded.signatures["serving_default"](sources=tf.constant(lines, tf.string))
         texts = found["translations"].numpy().tolist()
         if len(texts) != len(lines):
             raise ValueError(f"the model returns {len(texts)} translations of {len(lines)} lines")
-        return texts
+        is_cut = found["source_cut"].numpy() if "source_cut" in found else [False] * len(lines)
+        return [_TOO_LONG if cut else text for text, cut in zip(texts, is_cut, strict=True)]
 
     return translate
 
@@ -174,13 +178,18 @@ def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
     if not lines:
         return []
     try:
-        return [Fault("its translation has a line feed") if b"\n" in text else text for text in model(lines)]
+        return list(map(_in_one_line, model(lines)))
     except ModelError as error:
         if len(lines) == 1:
             model([b""])
             return [Fault(f"the model fails: {error}")]
     half = len(lines) // 2
     return _isolate(model, lines[:half]) + _isolate(model, lines[half:])
+
+
+def _in_one_line(text: bytes | Fault) -> bytes | Fault:
+    has_line_feed = isinstance(text, bytes) and b"\n" in text
+    return Fault("its translation has a line feed") if has_line_feed else text
 
 
 def reason_of(error: Exception) -> str:

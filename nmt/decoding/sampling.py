@@ -26,7 +26,8 @@ class _Samples(NamedTuple):
 def draws(options: DecodingOptions, place: tuple[int, int], limit: int) -> np.ndarray:
     """Returns the random numbers from 0 to 1 that decide the samples of a line, `[samples, limit + 1]`.
 
-    They depend on the seed and the place alone, so other lines and other batches change no sample.
+    They depend on the seed and the place alone. So other lines and other batches change a sample only where they round
+    a probability so that another word is drawn.
 
     Args:
         options: Have the seed.
@@ -91,10 +92,12 @@ def sample(
 
 def _draw(log_probabilities: tf.Tensor, options: DecodingOptions, uniforms: tf.Tensor) -> tf.Tensor:
     """Returns a word for each row of `[rows, words]`, `[rows]`: the first whose cumulated probability is above u."""
-    count = log_probabilities.shape[-1]
-    likeliest, words = tf.math.top_k(log_probabilities, min(options.sampling_top_k or count, count))
-    cumulated = tf.cumsum(tf.nn.softmax(likeliest / options.sampling_temperature), axis=-1)
-    above = tf.searchsorted(cumulated, uniforms[:, tf.newaxis] * cumulated[:, -1:], side="right")
-    # Rounding may go past the last word, which may be one that is not allowed.
-    possible = tf.reduce_sum(tf.cast(tf.math.is_finite(likeliest), tf.int32), -1)
-    return tf.gather(words, tf.maximum(tf.minimum(above[:, 0], possible - 1), 0), batch_dims=1)
+    words, count = None, log_probabilities.shape[-1]
+    if options.sampling_top_k:
+        log_probabilities, words = tf.math.top_k(log_probabilities, min(options.sampling_top_k, count))
+    cumulated = tf.cumsum(tf.nn.softmax(log_probabilities / options.sampling_temperature), axis=-1)
+    total = cumulated[:, -1:]
+    above = tf.searchsorted(cumulated, uniforms[:, tf.newaxis] * total, side="right")
+    last = tf.searchsorted(cumulated, total, side="left")  # the last possible word, which rounding may go past
+    drawn = tf.minimum(above, last)[:, 0]
+    return drawn if words is None else tf.gather(words, drawn, batch_dims=1)

@@ -153,7 +153,7 @@ class Batcher:
                 await self._compute(pieces)
             finally:
                 self._count(running=-places)
-            self._expected = places + self._rows_waiting
+            self._expected = places + self._rows_in_queue()
             ended = time.monotonic()
             self._wait_until = ended + max(self._limits.batch_wait, min(_LONGEST_WAIT, (ended - begun) / 20))
             del pieces  # else they keep their model in memory until the next batch
@@ -170,7 +170,11 @@ class Batcher:
                     return
 
     def _enough_wait(self) -> bool:
-        return self._rows_waiting >= min(self._expected, self._limits.batch)
+        return self._rows_in_queue() >= min(self._expected, self._limits.batch)
+
+    def _rows_in_queue(self) -> int:
+        """Returns the rows that can be taken now: of a request in pieces, those of one piece."""
+        return sum(piece.places for piece in self._waiting)
 
     def _take(self) -> list[_Piece]:
         """Takes the first piece, and the others of its signature that fit into the same batch."""

@@ -1,11 +1,13 @@
 """The service as a process: listens, and ends in order."""
 
+import contextlib
 import functools
 import logging
 import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -57,7 +59,8 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
-        address.listen(2048)
+        with _address_errors(host, port):  # another service may have begun to listen meanwhile
+            address.listen(2048)
         _log.info("serving %s at http://%s:%d", models, host, address.getsockname()[1])
         with ThreadPoolExecutor(1) as thread:  # uvicorn handles signals only in the main thread
             running = thread.submit(server.run, sockets=[address])
@@ -67,7 +70,7 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    try:
+    with _address_errors(host, port):
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
         try:
@@ -76,7 +79,13 @@ def _listen(host: str, port: int) -> socket.socket:
         except OSError:
             listener.close()
             raise
+    return listener
+
+
+@contextlib.contextmanager
+def _address_errors(host: str, port: int) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         why = error.strerror or error
         raise UserError(f"cannot listen on {host} port {port}: {why}; give another --host or --port") from None
-    return listener

@@ -26,6 +26,8 @@ def test_options_that_are_not_ours_are_left_for_beam():
         (WORDS[2:], "the following arguments are required: --export"),
         ([*WORDS, "--piece_lines", "0"], "'0' is not a whole number above 0"),
         ([*WORDS, "--max_bytes", "1e3"], "'1e3' is not a whole number above 0"),
+        ([*WORDS, "--piece_lines", "9", "c"], "unrecognized arguments: c;"),
+        ([*WORDS, "--runner=Direct", "c"], "unrecognized arguments: c;"),
         ([*WORDS, "--model_timeout", "1000001"], "'1000001' is not a whole number above 0 and at most 1000000"),
     ],
 )

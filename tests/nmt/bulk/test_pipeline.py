@@ -76,25 +76,28 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
         "packed.gz": gzip.compress(b"a\nb\n") + gzip.compress("c ß\n".encode() * 50),
         "empty.en": b"",
         "open.en": b"\xef\xbb\xbfno\r\nend",
-        "odd.en": b"fine\nbad \xff\n%b\nfine poison\ntwo\n\nfine again\n%bpoison\n" % (b"x" * 101, b"more\n" * 40),
+        "odd.en": b"fine\nbad \xff\n%b\nfine poison\ntwo\n\nfine again\n%bpoison\nendless\n"
+        % (b"x" * 101, b"more\n" * 40),
         "cut.gz": gzip.compress(os.urandom(2000))[:-9],
     }
     (tmp_path / "in").mkdir()
     for name, content in shards.items():
         (tmp_path / "in" / name).write_bytes(content)
-    words = words_of(toy, "in/*", piece_lines=100, max_bytes=100)
+    (tmp_path / "in" / "packed.gz").rename(tmp_path / "5f3c9a")  # as caches of data sets link their files
+    (tmp_path / "in" / "packed.gz").symlink_to(tmp_path / "5f3c9a")
+    words = words_of(toy, "in/*.en", "in/cut.gz", "in/packed.gz", piece_lines=100, max_bytes=100)
     status, said, errors = bulk(*words, "--direct_runner_bundle_repeat", 2)
     out = tmp_path / "out"
     assert status == 2
     assert errors.count("\n") == 1
     assert "in/cut.gz is damaged and was left out (EOFError: " in errors
-    assert said.startswith("5 shards written with 1,336 lines; 1,331 lines translated in ")
+    assert said.startswith("5 shards written with 1,337 lines; 1,331 lines translated in ")
     assert {path.name for path in out.iterdir()} == shards.keys() - {"cut.gz"} | {"_bulk"}
     assert (out / "long.en").read_bytes() == shards["long.en"].upper()
     assert gzip.decompress((out / "packed.gz").read_bytes()) == b"A\nB\n" + b"C SS\n" * 50
     assert (out / "empty.en").read_bytes() == b""
     assert (out / "open.en").read_bytes() == b"NO\nEND\n"
-    assert (out / "odd.en").read_bytes() == b"FINE\n\n\n\n\n\nFINE AGAIN\n" + b"MORE\n" * 40 + b"\n"
+    assert (out / "odd.en").read_bytes() == b"FINE\n\n\n\n\n\nFINE AGAIN\n" + b"MORE\n" * 40 + b"\n\n"
     assert [path.name for path in (out / "_bulk" / "failed").iterdir()] == ["odd.en.jsonl"]
     failed = [json.loads(line) for line in (out / "_bulk" / "failed" / "odd.en.jsonl").read_text().splitlines()]
     assert {each["shard"] for each in failed} == {str(tmp_path / "in" / "odd.en")}
@@ -105,6 +108,7 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
         (4, model_fails),
         (5, "its translation has a line feed"),
         (48, model_fails),
+        (49, "the line has more tokens than the export reads"),
     ]
     assert not left_over(out)
 
@@ -298,6 +302,7 @@ def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
         ("--export", toy, "--input", "one/**.en", "--output", "one/new"): "would be among the texts",
         ("--export", toy, *folders, "one/a.en/out"): "out cannot be used: ",
         ("--export", toy, *folders, "o*"): "has one of *?[ in its name",
+        (*words_of(toy, "one"),): "one is a folder; give files, or a pattern in quotes: 'one/*'",
         (*words_of(toy, "gs://bucket/a.en"),): "gs://bucket/a.en cannot be read: ",
         ("--export", toy, *folders, "nope", "--runner", "Nope"): "the job failed: ",
         (*words_of(toy, "one/a.en"), "--maxbytes", "9"): "--maxbytes is neither an option of this program nor of Beam",

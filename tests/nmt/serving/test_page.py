@@ -158,6 +158,9 @@ def test_a_cut_text_or_translation_is_said(service, browser):
     assert source == "Line 2 is too long, so only its beginning is translated"
     assert translation == "The translation of line 3 is cut at its longest length."
     picture(browser, "page-cut")
+    enter(browser, "nothing\nshort")
+    browser.until(f"{TEXT} === '\\nSHORT!'")
+    assert browser.run(notice) == "Line 1 has no translation."
     enter(browser, "short")
     browser.until(f"{TEXT} === 'SHORT!'")
     assert browser.run(notice) == ""
