@@ -113,6 +113,8 @@ def translate_joeynmt(options: argparse.Namespace, configuration: Path, checkpoi
 def newest(folder: Path, ending: str, until: float) -> Path:
     """Returns the last kept model of a training that was written until a second of the clock."""
     kept = [path for path in folder.glob(f"*.{ending}") if path.stem.isdigit() and path.stat().st_mtime <= until]
+    if not kept:
+        sys.exit(f"peers_quality.py: {folder} had kept no model by then; give more --minutes")
     return max(kept, key=lambda path: int(path.stem))
 
 
