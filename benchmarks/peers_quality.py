@@ -10,7 +10,7 @@ on a core of its own, by their own commands. Minutes count from there, so import
 train the same Transformer: 128 units, 4 + 4 layers, 4 heads, feed-forwards of 512, pre-norm, all tables tied, dropout
 and label smoothing of 0.1, in float32; with batches of 128 pairs, the loss of a token, the same Adam, rates and
 clipping of the gradient's norm. Every 100 updates both validate on 16 sentences and keep their model. Afterwards each
-system translates the test text with the last models that it kept in time, greedily, because JoeyNMT takes long to search
+system translates the test text with the last models that it kept in time, greedily, because JoeyNMT's search takes long
 on a CPU; sacreBLEU, cased and detokenized.
 """
 
