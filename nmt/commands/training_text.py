@@ -1,5 +1,7 @@
 """The texts of a configuration, for the commands that read them."""
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from ..config import Config
@@ -58,7 +60,9 @@ def read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache)
 
 
 def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
-    """Reads the training and validation texts, and warns of what spoils a validation."""
+    """Reads the training and validation texts, and warns of what spoils a training or its validations."""
+    for option in ("target_prefixes", "valid_target_prefixes"):
+        _warn_of_prefixes(option, getattr(config, option) or (), vocabularies[1])
     data, valid = read_texts(config, vocabularies, cache)
     if cannot_split(config.valid_tokenizer, valid.references):
         say(
@@ -73,6 +77,16 @@ def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache)
     if valid.too_long:
         say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
     return data, valid
+
+
+def _warn_of_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary) -> None:
+    ids = vocabulary.encode(tf.constant(prefixes, tf.string)).to_list()
+    different = dict(zip(prefixes, ids, strict=True))
+    for prefix, found in different.items():
+        if vocabulary.unknown in found:
+            say(f"warning: --{option} has {prefix!r}, which the target vocabulary does not know; add it there")
+        elif list(different.values()).count(found) > 1:
+            say(f"warning: --{option} has {prefix!r}, which has the same tokens as another prefix")
 
 
 def _warn_of_unknown_words(side: str, vocabulary: Vocabulary, lines: list[bytes]) -> None:

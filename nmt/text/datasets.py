@@ -199,6 +199,7 @@ class ValidationData:
         sources: The source lines.
         references: The target lines, as strings.
         prefixes: What each translation begins with; `None` without `target_prefixes`.
+        decoded_prefixes: The same as the vocabulary spells it, as in a translation.
         sets: Name and lines of each set.
         batches: The pairs in batches of similar length, without those that are too long.
         too_long: Number of pairs left out of the batches because a side has more than `LONGEST` tokens.
@@ -230,6 +231,8 @@ class ValidationData:
         of_sets = _prefixes(target_prefixes, text, target_vocabulary, "--valid_target_prefixes")
         set_of_pair = [number for number, pairs in enumerate(sets) for _ in pairs]
         self.prefixes = [target_prefixes[number] for number in set_of_pair] if target_prefixes else None
+        spelled = [text.decode(errors="replace") for text in target_vocabulary.decode(ragged(of_sets)).numpy()]
+        self.decoded_prefixes = [spelled[number] for number in set_of_pair]
         begins = ragged([of_sets[number] for number in set_of_pair])
         sides = source_vocabulary.encode(self.sources), tf.concat([begins, target_vocabulary.encode(targets)], 1)
         longest = np.maximum(*(ids.row_lengths().numpy() for ids in sides))

@@ -295,7 +295,12 @@ def test_one_embedding_needs_one_vocabulary(run, training):
 def test_texts_that_cannot_be_learned_from_are_warned_of(run, training, tmp_path):
     (tmp_path / "dev.en").write_text("x y a\n" * 64)
     (tmp_path / "dev.de").write_text("\n" * 64)
-    status, _, said = run(*training, "-m", "model", "--finish_after", 1)
+    texts = ("--valid_source_dataset", "dev.en", "dev.en", "--valid_target_dataset", "dev.de", "dev.de")
+    prefixes = ("--target_prefixes", "a <bt>", "--valid_target_prefixes", "a", " a")
+    status, _, said = run(*training, "-m", "model", "--finish_after", 1, *texts, *prefixes)
     assert status == 0, said
+    assert said.count("_prefixes has ' a', which has the same tokens as another prefix") == 1
+    assert said.count("_prefixes has") == 3
+    assert "warning: --target_prefixes has 'a <bt>', which the target vocabulary does not know; add it there" in said
     assert "warning: all target lines of the validation text are empty, so BLEU and chrF stay 0" in said
     assert "warning: 67% of the tokens on the source side of the validation text are unknown words" in said
