@@ -64,7 +64,7 @@ class Cache:
                         new.mkdir()
                         record = make(new)
                         checksums = {each.name: _checksum(each) for each in new.iterdir()}
-                        (new / _RECORD).write_text(json.dumps({"record": record, "checksums": checksums}))
+                        (new / _RECORD).write_text(_json({"record": record, "checksums": checksums}))
                         for each in (new, *new.iterdir()):
                             self._share(each)
         return path, record
@@ -111,7 +111,7 @@ class Cache:
             if kept != known:
                 with self._explained():
                     with atomic_write(record) as file:
-                        file.write(json.dumps(kept))
+                        file.write(_json(kept))
                     self._share(record)
         return [each for _, each, _ in found]
 
@@ -187,18 +187,25 @@ def _state(path: Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
+def _json(content: Any) -> str:
+    """Returns what `_read_json` reads: the content and its CRC-32."""
+    return json.dumps([content, zlib.crc32(json.dumps(content).encode())])
+
+
 def _read_json(path: Path) -> Any:
     """Returns the content of a file; `None` if it is missing or damaged."""
-    with contextlib.suppress(OSError, ValueError):
-        return json.loads(path.read_bytes())
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        content, checksum = json.loads(path.read_bytes())
+        if zlib.crc32(json.dumps(content).encode()) == checksum:
+            return content
     return None
 
 
 def _read_record(path: Path) -> dict[str, Any] | None:
     """Returns the record of an entry; `None` if it is missing or damaged."""
-    with contextlib.suppress(OSError, KeyError, TypeError):
+    with contextlib.suppress(OSError):
         content = _read_json(path / _RECORD)
-        if all(_checksum(path / name) == checksum for name, checksum in content["checksums"].items()):
+        if content and all(_checksum(path / name) == checksum for name, checksum in content["checksums"].items()):
             return content["record"]
     return None
 

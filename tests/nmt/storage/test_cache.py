@@ -67,6 +67,25 @@ def test_a_damaged_entry_is_made_again(cache, write_text, damage, name):
     assert write_text.calls == 2
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content.replace(b'h": 9', b'h": 8').replace(b'"9"', b'"8"'),
+        lambda _: b"3",
+        lambda _: b'{"a": 1}',
+    ],
+    ids=["another digit", "a number", "an object"],
+)
+def test_a_damaged_record_that_is_still_json_is_made_again(cache, write_text, settled, tmp_path, damage):
+    (tmp_path / "text").write_text("any")
+    cache.entry("some", write_text)
+    assert digest(cache, tmp_path / "text", "9") == "9"
+    for path in [*cache.directory.glob("*.json"), cache.directory / "some" / "record.json"]:
+        path.write_bytes(damage(path.read_bytes()))
+    assert cache.entry("some", write_text)[1] == {"length": 9}
+    assert digest(cache, tmp_path / "text", "read again") == "read again"
+
+
 def test_many_threads_make_an_entry_once(cache, write_text):
     found = []
     threads = [threading.Thread(target=lambda: found.append(cache.entry("some", write_text))) for _ in range(8)]
