@@ -54,6 +54,16 @@ def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def test_temporary_files_in_folders_are_removed_but_not_behind_links(tmp_path):
+    for name in ("model/kept", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+        temporary_path(tmp_path / name / "2.npz").write_text("half")
+    (tmp_path / "model" / "valid").symlink_to(tmp_path / "elsewhere")
+    with exclusive(tmp_path / "model", ("kept", "valid", "none")):
+        assert not list((tmp_path / "model" / "kept").iterdir())
+    assert len(list((tmp_path / "elsewhere").iterdir())) == 1
+
+
 def test_a_pipe_with_the_name_of_a_temporary_file_is_not_opened(tmp_path):
     """Opening it would never end."""
     os.mkfifo(tmp_path / ".last.npz.01234567.part")
