@@ -96,8 +96,9 @@ class Trainer:
                         epoch = self.progress.update / data.batches_per_epoch
                         validation, translations = self._validate(validate, epoch, poll)
                         log.flush()
-                        self._keep(self._ranked().after_validation(validation))
+                        # First: a resumed training does not translate again what a checkpoint counts.
                         self._directory.write_translations(self.progress.update, translations)
+                        self._keep(self._ranked().after_validation(validation))
                         self._reduce_learning_rate()
                         log.validation(validation)
                     elif self.progress.update < last:

@@ -125,6 +125,16 @@ def test_a_resumed_training_keeps_the_best_model(make_trainer, tmp_path):
     assert (best[name] != last[name]).any()
 
 
+def test_a_validation_that_is_saved_has_its_translations(make_trainer, tmp_path):
+    """Also if the training ends before all checkpoints are written."""
+    train, _ = make_trainer(tmp_path / "model", finish_after=3)
+    (tmp_path / "model" / "best.npz").mkdir()
+    with pytest.raises(UserError, match=r"best\.npz cannot be written"):
+        train()
+    assert (tmp_path / "model" / "last.npz").exists()
+    assert (tmp_path / "model" / "valid" / "3.txt").read_text().splitlines() == LINES
+
+
 def broken(lines, between):
     raise RuntimeError
 
