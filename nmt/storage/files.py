@@ -42,6 +42,9 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
         temporary.replace(target)
         _sync_directory(target.parent)
     except OSError as error:
+        own = map(str, (temporary, target, target.parent))
+        if error.filename is not None and str(error.filename) not in own:  # another file, in the caller's block
+            raise
         raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
         with contextlib.suppress(OSError):

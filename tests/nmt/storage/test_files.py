@@ -27,6 +27,13 @@ def test_a_full_disk_leaves_the_old_file(full_disk, tmp_path):
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("text", "before")]
 
 
+def test_an_error_of_another_file_is_not_blamed_on_the_output(tmp_path):
+    with pytest.raises(FileNotFoundError, match="input"), atomic_write(tmp_path / "text") as file:
+        file.write((tmp_path / "input").read_text())
+    with pytest.raises(UserError, match="none/text cannot be written"), atomic_write(tmp_path / "none" / "text"):
+        pass
+
+
 def test_an_exception_while_writing_leaves_the_old_file(tmp_path):
     with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "text") as file:
         file.write(str(1 / 0))
