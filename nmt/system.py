@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .config import FILES, Config, read_config, read_options
+from .config import FILES, PER_FILE, Config, read_config, read_options
 from .decoding.ensemble import Ensemble
 from .decoding.options import DecodingOptions
 from .decoding.translator import Translator
@@ -30,13 +30,8 @@ from .text.shards import MissingFile, all_shards, find_shards
 from .text.vocabulary import Vocabulary, load_vocabulary
 
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
-# Options for each file or pattern of a text, and the text. The same files may also be given in other patterns.
-_OF_CORPORA = {
-    "dataset_weights": "source_dataset",
-    "target_prefixes": "source_dataset",
-    "valid_sample": "valid_source_dataset",
-    "valid_target_prefixes": "valid_source_dataset",
-}
+# What depends on which files each pattern of a text names.
+_OF_CORPORA = {**PER_FILE, "valid_sample": "valid_source_dataset"}
 _CORPORA = "the corpora of "
 
 

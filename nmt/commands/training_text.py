@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from ..config import Config
-from ..decoding.metrics import cannot_split
+from ..decoding.metrics import cannot_split, validation_metrics
+from ..errors import UserError
 from ..storage.cache import Cache
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
@@ -60,9 +61,16 @@ def read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache)
 
 
 def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
-    """Reads the training and validation texts, and warns of what spoils a training or its validations."""
-    for option in ("target_prefixes", "valid_target_prefixes"):
-        _warn_of_prefixes(option, getattr(config, option) or (), vocabularies[1])
+    """Reads the training and validation texts, and warns of what spoils a training or its validations.
+
+    Raises:
+        UserError: The tokenizer of the validation cannot be used, a prefix there is too long, or a text is wrong.
+    """
+    validation_metrics(config.valid_tokenizer)
+    _check_prefixes("target_prefixes", config.target_prefixes or (), vocabularies[1], None)
+    _check_prefixes(
+        "valid_target_prefixes", config.valid_target_prefixes or (), vocabularies[1], config.translation_maxlen
+    )
     data, valid = read_texts(config, vocabularies, cache)
     if cannot_split(config.valid_tokenizer, valid.references):
         say(
@@ -79,7 +87,8 @@ def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache)
     return data, valid
 
 
-def _warn_of_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary) -> None:
+def _check_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary, most: int | None) -> None:
+    """Warns of prefixes that are not told apart, and refuses those of more than `most` tokens."""
     ids = vocabulary.encode(tf.constant(prefixes, tf.string)).to_list()
     different = dict(zip(prefixes, ids, strict=True))
     for prefix, found in different.items():
@@ -87,6 +96,11 @@ def _warn_of_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabula
             say(f"warning: --{option} has {prefix!r}, which the target vocabulary does not know; add it there")
         elif list(different.values()).count(found) > 1:
             say(f"warning: --{option} has {prefix!r}, which has the same tokens as another prefix")
+        if most and len(found) > most:
+            raise UserError(
+                f"--{option} has {prefix!r}, of {len(found)} tokens, and --translation_maxlen is {most}; give a "
+                "shorter prefix or a larger --translation_maxlen"
+            )
 
 
 def _warn_of_unknown_words(side: str, vocabulary: Vocabulary, lines: list[bytes]) -> None:

@@ -50,7 +50,7 @@ class TrainingData:
         sizes: `(width, pairs used, pairs in an epoch)` for each width of a batch.
 
     Raises:
-        UserError: No pair is left, a vocabulary cannot split at random, or there is not one weight for each corpus.
+        UserError: No pair is left, or a vocabulary cannot split at random.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class TrainingData:
         self.pairs = len(rows[0])
         self._corpora = [rows[0].starts[file] for file in text.corpora]
         self._mixture = Mixture(weights, self._corpora, seed) if weights else None
-        self._prefixes = _prefixes(target_prefixes, text, target_vocabulary, "--target_prefixes")
+        self._prefixes = _prefixes(target_prefixes, text, target_vocabulary)
         self._rows = [raw_lines(paths, cache) for paths, _ in sides] if subword_sampling else rows
         drawn = [
             drawn_lengths(paths, vocabulary, subword_sampling, (seed, 0, side, 0), cache)
@@ -206,7 +206,7 @@ class ValidationData:
         target_words: Size of the target vocabulary.
 
     Raises:
-        UserError: No pair is left, or there is not one prefix for each set.
+        UserError: No pair is left.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ class ValidationData:
             raise text.empty()
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
-        of_sets = _prefixes(target_prefixes, text, target_vocabulary, "--valid_target_prefixes")
+        of_sets = _prefixes(target_prefixes, text, target_vocabulary)
         set_of_pair = [number for number, pairs in enumerate(sets) for _ in pairs]
         self.prefixes = [target_prefixes[number] for number in set_of_pair] if target_prefixes else None
         spelled = [text.decode(errors="replace") for text in target_vocabulary.decode(ragged(of_sets)).numpy()]
@@ -246,16 +246,9 @@ class ValidationData:
         ]
 
 
-def _prefixes(
-    prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary, option: str
-) -> list[np.ndarray]:
-    """Returns the ids of the prefix of each corpus; raises `UserError` if there is not one for each."""
+def _prefixes(prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary) -> list[np.ndarray]:
+    """Returns the ids of the prefix of each corpus."""
     prefixes = [""] * len(text.names) if prefixes is None else prefixes
-    if len(prefixes) != len(text.names):
-        raise UserError(
-            f"{option} has {len(prefixes)} prefixes and there are {len(text.names)} files or patterns; give one for "
-            "each, an empty one for none"
-        )
     return rows_of(vocabulary.encode(tf.constant(prefixes, tf.string)))
 
 

@@ -5,16 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from nmt.config import FILES
+from nmt.config import FILES, PER_FILE
 from nmt.errors import UserError
 from nmt.system import file_digests
 
-OF_CORPORA = {
-    "dataset_weights": "source_dataset",
-    "target_prefixes": "source_dataset",
-    "valid_sample": "valid_source_dataset",
-    "valid_target_prefixes": "valid_source_dataset",
-}
+OF_CORPORA = {**PER_FILE, "valid_sample": "valid_source_dataset"}
 
 
 @pytest.fixture

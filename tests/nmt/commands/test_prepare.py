@@ -55,7 +55,7 @@ def test_weights_are_counted_and_checked(prepare):
     assert "an epoch takes 96 pairs, by --dataset_weights" in prepare("--dataset_weights", 1.5)[2]
     status, _, said = prepare("--dataset_weights", 1, 2)
     assert (status, said.count("\n")) == (2, 1)
-    assert "nmt: --dataset_weights has 2 weights and --source_dataset 1 files or patterns" in said
+    assert "nmt: --dataset_weights has 2 values and --source_dataset 1 files or patterns; give one for each" in said
     assert prepare("--dataset_weights", 0)[::2] == (2, "nmt: --dataset_weights is (0.0,); it must be above 0\n")
 
 

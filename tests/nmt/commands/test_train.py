@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -290,6 +291,25 @@ def test_one_embedding_needs_one_vocabulary(run, training):
     status, _, said = run(*training, "--tie_encoder_decoder_embeddings", "-m", "model", "--dictionaries", *names)
     assert (status, said.count("\n")) == (2, 1)
     assert "--tie_encoder_decoder_embeddings needs one vocabulary" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--valid_tokenizer", "ja-mecab"), "nmt: --valid_tokenizer ja-mecab cannot be used"),
+        (
+            ("--valid_target_prefixes", "a a a a a a"),
+            "nmt: --valid_target_prefixes has 'a a a a a a', of 6 tokens, and",
+        ),
+        (("--target_prefixes", "a", "b"), "nmt: --target_prefixes has 2 values and --target_dataset 1 files"),
+    ],
+)
+def test_mistakes_in_options_are_named_before_texts_are_read(run, training, tmp_path, monkeypatch, options, said):
+    (tmp_path / "train.de").write_bytes(b"\xff\n")
+    monkeypatch.setitem(sys.modules, "MeCab", None)
+    status, _, message = run(*training, "-m", "model", *options)
+    assert (status, message.count("\n")) == (2, 1)
+    assert said in message
 
 
 def test_texts_that_cannot_be_learned_from_are_warned_of(run, training, tmp_path):
