@@ -30,7 +30,8 @@ class TrainingData:
     Args:
         batch_size: Pairs in a batch.
         maxlen: Pairs with more tokens on a side are left out.
-        max_length_ratio: If given, so are pairs with more than this many times the tokens of one side on the other.
+        max_length_ratio: If given, so are pairs with more than this many times the tokens of one side on the other,
+            without prefixes.
         seed: Decides the order.
         subword_sampling: If above 0, a line is split at random each time, `SentencePieceVocabulary.sample` with this
             alpha.
@@ -118,10 +119,10 @@ class TrainingData:
             prefixed = prefix_sizes[self._corpus_of(np.arange(block.start, block.stop))]
             source, target = (each.lengths(block) for each in rows)
             empty = (source == 0) | (target == 0)
-            target = target + prefixed
-            longest = np.maximum(source, target)
+            longest = np.maximum(source, target + prefixed)
             too_long = ~empty & (longest > maxlen)
-            unlike = longest > (max_length_ratio or np.inf) * np.maximum(np.minimum(source, target), 1)
+            shortest = np.maximum(np.minimum(source, target), 1)
+            unlike = np.maximum(source, target) > (max_length_ratio or np.inf) * shortest
             unlike &= ~(empty | too_long)
             left_out += [each.sum() for each in (empty, too_long, unlike)]
             if drawn:

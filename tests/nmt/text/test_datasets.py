@@ -239,6 +239,8 @@ def test_targets_of_a_corpus_begin_with_its_prefix(corpora, vocabulary):
         assert (data.used, data.empty, data.too_long) == (2, 1, 0)
         found = {(*batch[0][0, :2], *batch[2][0, :4]) for batch in take(data, 6)}
         assert found == {(2, 0, 2, 0, 0, 0), (3, 4, 5, 3, 4, 0)}
+    given = {"target_prefixes": ["d", "d"], "max_length_ratio": 1.0, **options}
+    assert TrainingData(corpora, vocabulary, vocabulary, **given).unlike == 0
     options["maxlen"] = 2
     data = TrainingData(corpora, vocabulary, vocabulary, target_prefixes=["d", "d"], **options)
     assert (data.used, data.too_long) == (1, 1)
