@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from ..config import Config
@@ -80,8 +81,10 @@ def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache)
     if not any(valid.references):
         say("warning: all target lines of the validation text are empty, so BLEU and chrF stay 0")
     lines = (valid.sources, [line.encode() for line in valid.references])
-    for side, *given in zip(("source", "target"), vocabularies, lines, strict=True):
-        _warn_of_unknown_words(side, *given)
+    for side, vocabulary, ids, given in zip(("source", "target"), vocabularies, data.samples, lines, strict=True):
+        valid_ids = vocabulary.encode(tf.constant(given, tf.string)).flat_values.numpy()
+        _warn_of_unknown_words(f"{side} side of the training text", side, vocabulary, ids)
+        _warn_of_unknown_words(f"{side} side of the validation text", side, vocabulary, valid_ids)
     if valid.too_long:
         say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
     return data, valid
@@ -103,11 +106,10 @@ def _check_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary
             )
 
 
-def _warn_of_unknown_words(side: str, vocabulary: Vocabulary, lines: list[bytes]) -> None:
-    ids = vocabulary.encode(tf.constant(lines, tf.string)).flat_values.numpy()
+def _warn_of_unknown_words(text: str, side: str, vocabulary: Vocabulary, ids: np.ndarray) -> None:
     share = (ids == vocabulary.unknown).mean() if ids.size else 0.0
     if share > _MANY_UNKNOWN:
         say(
-            f"warning: {100 * share:.0f}% of the tokens on the {side} side of the validation text are unknown words; "
+            f"warning: {100 * share:.0f}% of the tokens on the {text} are unknown words; "
             f"the {side} vocabulary may belong to another text, or the text may be split into tokens otherwise"
         )

@@ -21,6 +21,7 @@ from .prepared import Rows, drawn_lengths, raw_lines, token_ids
 from .vocabulary import SentencePieceVocabulary, Vocabulary
 
 _BLOCK = 1 << 18  # pairs whose lengths are read at a time
+_SAMPLE = 1000  # lines of a sample
 _ROOM = 1.1  # later random segmentations may be longer than the first by this factor
 
 
@@ -48,6 +49,7 @@ class TrainingData:
         unlike: Number of further pairs left out by `max_length_ratio`.
         pairs_per_epoch: Number of pairs in an epoch: those used, unless there are weights.
         batches_per_epoch: Number of batches in an epoch.
+        samples: Token ids of some lines of each side, evenly spread.
         sizes: `(width, pairs used, pairs in an epoch)` for each width of a batch.
 
     Raises:
@@ -78,6 +80,8 @@ class TrainingData:
         rows = [token_ids(paths, vocabulary, cache) for paths, vocabulary in sides]
         _require_same_lines(text, *(each.starts for each in rows))
         self.pairs = len(rows[0])
+        sample = np.linspace(0, self.pairs - 1, min(self.pairs, _SAMPLE)).astype(int)
+        self.samples = [np.concatenate([each[line] for line in sample]) for each in rows]
         self._corpora = [rows[0].starts[file] for file in text.corpora]
         self._mixture = Mixture(weights, self._corpora, seed) if weights else None
         self._prefixes = _prefixes(target_prefixes, text, target_vocabulary)

@@ -314,6 +314,7 @@ def test_mistakes_in_options_are_named_before_texts_are_read(run, training, tmp_
 
 def test_texts_that_cannot_be_learned_from_are_warned_of(run, training, tmp_path):
     (tmp_path / "dev.en").write_text("x y a\n" * 64)
+    (tmp_path / "train.en").write_text("x y z a\n" * 64)
     (tmp_path / "dev.de").write_text("\n" * 64)
     texts = ("--valid_source_dataset", "dev.en", "dev.en", "--valid_target_dataset", "dev.de", "dev.de")
     prefixes = ("--target_prefixes", "a <bt>", "--valid_target_prefixes", "a", " a")
@@ -324,3 +325,5 @@ def test_texts_that_cannot_be_learned_from_are_warned_of(run, training, tmp_path
     assert "warning: --target_prefixes has 'a <bt>', which the target vocabulary does not know; add it there" in said
     assert "warning: all target lines of the validation text are empty, so BLEU and chrF stay 0" in said
     assert "warning: 67% of the tokens on the source side of the validation text are unknown words" in said
+    assert "warning: 75% of the tokens on the source side of the training text are unknown words" in said
+    assert "target side of the" not in said
