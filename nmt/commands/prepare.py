@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
     options = {**(read_options(path) if path else {}), **options}
     with_validation = any(name in options for name in _VALIDATION)
     if not with_validation:  # required by `train` alone
-        options |= {f"valid_{side}_dataset": options.get(f"{side}_dataset") for side in ("source", "target")}
+        options |= dict.fromkeys(_VALIDATION, "")
     config = make_config(options)
     sizes = (config.source_vocab_sizes, config.target_vocab_size)
     vocabularies = tuple(map(load_vocabulary, config.dictionaries, sizes))

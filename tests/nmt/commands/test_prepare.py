@@ -64,3 +64,4 @@ def test_a_missing_option_is_named(run):
     assert status == 2
     assert "nmt: --target_dataset is missing" in said
     assert "--dictionaries is missing" in said
+    assert "valid" not in said
