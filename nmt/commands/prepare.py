@@ -12,7 +12,7 @@ from .training_text import read_texts, read_training_text
 
 _VALIDATION = ("valid_source_dataset", "valid_target_dataset")
 _VOCABULARIES = ("dictionaries", "source_vocab_sizes", "target_vocab_size")
-_TRAINING = ("source_dataset", "target_dataset", "dataset_weights", "maxlen", "subword_sampling", "seed")
+_TRAINING = ("source_dataset", "target_dataset", "maxlen", "subword_sampling", "seed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
