@@ -286,6 +286,12 @@ class Config:
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(Config)}
 _NAMES = list(DEFAULTS)
 _ARCHITECTURE = _NAMES[_NAMES.index("model_type") : _NAMES.index("rnn_dropout_embedding")]
+# Options with a value for each file or pattern of a text.
+PER_FILE = {
+    "dataset_weights": "source_dataset",
+    "target_prefixes": "target_dataset",
+    "valid_target_prefixes": "valid_target_dataset",
+}
 CHANGEABLE = _NAMES[_NAMES.index("learning_schedule") :]
 # Options whose default had other values in earlier versions. A training goes on with those that it has.
 DEPENDENT = ("loss_function", "layer_normalization_type")
@@ -381,6 +387,11 @@ def _unknown(name: str, known: list[str]) -> str:
 def _conflicts(config: Config) -> Iterator[str]:
     """Yields a message for each combination of options that is not allowed."""
     yield from limit_conflicts(config)
+    for name, text in PER_FILE.items():
+        values, files = getattr(config, name), getattr(config, text)
+        count = 1 if isinstance(files, str) else len(files)
+        if values and len(values) != count:
+            yield f"--{name} has {len(values)} values and --{text} {count} files or patterns; give one for each"
     if config.rnn_dec_depth == 1:
         if config.rnn_dec_high_transition_depth != 1:
             yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .config import FILES, Config, read_config, read_options
+from .config import FILES, PER_FILE, Config, read_config, read_options
 from .decoding.ensemble import Ensemble
 from .decoding.options import DecodingOptions
 from .decoding.translator import Translator
@@ -30,7 +30,9 @@ from .text.shards import MissingFile, all_shards, find_shards
 from .text.vocabulary import Vocabulary, load_vocabulary
 
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
-_CORPORA = "the corpora of dataset_weights"
+# What depends on which files each pattern of a text names.
+_OF_CORPORA = {**PER_FILE, "valid_sample": "valid_source_dataset"}
+_CORPORA = "the corpora of "
 
 
 class System(NamedTuple):
@@ -115,9 +117,9 @@ def save_system(system: System, directory: Path) -> None:
     digests, path = file_digests(system.config), directory / "files.json"
     if (directory / LAST).exists() and path.exists():
         original = read_options(path, directory)
-        if _CORPORA not in original:  # a training of an earlier version
-            digests.pop(_CORPORA, None)
-        _refuse([name for name in digests if digests[name] != original.get(name)], "contents", directory)
+        # Earlier versions wrote fewer of the corpora.
+        known = [name for name in digests if name in original or not name.startswith(_CORPORA)]
+        _refuse([name for name in known if digests[name] != original.get(name)], "contents", directory)
     else:
         with atomic_write(path) as file:
             file.write(json.dumps(digests, indent=2) + "\n")
@@ -182,14 +184,15 @@ def _vocabulary(system: System) -> list:
 def file_digests(config: Config) -> dict[str, list]:
     """Returns the digests of a configuration's files, by option. Options with a missing file are left out.
 
-    With `--dataset_weights`, also the number of files of each corpus.
+    For options that each corpus has, also the number of files of each.
     """
     cache, found = open_cache(), {}
     for name in FILES:
         with contextlib.suppress(MissingFile):
             found[name] = content_digests(all_shards(getattr(config, name)), cache)
-    if config.dataset_weights and "source_dataset" in found:
-        found[_CORPORA] = [len(shards) for shards in find_shards(config.source_dataset)]
+    for option, text in _OF_CORPORA.items():
+        if getattr(config, option) and text in found:
+            found[_CORPORA + option] = [len(shards) for shards in find_shards(getattr(config, text))]
     return found
 
 

@@ -12,7 +12,7 @@ from .training_text import read_texts, read_training_text
 
 _VALIDATION = ("valid_source_dataset", "valid_target_dataset")
 _VOCABULARIES = ("dictionaries", "source_vocab_sizes", "target_vocab_size")
-_TRAINING = ("source_dataset", "target_dataset", "dataset_weights", "maxlen", "subword_sampling", "seed")
+_TRAINING = ("source_dataset", "target_dataset", "maxlen", "subword_sampling", "seed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
     options = {**(read_options(path) if path else {}), **options}
     with_validation = any(name in options for name in _VALIDATION)
     if not with_validation:  # required by `train` alone
-        options |= {f"valid_{side}_dataset": options.get(f"{side}_dataset") for side in ("source", "target")}
+        options |= dict.fromkeys(_VALIDATION, "")
     config = make_config(options)
     sizes = (config.source_vocab_sizes, config.target_vocab_size)
     vocabularies = tuple(map(load_vocabulary, config.dictionaries, sizes))

@@ -51,11 +51,11 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
                     processes.append(
                         subprocess.Popen(command, env=environment, start_new_session=True, pass_fds=[port.fileno()])
                     )
-        statuses = _wait(processes, received)
+        failed = _wait(processes, received)
     finally:
         for process in processes:
             process.kill()
-    if failed := next((status for status in statuses if status), 0):
+    if failed:
         sys.exit(failed if failed > 0 else 128 - failed)
 
 
@@ -67,8 +67,8 @@ def reserved_ports(count: int) -> list[socket.socket]:
     return sockets
 
 
-def _wait(processes: list[subprocess.Popen], received: list[int]) -> list[int]:
-    """Waits for all processes and returns their statuses. Passes on the signals that are received.
+def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
+    """Waits for all processes and returns the status of the one that failed first, or 0. Passes on received signals.
 
     `_SECONDS` after one has failed, the others are killed: they may wait for it.
     """
@@ -87,7 +87,8 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> list[int]:
             for process in processes:
                 process.kill()
         time.sleep(0.1)
-    return [process.returncode for process in processes]
+    failed = failed or next((p for p in processes if p.returncode), None)
+    return failed.returncode if failed else 0
 
 
 @contextlib.contextmanager

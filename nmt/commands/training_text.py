@@ -1,9 +1,13 @@
 """The texts of a configuration, for the commands that read them."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import tensorflow as tf
 
 from ..config import Config
-from ..decoding.metrics import cannot_split
+from ..decoding.metrics import cannot_split, validation_metrics
+from ..errors import UserError
 from ..storage.cache import Cache
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
@@ -58,7 +62,16 @@ def read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache)
 
 
 def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
-    """Reads the training and validation texts, and warns of what spoils a validation."""
+    """Reads the training and validation texts, and warns of what spoils a training or its validations.
+
+    Raises:
+        UserError: The tokenizer of the validation cannot be used, a prefix there is too long, or a text is wrong.
+    """
+    validation_metrics(config.valid_tokenizer)
+    _check_prefixes("target_prefixes", config.target_prefixes or (), vocabularies[1], None)
+    _check_prefixes(
+        "valid_target_prefixes", config.valid_target_prefixes or (), vocabularies[1], config.translation_maxlen
+    )
     data, valid = read_texts(config, vocabularies, cache)
     if cannot_split(config.valid_tokenizer, valid.references):
         say(
@@ -68,18 +81,35 @@ def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache)
     if not any(valid.references):
         say("warning: all target lines of the validation text are empty, so BLEU and chrF stay 0")
     lines = (valid.sources, [line.encode() for line in valid.references])
-    for side, *given in zip(("source", "target"), vocabularies, lines, strict=True):
-        _warn_of_unknown_words(side, *given)
+    for side, vocabulary, ids, given in zip(("source", "target"), vocabularies, data.samples, lines, strict=True):
+        valid_ids = vocabulary.encode(tf.constant(given, tf.string)).flat_values.numpy()
+        _warn_of_unknown_words(f"{side} side of the training text", side, vocabulary, ids)
+        _warn_of_unknown_words(f"{side} side of the validation text", side, vocabulary, valid_ids)
     if valid.too_long:
         say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
     return data, valid
 
 
-def _warn_of_unknown_words(side: str, vocabulary: Vocabulary, lines: list[bytes]) -> None:
-    ids = vocabulary.encode(tf.constant(lines, tf.string)).flat_values.numpy()
+def _check_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary, most: int | None) -> None:
+    """Warns of prefixes that are not told apart, and refuses those of more than `most` tokens."""
+    ids = vocabulary.encode(tf.constant(prefixes, tf.string)).to_list()
+    different = dict(zip(prefixes, ids, strict=True))
+    for prefix, found in different.items():
+        if vocabulary.unknown in found:
+            say(f"warning: --{option} has {prefix!r}, which the target vocabulary does not know; add it there")
+        elif list(different.values()).count(found) > 1:
+            say(f"warning: --{option} has {prefix!r}, which has the same tokens as another prefix")
+        if most and len(found) > most:
+            raise UserError(
+                f"--{option} has {prefix!r}, of {len(found)} tokens, and --translation_maxlen is {most}; give a "
+                "shorter prefix or a larger --translation_maxlen"
+            )
+
+
+def _warn_of_unknown_words(text: str, side: str, vocabulary: Vocabulary, ids: np.ndarray) -> None:
     share = (ids == vocabulary.unknown).mean() if ids.size else 0.0
     if share > _MANY_UNKNOWN:
         say(
-            f"warning: {100 * share:.0f}% of the tokens on the {side} side of the validation text are unknown words; "
+            f"warning: {100 * share:.0f}% of the tokens on the {text} are unknown words; "
             f"the {side} vocabulary may belong to another text, or the text may be split into tokens otherwise"
         )

@@ -44,13 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Trains a SentencePiece vocabulary for each side or for both, or copies a pair of Nematus dictionaries."""
     given = arguments.dictionaries or (arguments.source_dataset, arguments.target_dataset)
-    if arguments.dictionaries and (arguments.source_dataset or arguments.target_dataset):
-        raise UserError("--dictionaries copies a pair and needs no text; leave out the options of the texts")
     if None in given:
         raise UserError("give --source_dataset and --target_dataset, or --dictionaries")
-    if arguments.dictionaries and arguments.joint:
-        raise UserError("--joint trains a vocabulary and --dictionaries copies two; leave one of them out")
     if arguments.dictionaries:
+        _require_no_options_of_training(arguments)
         for path in given:
             load_vocabulary(path)  # checks the file
     arguments.to.mkdir(parents=True, exist_ok=True)
@@ -64,6 +61,14 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         for side, path in zip((source, target), given, strict=True):
             _train([path], side, arguments)
+
+
+def _require_no_options_of_training(arguments: argparse.Namespace) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    names = ("source_dataset", "target_dataset", "size", "joint", *_OPTIONS)
+    if given := [f"--{name}" for name in names if getattr(arguments, name) != parser.get_default(name)]:
+        raise UserError(f"--dictionaries copies a pair and trains nothing; leave out {', '.join(given)}")
 
 
 def _train(texts: Sequence[Sequence[str]], to: Path, arguments: argparse.Namespace) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ..errors import UserError
-from .files import atomic_directory, atomic_write
+from .files import atomic_directory, atomic_write, temporary_path
 
 _WAIT = 5  # seconds until a process says that it waits for another one
 _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a change of its times
@@ -58,14 +58,27 @@ class Cache:
             return path, record
         with self._lock(name):
             if (record := _read_record(path)) is None:
-                for old in (path, *self.directory.glob(f".{name}.*.part")):  # damaged, or of a killed process
-                    shutil.rmtree(old, ignore_errors=True)
-                with self._explained(), atomic_directory(path) as new:
-                    new.mkdir()
-                    record = make(new)
-                    checksums = {each.name: _checksum(each) for each in new.iterdir()}
-                    (new / _RECORD).write_text(json.dumps({"record": record, "checksums": checksums}))
+                with self._explained():
+                    self._remove(path)
+                    with atomic_directory(path) as new:
+                        new.mkdir()
+                        record = make(new)
+                        checksums = {each.name: _checksum(each) for each in new.iterdir()}
+                        (new / _RECORD).write_text(_json({"record": record, "checksums": checksums}))
+                        for each in (new, *new.iterdir()):
+                            self._share(each)
         return path, record
+
+    def _remove(self, entry: Path) -> None:
+        """Removes a damaged entry, and what killed processes left of it."""
+        for old in (entry, *self.directory.glob(f".{entry.name}.*.part")):
+            shutil.rmtree(old, ignore_errors=True)
+        if entry.exists():  # another user's, who alone may remove its files
+            entry.rename(temporary_path(entry))
+
+    def _share(self, path: Path) -> None:
+        """Gives a file or folder the permissions of the cache, so that its users can read and remove it."""
+        path.chmod(self.directory.stat().st_mode & (0o7777 if path.is_dir() else 0o666))
 
     def digests(self, paths: Sequence[Path], digest: Callable[[Path], str]) -> list[str]:
         """Returns the digest of each file: the remembered one unless the file has changed, or what `digest` returns.
@@ -96,8 +109,10 @@ class Cache:
                 if settled
             ]
             if kept != known:
-                with self._explained(), atomic_write(record) as file:
-                    file.write(json.dumps(kept))
+                with self._explained():
+                    with atomic_write(record) as file:
+                        file.write(_json(kept))
+                    self._share(record)
         return [each for _, each, _ in found]
 
     @contextlib.contextmanager
@@ -172,18 +187,25 @@ def _state(path: Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
+def _json(content: Any) -> str:
+    """Returns what `_read_json` reads: the content and its CRC-32."""
+    return json.dumps([content, zlib.crc32(json.dumps(content).encode())])
+
+
 def _read_json(path: Path) -> Any:
     """Returns the content of a file; `None` if it is missing or damaged."""
-    with contextlib.suppress(OSError, ValueError):
-        return json.loads(path.read_bytes())
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        content, checksum = json.loads(path.read_bytes())
+        if zlib.crc32(json.dumps(content).encode()) == checksum:
+            return content
     return None
 
 
 def _read_record(path: Path) -> dict[str, Any] | None:
     """Returns the record of an entry; `None` if it is missing or damaged."""
-    with contextlib.suppress(OSError, KeyError, TypeError):
+    with contextlib.suppress(OSError):
         content = _read_json(path / _RECORD)
-        if all(_checksum(path / name) == checksum for name, checksum in content["checksums"].items()):
+        if content and all(_checksum(path / name) == checksum for name, checksum in content["checksums"].items()):
             return content["record"]
     return None
 

@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -42,6 +42,9 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
         temporary.replace(target)
         _sync_directory(target.parent)
     except OSError as error:
+        own = map(str, (temporary, target, target.parent))
+        if error.filename is not None and str(error.filename) not in own:  # another file, in the caller's block
+            raise
         raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
         with contextlib.suppress(OSError):
@@ -121,11 +124,11 @@ def read_inside(path: Path, directory: Path, most: int) -> bytes:
 
 
 @contextlib.contextmanager
-def exclusive(directory: Path) -> Iterator[None]:
+def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
     """Holds an exclusive lock on a directory, creating it if missing. The OS releases the lock when the process exits.
 
-    Removes temporary files that killed processes left there. On exit, removes the directory if this call created it and
-    it is still empty.
+    Removes temporary files that killed processes left there and in those of its `folders` that are no links. On exit,
+    removes the directory if this call created it and it is still empty.
 
     Raises:
         UserError: Another process holds the lock, it is a link or no file, or the directory cannot be written to.
@@ -141,7 +144,9 @@ def exclusive(directory: Path) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"{directory} cannot be written to: {error.strerror}; give another directory") from None
     try:
-        _remove_abandoned(directory)
+        within = [directory / name for name in folders]
+        for each in (directory, *(path for path in within if path.is_dir() and not path.is_symlink())):
+            _remove_abandoned(each)
         yield
     finally:
         with contextlib.suppress(OSError):

@@ -21,6 +21,7 @@ from .prepared import Rows, drawn_lengths, raw_lines, token_ids
 from .vocabulary import SentencePieceVocabulary, Vocabulary
 
 _BLOCK = 1 << 18  # pairs whose lengths are read at a time
+_SAMPLE = 1000  # lines of a sample
 _ROOM = 1.1  # later random segmentations may be longer than the first by this factor
 
 
@@ -30,7 +31,8 @@ class TrainingData:
     Args:
         batch_size: Pairs in a batch.
         maxlen: Pairs with more tokens on a side are left out.
-        max_length_ratio: If given, so are pairs with more than this many times the tokens of one side on the other.
+        max_length_ratio: If given, so are pairs with more than this many times the tokens of one side on the other,
+            without prefixes.
         seed: Decides the order.
         subword_sampling: If above 0, a line is split at random each time, `SentencePieceVocabulary.sample` with this
             alpha.
@@ -47,10 +49,11 @@ class TrainingData:
         unlike: Number of further pairs left out by `max_length_ratio`.
         pairs_per_epoch: Number of pairs in an epoch: those used, unless there are weights.
         batches_per_epoch: Number of batches in an epoch.
+        samples: Token ids of some lines of each side, evenly spread.
         sizes: `(width, pairs used, pairs in an epoch)` for each width of a batch.
 
     Raises:
-        UserError: No pair is left, a vocabulary cannot split at random, or there is not one weight for each corpus.
+        UserError: No pair is left, or a vocabulary cannot split at random.
     """
 
     def __init__(
@@ -77,9 +80,11 @@ class TrainingData:
         rows = [token_ids(paths, vocabulary, cache) for paths, vocabulary in sides]
         _require_same_lines(text, *(each.starts for each in rows))
         self.pairs = len(rows[0])
+        sample = np.linspace(0, self.pairs - 1, min(self.pairs, _SAMPLE)).astype(int)
+        self.samples = [np.concatenate([each[line] for line in sample]) for each in rows]
         self._corpora = [rows[0].starts[file] for file in text.corpora]
         self._mixture = Mixture(weights, self._corpora, seed) if weights else None
-        self._prefixes = _prefixes(target_prefixes, text, target_vocabulary, "--target_prefixes")
+        self._prefixes = _prefixes(target_prefixes, text, target_vocabulary)
         self._rows = [raw_lines(paths, cache) for paths, _ in sides] if subword_sampling else rows
         drawn = [
             drawn_lengths(paths, vocabulary, subword_sampling, (seed, 0, side, 0), cache)
@@ -118,10 +123,10 @@ class TrainingData:
             prefixed = prefix_sizes[self._corpus_of(np.arange(block.start, block.stop))]
             source, target = (each.lengths(block) for each in rows)
             empty = (source == 0) | (target == 0)
-            target = target + prefixed
-            longest = np.maximum(source, target)
+            longest = np.maximum(source, target + prefixed)
             too_long = ~empty & (longest > maxlen)
-            unlike = longest > (max_length_ratio or np.inf) * np.maximum(np.minimum(source, target), 1)
+            shortest = np.maximum(np.minimum(source, target), 1)
+            unlike = np.maximum(source, target) > (max_length_ratio or np.inf) * shortest
             unlike &= ~(empty | too_long)
             left_out += [each.sum() for each in (empty, too_long, unlike)]
             if drawn:
@@ -199,13 +204,14 @@ class ValidationData:
         sources: The source lines.
         references: The target lines, as strings.
         prefixes: What each translation begins with; `None` without `target_prefixes`.
+        decoded_prefixes: The same as the vocabulary spells it, as in a translation.
         sets: Name and lines of each set.
         batches: The pairs in batches of similar length, without those that are too long.
         too_long: Number of pairs left out of the batches because a side has more than `LONGEST` tokens.
         target_words: Size of the target vocabulary.
 
     Raises:
-        UserError: No pair is left, or there is not one prefix for each set.
+        UserError: No pair is left.
     """
 
     def __init__(
@@ -227,9 +233,11 @@ class ValidationData:
             raise text.empty()
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
-        of_sets = _prefixes(target_prefixes, text, target_vocabulary, "--valid_target_prefixes")
+        of_sets = _prefixes(target_prefixes, text, target_vocabulary)
         set_of_pair = [number for number, pairs in enumerate(sets) for _ in pairs]
         self.prefixes = [target_prefixes[number] for number in set_of_pair] if target_prefixes else None
+        spelled = [text.decode(errors="replace") for text in target_vocabulary.decode(ragged(of_sets)).numpy()]
+        self.decoded_prefixes = [spelled[number] for number in set_of_pair]
         begins = ragged([of_sets[number] for number in set_of_pair])
         sides = source_vocabulary.encode(self.sources), tf.concat([begins, target_vocabulary.encode(targets)], 1)
         longest = np.maximum(*(ids.row_lengths().numpy() for ids in sides))
@@ -243,16 +251,9 @@ class ValidationData:
         ]
 
 
-def _prefixes(
-    prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary, option: str
-) -> list[np.ndarray]:
-    """Returns the ids of the prefix of each corpus; raises `UserError` if there is not one for each."""
+def _prefixes(prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary) -> list[np.ndarray]:
+    """Returns the ids of the prefix of each corpus."""
     prefixes = [""] * len(text.names) if prefixes is None else prefixes
-    if len(prefixes) != len(text.names):
-        raise UserError(
-            f"{option} has {len(prefixes)} prefixes and there are {len(text.names)} files or patterns; give one for "
-            "each, an empty one for none"
-        )
     return rows_of(vocabulary.encode(tf.constant(prefixes, tf.string)))
 
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import UserError
-
 
 class Mixture:
     """Draws the pairs of each epoch.
@@ -19,17 +17,9 @@ class Mixture:
         weights: One for each corpus, above 0.
         starts: Number of the first pair of each corpus, and of all pairs.
         seed: Decides the order.
-
-    Raises:
-        UserError: There is not one weight for each corpus.
     """
 
     def __init__(self, weights: Sequence[float], starts: Sequence[int], seed: int):
-        if len(weights) != len(starts) - 1:
-            raise UserError(
-                f"--dataset_weights has {len(weights)} weights and --source_dataset {len(starts) - 1} files or "
-                "patterns; give one weight for each"
-            )
         self._weights, self._starts, self._seed = weights, starts, seed
 
     def size(self, members: np.ndarray) -> int:

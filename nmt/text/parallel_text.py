@@ -23,7 +23,7 @@ class ParallelText:
     Attributes:
         source, target: The files of each side.
         corpora: For each file or pattern given, the number of its first file; then that of all files.
-        names: The name of each file or pattern given, of the target.
+        names: A name of its own for each file or pattern given, of the target.
 
     Raises:
         UserError: A file is missing, or the numbers of files differ, or patterns name files that do not belong
@@ -34,7 +34,7 @@ class ParallelText:
         sides = paired_shards(source, target)
         self.source, self.target = ([path for shards in side for path in shards] for side in sides)
         self.corpora = np.cumsum([0, *map(len, sides[0])]).tolist()
-        self.names = [Path(name).name for name in as_list(target)]
+        self.names = _distinct(list(map(str, as_list(target))))
 
     def __str__(self) -> str:
         return f"{self.source[0]} and {self.target[0]}"
@@ -71,6 +71,14 @@ class ParallelText:
         sources = {source for source, _ in own}
         found = {pair for pair in training if pair[0] in sources}
         return sum(pair in found for pair in own)
+
+
+def _distinct(paths: list[str]) -> list[str]:
+    """Returns the last parts of paths; if two are equal, the whole paths; if they are equal too, with a number."""
+    names = [Path(path).name for path in paths]
+    if len(set(names)) < len(names):
+        names = paths
+    return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, 1)]
 
 
 def other_lines(path: Path, other: Path, lines: int, others: int) -> UserError:

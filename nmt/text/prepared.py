@@ -16,6 +16,7 @@ from tqdm import tqdm
 from ..storage.cache import Cache, changed_while_read
 from .lines import content_digests, read_blocks, read_pieces
 from .parallel import parallel_map
+from .segmentation import VERSION
 from .vocabulary import SentencePieceVocabulary, Vocabulary
 
 _BLOCK = 1 << 20  # bytes of the lines that are encoded at a time
@@ -89,7 +90,7 @@ def drawn_lengths(
         rows = vocabulary.sample(block[:-1].split(b"\n"), alpha, seed, 2**31 - 1)
         return np.zeros(0, np.uint8), np.array([len(row) for row in rows])
 
-    return _prepare("drawn", paths, cache, encoder, np.uint8, _versions(vocabulary.digest, alpha, *seed))
+    return _prepare("drawn", paths, cache, encoder, np.uint8, _versions(VERSION, vocabulary.digest, alpha, *seed))
 
 
 def _versions(*depends_on: object) -> tuple[object, ...]:

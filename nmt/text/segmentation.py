@@ -17,6 +17,7 @@ import numpy as np
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
+VERSION = 2  # of what is drawn: lengths in the cache are of one version
 _SPACE = "\u2581"
 _DRAWS = 64  # segmentations of a word; each occurrence takes one of them at random
 _REMEMBERED = 2**18  # segmentations in memory
@@ -34,18 +35,17 @@ class Drawing:
         units = [(i, each) for i, each in enumerate(proto.pieces) if each.type in (_PIECE.NORMAL, _PIECE.USER_DEFINED)]
         self._ids = {each.piece: i for i, each in units}
         self._scores = {each.piece: each.score for _, each in units if each.type == _PIECE.NORMAL}
-        self._least, greatest = min(self._scores.values()), max(self._scores.values())
+        self._least = min(self._scores.values())
         self._bytes = [self._processor.piece_to_id(f"<0x{i:02X}>") for i in range(256)]
         self._falls_back = proto.trainer_spec.byte_fallback
         self._fixed = {each.piece for _, each in units if each.type == _PIECE.USER_DEFINED}
         fixed = map(re.escape, sorted(self._fixed, key=len, reverse=True))
         self._symbols = re.compile("|".join([*fixed, "."]), re.DOTALL)
-        self._scores_of_paths = self._scores | {piece: len(piece) * greatest - 0.1 for piece in self._fixed}
         self._longest = max(map(len, self._ids))
         # A unit never joins two words, unless the model was trained otherwise.
         self._words = re.compile(f"(?={_SPACE})") if not any(_SPACE in each[1:] for each in self._ids) else None
         is_bpe = proto.trainer_spec.model_type == proto.trainer_spec.BPE
-        self._draw: Callable[[str, float, random.Random], list[str]] = self._merged if is_bpe else self._path
+        self._draw: Callable[[str, float, random.Random], list[str]] = self._merged if is_bpe else self._paths
         self._word = functools.lru_cache(_REMEMBERED)(self._ids_of_word)
 
     def __call__(self, lines: list[bytes], alpha: float, seed: Sequence[int], longest: int) -> list[np.ndarray]:
@@ -105,6 +105,14 @@ class Drawing:
             propose(left, after[left])
         return [symbol for symbol in symbols if symbol]
 
+    def _paths(self, word: str, alpha: float, generator: random.Random) -> list[str]:
+        """Draws a segmentation of what is between symbols that are never split."""
+        units: list[str] = []
+        for fixed, group in itertools.groupby(self._symbols.findall(word), self._fixed.__contains__):
+            symbols = list(group)
+            units += symbols if fixed else self._path("".join(symbols), alpha, generator)
+        return units
+
     def _path(self, word: str, alpha: float, generator: random.Random) -> list[str]:
         """Draws a segmentation with a probability in proportion to the power `alpha` of that of the unigram model.
 
@@ -116,7 +124,7 @@ class Drawing:
         ending: list[list[tuple[float, int]]] = [[]]
         for end in range(1, len(word) + 1):
             starts = range(max(0, end - self._longest), end)
-            found = [(start, self._scores_of_paths.get(word[start:end])) for start in starts]
+            found = [(start, self._scores.get(word[start:end])) for start in starts]
             if found[-1][1] is None:
                 found[-1] = (end - 1, self._least - _UNKNOWN_PENALTY)
             ending.append([(sums[start] + alpha * score, start) for start, score in found if score is not None])

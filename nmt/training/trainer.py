@@ -96,8 +96,9 @@ class Trainer:
                         epoch = self.progress.update / data.batches_per_epoch
                         validation, translations = self._validate(validate, epoch, poll)
                         log.flush()
-                        self._keep(self._ranked().after_validation(validation))
+                        # First: a resumed training does not translate again what a checkpoint counts.
                         self._directory.write_translations(self.progress.update, translations)
+                        self._keep(self._ranked().after_validation(validation))
                         self._reduce_learning_rate()
                         log.validation(validation)
                     elif self.progress.update < last:
@@ -174,7 +175,7 @@ class Trainer:
             self._words += words
             self._seconds_of_updates += seconds
         else:
-            _leave_out(bar, seconds, updates=1)
+            _leave_out(bar, seconds)
         return cost, words, norm
 
     def _validate(self, validate: Validate, epoch: float, poll: Callable[[], None]) -> tuple[Validation, Sequence[str]]:
@@ -248,9 +249,9 @@ def _attempted(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Inte
         return None, interruption
 
 
-def _leave_out(bar: tqdm, seconds: float, updates: int = 0) -> None:
-    """Makes the estimate of the time left count neither these seconds nor these updates."""
+def _leave_out(bar: tqdm, seconds: float) -> None:
+    """Makes the estimate of the time left count neither an update nor its seconds."""
     if not bar.disable:
         bar.start_t += seconds
         bar.last_print_t += seconds  # a bar that was printed before it started is not closed with a new line
-        bar.initial += updates
+        bar.initial += 1

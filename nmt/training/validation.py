@@ -55,7 +55,7 @@ class Validator:
         if math.isfinite(loss):
             translations = self._translate(self._data.sources, poll)
             if self._data.prefixes:  # references have none
-                pairs = zip(translations, self._data.prefixes, strict=True)
+                pairs = zip(translations, self._data.decoded_prefixes, strict=True)
                 translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
             bleu, chrf = self._bleu_and_chrf(translations, self._data.references)
         return Scores(loss, bleu, chrf, self.divergence(loss), translations, self._of_sets(translations))

@@ -59,6 +59,18 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
             {"learning_schedule": "transformer", "learning_rate": 0.1},
             "--learning_rate has no effect with --learning",
         ),
+        (
+            {"dataset_weights": (1, 2)},
+            "--dataset_weights has 2 values and --source_dataset 1 files or patterns; give one",
+        ),
+        (
+            {"target_prefixes": ("",), "target_dataset": ("a", "b")},
+            "--target_prefixes has 1 values and --target_dataset 2 files",
+        ),
+        (
+            {"valid_target_prefixes": ("", "a")},
+            "--valid_target_prefixes has 2 values and --valid_target_dataset 1 files",
+        ),
         ({"batch_size": 0}, "--batch_size is 0; it must be above 0 and at most 100000"),
         ({"learning_rate": 10**400}, "a number must have a size from 1e-30 to 2147483647"),
         ({"learning_rate": 1e-300}, "--learning_rate is 1e-300; a number must have a size from 1e-30 to"),

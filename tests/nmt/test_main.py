@@ -88,9 +88,16 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("vocab --source_dataset a --target_dataset b --to v", "nmt: the text a does not exist"),
         ("translate -m nowhere -n nan", "nmt: --normalization_alpha is nan; it must be a finite number"),
         ("vocab --dictionaries words.json words.json --to words.json", "nmt: FileExistsError"),
-        ("vocab --dictionaries a.json b.json --joint --to v", "nmt: --joint trains a vocabulary and --dictionaries"),
+        ("vocab --dictionaries a.json b.json --joint --to v", "trains nothing; leave out --joint\n"),
+        (
+            "vocab --dictionaries a b --size 9 --kind unigram --user_symbols x --to v",
+            "--size, --kind, --user_symbols\n",
+        ),
         ("vocab --source_dataset a --to v", "nmt: give --source_dataset and --target_dataset, or --dictionaries"),
-        ("vocab --dictionaries a.json b.json --source_dataset a --to v", "nmt: --dictionaries copies a pair and needs"),
+        (
+            "vocab --dictionaries a.json b.json --source_dataset a --to v",
+            "nmt: --dictionaries copies a pair and trains",
+        ),
         ("vocab --source_dataset a --target_dataset b --to v --size 100000000000", "above 0 and at most 10000000"),
         (
             f"vocab --source_dataset a --target_dataset b --to v --size {'9' * 5000}",

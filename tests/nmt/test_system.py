@@ -5,9 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from nmt.config import FILES
+from nmt.config import FILES, PER_FILE
 from nmt.errors import UserError
 from nmt.system import file_digests
+
+OF_CORPORA = {**PER_FILE, "valid_sample": "valid_source_dataset"}
 
 
 @pytest.fixture
@@ -15,22 +17,22 @@ def config(tmp_path, monkeypatch):
     """Options that name existing files."""
     monkeypatch.setenv("NMT_TEXT_CACHE", "off")
     (tmp_path / "text").write_text("one\n")
-    return SimpleNamespace(**{name: (str(tmp_path / "text"),) for name in FILES}, dataset_weights=None)
+    return SimpleNamespace(**{name: (str(tmp_path / "text"),) for name in FILES}, **dict.fromkeys(OF_CORPORA))
 
 
-def test_with_weights_the_files_of_each_corpus_count(config, tmp_path):
-    text = str(tmp_path / "text")
-    config.source_dataset = (f"{text}*", text)
+@pytest.mark.parametrize(("option", "text"), OF_CORPORA.items())
+def test_with_an_option_of_each_corpus_its_number_of_files_counts(config, tmp_path, option, text):
+    path = str(tmp_path / "text")
+    setattr(config, text, (f"{path}*", path))
     assert set(file_digests(config)) == set(FILES)
-    config.dataset_weights = (1, 2)
+    setattr(config, option, 3)
     (tmp_path / "text-2").write_text("two\n")
     found = file_digests(config)
-    config.source_dataset = (text, f"{text}-2", text)
-    config.dataset_weights = (1, 1, 2)
+    setattr(config, text, (path, f"{path}-2", path))
     changed = file_digests(config)
     assert [value for name, value in found.items() if name not in FILES] == [[2, 1]]
     assert [value for name, value in changed.items() if name not in FILES] == [[1, 1, 1]]
-    assert changed["source_dataset"] == found["source_dataset"]
+    assert changed[text] == found[text]
 
 
 def test_only_missing_files_are_left_out(config, tmp_path):

@@ -42,8 +42,8 @@ def write_multi30k(to: Path) -> None:
     Raises:
         UserError: A download fails, or its checksum differs.
     """
+    to.mkdir(parents=True, exist_ok=True)  # else Keras downloads to a folder of its own
     archives = {name: _download(name, to) for name in _SHA256}
-    to.mkdir(parents=True, exist_ok=True)
     for part, theirs in _PARTS.items():
         for language in ("en", "de"):
             archive = archives[f"{theirs}.{language}.gz"]

@@ -13,8 +13,12 @@ def test_the_best_models_are_kept_beside_the_latest_and_averaged(run, train, tmp
     assert sorted(path.name for path in kept.iterdir()) == ["12.npz", "4.npz", "6.npz"]
     assert run("average", "-m", "model", "--best", 2, "--to", "best")[2] == "best: the average of updates 4, 6\n"
     assert run("average", "-m", "model", "--last", 1, "--to", "last")[2] == "last: the average of updates 12\n"
-    status, _, said = run("average", "-m", "model", "--best", 4, "--to", "other")
-    assert (status, said) == (2, "nmt: model holds 3 kept models; train with --keep_best 4\n")
+    for options, which in ((("--last", 2), "2 latest"), (("--best", 3), "3 best"), (("--best", 9), "9 best")):
+        status, _, said = run("average", "-m", "model", *options, "--to", "other")
+        assert (status, said.split("; ")[0]) == (
+            2,
+            f"nmt: model holds 3 kept models, but not those of the {which} validations",
+        )
     status, _, said = run("average", "-m", "model", "--best", 1, "--last", 1, "--to", "other")
     assert (status, said) == (2, "nmt: --last and --best choose different models; give one of them\n")
 
@@ -32,4 +36,17 @@ def test_kept_models_are_averaged(run, train, tmp_path):
     np.testing.assert_allclose(table("mean/best.npz"), expected, rtol=1e-6)
     assert run("translate", "-m", "mean", "-i", "dev.en", "-o", "out")[0] == 0
     said = run("average", "-m", "model", "--last", 3, "--to", "other")
-    assert said[::2] == (2, "nmt: model holds 2 kept models; train with --keep 3\n")
+    assert said[0] == 2
+    assert said[2].endswith("2 kept models, but not those of the 3 latest validations; train with --keep 3\n")
+    assert run("average", "-m", "mean", "--last", 1, "--to", "other")[2].startswith("nmt: mean/progress.json cannot be")
+    assert run("average", "-m", "none", "--to", "other")[2].startswith("nmt: none holds no model: ")
+
+
+def test_a_training_that_keeps_no_models_removes_those_of_before(run, train, tmp_path):
+    kept = tmp_path / "model" / "kept"
+    assert train("--keep", 1)[0] == 0
+    (kept / ".2.npz.01234567.part").write_text("of a killed process")
+    assert train("--finish_after", 4)[0] == 0
+    assert not list(kept.iterdir())
+    said = run("average", "-m", "model", "--to", "other")
+    assert said[::2] == (2, "nmt: model holds 0 kept models; train with --keep 5\n")

@@ -95,12 +95,12 @@ def test_train_returns_the_status_of_a_process_that_failed(start_for_gpus, train
 
 def test_a_killed_process_ends_the_others_and_is_named(start_for_gpus, training, tmp_path):
     """The other one waits, as a process does that expects values of the killed one."""
-    script = "[ $CUDA_VISIBLE_DEVICES = 5 ] && kill -9 $$; exec sleep 100"
+    script = "[ $CUDA_VISIBLE_DEVICES = 5 ] && kill -TERM $$; exec sleep 100"
     begun = time.monotonic()
-    assert status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")) == 137
+    assert status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")) == 143
     assert time.monotonic() - begun < 60
     assert (tmp_path / "errors").read_text().splitlines()[-1] == (
-        "process 2 was killed by SIGKILL, so the others are ended; the same command resumes the training"
+        "process 2 was killed by SIGTERM, so the others are ended; the same command resumes the training"
     )
 
 

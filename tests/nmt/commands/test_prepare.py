@@ -51,12 +51,9 @@ def test_a_full_cache_is_named(prepare, full_disk, write_lines):
     assert re.search(r"the cache \S+ cannot be written: .*; make room, or let NMT_TEXT_CACHE name another", said)
 
 
-def test_weights_are_counted_and_checked(prepare):
-    assert "an epoch takes 96 pairs, by --dataset_weights" in prepare("--dataset_weights", 1.5)[2]
-    status, _, said = prepare("--dataset_weights", 1, 2)
-    assert (status, said.count("\n")) == (2, 1)
-    assert "nmt: --dataset_weights has 2 weights and --source_dataset 1 files or patterns" in said
-    assert prepare("--dataset_weights", 0)[::2] == (2, "nmt: --dataset_weights is (0.0,); it must be above 0\n")
+def test_options_come_from_a_file_too(prepare, tmp_path):
+    (tmp_path / "options.json").write_text('{"dataset_weights": [1.5]}')
+    assert "an epoch takes 96 pairs, by --dataset_weights" in prepare("--config", "options.json")[2]
 
 
 def test_a_missing_option_is_named(run):
@@ -64,3 +61,4 @@ def test_a_missing_option_is_named(run):
     assert status == 2
     assert "nmt: --target_dataset is missing" in said
     assert "--dictionaries is missing" in said
+    assert "valid" not in said

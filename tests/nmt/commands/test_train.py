@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -292,10 +293,37 @@ def test_one_embedding_needs_one_vocabulary(run, training):
     assert "--tie_encoder_decoder_embeddings needs one vocabulary" in said
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--valid_tokenizer", "ja-mecab"), "nmt: --valid_tokenizer ja-mecab cannot be used"),
+        (
+            ("--valid_target_prefixes", "a a a a a a"),
+            "nmt: --valid_target_prefixes has 'a a a a a a', of 6 tokens, and",
+        ),
+        (("--target_prefixes", "a", "b"), "nmt: --target_prefixes has 2 values and --target_dataset 1 files"),
+    ],
+)
+def test_mistakes_in_options_are_named_before_texts_are_read(run, training, tmp_path, monkeypatch, options, said):
+    (tmp_path / "train.de").write_bytes(b"\xff\n")
+    monkeypatch.setitem(sys.modules, "MeCab", None)
+    status, _, message = run(*training, "-m", "model", *options)
+    assert (status, message.count("\n")) == (2, 1)
+    assert said in message
+
+
 def test_texts_that_cannot_be_learned_from_are_warned_of(run, training, tmp_path):
     (tmp_path / "dev.en").write_text("x y a\n" * 64)
+    (tmp_path / "train.en").write_text("x y z a\n" * 64)
     (tmp_path / "dev.de").write_text("\n" * 64)
-    status, _, said = run(*training, "-m", "model", "--finish_after", 1)
+    texts = ("--valid_source_dataset", "dev.en", "dev.en", "--valid_target_dataset", "dev.de", "dev.de")
+    prefixes = ("--target_prefixes", "a <bt>", "--valid_target_prefixes", "a", " a")
+    status, _, said = run(*training, "-m", "model", "--finish_after", 1, *texts, *prefixes)
     assert status == 0, said
+    assert said.count("_prefixes has ' a', which has the same tokens as another prefix") == 1
+    assert said.count("_prefixes has") == 3
+    assert "warning: --target_prefixes has 'a <bt>', which the target vocabulary does not know; add it there" in said
     assert "warning: all target lines of the validation text are empty, so BLEU and chrF stay 0" in said
     assert "warning: 67% of the tokens on the source side of the validation text are unknown words" in said
+    assert "warning: 75% of the tokens on the source side of the training text are unknown words" in said
+    assert "target side of the" not in said

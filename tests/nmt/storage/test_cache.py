@@ -67,6 +67,25 @@ def test_a_damaged_entry_is_made_again(cache, write_text, damage, name):
     assert write_text.calls == 2
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content.replace(b'h": 9', b'h": 8').replace(b'"9"', b'"8"'),
+        lambda _: b"3",
+        lambda _: b'{"a": 1}',
+    ],
+    ids=["another digit", "a number", "an object"],
+)
+def test_a_damaged_record_that_is_still_json_is_made_again(cache, write_text, settled, tmp_path, damage):
+    (tmp_path / "text").write_text("any")
+    cache.entry("some", write_text)
+    assert digest(cache, tmp_path / "text", "9") == "9"
+    for path in [*cache.directory.glob("*.json"), cache.directory / "some" / "record.json"]:
+        path.write_bytes(damage(path.read_bytes()))
+    assert cache.entry("some", write_text)[1] == {"length": 9}
+    assert digest(cache, tmp_path / "text", "read again") == "read again"
+
+
 def test_many_threads_make_an_entry_once(cache, write_text):
     found = []
     threads = [threading.Thread(target=lambda: found.append(cache.entry("some", write_text))) for _ in range(8)]
@@ -151,9 +170,18 @@ def test_an_error_of_reading_a_text_is_not_blamed_on_the_cache(cache, tmp_path):
         cache.entry("some", lambda folder: {"length": len((tmp_path / "some.txt").read_text())})
 
 
-def test_several_users_may_lock(cache, write_text):
-    cache.entry("some", write_text)
-    assert (cache.directory / "some.lock").stat().st_mode & 0o777 == 0o666
+def test_all_users_of_the_cache_may_lock_read_and_remove(cache, write_text):
+    cache.directory.chmod(0o777)
+    folder, _ = cache.entry("some", write_text)
+    digest(cache, folder / "text", "any")
+    modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in cache.directory.rglob("*")}
+    assert modes == {(True, 0o777), (False, 0o666)}
+
+
+def test_what_another_user_left_and_cannot_be_removed_is_renamed(cache, write_text):
+    """As a file in place of a folder is."""
+    (cache.directory / "some").touch()
+    assert cache.entry("some", write_text)[1] == {"length": 9}
 
 
 def test_the_cache_is_in_the_directory_of_the_environment(tmp_path, monkeypatch):

@@ -27,6 +27,13 @@ def test_a_full_disk_leaves_the_old_file(full_disk, tmp_path):
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("text", "before")]
 
 
+def test_an_error_of_another_file_is_not_blamed_on_the_output(tmp_path):
+    with pytest.raises(FileNotFoundError, match="input"), atomic_write(tmp_path / "text") as file:
+        file.write((tmp_path / "input").read_text())
+    with pytest.raises(UserError, match="none/text cannot be written"), atomic_write(tmp_path / "none" / "text"):
+        pass
+
+
 def test_an_exception_while_writing_leaves_the_old_file(tmp_path):
     with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "text") as file:
         file.write(str(1 / 0))
@@ -52,6 +59,16 @@ def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
     names = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
     assert names == [".mine.part", "lock", "translations"]
     assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_temporary_files_in_folders_are_removed_but_not_behind_links(tmp_path):
+    for name in ("model/kept", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+        temporary_path(tmp_path / name / "2.npz").write_text("half")
+    (tmp_path / "model" / "valid").symlink_to(tmp_path / "elsewhere")
+    with exclusive(tmp_path / "model", ("kept", "valid", "none")):
+        assert not list((tmp_path / "model" / "kept").iterdir())
+    assert len(list((tmp_path / "elsewhere").iterdir())) == 1
 
 
 def test_a_pipe_with_the_name_of_a_temporary_file_is_not_opened(tmp_path):

@@ -5,7 +5,6 @@ import collections
 import numpy as np
 import pytest
 
-from nmt.errors import UserError
 from nmt.text.mixing import Mixture
 
 MEMBERS = np.arange(2, 50, 2)  # 9 of a corpus of 20 pairs, none of one of no pairs, 15 of one of 30
@@ -43,8 +42,3 @@ def test_an_epoch_depends_on_seed_and_number_alone():
 
     assert draw(4) == draw(4)
     assert len({tuple(each) for each in (draw(4), draw(5), draw(4, seed=2), draw(4, width=12))}) == 4
-
-
-def test_there_is_one_weight_for_each_corpus():
-    with pytest.raises(UserError, match="has 2 weights and --source_dataset 3 files or patterns; give one weight"):
-        Mixture([1, 2], STARTS, 1)

@@ -24,6 +24,18 @@ def test_a_missing_text_is_refused(tmp_path):
         ParallelText(tmp_path / "none", tmp_path / "none")
 
 
+def test_every_file_has_a_name_of_its_own(write, tmp_path):
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+    first, second, other = (str(write(name, b"a\n")) for name in ("a/dev", "b/dev", "a/test"))
+    for files, names in {
+        (first, other): ["dev", "test"],
+        (first, second, other): [first, second, other],
+        (first, other, first): [f"{first} (1)", other, f"{first} (3)"],
+    }.items():
+        assert ParallelText(files, files).names == names
+
+
 def test_shared_pairs_are_counted(write, tmp_path):
     """Both sides must be equal. Each line of this text counts once, however often the other text has it."""
     training = ParallelText(write("source", b"a\nb\nb\nc\n"), write("target", b"1\n2\n2\n3\n"))

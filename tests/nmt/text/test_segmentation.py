@@ -68,6 +68,17 @@ def test_every_segmentation_spells_the_line(make, kind):
     assert rows != [usual.encode(line) for line in LINES]
 
 
+@pytest.mark.parametrize(("kind", "alpha"), [("bpe", 0.9), ("unigram", 0.1)])
+def test_user_symbols_are_never_split(make, kind, alpha):
+    """Units could spell this one too. Between symbols, text is still split at random."""
+    model = make(kind, user_symbols=["slowest"])
+    usual = sentencepiece.SentencePieceProcessor(model_proto=model)
+    rows = [draw(model, ["walking slowest", "xslowestslowesty"], alpha, (seed,)) for seed in range(100)]
+    symbol = usual.piece_to_id("slowest")
+    assert {tuple(row.count(symbol) for row in pair) for pair in rows} == {(1, 2)}
+    assert len({tuple(pair[0]) for pair in rows}) > 1
+
+
 def test_a_segmentation_that_is_too_long_is_the_usual_one(make):
     model = make("bpe")
     usual = sentencepiece.SentencePieceProcessor(model_proto=model)

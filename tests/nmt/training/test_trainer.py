@@ -125,6 +125,16 @@ def test_a_resumed_training_keeps_the_best_model(make_trainer, tmp_path):
     assert (best[name] != last[name]).any()
 
 
+def test_a_validation_that_is_saved_has_its_translations(make_trainer, tmp_path):
+    """Also if the training ends before all checkpoints are written."""
+    train, _ = make_trainer(tmp_path / "model", finish_after=3)
+    (tmp_path / "model" / "best.npz").mkdir()
+    with pytest.raises(UserError, match=r"best\.npz cannot be written"):
+        train()
+    assert (tmp_path / "model" / "last.npz").exists()
+    assert (tmp_path / "model" / "valid" / "3.txt").read_text().splitlines() == LINES
+
+
 def broken(lines, between):
     raise RuntimeError
 
@@ -211,11 +221,11 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
 
 
 def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_lines, tmp_path, capsys):
-    """The first is copied and the second is not; a prefix is no part of a translation."""
-    options = {"files": [write_lines(name, LINES) for name in ("copied", "other")], "target_prefixes": ["a", ""]}
+    """The first is copied and the second is not; a prefix, spelled in any way, is no part of a translation."""
+    options = {"files": [write_lines(name, LINES) for name in ("copied", "other")], "target_prefixes": [" a  x", ""]}
 
     def translate(lines, between):
-        return [f"a {line.decode()}" if i < len(LINES) else "x y z" for i, line in enumerate(lines)]
+        return [f"a UNK {line.decode()}" if i < len(LINES) else "x y z" for i, line in enumerate(lines)]
 
     train, _ = make_trainer(tmp_path / "model", translate, finish_after=3, **options)
     (validation,) = train().validations

@@ -8,13 +8,15 @@ from nmt.text.corpora import CORPORA
 
 
 def test_a_failed_download_names_the_files_and_where_to_put_them(tmp_path, monkeypatch):
-    def fail(*args, **kwargs):
-        raise Exception("URL fetch failure")
+    def fail(*args, cache_dir, **kwargs):
+        raise Exception("URL fetch failure" if cache_dir.is_dir() else "Keras would download to another folder")
+
+    to = tmp_path / "new"
 
     monkeypatch.setattr(keras.utils, "get_file", fail)
     with pytest.raises(UserError) as caught:
-        CORPORA["multi30k"](tmp_path)
+        CORPORA["multi30k"](to)
     message = str(caught.value)
     assert "train.en.gz cannot be downloaded (URL fetch failure); put train.en.gz, train.de.gz, val.en.gz" in message
-    assert f"test_2017_mscoco.de.gz from that folder into {tmp_path / 'download'} and run the same command" in message
-    assert not list(tmp_path.iterdir())
+    assert f"test_2017_mscoco.de.gz from that folder into {to / 'download'} and run the same command" in message
+    assert not list(to.iterdir())
