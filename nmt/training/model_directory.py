@@ -72,7 +72,8 @@ class ModelDirectory:
         with self._update.evaluated_weights():
             if progress.best is progress.validations[-1]:
                 self._save(self._path / BEST, self._update.model.variables, progress)
-            self._keep_several(progress)
+            if self._config.keep or self._config.keep_best:
+                self._keep_several(progress)
         with atomic_write(self._path / "progress.json") as file:
             file.write(json.dumps(asdict(progress), indent=2) + "\n")
 
