@@ -59,10 +59,13 @@ class Changes:
                 owner.__class__ = _changed(type(owner))
 
     def _depth_of_owner(self, path, change):
-        """Returns how long the path is to the outermost layer whose config would not tell of the change, or None."""
+        """Returns how long the path is to the outermost layer whose config would not tell of the change, or None.
+
+        No config tells that the layer itself subtracts its mean.
+        """
         for depth in range(len(path) + ("centred" in change)):
             layer = follow(self._model, path[:depth])
-            if not is_plain(layer) and type(layer) not in _TRANSPARENT:
+            if depth == len(path) or not (is_plain(layer) or type(layer) in _TRANSPARENT):
                 return depth
         return None
 
