@@ -51,7 +51,9 @@ class Changes:
         for path, change in self._made.items():
             _change(follow(self._model, path), change)
             if (depth := self._depth_of_owner(path, change)) is not None:
-                by_owner[path[:depth]]["/".join(path[depth:])] = change
+                layers = [follow(self._model, path[:end]) for end in range(depth + 1, len(path) + 1)]
+                build = [layer.get_build_config() for layer in layers]
+                by_owner[path[:depth]]["/".join(path[depth:])] = {**change, "build": build}
         for path, changes in by_owner.items():
             owner = follow(self._model, path)
             owner.changes_inside = {**getattr(owner, "changes_inside", {}), **changes}
@@ -68,6 +70,14 @@ class Changes:
             if depth == len(path) or not (is_plain(layer) or type(layer) in _TRANSPARENT):
                 return depth
         return None
+
+
+def _build(layer, path, configs):
+    """Builds the layers along a path that are not built yet, because a layer around them has no `build` of its own."""
+    for key, config in zip(path, configs, strict=False):
+        layer = follow(layer, (key,))
+        if config and not layer.built:
+            layer.build_from_config(config)
 
 
 def _change(layer, change):
@@ -104,8 +114,10 @@ def _changed(base: type) -> type:
             layer = keras.saving.deserialize_keras_object(layer, custom_objects)
             if not layer.built:
                 raise ValueError(f"The layer {layer.name!r} does not say in its config how it was built.")
-            for path, change in changes.items():
-                _change(follow(layer, tuple(path.split("/")) if path else ()), change)
+            for joined, change in changes.items():
+                path = tuple(joined.split("/")) if joined else ()
+                _build(layer, path, change.get("build", ()))  # which files of 0.1 may lack
+                _change(follow(layer, path), change)
             layer.changes_inside = changes
             layer.__class__ = _changed(type(layer))
             return layer

@@ -1,9 +1,17 @@
 """Changes inside a model in its files: what is loaded computes the same."""
 
 import keras
+import pytest
 
-from rmsnorm_tf import RMSNormGRU, RMSNormLSTM, fold_layer_norm
-from tests.folding import assert_same_outputs, dense, layers, norm, with_drawn_weights
+from rmsnorm_tf import (
+    RMSNormalization,
+    RMSNormGRU,
+    RMSNormLSTM,
+    fold_layer_norm,
+    replace_layer_norm,
+    replace_rms_norm,
+)
+from tests.folding import LN, assert_same_outputs, dense, layers, norm, with_drawn_weights
 
 
 def assert_saved(model, folder):
@@ -32,3 +40,41 @@ def test_a_subtracted_mean_is_saved_whatever_the_layer(tmp_path):
     folded, report = fold_layer_norm(model)
     assert all(entry.converted for entry in report)
     assert_same_outputs(model, assert_saved(folded, tmp_path))
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class Inner(layers.Layer):
+    """A layer that makes its norm when it is built."""
+
+    def build(self, shape):
+        self.norm = norm("norm")
+        self.norm.build(shape)
+
+    def call(self, x):
+        return self.norm(x)
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class BuiltByCalls(layers.Layer):
+    """A block that has no `build`: its layers are built when they are called."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.norm, self.map, self.inner = norm("norm"), dense("map"), Inner(name="inner")
+        self.gru = RMSNormGRU(6, name="gru", **LN)
+
+    def call(self, x):
+        return self.gru(self.inner(self.map(self.norm(x))))
+
+
+@pytest.mark.filterwarnings("ignore:.*`build.*` was called on layer")
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
+    x = keras.Input((4, 6))
+    model = with_drawn_weights(keras.Model(x, BuiltByCalls(name="block")(dense()(x))))
+    converted, report = convert(model)
+    assert [entry.converted for entry in report] == [True, True, True]
+    block = assert_saved(converted, tmp_path).get_layer("block")
+    assert type(block.norm) is type(block.inner.norm) is RMSNormalization
+    assert block.gru.cell.normalization == "rms"
+    assert_same_outputs(converted, replace_rms_norm(converted)[0])
