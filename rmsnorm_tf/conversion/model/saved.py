@@ -56,7 +56,9 @@ class Changes:
                 by_owner[path[:depth]]["/".join(path[depth:])] = {**change, "build": build}
         for path, changes in by_owner.items():
             owner = follow(self._model, path)
-            owner.changes_inside = {**getattr(owner, "changes_inside", {}), **changes}
+            before = getattr(owner, "changes_inside", {})
+            merged = {key: {**before.get(key, {}), **change} for key, change in changes.items()}
+            owner.changes_inside = {**before, **merged}
             if not hasattr(type(owner), "unchanged_class"):
                 owner.__class__ = _changed(type(owner))
 

@@ -1,6 +1,7 @@
 """Changes inside a model in its files: what is loaded computes the same."""
 
 import keras
+import numpy as np
 import pytest
 
 from rmsnorm_tf import (
@@ -22,9 +23,9 @@ def assert_saved(model, folder):
     return loaded
 
 
-def with_norms(stream, count=3):
+def with_norms(stream):
     """Puts norms behind a stream that no weights centre: as many as a subtraction must serve."""
-    return layers.Add()([norm(f"norm_{i}_of_{stream.name}")(stream) for i in range(count)])
+    return layers.Add()([norm(f"norm_{i}_of_{stream.name}")(stream) for i in range(3)])
 
 
 def test_a_subtracted_mean_is_saved_whatever_the_layer(tmp_path):
@@ -46,12 +47,19 @@ def test_a_subtracted_mean_is_saved_whatever_the_layer(tmp_path):
 class Inner(layers.Layer):
     """A layer that makes its norm when it is built."""
 
+    make = layers.LayerNormalization
+
     def build(self, shape):
-        self.norm = norm("norm")
+        self.norm = self.make(name="norm")
         self.norm.build(shape)
 
     def call(self, x):
         return self.norm(x)
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class InnerRMS(Inner):
+    make = layers.RMSNormalization
 
 
 @keras.saving.register_keras_serializable(package="saved")
@@ -78,3 +86,25 @@ def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
     assert type(block.norm) is type(block.inner.norm) is RMSNormalization
     assert block.gru.cell.normalization == "rms"
     assert_same_outputs(converted, replace_rms_norm(converted)[0])
+
+
+def test_a_norm_without_its_mean_is_converted_again(tmp_path):
+    """A stream that begins with a norm that stays: first its mean is subtracted, then the norm is replaced."""
+    x = keras.Input((4, 6))
+    alone = norm("alone")(dense("first", activation="relu")(x))
+    inside = Inner(name="block")(dense("second", activation="relu")(x))
+    rms = InnerRMS(name="rms")(dense("third", activation="relu")(x))
+    model = with_drawn_weights(keras.Model(x, [with_norms(y) for y in (alone, inside, rms)]))
+    folded, report = fold_layer_norm(model)
+    assert sum(entry.converted for entry in report) == 9
+    replaced, _ = replace_rms_norm(folded)
+    assert type(replaced.get_layer("rms").norm) is RMSNormalization
+    assert_same_outputs(model, assert_saved(replaced, tmp_path))
+    again, report = replace_layer_norm(replaced)
+    assert [entry.name for entry in report if entry.converted] == ["block/norm"]
+    loaded = assert_saved(again, tmp_path)
+    assert type(loaded.get_layer("block").norm) is RMSNormalization
+    for made in (again, loaded):
+        streams = keras.Model(made.input, [made.get_layer(name).output for name in ("alone", "block", "rms")])
+        for stream in streams(np.random.default_rng(0).normal(size=(2, 4, 6))):
+            np.testing.assert_allclose(np.mean(stream, -1), 0, atol=1e-6)
