@@ -6,7 +6,12 @@ from typing import Any
 
 import keras
 
-from rmsnorm_tf.conversion.model.in_place import subtract_mean_of_output, turn_into_rms_cell, turn_into_rms_norm
+from rmsnorm_tf.conversion.model.in_place import (
+    is_cell_with_layer_norm,
+    subtract_mean_of_output,
+    turn_into_rms_cell,
+    turn_into_rms_norm,
+)
 from rmsnorm_tf.conversion.model.layers import Path, follow, is_plain
 from rmsnorm_tf.norm.layer import RMSNormalization
 from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
@@ -85,7 +90,7 @@ def _build(layer, path, configs):
 def _change(layer, change):
     if "norm" in change:
         turn_into_rms_norm(layer, keras.saving.deserialize_keras_object(change["norm"]))
-    if "cell" in change:
+    if "cell" in change and is_cell_with_layer_norm(layer):  # unless the config of a wrapper says so already
         turn_into_rms_cell(layer)
     if "centred" in change:
         subtract_mean_of_output(layer)

@@ -108,3 +108,28 @@ def test_a_norm_without_its_mean_is_converted_again(tmp_path):
         streams = keras.Model(made.input, [made.get_layer(name).output for name in ("alone", "block", "rms")])
         for stream in streams(np.random.default_rng(0).normal(size=(2, 4, 6))):
             np.testing.assert_allclose(np.mean(stream, -1), 0, atol=1e-6)
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class Wrapped(layers.Wrapper):
+    """Its config holds the config of the layer inside."""
+
+    def call(self, x):
+        return self.layer(x)
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class OwnGRU(RMSNormGRU):
+    pass
+
+
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+def test_changes_that_a_config_tells_already_are_saved(convert, tmp_path):
+    model = keras.Sequential([keras.Input((4, 3)), Wrapped(RMSNormGRU(6, **LN), name="wrapped"), OwnGRU(6, **LN)])
+    model.add(Wrapped(dense(), name="map"))
+    model.add(Wrapped(norm("norm"), name="norm"))
+    converted, report = convert(with_drawn_weights(model))
+    assert [entry.converted for entry in report] == [True, True, True]
+    loaded = assert_saved(converted, tmp_path)
+    assert loaded.get_layer("wrapped").layer.cell.normalization == "rms"
+    assert type(loaded.get_layer("norm").layer) is RMSNormalization
