@@ -150,6 +150,8 @@ class Centring:
             absorbed = gain_to_absorb(self._traced, operation, axis)
             if absorbed is None:
                 return self._reasons.not_affine(operation)
+            if seen := sorted(absorbed.products & self._readers.keys()):
+                return self._reasons.visible(tensor, self._readers[seen[0]])
             plans = [
                 self._why_fixed(name) or Plan(frozenset({(name, a)}), frozenset({(name, a, absorbed.gain)}))
                 for name, a in absorbed.weights

@@ -36,10 +36,12 @@ class Absorbed:
     Attributes:
         gain: The resource of the gain.
         weights: The resources of the weights, each with the axis of the channels.
+        products: All products with the gain, each with the axis of the channels.
     """
 
     gain: str
     weights: frozenset[tuple[str, int]]
+    products: frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,9 @@ def gain_to_absorb(traced: Trace, operation: tf.Operation, axis: int) -> Absorbe
     for x, factor in (operation.inputs, reversed(operation.inputs)):
         gain = _gain(traced, factor, axis)
         weights = gain and _weights_of(traced, x, axis)
-        if weights and _only_in_products(traced, gain, weights, axis):
-            return Absorbed(gain, weights)
+        products = weights and _products_of(traced, gain, weights)
+        if products:
+            return Absorbed(gain, weights, products)
     return None
 
 
@@ -149,16 +152,18 @@ def _weights_of(traced, tensor, axis):
     return whole
 
 
-def _only_in_products(traced, gain, weights, axis):
-    """Whether the gain multiplies nothing but these weights, and they go nowhere else."""
-    products = set()
+def _products_of(traced, gain, weights):
+    """Returns the products of the gain with these weights alone, or None if either goes elsewhere too."""
+    products = {}
 
     def reaches_products(name, along):
         for operation, position in traced.consumers[name]:
             if operation.type in SHAPE_ONLY:
                 continue
             if operation.type == "Mul" and _gain(traced, operation.inputs[1 - position], along) == gain:
-                products.add(operation.name)
+                if _weights_of(traced, operation.inputs[position], along) != weights:
+                    return False
+                products[operation.name] = (operation.outputs[0].name, along)
                 continue
             linear = operation.outputs and operation.outputs[0].name not in traced.normalized
             reached = targets(operation, position, along, in_order=True) if linear else None
@@ -166,7 +171,8 @@ def _only_in_products(traced, gain, weights, axis):
                 return False
         return name not in traced.outputs
 
-    return all(reaches_products(name, a) for name, a in weights) and _read_only_by(traced, gain, products)
+    found = all(reaches_products(name, a) for name, a in weights) and _read_only_by(traced, gain, products)
+    return frozenset(products.values()) if found else None
 
 
 def _weights_behind(traced: Trace, norm, why_fixed):

@@ -1,11 +1,12 @@
-"""Gains of norms that the linear maps behind them take over."""
+"""Gains that linear maps take over: those of norms, and those of a LayerScale."""
 
 import keras
 import numpy as np
 import pytest
 
 from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_rms_norm
-from tests.folding import assert_same_outputs, dense, layers, norm, with_drawn_weights
+from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
+from tests.operations import Scale
 
 
 def test_gains_are_folded_into_the_kernel_of_a_convolution():
@@ -50,3 +51,19 @@ def test_a_small_gain_stays_as_its_offset_would_be_divided_by_it(smallest):
     folded, [entry] = fold_layer_norm(model, fold_gains=True)
     assert entry.reason.endswith("gain stays: it has entries near zero, by which the offset would be divided")
     assert_same_outputs(model, folded)
+
+
+def test_a_layer_scale_stays_whose_other_products_are_read_elsewhere():
+    x = keras.Input((6,))
+    shared, scale = dense("shared"), Scale(name="scale")
+    activation = layers.Activation("tanh", name="tanh")
+    _, report = fold(keras.Model(x, [norm("norm")(scale(shared(x))), activation(scale(shared(2 * x)))]))
+    assert report["norm"] == Conversion("norm", False, "the output of scale also goes to tanh")
+
+
+def test_a_layer_scale_stays_that_multiplies_other_weights_too():
+    x = keras.Input((6,))
+    shared, scale = dense("shared"), Scale(name="scale")
+    y = scale(shared(x) + dense("other")(x))
+    _, report = fold(keras.Model(x, [norm("norm")(scale(shared(x))), norm("behind")(layers.ReLU()(y))]))
+    assert not report["norm"].converted
