@@ -67,3 +67,15 @@ def test_a_layer_scale_stays_that_multiplies_other_weights_too():
     y = scale(shared(x) + dense("other")(x))
     _, report = fold(keras.Model(x, [norm("norm")(scale(shared(x))), norm("behind")(layers.ReLU()(y))]))
     assert not report["norm"].converted
+
+
+def test_the_gain_of_a_norm_that_is_a_gate_stays():
+    x = keras.Input((6,))
+    gate = RMSNormalization(name="gate")(x)
+    gated = RMSNormalization(center=True, name="gated")(dense()(x), gate=gate)
+    model = with_drawn_weights(keras.Model(x, [dense("behind_gate")(gate), dense("behind_gated")(gated)]))
+    folded, report = fold_layer_norm(model, fold_gains=True)
+    reasons = {entry.name: entry.reason for entry in report}
+    assert reasons["gate"].startswith("gain stays: its output also goes to gated")
+    assert reasons["gated"] == "gain folded into behind_gated"
+    assert_same_outputs(model, folded)
