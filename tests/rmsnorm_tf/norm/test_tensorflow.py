@@ -156,6 +156,18 @@ def test_a_partial_statistic_that_overflows(fused):
     assert_close(y, [[1, 1, 2, 1e-30]])
 
 
+@pytest.mark.parametrize("fused", [False, True])
+def test_large_entries_behind_a_small_partial_statistic(fused):
+    y = rms_norm(tf.constant([[0.0, 0.0, 1e25, 2e25]]), partial=0.5, fused=fused)
+    np.testing.assert_allclose(y, [[0, 0, 1e28, 2e28]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_tiny_gain(fused):
+    y = rms_norm(tf.constant([[3.0, 4.0]]), tf.constant([1e-27, 1e-37]), fused=fused)
+    np.testing.assert_allclose(y, [[3e-27 / np.sqrt(12.5), 4e-37 / np.sqrt(12.5)]], rtol=1e-6)
+
+
 def test_a_sparse_tensor_is_refused():
     sparse = tf.sparse.from_dense(tf.eye(3))
     symbolic = keras.Input((3,), sparse=True)
