@@ -79,3 +79,54 @@ def test_the_gain_of_a_norm_that_is_a_gate_stays():
     assert reasons["gate"].startswith("gain stays: its output also goes to gated")
     assert reasons["gated"] == "gain folded into behind_gated"
     assert_same_outputs(model, folded)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"partial": 0.5},
+        {"partial": 0.25, "groups": 2, "center": True},
+        {"partial": 0.5, "zero_centered_scale": True},
+        {"axis": (1, 2), "scale_axis": -1},
+        {"axis": (-1,)},
+    ],
+    ids=str,
+)
+def test_a_gain_along_the_last_axis_is_folded_whatever_the_statistic(arguments):
+    rms = RMSNormalization(name="norm", **arguments)
+    model = with_drawn_weights(keras.Sequential([keras.Input((4, 8)), rms, dense()]))
+    folded, report = fold_layer_norm(model, fold_gains=True)
+    assert report == [Conversion("norm", True, "gain folded into dense")]
+    layer = folded.get_layer("norm")
+    assert (layer.axis, layer.partial, layer.groups) == (rms.axis, rms.partial, rms.groups)
+    assert_same_outputs(model, folded)
+
+
+@pytest.mark.parametrize(("axis", "named"), [(1, "1"), ((1, 2), "1, 2")])
+def test_a_gain_along_other_axes_stays_with_a_reason(axis, named):
+    model = keras.Sequential([keras.Input((4, 8)), RMSNormalization(axis, name="norm"), dense()])
+    _, report = fold_layer_norm(with_drawn_weights(model), fold_gains=True)
+    reason = f"gain stays: it is along axis {named}, and only gains along the last axis alone are folded"
+    assert report == [Conversion("norm", False, reason)]
+
+
+@keras.saving.register_keras_serializable(package="gains")
+class SameNames(layers.Layer):
+    """Two norms of the same name: the first is read by a map, the second is the output."""
+
+    def build(self, shape):
+        self.first, self.second, self.maps = norm("norm"), norm("norm"), [dense("in"), dense("out")]
+        for layer in (self.first, self.second, *self.maps):
+            layer.build(shape)
+
+    def call(self, x):
+        return self.second(self.maps[1](self.first(self.maps[0](x))))
+
+
+def test_norms_of_the_same_name_have_reasons_of_their_own():
+    x = keras.Input((6,))
+    _, report = fold_layer_norm(with_drawn_weights(keras.Model(x, SameNames(name="two")(x))), fold_gains=True)
+    assert report == [
+        Conversion("two/norm", True, "centring folded into two/in; gain folded into two/out"),
+        Conversion("two/norm", True, "centring folded into two/out; gain stays: its output is an output of the model"),
+    ]
