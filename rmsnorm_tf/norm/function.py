@@ -114,7 +114,8 @@ def normalize(x, scale, offset, gate=None, **options):
 def _of_tensors(x, shape, scale, offset, gate, *, axis, scale_axis, partial, epsilon, groups, fused):
     spec = _resolve(shape, axis, scale_axis, partial, epsilon, groups)
     wide = wide_dtype(keras.backend.standardize_dtype(x.dtype))
-    scale, offset = _weight("scale", scale, spec, shape, wide), _weight("offset", offset, spec, shape, wide)
+    scale = _weight("scale", scale, spec, x, shape, wide)
+    offset = _weight("offset", offset, spec, x, shape, wide)
     given = Tensors(x, gate, scale, offset)
     if groups == 1:
         return compute(spec, given, fused)
@@ -147,8 +148,8 @@ def _gate(x, shape, gate):
         dtypes = [keras.backend.standardize_dtype(t.dtype) for t in (x, gate)]
         raise TypeError(f"gate must have the dtype of x, {dtypes[0]}, got {dtypes[1]}. Cast one of them.")
     check_shape("gate", shape, tensors.shape_of(gate))
-    if tensors.shape_of(gate) is None or None in (*shape, *tensors.shape_of(gate)):
-        gate = ops.reshape(gate, ops.shape(x))  # fails for other sizes, where arithmetic would broadcast
+    if _is_unknown(shape, tensors.shape_of(gate)):
+        gate = tensors.with_sizes_of(gate, x, range(len(shape)), "gate")  # where arithmetic would broadcast
     return gate
 
 
@@ -168,6 +169,11 @@ def _may_equal(shape, other):
     return len(shape) == len(other) and all(a == b or None in (a, b) for a, b in sizes)
 
 
+def _is_unknown(*shapes):
+    """Whether one of these shapes is not fully known."""
+    return any(shape is None or None in shape for shape in shapes)
+
+
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -185,7 +191,7 @@ def check_tensor(name: str, t: Any) -> None:
         )
 
 
-def _weight(name, weight, spec, shape_of_x, wide):
+def _weight(name, weight, spec, x, shape_of_x, wide):
     """Returns scale or offset in the wide dtype, or None."""
     if weight is None:
         return None
@@ -194,14 +200,14 @@ def _weight(name, weight, spec, shape_of_x, wide):
     weight = tensors.as_tensor(weight, wide)
     check_tensor(name, weight)
     shape, needed = tensors.shape_of(weight), spec.scale_shape(shape_of_x)
-    if shape != needed:
-        if not _may_equal(needed, shape):
-            raise ValueError(
-                f"{name} has shape {shape}, but x of shape {shape_of_x} needs {needed}: its sizes at "
-                f"{spec.scale_axes}. Reshape {name}, or choose another scale_axis. A layer accepts only the sizes "
-                "that it was built with."
-            )
-        weight = tensors.ensure_shape(weight, needed)
+    if shape != needed and not _may_equal(needed, shape):
+        raise ValueError(
+            f"{name} has shape {shape}, but x of shape {shape_of_x} needs {needed}: its sizes at "
+            f"{spec.scale_axes}. Reshape {name}, or choose another scale_axis. A layer accepts only the sizes "
+            "that it was built with."
+        )
+    if _is_unknown(needed, shape):
+        weight = tensors.with_sizes_of(weight, x, spec.scale_axes, name)
     return ops.cast(weight, wide) if keras.backend.standardize_dtype(weight.dtype) != wide else weight
 
 

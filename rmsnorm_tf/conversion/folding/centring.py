@@ -143,20 +143,28 @@ class Centring:
             return self._why_fixed(tensor.name) or Plan(frozenset({(tensor.name, axis)}))
         if tensor.name in self._traced.normalized:
             return Plan() if axis == -1 else self._reasons.not_affine(operation)
-        if operation.type == "Const" and not np.any(tf.get_static_value(tensor)):
+        if operation.type == "Const" and _is_zero(tensor):
             return Plan()
         found = sources(operation, axis, number)
         if found is None:
             absorbed = gain_to_absorb(self._traced, operation, axis)
             if absorbed is None:
                 return self._reasons.not_affine(operation)
+            if seen := sorted(absorbed.products & self._readers.keys()):
+                return self._reasons.visible(tensor, self._readers[seen[0]])
             plans = [
                 self._why_fixed(name) or Plan(frozenset({(name, a)}), frozenset({(name, a, absorbed.gain)}))
                 for name, a in absorbed.weights
             ]
             return self._why_fixed(absorbed.gain) or _together(plans)
-        keys = [(operation.inputs[i].name, a) for i, a, _ in found]
-        return _together([self._plans.get(key) or self._reasons.constant(operation) for key in keys])
+        return _together([self._plan_of_input(operation, operation.inputs[i], a) for i, a, _ in found])
+
+    def _plan_of_input(self, operation, tensor, axis):
+        """Returns what centres an input of an operation. One without the axis adds the same number to all channels."""
+        plan = self._plans.get((tensor.name, axis))
+        if plan is None:
+            return Plan() if _is_zero(tensor) else self._reasons.constant(operation)
+        return plan
 
     def _why_fixed(self, resource):
         """Returns why a variable must keep its value, or None."""
@@ -177,6 +185,12 @@ class Centring:
             if made is None or made.layer is not call.layer:
                 return None
         return call.layer
+
+
+def _is_zero(tensor):
+    """Whether a tensor is a constant with no entry but zero."""
+    value = tf.get_static_value(tensor)
+    return value is not None and not np.any(value)
 
 
 def _together(plans: list[Plan | str]) -> Plan | str:

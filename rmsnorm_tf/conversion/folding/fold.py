@@ -39,31 +39,32 @@ def fold(
     good = {key: plan for key, plan in plans.items() if isinstance(plan, Plan)}
     _centre_weights(traced, good.values())
     changes = Changes(copy)
-    entries = []
+    entries = {}
     for path, name, layer in parts.layers:
         if any(id(layer) in plan.cuts for plan in good.values()):
             changes.subtract_mean(path)
         if is_cell_with_layer_norm(layer):
             why = parts.shared.get(id(layer)) or why_cell_stays(layer) or left_out.get(name)
-            entries.append(Conversion(name, why is None, why or "centring folded into its kernels"))
+            entries[path] = Conversion(name, why is None, why or "centring folded into its kernels")
             if why is None:
                 changes.turn_cell(path)
                 centre_kernels(layer)
         elif id(layer) in parts.norms:
             plan = parts.norms[id(layer)] or left_out.get(name) or plans[id(layer)]
-            entries.append(Conversion(name, not isinstance(plan, str), _in_words(plan, traced, names)))
+            entries[path] = Conversion(name, not isinstance(plan, str), _in_words(plan, traced, names))
             if not isinstance(plan, str):
                 changes.turn_into(path, counterpart(layer))
     changes.make()
-    folds = [entry.name for entry in entries if entry.converted]
+    folds = [entry.name for entry in entries.values() if entry.converted]
     if fold_gains:
         gains = fold_gains_of(copy, modes, lambda variable: why_fixed(variable, fixed, names), left_out)
         folds += [gain.change for gain in gains.values() if gain.folded]
-        for i, entry in enumerate(entries):
-            if entry.name in gains:
-                entries[i] = replace(entry, reason=f"{entry.reason}; {gains.pop(entry.name).reason}")
-        entries += [Conversion(name, gain.folded, gain.reason) for name, gain in gains.items()]  # ours already
-    return copy, _in_order(entries, traced, names), folds
+        for path, gain in gains.items():
+            if path in entries:
+                entries[path] = replace(entries[path], reason=f"{entries[path].reason}; {gain.reason}")
+            else:  # ours already
+                entries[path] = Conversion(gain.name, gain.folded, gain.reason)
+    return copy, _in_order(entries.values(), traced, names), folds
 
 
 def _tied(parts):

@@ -15,7 +15,7 @@ import tensorflow as tf
 from rmsnorm_tf.conversion.folding.axes import SHAPE_ONLY, contracted_with, sources, targets
 from rmsnorm_tf.conversion.folding.rules import size
 from rmsnorm_tf.conversion.folding.trace import Trace, gain_and_offset, trace
-from rmsnorm_tf.conversion.model.layers import walk
+from rmsnorm_tf.conversion.model.layers import Path, walk
 from rmsnorm_tf.conversion.model.report import listed
 from rmsnorm_tf.conversion.model.saved import Changes
 from rmsnorm_tf.norm.layer import RMSNormalization
@@ -36,10 +36,12 @@ class Absorbed:
     Attributes:
         gain: The resource of the gain.
         weights: The resources of the weights, each with the axis of the channels.
+        products: All products with the gain, each with the axis of the channels.
     """
 
     gain: str
     weights: frozenset[tuple[str, int]]
+    products: frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,13 @@ class Gain:
     """What happened to the gain of a norm.
 
     Attributes:
+        name: Of the norm.
         folded: Whether maps took it over.
         reason: Where it went, or why it stays.
         change: What the change is called.
     """
 
+    name: str
     folded: bool
     reason: str
     change: str
@@ -64,8 +68,9 @@ def gain_to_absorb(traced: Trace, operation: tf.Operation, axis: int) -> Absorbe
     for x, factor in (operation.inputs, reversed(operation.inputs)):
         gain = _gain(traced, factor, axis)
         weights = gain and _weights_of(traced, x, axis)
-        if weights and _only_in_products(traced, gain, weights, axis):
-            return Absorbed(gain, weights)
+        products = weights and _products_of(traced, gain, weights)
+        if products:
+            return Absorbed(gain, weights, products)
     return None
 
 
@@ -79,7 +84,7 @@ def fold_gains(
     modes: Collection[bool],
     why_fixed: Callable[[keras.Variable], str | None],
     left_out: dict[str, str],
-) -> dict[str, Gain]:
+) -> dict[Path, Gain]:
     """Folds gains of RMSNormalizations into linear maps, in place, wherever all readers of a norm are linear maps.
 
     Args:
@@ -89,24 +94,24 @@ def fold_gains(
         left_out: Changes not to make, each with the reason.
 
     Returns:
-        What happened to the gain of each norm that has one, by name.
+        What happened to the gain of each norm that has one, by path: two layers inside one may have the same name.
     """
     layers = list(walk(model))
     names = {id(weight): name for _, name, layer in layers for weight in layer.weights}
     norms = [(path, name, layer) for path, name, layer in layers if _has_gain(layer)]
-    traced = trace(model, modes, [layer for _, _, layer in norms])
+    traced = trace(model, modes, [layer for _, _, layer in norms if _why_not_last(layer) is None])
     changes, report = Changes(model), {}
     for path, name, norm in norms:
         change = f"gain of {name}"
-        weights = left_out.get(change) or _weights_behind(traced, norm, why_fixed)
+        weights = left_out.get(change) or _why_not_last(norm) or _weights_behind(traced, norm, why_fixed)
         gain, offset = (None if t is None else np.asarray(t) for t in gain_and_offset(norm))
         if offset is not None and np.min(abs(gain)) <= SMALLEST_GAIN * np.max(abs(gain)):
             weights = "it has entries near zero, by which the offset would be divided"
         if isinstance(weights, str):
-            report[name] = Gain(False, f"gain stays: {weights}", change)
+            report[path] = Gain(name, False, f"gain stays: {weights}", change)
             continue
         into = listed(sorted(names[id(weight)] for weight, _ in weights))
-        report[name] = Gain(True, f"gain folded into {into}", change)
+        report[path] = Gain(name, True, f"gain folded into {into}", change)
         for weight, axis in weights:
             multiply(weight, axis, gain)
         if offset is not None:
@@ -118,10 +123,17 @@ def fold_gains(
 
 
 def _has_gain(layer):
-    if type(layer) is not RMSNormalization or not layer.built or not layer.use_scale:
-        return False
-    last = (-1, len(layer.get_build_config()["input_shape"]) - 1)
-    return layer.axis in last and layer.scale_axis in (None, *last) and layer.partial is None
+    return type(layer) is RMSNormalization and layer.built and layer.use_scale
+
+
+def _why_not_last(norm):
+    """Returns why the gain of a norm is not one along the last axis, or None. The statistic may run over any axes."""
+    rank = len(norm.get_build_config()["input_shape"])
+    along = norm.axis if norm.scale_axis is None else norm.scale_axis
+    axes = along if isinstance(along, tuple) else (along,)
+    if [axis % rank for axis in axes] == [rank - 1]:
+        return None
+    return f"it is along axis {listed(list(map(str, axes)))}, and only gains along the last axis alone are folded"
 
 
 def _gain(traced, tensor, axis):
@@ -149,16 +161,18 @@ def _weights_of(traced, tensor, axis):
     return whole
 
 
-def _only_in_products(traced, gain, weights, axis):
-    """Whether the gain multiplies nothing but these weights, and they go nowhere else."""
-    products = set()
+def _products_of(traced, gain, weights):
+    """Returns the products of the gain with these weights alone, or None if either goes elsewhere too."""
+    products = {}
 
     def reaches_products(name, along):
         for operation, position in traced.consumers[name]:
             if operation.type in SHAPE_ONLY:
                 continue
             if operation.type == "Mul" and _gain(traced, operation.inputs[1 - position], along) == gain:
-                products.add(operation.name)
+                if _weights_of(traced, operation.inputs[position], along) != weights:
+                    return False
+                products[operation.name] = (operation.outputs[0].name, along)
                 continue
             linear = operation.outputs and operation.outputs[0].name not in traced.normalized
             reached = targets(operation, position, along, in_order=True) if linear else None
@@ -166,7 +180,8 @@ def _only_in_products(traced, gain, weights, axis):
                 return False
         return name not in traced.outputs
 
-    return all(reaches_products(name, a) for name, a in weights) and _read_only_by(traced, gain, products)
+    found = all(reaches_products(name, a) for name, a in weights) and _read_only_by(traced, gain, products)
+    return frozenset(products.values()) if found else None
 
 
 def _weights_behind(traced: Trace, norm, why_fixed):

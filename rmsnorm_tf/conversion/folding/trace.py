@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -38,7 +39,7 @@ class Trace:
     """The operations of a model in the order in which they run. Keys are the names of tensors.
 
     A norm over the last axis is replaced by an identity, which stands for the normalized input, followed by the product
-    with the gain and the sum with the offset.
+    with the gain, the sum with the offset, and the product with the gate.
 
     Attributes:
         operations: All operations.
@@ -115,7 +116,8 @@ def _recorded(layer: keras.Layer, traced: Trace, is_norm: bool) -> Iterator[None
         traced.calls.append(Call(layer, is_reverse(function, args, kwargs)))
         with tf.name_scope(f"call.{number}."):
             if is_norm:
-                traced.calls[number].output = _norm(layer, args[0] if args else kwargs["inputs"], traced)
+                given = inspect.signature(function).bind(*args, **kwargs).arguments
+                traced.calls[number].output = _norm(layer, given["inputs"], given.get("gate"), traced)
             else:
                 traced.calls[number].output = function(*args, **kwargs)
         return traced.calls[number].output
@@ -129,7 +131,7 @@ def _recorded(layer: keras.Layer, traced: Trace, is_norm: bool) -> Iterator[None
             setattr(layer, attribute, own)
 
 
-def _norm(layer, x, traced):
+def _norm(layer, x, gate, traced):
     """Returns what stands for a norm of x in the trace."""
     gain, offset = gain_and_offset(layer)
     wide = tf.identity(tf.cast(x, tf.float32 if x.dtype.size < 4 else x.dtype))
@@ -137,6 +139,7 @@ def _norm(layer, x, traced):
     traced.normalized[wide.name] = layer
     y = wide if gain is None else wide * tf.cast(gain, wide.dtype)
     y = y if offset is None else y + tf.cast(offset, wide.dtype)
+    y = y if gate is None else y * tf.nn.silu(tf.cast(gate, wide.dtype))
     return tf.cast(y, layer.compute_dtype)
 
 

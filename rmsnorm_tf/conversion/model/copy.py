@@ -121,5 +121,11 @@ def _copy_weights(original, layer):
             "layer: it may be quantized, or have LoRA weights, inside. Convert the model before you add either."
         )
     layer.set_weights(original.get_weights())
-    for own, theirs in zip(layer.weights, original.weights, strict=True):
-        own.trainable = theirs.trainable  # the config does not say what is frozen inside a layer
+    # The config does not say how the layers inside are called and which are frozen.
+    inside = {path: (inner.name, inner.trainable) for path, _, inner in walk(original)}
+    trainable = [weight.trainable for weight in original.weights]
+    for path, _, own in walk(layer):
+        if path in inside:
+            own.name, own.trainable = inside[path]
+    for own, theirs in zip(layer.weights, trainable, strict=True):
+        own.trainable = theirs

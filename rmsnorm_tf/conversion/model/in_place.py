@@ -114,8 +114,8 @@ def centred(weight: np.ndarray, axis: int) -> np.ndarray:
 
 def subtract_mean_of_output(layer: keras.Layer) -> None:
     """Makes a layer subtract the mean over the last axis from its output, unless the output is logits."""
-    layer.call = _without_mean(layer.call)
-    layer.quantized_call = _without_mean(layer.quantized_call)
+    layer.call = _without_mean(layer, "call")
+    layer.quantized_call = _without_mean(layer, "quantized_call")
 
 
 def _forget(layer, weight):
@@ -125,9 +125,10 @@ def _forget(layer, weight):
         super(keras.layers.Layer, layer).__delattr__(name)
 
 
-def _without_mean(function):
-    @functools.wraps(function)
+def _without_mean(layer, name):
+    @functools.wraps(getattr(layer, name))
     def call(*args, **kwargs):
+        function = getattr(type(layer), name).__get__(layer)  # a norm may have become another one meanwhile
         y = function(*args, **kwargs)
         if is_reverse(function, args, kwargs):
             return y

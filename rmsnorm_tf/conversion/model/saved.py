@@ -6,7 +6,12 @@ from typing import Any
 
 import keras
 
-from rmsnorm_tf.conversion.model.in_place import subtract_mean_of_output, turn_into_rms_cell, turn_into_rms_norm
+from rmsnorm_tf.conversion.model.in_place import (
+    is_cell_with_layer_norm,
+    subtract_mean_of_output,
+    turn_into_rms_cell,
+    turn_into_rms_norm,
+)
 from rmsnorm_tf.conversion.model.layers import Path, follow, is_plain
 from rmsnorm_tf.norm.layer import RMSNormalization
 from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
@@ -51,26 +56,41 @@ class Changes:
         for path, change in self._made.items():
             _change(follow(self._model, path), change)
             if (depth := self._depth_of_owner(path, change)) is not None:
-                by_owner[path[:depth]]["/".join(path[depth:])] = change
+                layers = [follow(self._model, path[:end]) for end in range(depth + 1, len(path) + 1)]
+                build = [layer.get_build_config() for layer in layers]
+                by_owner[path[:depth]]["/".join(path[depth:])] = {**change, "build": build}
         for path, changes in by_owner.items():
             owner = follow(self._model, path)
-            owner.changes_inside = {**getattr(owner, "changes_inside", {}), **changes}
+            before = getattr(owner, "changes_inside", {})
+            merged = {key: {**before.get(key, {}), **change} for key, change in changes.items()}
+            owner.changes_inside = {**before, **merged}
             if not hasattr(type(owner), "unchanged_class"):
                 owner.__class__ = _changed(type(owner))
 
     def _depth_of_owner(self, path, change):
-        """Returns how long the path is to the outermost layer whose config would not tell of the change, or None."""
+        """Returns how long the path is to the outermost layer whose config would not tell of the change, or None.
+
+        No config tells that the layer itself subtracts its mean.
+        """
         for depth in range(len(path) + ("centred" in change)):
             layer = follow(self._model, path[:depth])
-            if not is_plain(layer) and type(layer) not in _TRANSPARENT:
+            if depth == len(path) or not (is_plain(layer) or type(layer) in _TRANSPARENT):
                 return depth
         return None
+
+
+def _build(layer, path, configs):
+    """Builds the layers along a path that are not built yet, because a layer around them has no `build` of its own."""
+    for key, config in zip(path, configs, strict=False):
+        layer = follow(layer, (key,))
+        if config and not layer.built:
+            layer.build_from_config(config)
 
 
 def _change(layer, change):
     if "norm" in change:
         turn_into_rms_norm(layer, keras.saving.deserialize_keras_object(change["norm"]))
-    if "cell" in change:
+    if "cell" in change and is_cell_with_layer_norm(layer):  # unless the config of a wrapper says so already
         turn_into_rms_cell(layer)
     if "centred" in change:
         subtract_mean_of_output(layer)
@@ -101,8 +121,10 @@ def _changed(base: type) -> type:
             layer = keras.saving.deserialize_keras_object(layer, custom_objects)
             if not layer.built:
                 raise ValueError(f"The layer {layer.name!r} does not say in its config how it was built.")
-            for path, change in changes.items():
-                _change(follow(layer, tuple(path.split("/")) if path else ()), change)
+            for joined, change in changes.items():
+                path = tuple(joined.split("/")) if joined else ()
+                _build(layer, path, change.get("build", ()))  # which files of 0.1 may lack
+                _change(follow(layer, path), change)
             layer.changes_inside = changes
             layer.__class__ = _changed(type(layer))
             return layer

@@ -40,13 +40,11 @@ class Passes:
     def forward(self, t: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns y in the dtype of x, and u."""
         x = _wide(t.x)
-        shrink = self.spec.shrink(x.dtype.name)
-        root = self._inverse_rms(x, shrink)
-        # u = root * shrink. Multiply the scale by shrink instead: it has fewer entries than x.
-        y = self._affine(x * root, t, shrink)
+        u = self._inverse_rms(x, self.spec.shrink(x.dtype.name))
+        y = self._affine(x * u, t)
         if t.gate is not None:
             y *= _silu(_wide(t.gate))
-        return tf.cast(y, t.x.dtype), root * shrink
+        return tf.cast(y, t.x.dtype), u
 
     def backward(self, dy: tf.Tensor, u: tf.Tensor, t: Tensors) -> Tensors:
         """Returns the gradients of the tensors, given that of y."""
@@ -76,16 +74,16 @@ class Passes:
         return tf.cast(-self._first_entries(wide * u) * (u * du * u / self._count(wide)), x.dtype)
 
     def _inverse_rms(self, x, shrink):
-        """Returns u / shrink."""
+        """Returns u, from squares of x * shrink."""
         head = x
         if self.spec.prefix is not None:
             head = x[(slice(None),) * self.spec.axes[0] + (slice(self.spec.prefix),)]
         mean = self._sum(tf.square(head * shrink)) / self._count(x)
-        return tf.math.rsqrt(mean + self.spec.epsilon * shrink * shrink)
+        return tf.math.rsqrt(mean + self.spec.epsilon * shrink * shrink) * shrink
 
-    def _affine(self, z, t, factor=1.0):
-        """Returns `z * factor * scale + offset`."""
-        y = z * (factor if t.scale is None else self._broadcast(t.scale * factor, z))
+    def _affine(self, z, t):
+        """Returns `z * scale + offset`."""
+        y = z if t.scale is None else z * self._broadcast(t.scale, z)
         return y if t.offset is None else y + self._broadcast(t.offset, z)
 
     def _sum(self, t):
@@ -140,4 +138,5 @@ _LARGEST_EXPONENT = {tf.float32: 80.0, tf.float64: 700.0}
 def _silu(t):
     # As a quotient: TensorFlow's graph optimizer reorders products, and x times the gate may overflow. The exponent is
     # limited, because further derivatives of an infinite exponential are NaN.
-    return t / (1 + tf.exp(tf.minimum(-t, _LARGEST_EXPONENT[t.dtype])))
+    t = tf.maximum(t, -_LARGEST_EXPONENT[t.dtype])
+    return t / (1 + tf.exp(-t))

@@ -2,12 +2,14 @@
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import keras
 import numpy as np
 import tensorflow as tf
+
+from rmsnorm_tf.norm.tensorflow.sums import sizes_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,6 +45,25 @@ def shape_of(t: tf.Tensor) -> tuple[int | None, ...] | None:
 def ensure_shape(t: tf.Tensor, shape: tuple[int | None, ...]) -> tf.Tensor:
     """Returns the tensor, whose sizes are compared with a shape when it is computed."""
     return tf.ensure_shape(t, shape)
+
+
+def with_sizes_of(t: tf.Tensor, x: tf.Tensor, axes: Sequence[int], name: str) -> tf.Tensor:
+    """Returns t, whose sizes are compared with those of x at some axes when it is computed.
+
+    Args:
+        t: A tensor of a graph. Some sizes of it, or of x, are unknown.
+        x: The other tensor.
+        axes: The axes of x, one for each of t.
+        name: What an error calls t.
+    """
+    # XLA drops assertions, so sizes that differ become -2, to which nothing can be reshaped. In arithmetic, which runs
+    # on the CPU beside an accelerator. With an axis more, because TensorFlow drops a reshape of one unknown size.
+    sizes = sizes_of(x)
+    sizes, own = tf.stack([*(sizes[a] for a in axes), 1]), tf.concat([tf.shape(t), [1]], 0)
+    sizes -= tf.minimum(tf.abs(own - sizes), 1) * (sizes + 2)
+    t = tf.squeeze(tf.reshape(t, sizes, name=f"sizes_of_{name}_must_be_those_of_x"), -1)
+    t.set_shape([x.shape[a] for a in axes])
+    return t
 
 
 def is_ragged(t: Any) -> bool:

@@ -42,6 +42,28 @@ def test_a_fold_that_changes_the_outputs_is_left_out():
 
 
 @keras.saving.register_keras_serializable(package="tests")
+class WatchedWithNorm(Watched):
+    """Its norm has an automatic name, which differs in every copy."""
+
+    def build(self, shape):
+        super().build(shape)
+        self.norm = layers.LayerNormalization()
+        self.norm.build(shape)
+
+    def call(self, x):
+        y, size = super().call(x)
+        return self.norm(y), size
+
+
+def test_a_fold_that_changes_the_outputs_is_left_out_inside_a_layer_without_names():
+    x = keras.Input((6,), name="x")
+    model = with_drawn_weights(keras.Model(x, WatchedWithNorm(name="watched")(x)))
+    folded, [entry] = fold_layer_norm(model)
+    assert entry.reason.startswith("the outputs would change by ")
+    assert_same_outputs(model, folded)
+
+
+@keras.saving.register_keras_serializable(package="tests")
 class WatchedInTraining(Watched):
     def call(self, x, training=False):
         y, size = super().call(x)

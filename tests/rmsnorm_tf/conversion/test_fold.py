@@ -120,6 +120,15 @@ def test_a_narrow_operand_of_a_sum(policy):
     assert report["norm"].reason == "centring folded into dense, one"
 
 
+@pytest.mark.parametrize(
+    "between", [lambda: layers.Dropout(0.5, noise_shape=(None, 4, 1), seed=0), lambda: layers.Rescaling(2.0)]
+)
+def test_a_zero_that_is_added_or_taken_for_all_channels(between):
+    x = keras.Input((4, 6))
+    _, report = fold(keras.Model(x, norm("norm")(between()(dense()(x)))))
+    assert report["norm"] == Conversion("norm", True, "centring folded into dense")
+
+
 def test_lora_weights_are_centred_too():
     """In float32: Keras keeps these weights in float32 under every policy."""
     model = keras.Sequential([keras.Input((6,)), dense(), norm("norm")])

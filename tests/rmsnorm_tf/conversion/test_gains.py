@@ -1,11 +1,12 @@
-"""Gains of norms that the linear maps behind them take over."""
+"""Gains that linear maps take over: those of norms, and those of a LayerScale."""
 
 import keras
 import numpy as np
 import pytest
 
 from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_rms_norm
-from tests.folding import assert_same_outputs, dense, layers, norm, with_drawn_weights
+from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
+from tests.operations import Scale
 
 
 def test_gains_are_folded_into_the_kernel_of_a_convolution():
@@ -50,3 +51,82 @@ def test_a_small_gain_stays_as_its_offset_would_be_divided_by_it(smallest):
     folded, [entry] = fold_layer_norm(model, fold_gains=True)
     assert entry.reason.endswith("gain stays: it has entries near zero, by which the offset would be divided")
     assert_same_outputs(model, folded)
+
+
+def test_a_layer_scale_stays_whose_other_products_are_read_elsewhere():
+    x = keras.Input((6,))
+    shared, scale = dense("shared"), Scale(name="scale")
+    activation = layers.Activation("tanh", name="tanh")
+    _, report = fold(keras.Model(x, [norm("norm")(scale(shared(x))), activation(scale(shared(2 * x)))]))
+    assert report["norm"] == Conversion("norm", False, "the output of scale also goes to tanh")
+
+
+def test_a_layer_scale_stays_that_multiplies_other_weights_too():
+    x = keras.Input((6,))
+    shared, scale = dense("shared"), Scale(name="scale")
+    y = scale(shared(x) + dense("other")(x))
+    _, report = fold(keras.Model(x, [norm("norm")(scale(shared(x))), norm("behind")(layers.ReLU()(y))]))
+    assert not report["norm"].converted
+
+
+def test_the_gain_of_a_norm_that_is_a_gate_stays():
+    x = keras.Input((6,))
+    gate = RMSNormalization(name="gate")(x)
+    gated = RMSNormalization(center=True, name="gated")(dense()(x), gate=gate)
+    model = with_drawn_weights(keras.Model(x, [dense("behind_gate")(gate), dense("behind_gated")(gated)]))
+    folded, report = fold_layer_norm(model, fold_gains=True)
+    reasons = {entry.name: entry.reason for entry in report}
+    assert reasons["gate"].startswith("gain stays: its output also goes to gated")
+    assert reasons["gated"] == "gain folded into behind_gated"
+    assert_same_outputs(model, folded)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"partial": 0.5},
+        {"partial": 0.25, "groups": 2, "center": True},
+        {"partial": 0.5, "zero_centered_scale": True},
+        {"axis": (1, 2), "scale_axis": -1},
+        {"axis": (-1,)},
+    ],
+    ids=str,
+)
+def test_a_gain_along_the_last_axis_is_folded_whatever_the_statistic(arguments):
+    rms = RMSNormalization(name="norm", **arguments)
+    model = with_drawn_weights(keras.Sequential([keras.Input((4, 8)), rms, dense()]))
+    folded, report = fold_layer_norm(model, fold_gains=True)
+    assert report == [Conversion("norm", True, "gain folded into dense")]
+    layer = folded.get_layer("norm")
+    assert (layer.axis, layer.partial, layer.groups) == (rms.axis, rms.partial, rms.groups)
+    assert_same_outputs(model, folded)
+
+
+@pytest.mark.parametrize(("axis", "named"), [(1, "1"), ((1, 2), "1, 2")])
+def test_a_gain_along_other_axes_stays_with_a_reason(axis, named):
+    model = keras.Sequential([keras.Input((4, 8)), RMSNormalization(axis, name="norm"), dense()])
+    _, report = fold_layer_norm(with_drawn_weights(model), fold_gains=True)
+    reason = f"gain stays: it is along axis {named}, and only gains along the last axis alone are folded"
+    assert report == [Conversion("norm", False, reason)]
+
+
+@keras.saving.register_keras_serializable(package="gains")
+class SameNames(layers.Layer):
+    """Two norms of the same name: the first is read by a map, the second is the output."""
+
+    def build(self, shape):
+        self.first, self.second, self.maps = norm("norm"), norm("norm"), [dense("in"), dense("out")]
+        for layer in (self.first, self.second, *self.maps):
+            layer.build(shape)
+
+    def call(self, x):
+        return self.second(self.maps[1](self.first(self.maps[0](x))))
+
+
+def test_norms_of_the_same_name_have_reasons_of_their_own():
+    x = keras.Input((6,))
+    _, report = fold_layer_norm(with_drawn_weights(keras.Model(x, SameNames(name="two")(x))), fold_gains=True)
+    assert report == [
+        Conversion("two/norm", True, "centring folded into two/in; gain folded into two/out"),
+        Conversion("two/norm", True, "centring folded into two/out; gain stays: its output is an output of the model"),
+    ]

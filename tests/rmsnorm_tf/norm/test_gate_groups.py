@@ -170,6 +170,17 @@ def test_a_gate_that_is_almost_closed(dtype, gate, fused):
     )
 
 
+@both_paths
+@pytest.mark.parametrize(("dtype", "lowest"), [("float32", -3e38), ("bfloat16", -3e38), ("float64", -1e308)])
+def test_a_gate_that_is_closed_however_negative(dtype, lowest, fused):
+    x, gate = ops.ones((1, 4), dtype), ops.convert_to_tensor([[lowest, lowest / 100, -1000.0, np.nan]], dtype)
+    y = rms_norm(x, gate=gate, fused=fused)
+    np.testing.assert_allclose(to_array(y), [[0, 0, 0, np.nan]], atol=1e-30)
+    dy = np.array([[1.0, 1.0, 1.0, 0.0]], to_array(y).dtype)
+    [dgate] = gradients(lambda gate: rms_norm(x, gate=gate, fused=fused), [gate], ops.cast(dy, dtype))
+    np.testing.assert_allclose(to_array(dgate)[:, :3], [[0, 0, 0]], atol=1e-30)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "bool"])
 def test_a_gate_that_is_not_floating_point(dtype):
     with pytest.raises(TypeError, match=f"gate must be float16, bfloat16, float32 or float64, got {dtype}. Cast it"):

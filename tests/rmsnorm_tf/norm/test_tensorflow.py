@@ -87,14 +87,41 @@ def test_ragged_inputs_that_are_refused():
         rms_norm(uniform, gate=tf.ones((3, 2)))
 
 
-def test_unknown_sizes_that_differ_are_not_broadcast():
-    @tf.function(input_signature=[tf.TensorSpec((None, None, 8))] * 2)
-    def call(x, gate):
-        return rms_norm(x, gate=gate)
+UNKNOWN = {
+    "gate": ([(None, None, 8)] * 2, lambda x, gate: rms_norm(x, gate=gate)),
+    "gate-of-unknown-batch": ([(None, 8)] * 2, lambda x, gate: rms_norm(x, gate=gate)),
+    "gate-without-batch": ([(None,)] * 2, lambda x, gate: rms_norm(x, gate=gate)),
+    "gate-of-unknown-rank": ([(None, None, 8), None], lambda x, gate: rms_norm(x, gate=gate)),
+    "scale": ([(None, None, None), (8,)], rms_norm),
+    "scale-without-batch": ([(None,), (8,)], rms_norm),
+    "scale-of-unknown-size": ([(None, None, None), (None,)], rms_norm),
+    "scale-of-two-axes": ([(None, None, 8), (None, 8)], lambda x, scale: rms_norm(x, scale, scale_axis=(0, 2))),
+}
 
-    call(tf.ones((2, 6, 8)), tf.ones((2, 6, 8)))
-    with pytest.raises(tf.errors.InvalidArgumentError):
-        call(tf.ones((2, 6, 8)), tf.ones((2, 1, 8)))
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "fits", "others"),
+    [
+        ("gate", [(2, 6, 8)] * 2, [[(2, 6, 8), (6, 2, 8)], [(2, 6, 8), (2, 1, 8)], [(2, 1, 8), (2, 6, 8)]]),
+        ("gate-of-unknown-batch", [(2, 8)] * 2, [[(2, 8), (1, 8)], [(1, 8), (2, 8)]]),
+        ("gate-without-batch", [(8,)] * 2, [[(8,), (1,)], [(1,), (8,)]]),
+        ("gate-of-unknown-rank", [(2, 6, 8)] * 2, [[(2, 6, 8), (12, 8)]]),
+        ("scale", [(2, 6, 8), (8,)], [[(2, 6, 1), (8,)]]),
+        ("scale-without-batch", [(8,), (8,)], [[(1,), (8,)]]),
+        ("scale-of-unknown-size", [(2, 6, 8), (8,)], [[(2, 6, 1), (8,)], [(2, 6, 8), (1,)]]),
+        ("scale-of-two-axes", [(2, 6, 8), (2, 8)], [[(1, 6, 8), (2, 8)], [(2, 6, 8), (1, 8)]]),
+    ],
+)
+def test_unknown_sizes_that_differ_are_not_broadcast(kind, fits, others, jit_compile):
+    shapes, function = UNKNOWN[kind]
+    specs = [tf.TensorSpec(shape) for shape in shapes]
+    call = tf.function(function, input_signature=specs, jit_compile=jit_compile)
+    given = [tf.random.stateless_normal(shape, (0, 0)) for shape in fits]
+    assert_close(call(*given), function(*given))
+    for shapes in others:
+        with pytest.raises((tf.errors.InvalidArgumentError, ValueError)):
+            call(*map(tf.ones, shapes))
 
 
 def test_ragged_groups():
@@ -127,6 +154,18 @@ def test_squares_that_overflow(dtype, size, epsilon, fused):
 def test_a_partial_statistic_that_overflows(fused):
     y = rms_norm(tf.constant([[1e30, 1e30, 2e30, 1.0]]), partial=0.5, fused=fused)
     assert_close(y, [[1, 1, 2, 1e-30]])
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_large_entries_behind_a_small_partial_statistic(fused):
+    y = rms_norm(tf.constant([[0.0, 0.0, 1e25, 2e25]]), partial=0.5, fused=fused)
+    np.testing.assert_allclose(y, [[0, 0, 1e28, 2e28]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_tiny_gain(fused):
+    y = rms_norm(tf.constant([[3.0, 4.0]]), tf.constant([1e-27, 1e-37]), fused=fused)
+    np.testing.assert_allclose(y, [[3e-27 / np.sqrt(12.5), 4e-37 / np.sqrt(12.5)]], rtol=1e-6)
 
 
 def test_a_sparse_tensor_is_refused():

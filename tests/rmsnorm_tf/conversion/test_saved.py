@@ -1,0 +1,135 @@
+"""Changes inside a model in its files: what is loaded computes the same."""
+
+import keras
+import numpy as np
+import pytest
+
+from rmsnorm_tf import (
+    RMSNormalization,
+    RMSNormGRU,
+    RMSNormLSTM,
+    fold_layer_norm,
+    replace_layer_norm,
+    replace_rms_norm,
+)
+from tests.folding import LN, assert_same_outputs, dense, layers, norm, with_drawn_weights
+
+
+def assert_saved(model, folder):
+    """Saves a model and loads it, and compares outputs."""
+    model.save(folder / "model.keras")
+    loaded = keras.models.load_model(folder / "model.keras")
+    assert_same_outputs(model, loaded)
+    return loaded
+
+
+def with_norms(stream):
+    """Puts norms behind a stream that no weights centre: as many as a subtraction must serve."""
+    return layers.Add()([norm(f"norm_{i}_of_{stream.name}")(stream) for i in range(3)])
+
+
+def test_a_subtracted_mean_is_saved_whatever_the_layer(tmp_path):
+    streams = [
+        layers.Bidirectional(layers.LSTM(3, return_sequences=True)),
+        layers.TimeDistributed(dense("map", activation="relu")),
+        layers.RNN(layers.GRUCell(6), return_sequences=True),
+        RMSNormGRU(6, return_sequences=True),
+        RMSNormLSTM(6, return_sequences=True),
+    ]
+    x = keras.Input((4, 6))
+    model = with_drawn_weights(keras.Model(x, [with_norms(stream(x)) for stream in streams]))
+    folded, report = fold_layer_norm(model)
+    assert all(entry.converted for entry in report)
+    assert_same_outputs(model, assert_saved(folded, tmp_path))
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class Inner(layers.Layer):
+    """A layer that makes its norm when it is built."""
+
+    make = layers.LayerNormalization
+
+    def build(self, shape):
+        self.norm = self.make(name="norm")
+        self.norm.build(shape)
+
+    def call(self, x):
+        return self.norm(x)
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class InnerRMS(Inner):
+    make = layers.RMSNormalization
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class BuiltByCalls(layers.Layer):
+    """A block that has no `build`: its layers are built when they are called."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.norm, self.map, self.inner = norm("norm"), dense("map"), Inner(name="inner")
+        self.gru = RMSNormGRU(6, name="gru", **LN)
+
+    def call(self, x):
+        return self.gru(self.inner(self.map(self.norm(x))))
+
+
+@pytest.mark.filterwarnings("ignore:.*`build.*` was called on layer")
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
+    x = keras.Input((4, 6))
+    model = with_drawn_weights(keras.Model(x, BuiltByCalls(name="block")(dense()(x))))
+    converted, report = convert(model)
+    assert [entry.converted for entry in report] == [True, True, True]
+    block = assert_saved(converted, tmp_path).get_layer("block")
+    assert type(block.norm) is type(block.inner.norm) is RMSNormalization
+    assert block.gru.cell.normalization == "rms"
+    assert_same_outputs(converted, replace_rms_norm(converted)[0])
+
+
+def test_a_norm_without_its_mean_is_converted_again(tmp_path):
+    """A stream that begins with a norm that stays: first its mean is subtracted, then the norm is replaced."""
+    x = keras.Input((4, 6))
+    alone = norm("alone")(dense("first", activation="relu")(x))
+    inside = Inner(name="block")(dense("second", activation="relu")(x))
+    rms = InnerRMS(name="rms")(dense("third", activation="relu")(x))
+    model = with_drawn_weights(keras.Model(x, [with_norms(y) for y in (alone, inside, rms)]))
+    folded, report = fold_layer_norm(model)
+    assert sum(entry.converted for entry in report) == 9
+    replaced, _ = replace_rms_norm(folded)
+    assert type(replaced.get_layer("rms").norm) is RMSNormalization
+    assert_same_outputs(model, assert_saved(replaced, tmp_path))
+    again, report = replace_layer_norm(replaced)
+    assert [entry.name for entry in report if entry.converted] == ["block/norm"]
+    loaded = assert_saved(again, tmp_path)
+    assert type(loaded.get_layer("block").norm) is RMSNormalization
+    for made in (again, loaded):
+        streams = keras.Model(made.input, [made.get_layer(name).output for name in ("alone", "block", "rms")])
+        for stream in streams(np.random.default_rng(0).normal(size=(2, 4, 6))):
+            np.testing.assert_allclose(np.mean(stream, -1), 0, atol=1e-6)
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class Wrapped(layers.Wrapper):
+    """Its config holds the config of the layer inside."""
+
+    def call(self, x):
+        return self.layer(x)
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class OwnGRU(RMSNormGRU):
+    pass
+
+
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+def test_changes_that_a_config_tells_already_are_saved(convert, tmp_path):
+    model = keras.Sequential([keras.Input((4, 3)), Wrapped(RMSNormGRU(6, **LN), name="wrapped"), OwnGRU(6, **LN)])
+    model.add(Wrapped(dense(), name="map"))
+    model.add(Wrapped(norm("norm"), name="norm"))
+    converted, report = convert(with_drawn_weights(model))
+    assert [entry.converted for entry in report] == [True, True, True]
+    loaded = assert_saved(converted, tmp_path)
+    assert loaded.get_layer("wrapped").layer.cell.normalization == "rms"
+    assert type(loaded.get_layer("norm").layer) is RMSNormalization
