@@ -152,7 +152,7 @@ def main() -> None:
     text = write_corpus(options)
     configuration = write_joeynmt_options(options, text)
     rows = figures(options, configuration, train(options, text, configuration))
-    print(*tables.markdown(list(rows[0]), [[str(value) for value in row.values()] for row in rows]), sep="\n")
+    print(*tables.peers_quality({"figures": rows})[0], sep="\n")
     if options.json:
         write_log(options.json, "peers_quality", {"minutes": options.minutes}, rows)
 

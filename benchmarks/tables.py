@@ -126,6 +126,16 @@ def peers(found):
     return [markdown(heads, rows)]
 
 
+def peers_quality(found):
+    """Returns the BLEU of each system after each number of minutes."""
+    heads = ["minutes", *(f"{system}: {what}" for system in ("ours", "JoeyNMT") for what in ("updates", "BLEU"))]
+    rows = {}
+    for each in found["figures"]:
+        row = rows.setdefault(each["minutes"], [f"{each['minutes']:g}"])
+        row += [f"{each['updates']:,}", f"{each['BLEU']:.1f}"]
+    return [markdown(heads, rows.values())]
+
+
 def widths(found):
     """Returns the times by width over that of LayerNorm, for each model and mode."""
     tables = []
@@ -227,7 +237,20 @@ def models(found):
     return [markdown([*heads, "Keras's again"], rows)]
 
 
-_KINDS_OF_LOGS = (recurrent, convert, fold, training, peers, widths, decoding, corpora, limits, forward, models)
+_KINDS_OF_LOGS = (
+    recurrent,
+    convert,
+    fold,
+    training,
+    peers,
+    peers_quality,
+    widths,
+    decoding,
+    corpora,
+    limits,
+    forward,
+    models,
+)
 TABLES = {each.__name__: each for each in _KINDS_OF_LOGS}
 
 

@@ -107,7 +107,12 @@ class Gate:
         if found is None:
             return "*" in self._hosts
         name = found[1].rstrip(".")
-        return name == "localhost" or _is_address(name.strip("[]")) or not self._hosts.isdisjoint((name, "*"))
+        return (
+            name == "localhost"
+            or name.endswith(".localhost")
+            or _is_address(name.strip("[]"))
+            or not self._hosts.isdisjoint((name, "*"))
+        )
 
 
 def _is_address(name: str) -> bool:
