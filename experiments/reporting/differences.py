@@ -43,8 +43,12 @@ def differences_section(
 
 def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
     """Draws the differences of each unit on an axis of its own."""
-    once = list({(each.question.pair, each.question.unit): each for each in judged}.values())
-    groups = [list(found) for _, found in groupby(once, key=lambda each: each.question.unit)]
+    once: dict[tuple[str, str], Judged] = {}
+    for each in judged:
+        drawn = once.setdefault((each.question.pair, each.question.unit), each)
+        if each.question.margin and not drawn.question.margin:  # of several claims, one whose margin is drawn
+            once[each.question.pair, each.question.unit] = each
+    groups = [list(found) for _, found in groupby(once.values(), key=lambda each: each.question.unit)]
     heights = [len(found) + 1.2 for found in groups]
     figure.set(size_inches=(9.5, 0.5 * sum(heights) + 0.8), layout_engine="constrained")
     all_axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
