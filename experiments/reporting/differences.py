@@ -45,9 +45,9 @@ def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
     """Draws the differences of each unit on an axis of its own."""
     once: dict[tuple[str, str], Judged] = {}
     for each in judged:
-        drawn = once.setdefault((each.question.pair, each.question.unit), each)
-        if each.question.margin and not drawn.question.margin:  # of several claims, one whose margin is drawn
-            once[each.question.pair, each.question.unit] = each
+        key = each.question.pair, each.question.unit
+        if key not in once or each.question.margin:  # of several claims, one with a margin to draw
+            once[key] = each
     groups = [list(found) for _, found in groupby(once.values(), key=lambda each: each.question.unit)]
     heights = [len(found) + 1.2 for found in groups]
     figure.set(size_inches=(9.5, 0.5 * sum(heights) + 0.8), layout_engine="constrained")

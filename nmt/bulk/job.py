@@ -54,7 +54,7 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
                 both = f"{found[shard.name].source} and {shard.source}"
                 raise UserError(f"{both} have the same name; translate them into different folders")
             if "://" not in shard.source and os.path.isdir(shard.source):
-                raise UserError(f"{shard.source} is a folder; give files, or a pattern in quotes: '{pattern}/*'")
+                raise UserError(f"{shard.source} is a folder; give files, or a pattern in quotes: '{shard.source}/*'")
             if shard.name == FOLDER:
                 raise UserError(f"{shard.source} has the name of a folder that the job makes; rename it")
             if shard.name.endswith(_UNREADABLE):

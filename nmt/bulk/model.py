@@ -86,7 +86,7 @@ class Model:
         process.join()
         return describe_end(process.exitcode)
 
-    def _ask(self, lines: Sequence[bytes]) -> list[bytes]:
+    def _ask(self, lines: Sequence[bytes]) -> list[bytes | Fault]:
         if not self._process:
             self._start()
         with contextlib.suppress(OSError):  # the process ended, as its answer says

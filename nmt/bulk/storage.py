@@ -60,7 +60,8 @@ def absolute(path: str) -> str:
 
 def _from_root(pattern: str) -> str:
     """Returns the absolute path of a pattern. The file itself may be a link, which gives the translation its name."""
-    return os.path.join(absolute(os.path.dirname(pattern)), os.path.basename(pattern))
+    folder, name = os.path.split(pattern.rstrip("/"))
+    return os.path.join(absolute(folder), name)
 
 
 def plain(path: str) -> str:

@@ -96,7 +96,7 @@ class Trainer:
                         epoch = self.progress.update / data.batches_per_epoch
                         validation, translations = self._validate(validate, epoch, poll)
                         log.flush()
-                        # First: a resumed training does not translate again what a checkpoint counts.
+                        # Before the checkpoint, because a resumed training does not validate again what that counts.
                         self._directory.write_translations(self.progress.update, translations)
                         self._keep(self._ranked().after_validation(validation))
                         self._reduce_learning_rate()

@@ -67,3 +67,13 @@ def test_the_section_has_a_row_a_claim_and_marks_for_each_question():
     section.plot(figure)
     assert [axes.get_xlabel() for axes in figure.axes] == ["difference, BLEU", "difference,% in loss"]
     assert differences_section([], "Text.") is None
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_margin_is_drawn_if_another_claim_about_the_same_difference_has_none(order):
+    equal, lower = ASKED, replace(ASKED, claim="A is lower", outcome="lower", margin=0.0)
+    figure = Figure()
+    differences_section(judge([equal, lower][::order]), "").plot(figure)
+    (axes,) = figure.axes
+    bands = [path for each in axes.collections for path in each.get_paths() if len(path.vertices) > 2]
+    assert [(path.get_extents().x0, path.get_extents().x1) for path in bands] == [(-0.5, 0.5)]

@@ -167,6 +167,27 @@ def test_a_failed_batch_is_not_computed_again_for_callers_who_have_left():
     assert signature.sizes == [1, 4, 1]
 
 
+def test_what_a_large_request_has_not_yet_put_into_the_queue_is_not_waited_for():
+    """A worker whose batch had two rows waits for two, although more rows of a large request are still to come."""
+    large, small = Doubling(), Doubling(releases=9)
+
+    async def work(batcher):
+        def call(signature, rows):
+            return asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows))
+
+        begun = call(large, 8)
+        await asyncio.to_thread(large.begun.acquire)  # the first worker has its first piece
+        await call(small, 2)
+        first = call(small, 1)
+        await asyncio.sleep(0.1)
+        await asyncio.gather(first, call(small, 1))
+        large.go.release(2)
+        await begun
+
+    with_batcher(work, workers=2, batch=4, batch_wait=30.0)
+    assert small.sizes == [2, 2]
+
+
 def test_two_workers_compute_two_batches_at_the_same_time():
     signature = Doubling()
 
