@@ -32,7 +32,7 @@ def constrain(
 
     Args:
         step: As in `beam_search`.
-        state: The state before the first word, `[batch * hypotheses, ...]`.
+        state: The state before the first word, `[batch, ...]`.
         memory: What `step` knows of each sentence, `[batch, ...]`.
         options: Say what is allowed.
         unknowns: Ids that decode to the unknown word.
@@ -42,9 +42,8 @@ def constrain(
     least, size = options.min_length, options.no_repeat_ngram
     if prefixes is None and not (least or size or options.suppress_unknown):
         return step, state, memory
-    rows = tf.size(limits) * options.hypotheses
     width = tf.maximum(tf.reduce_max(limits), size) if size else 0
-    history = tf.fill([rows, width], -1)  # the words so far, the last at the right
+    history = tf.fill([tf.size(limits), width], -1)  # the words so far, the last at the right
 
     def constrained(words: tf.Tensor, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
         (state, times, history), (memory, *prefixes) = state, memory
@@ -59,13 +58,14 @@ def constrain(
             forbidden |= _repeats(history, size, len(ids))
         for prefix in prefixes:  # one or none
             place = tf.minimum(times, tf.shape(prefix)[1] - 1)
-            forced = tf.gather(tf.repeat(prefix, options.hypotheses, axis=0), place, batch_dims=1)[:, tf.newaxis]
+            hypotheses = tf.size(words) // tf.maximum(tf.shape(prefix)[0], 1)
+            forced = tf.gather(tf.repeat(prefix, hypotheses, axis=0), place, batch_dims=1)[:, tf.newaxis]
             forbidden = tf.where(forced == END, forbidden, ids != forced)
         logits = tf.where(forbidden, float("-inf"), logits)
         return NextWords(logits, normalizers), (state, times + 1, history), (memory, *prefixes)
 
     padded = [] if prefixes is None else [pad(prefixes)[0]]  # [batch, words + 1]
-    return constrained, (state, tf.zeros([rows], tf.int32), history), (memory, *padded)
+    return constrained, (state, tf.zeros_like(limits), history), (memory, *padded)
 
 
 def _repeats(history: tf.Tensor, size: int, words: int) -> tf.Tensor:

@@ -52,7 +52,7 @@ def sample(
 
     Args:
         decode_step: As in `beam_search`; row `i * samples + j` is sample j of sentence i.
-        state: The state before the first word, `[batch * samples, ...]`.
+        state: The state before the first word, `[batch, ...]`.
         memory: What `decode_step` knows of each sentence, `[batch, ...]`.
         options: How words are drawn and translations ranked.
         uniforms: Random numbers of at least 0 and below 1, `[batch, samples, the largest limit + 1]`.
@@ -63,6 +63,7 @@ def sample(
     batch, samples, _ = tf.unstack(tf.shape(uniforms))
     rows, longest = batch * samples, tf.maximum(tf.reduce_max(limits), 0)
     limits, uniforms = tf.repeat(limits, samples), tf.reshape(uniforms, [rows, longest + 1])
+    state = tf.nest.map_structure(lambda x: tf.repeat(x, samples, axis=0), state)
 
     def advance(now: _Samples) -> tuple[_Samples]:
         last = tf.where(now.time > 0, now.words[:, tf.maximum(now.time - 1, 0)], start)

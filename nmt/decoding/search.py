@@ -38,7 +38,7 @@ class _Beams(NamedTuple):
     time: tf.Tensor
     sentences: tf.Tensor  # [active], the numbers of the sentences that are still in the batch
     limits: tf.Tensor  # [active]
-    state: State  # [active * beam, ...]
+    state: State  # [active * beam, ...], before the first word [active, ...]
     memory: Memory  # [active, ...]
     words: tf.Tensor  # [active, beam, the largest limit], padded with the end
     costs: tf.Tensor  # [active, beam]
@@ -60,8 +60,9 @@ def beam_search(
     """Finds the word sequences with the lowest scores.
 
     Args:
-        decode_step: What `make_step` of a model returns. Row `i * beam_size + j` is hypothesis j of sentence i.
-        state: The state before the first word, `[batch * beam_size, ...]`.
+        decode_step: What `make_step` of a model returns. Row `i * beam_size + j` is hypothesis j of sentence i. The
+            first step has one row for each sentence.
+        state: The state before the first word, `[batch, ...]`.
         memory: What `decode_step` knows of each sentence, `[batch, ...]`.
         beam_size: Number of open hypotheses, and of finished ones, that are kept.
         alpha: Costs are divided by the length to the power alpha; 0 ranks by cost alone.
@@ -87,9 +88,17 @@ def beam_search(
             worst_finished = tf.where(tf.math.is_inf(worst_finished), worst_finished, 0.0)
         return best_open < worst_finished
 
+    def for_each_hypothesis(rows):
+        return tf.nest.map_structure(lambda x: tf.repeat(x, beam_size, axis=0), rows)
+
     def advance(beams: _Beams) -> tuple[_Beams]:
-        last = tf.where(beams.time > 0, beams.words[:, :, tf.maximum(beams.time - 1, 0)], start)
-        next_words, state, memory = decode_step(tf.reshape(last, [-1]), beams.state, beams.memory)
+        is_first = beams.time == 0
+        last = tf.cond(
+            is_first, lambda: tf.fill([batch], start), lambda: tf.reshape(beams.words[:, :, beams.time - 1], [-1])
+        )
+        next_words, state, memory = decode_step(last, beams.state, beams.memory)
+        found = (next_words, state)
+        next_words, state = tf.cond(is_first, lambda: for_each_hypothesis(found), lambda: found)
         must_end = beams.limits == beams.time
         costs, parents, extending, cut = _cheapest(beams.costs, *next_words, end, must_end)
         finished = _finish(beams, costs, parents, extending == end, cut, alpha)

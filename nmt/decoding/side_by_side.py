@@ -13,7 +13,7 @@ import tensorflow as tf
 from ..text.batches import TOKENS, cut_batches
 from ..text.parallel import cores, parallel_map
 
-_LEAST_TOKENS = 2048  # of a batch, so that many cores do not make tiny batches
+_LEAST_SENTENCES, _LEAST_TOKENS = 16, 2048  # of a batch, so that many cores do not make tiny batches
 
 
 def use_cores_for_batches() -> None:
@@ -39,9 +39,12 @@ def map_batches(
     Args:
         function: Maps the numbers of the items of a batch to their results. It runs in several threads at a time.
         lengths: Tokens of each item, `[items]`.
-        sentences: Most items in a batch.
+        sentences: Most items in a batch. There are fewer where that keeps all cores busy to the end.
         between: Called after each batch in the calling thread; it may raise.
     """
+    rounds = -(-len(lengths) // (sentences * workers()))
+    even = -(-len(lengths) // (max(rounds, 1) * workers()))
+    sentences = min(sentences, max(even, _LEAST_SENTENCES))
     batches = list(cut_batches(lengths, sentences, max(_LEAST_TOKENS, TOKENS // workers())))
     results = [None] * len(lengths)
     alone = len(batches) < 2  # then a thread would only cost time

@@ -212,7 +212,6 @@ class Translator(tf.Module):
         options = self.options
         limits = options.limits(tf.cast(ids.row_lengths(), tf.int32))
         state, memory = self._encode(*pad(ids))
-        state = tf.nest.map_structure(lambda x: tf.repeat(x, options.hypotheses, axis=0), state)
         step, state, memory = constrain(
             self._make_step(),
             state,

@@ -97,16 +97,9 @@ def padding_bias(mask: tf.Tensor) -> tf.Tensor:
     return (1.0 - mask)[:, tf.newaxis, tf.newaxis] * _MASKED
 
 
-def others_bias(path: tf.Tensor, hypotheses: tf.Tensor, sentences: tf.Tensor) -> tf.Tensor:
-    """Returns the bias that hides the positions of other hypotheses, `[batch, 1, hypotheses, time * hypotheses]`.
-
-    Args:
-        path: `[rows, time]`, which hypothesis of its sentence each word of a row came from.
-        hypotheses: Rows of each sentence.
-        sentences: The batch.
-    """
-    own = tf.one_hot(path, hypotheses, on_value=0.0, off_value=_MASKED)  # [rows, time, hypotheses]
-    return tf.reshape(own, [sentences, 1, hypotheses, tf.shape(path)[1] * hypotheses])
+def others_bias(hypotheses: tf.Tensor) -> tf.Tensor:
+    """Returns the bias that hides each hypothesis from the others, `[hypotheses, hypotheses]`."""
+    return (1.0 - tf.eye(hypotheses)) * _MASKED
 
 
 def future_bias(time: tf.Tensor | int) -> tf.Tensor:

@@ -20,14 +20,14 @@ from .transformer_layers import DecoderLayer, EncoderLayer, sinusoids
 
 FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
 
-State = tf.Tensor  # [rows, time], which hypothesis of its sentence each word so far came from
+State = tf.Tensor  # [rows, words], the bias that hides the words of other hypotheses among those of the memory
 
 
 class Memory(NamedTuple):
     """What the decoder knows of the source sentences and of the words so far.
 
     Keys and values of a word stay where its hypothesis was when it was added, so none are copied when search reorders
-    the hypotheses. A row of the state says which of them belong to it.
+    the hypotheses. A row of the state hides those that do not belong to it.
     """
 
     source: list[KeysAndValues]  # for each layer
@@ -97,11 +97,13 @@ class Decoder(Block):
         def step(words, state, memory):
             sentences = tf.shape(memory.bias)[0]
             hypotheses = tf.shape(words)[0] // tf.maximum(sentences, 1)
-            x = _embed(words[:, tf.newaxis], self.embedding, tf.shape(state)[1])
-            path = tf.concat([state, tf.tile(tf.range(hypotheses), [sentences])[:, tf.newaxis]], 1)
-            bias = others_bias(path, hypotheses, sentences)
+            # Round up, because the first word may have had fewer hypotheses.
+            time = -(-tf.shape(state)[1] // tf.maximum(hypotheses, 1))
+            x = _embed(words[:, tf.newaxis], self.embedding, time)
+            state = tf.concat([state, tf.tile(others_bias(hypotheses), [sentences, 1])], 1)
+            bias = tf.reshape(state, [sentences, 1, hypotheses, tf.shape(state)[1]])
             hidden, memory = self._run(x, [sentences, hypotheses], bias, memory, kernels, ForwardPass())
-            return hidden, path, memory
+            return hidden, state, memory
 
         return step
 
@@ -155,7 +157,7 @@ class Transformer(EncoderDecoder):
         units = self.decoder.stack[0].attention.units // heads
         none = _growing(tf.zeros([batch, heads, 0, units]), [None, heads, None, units])
         words = [KeysAndValues(none, none) for _ in memory.source]
-        return _growing(tf.zeros([batch, 0], tf.int32), [None, None]), memory._replace(words=words)
+        return _growing(tf.zeros([batch, 0]), [None, None]), memory._replace(words=words)
 
     @staticmethod
     def _smoothed_costs(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:

@@ -39,8 +39,8 @@ def allowed(sequence, options, ended, begun=0):
 
 def constrained(tables, options, limits, prefixes=None):
     """Returns the step for these tables, and what it starts with."""
-    rows = np.repeat(np.arange(len(tables), dtype=np.int32), options.hypotheses)
-    state = (tf.zeros_like(rows), tf.constant(rows))
+    rows = tf.range(len(tables))
+    state = (tf.zeros_like(rows), rows)
     prefixes = None if prefixes is None else tf.ragged.constant(list(map(list, prefixes)), tf.int32, ragged_rank=1)
     given = {"unknowns": (UNKNOWN,), "limits": tf.constant(limits), "prefixes": prefixes}
     return constrain(scripted(tables), state, tf.range(len(tables)), options, **given)

@@ -10,10 +10,10 @@ from tests.nmt.decoding.scripted import END, START, exhaustive, random_table, sc
 
 def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
     sentences = len(tables)
-    rows = np.repeat(np.arange(sentences, dtype=np.int32), beam_size)
 
     def run():
-        state = (tf.zeros_like(rows), tf.constant(rows))
+        rows = tf.range(sentences)
+        state = (tf.zeros_like(rows), rows)
         return beam_search(
             scripted(tables),
             state,
@@ -34,14 +34,14 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
     tables = np.full([8, 9, 3, 3], 1e-9)
     for table, length in zip(tables, lengths, strict=True):
         table[:length, :, 1] = table[length:, :, END] = 1.0
-    sizes, step = [], scripted(tables)
+    sizes, rows, step = [], [], scripted(tables)
 
     def counted(words, state, memory):
         sizes.append(len(memory))
+        rows.append(len(words))
         return step(words, state, memory)
 
-    rows = np.repeat(np.arange(8, dtype=np.int32), 2)
-    state = (tf.zeros_like(rows), tf.constant(rows))
+    state = (tf.zeros(8, tf.int32), tf.range(8))
     options = {"beam_size": 2, "alpha": 1.0, "limits": tf.fill([8], 8), "start": START, "end": END}
     found = beam_search(counted, state, tf.range(8), **options)
     np.testing.assert_array_equal(found.lengths[:, 0], lengths)
@@ -49,6 +49,7 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
     assert sizes[0] == 8
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == 1
+    assert rows == [8, *(2 * size for size in sizes[1:])]  # the hypotheses are equal at the first step
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
@@ -128,10 +129,10 @@ def test_each_sentence_has_its_own_limit_and_what_it_ends_is_cut():
     on = np.full([9, 3, 3], [0.01, 0.98, 0.01])
     end = np.full([9, 3, 3], [0.01, 0.98, 0.01])
     end[2] = [0.98, 0.01, 0.01]
-    tables, rows = [on, on, end], np.repeat(np.arange(3, dtype=np.int32), 2)
+    tables = [on, on, end]
     found = beam_search(
         scripted(tables),
-        (tf.zeros_like(rows), tf.constant(rows)),
+        (tf.zeros(3, tf.int32), tf.range(3)),
         tf.range(3),
         beam_size=2,
         alpha=1.0,

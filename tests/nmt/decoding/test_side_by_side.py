@@ -21,6 +21,16 @@ def test_results_are_in_order_and_batches_hold_similar_lengths():
     assert np.mean([max(each) - min(each) for each in seen]) < 5
 
 
+@pytest.mark.parametrize(("items", "largest"), [(1, 1), (17, 16), (1000, 80)])
+def test_batches_keep_all_cores_busy_to_the_end_unless_they_are_tiny(items, largest):
+    seen = []
+    map_batches(lambda numbers: seen.append(len(numbers)) or numbers, np.ones(items), 80)
+    assert sum(seen) == items
+    assert max(seen) <= largest
+    assert items < 1000 or workers() > 32 or len(seen) % workers() == 0
+    assert min(seen) > 1 or items < 80
+
+
 @pytest.mark.skipif(workers() < 2, reason="needs two cores")
 def test_batches_are_computed_at_the_same_time():
     """Each of the first two waits until the other has begun."""

@@ -109,14 +109,17 @@ def test_decoding_step_by_step_equals_the_whole_sentence(model):
 
 
 def test_hypotheses_of_a_sentence_share_its_memory(model):
-    """Three hypotheses of each sentence get what they would get as three copies of the sentence."""
+    """Three hypotheses of each sentence get what they would get as three copies of it, from whichever step on."""
     words, steps, step = np.array([2, 3, 4, 5, 2, 3]), [], model.make_step()
-    for sentences, hypotheses in (([0, 1], 3), ([0, 0, 0, 1, 1, 1], 1)):
+    for sentences, first, then in (([0, 1], 3, 1), ([0, 1], 1, 3), ([0, 0, 0, 1, 1, 1], 1, 1)):
         state, memory = model.encode(SOURCE[sentences], SOURCE_MASK[sentences])
-        state = tf.nest.map_structure(lambda x, n=hypotheses: tf.repeat(x, n, axis=0), state)
-        _, state, memory = step(np.full(6, NO_WORD), state, memory)
-        steps.append(step(words, state, memory)[0].logits)
-    np.testing.assert_allclose(*steps, rtol=1e-5, atol=1e-5)
+        state = tf.nest.map_structure(lambda x, n=first: tf.repeat(x, n, axis=0), state)
+        _, state, memory = step(np.full(len(sentences) * first, NO_WORD), state, memory)
+        state = tf.nest.map_structure(lambda x, n=then: tf.repeat(x, n, axis=0), state)
+        _, state, memory = step(words, state, memory)
+        steps.append(step(words[::-1], state, memory)[0].logits)
+    np.testing.assert_allclose(steps[0], steps[2], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(steps[1], steps[2], rtol=1e-5, atol=1e-5)
     assert not np.allclose(steps[0][0], steps[0][4])  # the same word after another source
 
 
