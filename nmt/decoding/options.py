@@ -28,7 +28,7 @@ class DecodingOptions:
         UserError: Options are wrong. The message has a line for each.
     """
 
-    batch_size: int = between(80, "sentences translated together", 1, 100_000)
+    batch_size: int = between(128, "sentences translated together", 1, 100_000)
     beam_size: int = between(5, "hypotheses that are kept", 1, 1000)
     normalization_alpha: float = option(
         1.0,

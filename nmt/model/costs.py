@@ -5,7 +5,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 _PARTS = 8  # the fastest (docs/translation-speed.md); one part still keeps all cores busy
-_USUAL = 50.0  # the exponentials of smaller logits, and their sum, are far from the limits of float32
+_USUAL = 1e-20, 1e20  # sums of exponentials that are far from the limits of float32
 
 
 def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:
@@ -27,15 +27,11 @@ def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0
 def log_normalizers(logits: tf.Tensor) -> tf.Tensor:
     """Returns the logarithm of the sum of the exponentials, `[rows]`, of logits `[rows, words]`.
 
-    Usual logits need no shift before the exponentials, which saves a pass over all of them.
+    Usual logits need no shift before the exponentials, which saves two passes over all of them.
     """
-    largest = tf.reduce_max(logits, -1)
-
-    def shifted() -> tf.Tensor:
-        return largest + tf.math.log(tf.reduce_sum(tf.exp(logits - largest[:, tf.newaxis]), -1))
-
-    usual = tf.reduce_all(tf.abs(largest) < _USUAL)
-    return tf.cond(usual, lambda: tf.math.log(tf.reduce_sum(tf.exp(logits), -1)), shifted)
+    sums, (least, most) = tf.reduce_sum(tf.exp(logits), -1), _USUAL
+    usual = tf.reduce_all((sums > least) & (sums < most))
+    return tf.cond(usual, lambda: tf.math.log(sums), lambda: tf.reduce_logsumexp(logits, -1))
 
 
 def sum_in_parts(

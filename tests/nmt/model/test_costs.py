@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.costs import sum_in_parts, word_costs
+from nmt.model.costs import log_normalizers, sum_in_parts, word_costs
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -19,6 +19,14 @@ def test_a_word_costs_its_cross_entropy(smoothing):
 
 def test_large_logits_do_not_overflow():
     np.testing.assert_allclose(word_costs(tf.constant([[1000.0, 0.0], [-1000.0, 0.0]]), [1, 1]), [1000.0, 0.0])
+
+
+@pytest.mark.parametrize("shifts", [[0.0], [45.0, -45.0], [0.0, 90.0], [-1000.0, 0.0, 1000.0], []], ids=str)
+def test_normalizers_of_logits_of_any_size(shifts):
+    logits = np.random.default_rng(1).normal(scale=3, size=[len(shifts), 50])
+    expected = np.log(np.exp(logits).sum(-1)) + shifts
+    found = log_normalizers(tf.constant(logits + np.array(shifts)[:, np.newaxis], tf.float32))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5)
 
 
 def weighted_squares(x, factors, matrix, shift):
