@@ -30,7 +30,7 @@ def ours(model, settings):
 
     load_tensorflow()  # as the commands do
     use_cores_for_batches()
-    return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM, batch_size=int(settings or 80))).best
+    return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM, batch_size=int(settings or 128))).best
 
 
 def savedmodel(model, settings):
@@ -40,7 +40,7 @@ def savedmodel(model, settings):
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     loaded = tf.saved_model.load(model)
-    serve, size = loaded.signatures["serving_default"], int(settings or 80)
+    serve, size = loaded.signatures["serving_default"], int(settings or 128)
     pool = ThreadPoolExecutor(os.cpu_count())
 
     def translate(lines):
