@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import os
 import platform
 from collections.abc import Iterator
@@ -16,10 +17,14 @@ def load_tensorflow() -> ModuleType:
     given = os.environ.get("TF_XLA_FLAGS", "").strip()
     if given.startswith("-") or not given:  # else it names a file of flags
         os.environ["TF_XLA_FLAGS"] = f"{_COMPILE_AT_ONCE} {given.replace(_COMPILE_AT_ONCE, '')}".strip()
+    # What the imports make stays, so do not look for garbage in it, now or later.
+    gc.disable()
     with _silent_stderr():
         import tensorflow
 
         tensorflow.config.list_physical_devices()  # prints a warning if there is no GPU
+    gc.freeze()
+    gc.enable()
     return tensorflow
 
 
