@@ -8,7 +8,6 @@ import dataclasses
 import difflib
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,15 +30,14 @@ from .config_fields import (
     rnn_only,
     transformer_only,
 )
-from .decoding.options import SEARCH, DecodingOptions, limit_conflicts
+from .config_rules import LOSSES, complete, conflicts
+from .decoding.options import SEARCH, DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
-from .presets import PRESETS
 from .storage.files import atomic_write, read_inside
 
 _LONGEST = 1 << 24  # bytes of the JSON files of a model
-LOSSES = ("cross-entropy", "per-token-cross-entropy")
 VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
@@ -48,11 +46,6 @@ _SIZE, _COUNT, _DEPTH = 100_000, 10_000_000, 1000  # of a layer or a batch, of w
 # Names that options had in earlier versions, which configurations and checkpoints may have.
 RENAMED = {"clip_norm": "clip_counts"}
 TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
-
-
-def _words(side: str) -> Any:
-    """Declares a size of a vocabulary. The end and the unknown word count."""
-    return between(None, f"use only this many words of a .json {side} dictionary", 4, _COUNT)
 
 
 @dataclass(frozen=True)
@@ -74,8 +67,8 @@ class Config:
     dictionaries: tuple[str, str] = required_file(
         "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
     )
-    source_vocab_sizes: int | None = _words("source")
-    target_vocab_size: int | None = _words("target")
+    source_vocab_sizes: int | None = between(None, "use only this many words of a .json source dictionary", 4, _COUNT)
+    target_vocab_size: int | None = between(None, "use only this many words of a .json target dictionary", 4, _COUNT)
     valid_source_dataset: str | tuple[str, ...] = required_text("text for validation, source side")
     valid_target_dataset: str | tuple[str, ...] = required_text("text for validation, target side")
     target_prefixes: tuple[str, ...] | None = option(
@@ -283,15 +276,8 @@ class Config:
             file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
 
 
-DEFAULTS = {field.name: field.default for field in dataclasses.fields(Config)}
-_NAMES = list(DEFAULTS)
+_NAMES = [field.name for field in dataclasses.fields(Config)]
 _ARCHITECTURE = _NAMES[_NAMES.index("model_type") : _NAMES.index("rnn_dropout_embedding")]
-# Options with a value for each file or pattern of a text.
-PER_FILE = {
-    "dataset_weights": "source_dataset",
-    "target_prefixes": "target_dataset",
-    "valid_target_prefixes": "valid_target_dataset",
-}
 CHANGEABLE = _NAMES[_NAMES.index("learning_schedule") :]
 # Options whose default had other values in earlier versions. A training goes on with those that it has.
 DEPENDENT = ("loss_function", "layer_normalization_type")
@@ -308,39 +294,16 @@ def make_config(options: dict[str, Any]) -> Config:
         UserError: Options are unknown or, if none is, have wrong values or, if none has, do not fit together. The
             message has a line for each.
     """
-    options = _with_defaults({RENAMED.get(name, name): value for name, value in options.items()})
-    fields = dataclasses.fields(Config)
-    known = [field.name for field in fields]
-    if unknown := sorted(set(options) - set(known)):
-        raise UserError("\n".join(_unknown(name, known) for name in unknown))
-    lists = {field: options[field.name] for field in fields if isinstance(options.get(field.name), list)}
-    config = Config(**{**options, **{field.name: from_list(field, value) for field, value in lists.items()}})
-    if wrong := mistakes(config) or list(_conflicts(config)):
+    options = complete(Config, {RENAMED.get(name, name): value for name, value in options.items()})
+    if unknown := sorted(set(options) - set(_NAMES)):
+        raise UserError("\n".join(map(_unknown, unknown)))
+    for field in dataclasses.fields(Config):
+        if isinstance(value := options.get(field.name), list):
+            options[field.name] = from_list(field, value)
+    config = Config(**options)
+    if wrong := mistakes(config) or list(conflicts(config)):
         raise UserError("\n".join(wrong))
     return config
-
-
-def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
-    """Adds the options of the preset, and the defaults that depend on other options."""
-    name = given.pop("preset", None)
-    if name is not None and (not isinstance(name, str) or name not in PRESETS):
-        raise UserError(f"--preset is {name!r}; it must be one of {', '.join(PRESETS)}")
-    preset = dict(PRESETS.get(name, {}))
-    if given.get("batch_size"):
-        preset.pop("token_batch_size", None)
-    options = preset | given
-    for field in dataclasses.fields(Config):  # another schedule or model may need other options than the preset's
-        needed = field.metadata["with"].items()
-        if field.name not in given and any(options.get(each, DEFAULTS[each]) not in values for each, values in needed):
-            options.pop(field.name, None)
-    if options.get("token_batch_size"):
-        options.setdefault("loss_function", LOSSES[1])
-    if options.get("model_type") == "transformer":
-        given_sizes = [given[size] for size in ("state_size", "embedding_size") if size in given]
-        size = (given_sizes or [preset.get("state_size", 512)])[0]
-        options |= {"state_size": size, "embedding_size": size} | given
-        options.setdefault("layer_normalization_type", "layernorm")
-    return options
 
 
 def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
@@ -378,32 +341,7 @@ def read_config(directory: Path) -> Config:
         raise UserError("\n".join(line if str(path) in line else f"{path}: {line}" for line in lines)) from None
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, 1)
+def _unknown(name: str) -> str:
+    close = difflib.get_close_matches(name, _NAMES, 1)
     hint = f"did you mean {close[0]}?" if close else "`python -m nmt train --help` lists the options"
     return f"unknown option {name}; {hint}"
-
-
-def _conflicts(config: Config) -> Iterator[str]:
-    """Yields a message for each combination of options that is not allowed."""
-    yield from limit_conflicts(config)
-    for name, text in PER_FILE.items():
-        values, files = getattr(config, name), getattr(config, text)
-        count = 1 if isinstance(files, str) else len(files)
-        if values and len(values) != count:
-            yield f"--{name} has {len(values)} values and --{text} {count} files or patterns; give one for each"
-    if config.rnn_dec_depth == 1:
-        if config.rnn_dec_high_transition_depth != 1:
-            yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"
-        if config.rnn_dec_deep_context:
-            yield "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1; leave it out"
-    if config.reload_training_progress and not config.reload:
-        yield "--reload_training_progress needs --reload DIR"
-    size, heads = config.state_size, config.transformer_num_heads
-    if config.model_type == "transformer":
-        if config.embedding_size != size:
-            yield f"--embedding_size is {config.embedding_size} and --state_size {size}; a Transformer needs equal ones"
-        if size % heads:
-            yield f"--state_size is {size}; it must be a multiple of --transformer_num_heads, which is {heads}"
-        if size % 2 or size < 4:
-            yield f"--state_size is {size}; position encodings need an even number of at least 4"

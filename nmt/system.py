@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .config import FILES, PER_FILE, Config, read_config, read_options
+from .config import FILES, Config, read_config, read_options
+from .config_rules import PER_FILE
 from .decoding.ensemble import Ensemble
 from .decoding.options import DecodingOptions
 from .decoding.translator import Translator

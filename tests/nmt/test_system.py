@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from nmt.config import FILES, PER_FILE
+from nmt.config import FILES
+from nmt.config_rules import PER_FILE
 from nmt.errors import UserError
 from nmt.system import file_digests
 

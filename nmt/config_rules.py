@@ -1,0 +1,76 @@
+"""How the options of a training depend on each other: presets, defaults that follow from others, and conflicts."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from .decoding.options import limit_conflicts
+from .errors import UserError
+from .presets import PRESETS
+
+LOSSES = ("cross-entropy", "per-token-cross-entropy")
+# Options with a value for each file or pattern of a text.
+PER_FILE = {
+    "dataset_weights": "source_dataset",
+    "target_prefixes": "target_dataset",
+    "valid_target_prefixes": "valid_target_dataset",
+}
+
+
+def complete(config: type, given: dict[str, Any]) -> dict[str, Any]:
+    """Returns options with those of their preset, and with the defaults that depend on other options.
+
+    Args:
+        config: The dataclass that declares the options.
+        given: Options by name, and perhaps `preset`; unknown ones stay.
+
+    Raises:
+        UserError: There is no such preset.
+    """
+    fields = dataclasses.fields(config)
+    defaults = {field.name: field.default for field in fields}
+    given = dict(given)
+    name = given.pop("preset", None)
+    if name is not None and (not isinstance(name, str) or name not in PRESETS):
+        raise UserError(f"--preset is {name!r}; it must be one of {', '.join(PRESETS)}")
+    preset = dict(PRESETS.get(name, {}))
+    if given.get("batch_size"):
+        preset.pop("token_batch_size", None)
+    options = preset | given
+    for field in fields:  # another schedule or model may need other options than the preset's
+        needed = field.metadata["with"].items()
+        if field.name not in given and any(options.get(each, defaults[each]) not in values for each, values in needed):
+            options.pop(field.name, None)
+    if options.get("token_batch_size"):
+        options.setdefault("loss_function", LOSSES[1])
+    if options.get("model_type") == "transformer":
+        given_sizes = [given[size] for size in ("state_size", "embedding_size") if size in given]
+        size = (given_sizes or [preset.get("state_size", 512)])[0]
+        options |= {"state_size": size, "embedding_size": size} | given
+        options.setdefault("layer_normalization_type", "layernorm")
+    return options
+
+
+def conflicts(config: Any) -> Iterator[str]:
+    """Yields a message for each combination of options that is not allowed."""
+    yield from limit_conflicts(config)
+    for name, text in PER_FILE.items():
+        values, files = getattr(config, name), getattr(config, text)
+        count = 1 if isinstance(files, str) else len(files)
+        if values and len(values) != count:
+            yield f"--{name} has {len(values)} values and --{text} {count} files or patterns; give one for each"
+    if config.rnn_dec_depth == 1:
+        if config.rnn_dec_high_transition_depth != 1:
+            yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"
+        if config.rnn_dec_deep_context:
+            yield "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1; leave it out"
+    if config.reload_training_progress and not config.reload:
+        yield "--reload_training_progress needs --reload DIR"
+    size, heads = config.state_size, config.transformer_num_heads
+    if config.model_type == "transformer":
+        if config.embedding_size != size:
+            yield f"--embedding_size is {config.embedding_size} and --state_size {size}; a Transformer needs equal ones"
+        if size % heads:
+            yield f"--state_size is {size}; it must be a multiple of --transformer_num_heads, which is {heads}"
+        if size % 2 or size < 4:
+            yield f"--state_size is {size}; position encodings need an even number of at least 4"
