@@ -11,7 +11,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-BATCH = 80  # Lines translated at once; more take more memory.
+BATCH = 128  # Lines translated at once; more take more memory.
 
 
 def main():

@@ -60,8 +60,10 @@ def absolute(path: str) -> str:
 
 def _from_root(pattern: str) -> str:
     """Returns the absolute path of a pattern. The file itself may be a link, which gives the translation its name."""
-    folder, name = os.path.split(pattern.rstrip("/"))
-    return os.path.join(absolute(folder), name)
+    if "://" in pattern:
+        return absolute(pattern)
+    folder, name = os.path.split(pattern.rstrip("/") or pattern)
+    return os.path.join(absolute(folder), name or ".")
 
 
 def plain(path: str) -> str:

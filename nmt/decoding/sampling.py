@@ -51,7 +51,7 @@ def sample(
     """Draws translations. Their costs are those of the model's own probabilities, as in `beam_search`.
 
     Args:
-        decode_step: As in `beam_search`; row `i * samples + j` is sample j of sentence i.
+        decode_step: What `make_step` of a model returns. Row `i * samples + j` is sample j of sentence i.
         state: The state before the first word, `[batch, ...]`.
         memory: What `decode_step` knows of each sentence, `[batch, ...]`.
         options: How words are drawn and translations ranked.

@@ -303,7 +303,10 @@ def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
         ("--export", toy, *folders, "one/a.en/out"): "out cannot be used: ",
         ("--export", toy, *folders, "o*"): "has one of *?[ in its name",
         (*words_of(toy, "one/"),): f"one is a folder; give files, or a pattern in quotes: '{tmp_path}/one/*'",
+        (*words_of(toy, "/"),): "/. is a folder; give files",
+        (*words_of(toy, ""),): f"{tmp_path}/. is a folder; give files",
         (*words_of(toy, "gs://bucket/a.en"),): "gs://bucket/a.en cannot be read: ",
+        (*words_of(toy, "gs://bucket"),): "gs://bucket cannot be read: ",
         ("--export", toy, *folders, "nope", "--runner", "Nope"): "the job failed: ",
         (*words_of(toy, "one/a.en"), "--maxbytes", "9"): "--maxbytes is neither an option of this program nor of Beam",
     }.items():

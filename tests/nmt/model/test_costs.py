@@ -21,7 +21,9 @@ def test_large_logits_do_not_overflow():
     np.testing.assert_allclose(word_costs(tf.constant([[1000.0, 0.0], [-1000.0, 0.0]]), [1, 1]), [1000.0, 0.0])
 
 
-@pytest.mark.parametrize("shifts", [[0.0], [45.0, -45.0], [0.0, 90.0], [-1000.0, 0.0, 1000.0], []], ids=str)
+@pytest.mark.parametrize(
+    "shifts", [[0.0], [45.0, -45.0], [-85.0], [-90.0], [0.0, 90.0], [-1000.0, 0.0, 1000.0], []], ids=str
+)
 def test_normalizers_of_logits_of_any_size(shifts):
     logits = np.random.default_rng(1).normal(scale=3, size=[len(shifts), 50])
     expected = np.log(np.exp(logits).sum(-1)) + shifts

@@ -109,7 +109,7 @@ def test_decoding_step_by_step_equals_the_whole_sentence(model):
 
 
 def test_hypotheses_of_a_sentence_share_its_memory(model):
-    """Three hypotheses of each sentence get what they would get as three copies of it, from whichever step on."""
+    """Three hypotheses of each sentence equal three copies of it, also if the first step has one."""
     words, steps, step = np.array([2, 3, 4, 5, 2, 3]), [], model.make_step()
     for sentences, first, then in (([0, 1], 3, 1), ([0, 1], 1, 3), ([0, 0, 0, 1, 1, 1], 1, 1)):
         state, memory = model.encode(SOURCE[sentences], SOURCE_MASK[sentences])
