@@ -16,7 +16,7 @@ from .encoder_decoder import EncoderDecoder
 from .forward_pass import ForwardPass, drop
 from .layers import Block, Embedding
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
-from .transformer_layers import DecoderLayer, EncoderLayer, sinusoids
+from .transformer_layers import TransformerLayer, sinusoids
 
 FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
 
@@ -43,14 +43,14 @@ class Encoder(Block):
         self.rate = config.transformer_dropout_embeddings
         with keras.name_scope(self.name):
             self.embedding = _embedding(words, config.state_size)
-            self.stack = [EncoderLayer(config, f"layer_{i + 1}") for i in range(config.transformer_enc_depth)]
+            self.stack = [TransformerLayer(config, f"layer_{i + 1}") for i in range(config.transformer_enc_depth)]
             self.final_norm = _final_norm(config)
 
     def call(self, source: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         x, sizes = _embed(source, self.embedding, 0), tf.unstack(tf.shape(source))
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
         for layer in self.stack:
-            x = layer(x, sizes, bias, forward=forward)
+            x, _ = layer(x, sizes, bias, layer.attention.kernels, forward=forward)
         return self.final_norm(x)
 
 
@@ -68,7 +68,8 @@ class Decoder(Block):
         self.rate, units = config.transformer_dropout_embeddings, config.state_size
         with keras.name_scope(self.name):
             self.embedding = embedding or _embedding(words, units)
-            self.stack = [DecoderLayer(config, f"layer_{i + 1}") for i in range(config.transformer_dec_depth)]
+            names = [f"layer_{i + 1}" for i in range(config.transformer_dec_depth)]
+            self.stack = [TransformerLayer(config, name, reads_source=True) for name in names]
             self.final_norm = _final_norm(config)
         self.output_kernel = None
         if not config.tie_decoder_embeddings:
@@ -111,7 +112,7 @@ class Decoder(Block):
         """Returns the output of the layers, of the shape of `x`, and the memory with the words of `x`."""
         words = []
         for layer, own, source, past in zip(self.stack, kernels, memory.source, memory.words, strict=True):
-            x, after = layer(x, sizes, bias, source, memory.bias, own, past, forward=forward)
+            x, after = layer(x, sizes, bias, own, source, memory.bias, past, forward=forward)
             words.append(after)
         return self.final_norm(x), memory._replace(words=words)
 
