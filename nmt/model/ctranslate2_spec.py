@@ -76,7 +76,7 @@ def _set_layer(spec: model_spec.LayerSpec, layer: TransformerLayer) -> None:
 def _set_attention(spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention) -> None:
     """Sets the projections: [queries, keys, values] fused in self-attention, [keys, values] in cross-attention."""
     *inputs, output = spec.linear
-    kernels = [attention.queries, attention.keys, attention.values]
+    kernels = attention.kernels
     for linear, fused in zip(inputs, [kernels] if len(inputs) == 1 else [kernels[:1], kernels[1:]], strict=True):
         linear.weight = _transposed(*fused)
     output.weight = _transposed(attention.output_kernel)
