@@ -1,5 +1,6 @@
 """The encoder and the decoder of the RNN model."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import tensorflow as tf
 from .additive_attention import AdditiveAttention
 from .affine import Affine, affine
 from .forward_pass import ForwardPass, drop
-from .gru import NO_MASKS, GRUMasks, GRUStep
+from .gru import NO_MASKS, GRUStep
 from .layers import Block, Embedding, PReLU, Projection
 from .recurrence import scan
 
@@ -93,40 +94,21 @@ class Decoder(Block):
     def __init__(self, words: int, config: Any, shared: Embedding | None):
         super().__init__(name="decoder")
         embedding, units, normalization = config.embedding_size, config.state_size, config.layer_normalization_type
-        activation, deep = config.output_hidden_activation, config.rnn_dec_deep_context
+        kind, deep = config.output_hidden_activation, config.rnn_dec_deep_context
         self._config, self.units, self.levels = config, units, config.rnn_dec_depth
         with keras.name_scope(self.name):
             self.initial_state = Projection(2 * units, units, normalization, "initial_state")
             self.embedding = shared or Embedding(words, embedding, "embedding")
             self.word_gru = GRUStep(embedding, units, normalization, name="word_gru")
             self.attention = AdditiveAttention(2 * units, units, normalization, "attention")
-            self.context_gru = GRUStep(
-                2 * units,
-                units,
-                normalization,
-                bias_on_state=True,
-                transitions=config.rnn_dec_base_transition_depth - 2,
-                name="context_gru",
-            )
-            self.high_grus = [
-                GRUStep(
-                    3 * units if deep else units,
-                    units,
-                    normalization,
-                    bias_on_state=True,
-                    transitions=config.rnn_dec_high_transition_depth - 1,
-                    name=f"high{level}",
-                )
-                for level in range(self.levels - 1)
-            ]
+            gru = functools.partial(GRUStep, units=units, normalization=normalization, bias_on_state=True)
+            self.context_gru = gru(2 * units, transitions=config.rnn_dec_base_transition_depth - 2, name="context_gru")
+            inputs, more = 3 * units if deep else units, config.rnn_dec_high_transition_depth - 1
+            self.high_grus = [gru(inputs, transitions=more, name=f"high{i}") for i in range(self.levels - 1)]
             self.from_word = Projection(embedding, embedding, normalization, "from_word")
             self.from_state = Projection(units, embedding, normalization, "from_state")
             self.from_context = Projection(2 * units, embedding, normalization, "from_context")
-            name = "output_activation"
-            self.activation = (
-                PReLU(embedding, name) if activation == "prelu" else keras.layers.Activation(activation, name=name)
-            )
-            self.activation.build((None, embedding))
+            self.activation = PReLU(embedding, "output_activation") if kind == "prelu" else keras.activations.get(kind)
         self.output_bias = self._vector("output_bias", words)
         self.output_kernel = None
         if not config.tie_decoder_embeddings:
@@ -221,12 +203,7 @@ class Decoder(Block):
         return scan(step, projected, (state, tf.zeros_like(memory.mask)))[1]
 
     def _recur(
-        self,
-        state,
-        projected_word,
-        attend: Callable[[tf.Tensor], tf.Tensor],
-        masks: tuple[GRUMasks, tf.Tensor | None, GRUMasks] = (NO_MASKS, None, NO_MASKS),
-        affine: Affine = affine,
+        self, state, projected_word, attend: Callable, masks=(NO_MASKS, None, NO_MASKS), affine: Affine = affine
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Runs one time step of the first level; returns the next state and the attended context."""
         word_masks, query_mask, context_masks = masks
