@@ -3,8 +3,6 @@
 It equals the RNN model of Nematus master; at depth one, that of v0.3 too.
 """
 
-from typing import Any
-
 import tensorflow as tf
 
 from .encoder_decoder import EncoderDecoder
@@ -17,22 +15,11 @@ NO_WORD = -1  # the id before the first word; its embedding is zero
 class RNNSearch(EncoderDecoder):
     """The RNN model; a `contract.TranslationModel`.
 
-    Args:
-        config: A `config.Config`: sizes, kinds and dropout rates, which are used where a dropout seed is given.
-        source_words: Size of the source vocabulary.
-        target_words: Size of the target vocabulary.
-
     Reference: Bahdanau et al. (2015), arXiv:1409.0473; Sennrich et al. (2017), arXiv:1703.04357.
     """
 
     first_word = NO_WORD
-
-    def __init__(self, config: Any, source_words: int, target_words: int):
-        super().__init__("rnnsearch", config.dtype)
-        self.encoder = Encoder(source_words, config)
-        shared = self.encoder.embedding if config.tie_encoder_decoder_embeddings else None
-        self.decoder = Decoder(target_words, config, shared)
-        self.built = True
+    _encoder, _decoder = Encoder, Decoder
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for every target word, `[batch, target_time, embedding]`."""

@@ -55,19 +55,13 @@ class Encoder(Block):
 
 
 class Decoder(Block):
-    """Maps previous words and the source to the input of the output layer.
+    """Maps previous words and the source to the input of the output layer."""
 
-    Args:
-        embedding: The target embedding, or `None` for a new one.
-        words: Size of the target vocabulary.
-        config: Sizes and kinds of the layers.
-    """
-
-    def __init__(self, embedding: Embedding | None, words: int, config: Any):
+    def __init__(self, words: int, config: Any, shared: Embedding | None):
         super().__init__(name="decoder")
         self.rate, units = config.transformer_dropout_embeddings, config.state_size
         with keras.name_scope(self.name):
-            self.embedding = embedding or _embedding(words, units)
+            self.embedding = shared or _embedding(words, units)
             names = [f"layer_{i + 1}" for i in range(config.transformer_dec_depth)]
             self.stack = [TransformerLayer(config, name, reads_source=True) for name in names]
             self.final_norm = _final_norm(config)
@@ -125,22 +119,11 @@ class Decoder(Block):
 class Transformer(EncoderDecoder):
     """The Transformer; a `contract.TranslationModel`.
 
-    Args:
-        config: A `config.Config`: sizes, kinds and dropout rates, which are used where a dropout seed is given.
-        source_words: Size of the source vocabulary.
-        target_words: Size of the target vocabulary.
-
     Reference: Vaswani et al. (2017), arXiv:1706.03762.
     """
 
     first_word = FIRST_WORD
-
-    def __init__(self, config: Any, source_words: int, target_words: int):
-        super().__init__("transformer", config.dtype)
-        self.encoder = Encoder(source_words, config)
-        shared = self.encoder.embedding if config.tie_encoder_decoder_embeddings else None
-        self.decoder = Decoder(shared, target_words, config)
-        self.built = True
+    _encoder, _decoder = Encoder, Decoder
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for every target word, `[batch, target_time, units]`."""
