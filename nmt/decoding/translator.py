@@ -23,6 +23,7 @@ from .sampling import draws, sample
 from .search import Hypotheses, beam_search
 from .side_by_side import map_batches
 
+Texts = Sequence[str | bytes]
 _IDS = tf.RaggedTensorSpec([None, None], tf.int32)
 
 
@@ -47,21 +48,10 @@ class Line(NamedTuple):
 
 
 class Translator(tf.Module):
-    """Translates raw strings.
-
-    Args:
-        source_vocabulary: Encodes the source.
-        target_vocabulary: Decodes the target.
-        model: Predicts the words.
-        options: How to search or draw.
-    """
+    """Translates raw strings."""
 
     def __init__(
-        self,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
-        model: Decodable,
-        options: DecodingOptions,
+        self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: Decodable, options: DecodingOptions
     ):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
@@ -119,11 +109,7 @@ class Translator(tf.Module):
         return self.translate(*inputs)
 
     def lines(
-        self,
-        lines: Sequence[str | bytes],
-        first: int = 0,
-        between: Callable[[], None] = lambda: None,
-        prefixes: Sequence[str | bytes] | None = None,
+        self, lines: Texts, first: int = 0, between: Callable[[], None] = lambda: None, prefixes: Texts | None = None
     ) -> list[Line]:
         """Returns the translations of lines, computed in batches of similar lengths, several at a time.
 
@@ -200,10 +186,7 @@ class Translator(tf.Module):
         return Line(texts, scores, parts, any(piece.cut[0] for piece in each), pieces)
 
     def best(
-        self,
-        lines: Sequence[str | bytes],
-        between: Callable[[], None] = lambda: None,
-        prefixes: Sequence[str | bytes] | None = None,
+        self, lines: Texts, between: Callable[[], None] = lambda: None, prefixes: Texts | None = None
     ) -> list[str]:
         """Returns the best translation of each line; for the other arguments, see `lines`."""
         return [line.texts[0] for line in self.lines(lines, between=between, prefixes=prefixes)]
@@ -212,15 +195,8 @@ class Translator(tf.Module):
         options = self.options
         limits = options.limits(tf.cast(ids.row_lengths(), tf.int32))
         state, memory = self._encode(*pad(ids))
-        step, state, memory = constrain(
-            self._make_step(),
-            state,
-            memory,
-            options,
-            unknowns=self._target_vocabulary.unknowns,
-            limits=limits,
-            prefixes=prefixes,
-        )
+        unknowns = self._target_vocabulary.unknowns
+        step, state, memory = constrain(self._make_step(), state, memory, options, unknowns, limits, prefixes)
         common = {"limits": limits, "start": self._first_word, "end": END}
         if options.samples:
             return sample(step, state, memory, options, uniforms, **common)
