@@ -20,7 +20,6 @@ def constrain(
     state: State,
     memory: Memory,
     options: DecodingOptions,
-    *,
     unknowns: Sequence[int],
     limits: tf.Tensor,
     prefixes: tf.RaggedTensor | None = None,

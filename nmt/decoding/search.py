@@ -109,20 +109,16 @@ def beam_search(
         many_leave = tf.reduce_mean(tf.cast(goes_on, tf.float32)) <= 1 - _LEAST_SHARE
         return (tf.cond(many_leave, lambda: _leave(beams, goes_on), lambda: beams),)
 
+    any_rows = tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]]), beams)
     # In a tuple, because while_loop would pass the fields of `beams` as separate arguments.
     (beams,) = tf.while_loop(
         lambda beams: tf.reduce_any(undecided(beams)),
         advance,
         (beams,),
-        shape_invariants=(tf.nest.map_structure(_any_rows, beams),),
+        shape_invariants=(any_rows._replace(time=beams.time.shape),),
         maximum_iterations=longest + 1,
     )
     return _results(beams)
-
-
-def _any_rows(x: tf.Tensor) -> tf.TensorShape:
-    """Returns the shape of a tensor with an unknown first size."""
-    return x.shape if x.shape.rank == 0 else tf.TensorShape([None, *x.shape[1:]])
 
 
 def _leave(beams: _Beams, goes_on: tf.Tensor) -> _Beams:

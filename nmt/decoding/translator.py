@@ -6,6 +6,7 @@ tokens would exhaust the memory. A line is then translated in pieces, which are 
 """
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -18,12 +19,15 @@ from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.vocabulary import END, Vocabulary
 from .constraints import constrain
 from .options import DecodingOptions
-from .pieces import join_pieces, split_line
 from .sampling import draws, sample
 from .search import Hypotheses, beam_search
 from .side_by_side import map_batches
 
+Texts = Sequence[str | bytes]
 _IDS = tf.RaggedTensorSpec([None, None], tf.int32)
+_SENTENCE_END = re.compile(rb"""(?:[.!?]|\xe2\x80\xa6)["')\]]*\s+|\xe3\x80\x82|\xef\xbc[\x81\x9f]""")  # dots of CJK too
+_SPACE = re.compile(rb"\s+")
+_CHARACTER = re.compile(rb"(?<=.)(?=[\x00-\x7f\xc0-\xff])", re.DOTALL)
 
 
 class Translations(NamedTuple):
@@ -47,21 +51,10 @@ class Line(NamedTuple):
 
 
 class Translator(tf.Module):
-    """Translates raw strings.
-
-    Args:
-        source_vocabulary: Encodes the source.
-        target_vocabulary: Decodes the target.
-        model: Predicts the words.
-        options: How to search or draw.
-    """
+    """Translates raw strings."""
 
     def __init__(
-        self,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
-        model: Decodable,
-        options: DecodingOptions,
+        self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: Decodable, options: DecodingOptions
     ):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
@@ -119,11 +112,7 @@ class Translator(tf.Module):
         return self.translate(*inputs)
 
     def lines(
-        self,
-        lines: Sequence[str | bytes],
-        first: int = 0,
-        between: Callable[[], None] = lambda: None,
-        prefixes: Sequence[str | bytes] | None = None,
+        self, lines: Texts, first: int = 0, between: Callable[[], None] = lambda: None, prefixes: Texts | None = None
     ) -> list[Line]:
         """Returns the translations of lines, computed in batches of similar lengths, several at a time.
 
@@ -200,10 +189,7 @@ class Translator(tf.Module):
         return Line(texts, scores, parts, any(piece.cut[0] for piece in each), pieces)
 
     def best(
-        self,
-        lines: Sequence[str | bytes],
-        between: Callable[[], None] = lambda: None,
-        prefixes: Sequence[str | bytes] | None = None,
+        self, lines: Texts, between: Callable[[], None] = lambda: None, prefixes: Texts | None = None
     ) -> list[str]:
         """Returns the best translation of each line; for the other arguments, see `lines`."""
         return [line.texts[0] for line in self.lines(lines, between=between, prefixes=prefixes)]
@@ -212,17 +198,49 @@ class Translator(tf.Module):
         options = self.options
         limits = options.limits(tf.cast(ids.row_lengths(), tf.int32))
         state, memory = self._encode(*pad(ids))
-        step, state, memory = constrain(
-            self._make_step(),
-            state,
-            memory,
-            options,
-            unknowns=self._target_vocabulary.unknowns,
-            limits=limits,
-            prefixes=prefixes,
-        )
+        unknowns = self._target_vocabulary.unknowns
+        step, state, memory = constrain(self._make_step(), state, memory, options, unknowns, limits, prefixes)
         common = {"limits": limits, "start": self._first_word, "end": END}
         if options.samples:
             return sample(step, state, memory, options, uniforms, **common)
         alpha = options.normalization_alpha
         return beam_search(step, state, memory, beam_size=options.beam_size, alpha=alpha, **common)
+
+
+def split_line(line: bytes, fit: Callable[[list[bytes]], Sequence[bool]]) -> list[bytes]:
+    """Returns pieces that fit; together they are the line.
+
+    A line is split near its middle: at the end of a sentence or else at a space in its middle half, or else between two
+    characters. Halves that do not fit are split again.
+
+    Args:
+        line: The line.
+        fit: Returns whether each of some pieces fits. Single bytes are taken to fit.
+    """
+    pieces = [line]
+    while True:
+        parts = [
+            [piece] if fits or len(piece) < 2 else _halves(piece)
+            for piece, fits in zip(pieces, fit(pieces), strict=True)
+        ]
+        if len(parts) == sum(map(len, parts)):
+            return pieces
+        pieces = list(itertools.chain(*parts))
+
+
+def join_pieces(translations: list[str], pieces: list[bytes]) -> str:
+    """Returns the joined translations of pieces, with a space where the line had one."""
+    spaces = [" " if piece[-1:].isspace() else "" for piece in pieces[:-1]] + [""]
+    return "".join(text + space for text, space in zip(translations, spaces, strict=True))
+
+
+def _halves(line: bytes) -> list[bytes]:
+    quarter = max(len(line) // 4, 1)  # so that neither half is empty
+    for pattern in (_SENTENCE_END, _SPACE):
+        if ends := [found.end() for found in pattern.finditer(line, quarter, len(line) - quarter)]:
+            middle = min(ends, key=lambda end: abs(2 * end - len(line)))
+            break
+    else:
+        found = _CHARACTER.search(line, len(line) // 2)
+        middle = found.start() if found else len(line) // 2
+    return [line[:middle], line[middle:]]

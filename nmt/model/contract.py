@@ -33,13 +33,17 @@ class Decodable(Protocol):
     it. A mask has the shape of its ids: 1.0 on words and on the one end after them, 0.0 elsewhere. All costs are
     negative log-probabilities in nats, in float32.
 
-    Attributes:
-        first_word: The id that a step takes at first, instead of a previous word.
-        variables: All weights, which a checkpoint holds. Each has a unique `path`.
+    A model may also have these methods; callers check whether it does:
+
+    - `attention(source, source_mask, target)` returns how much each target word attends to each source word,
+      `[batch, target_time, source_time]`.
+    - `ctranslate2_spec(longest)` returns a `ctranslate2.specs.SequenceToSequenceModelSpec` without vocabularies, for at
+      most `longest` tokens of a source sentence or a translation, their ends included.
+    - `make_sampling_step()` returns the step to draw words with, where that of `make_step` is no distribution.
     """
 
-    first_word: int
-    variables: list[keras.Variable]
+    first_word: int  # the id that a step takes at first, instead of a previous word
+    variables: list[keras.Variable]  # all weights, which a checkpoint holds; each has a unique `path`
 
     def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
         """Returns the cost of each target sentence, its end included, `[batch]`. Shapes may be dynamic."""
@@ -65,13 +69,9 @@ class Decodable(Protocol):
 
 
 class TranslationModel(Decodable, Protocol):
-    """A model that can be trained too.
+    """A model that can be trained too."""
 
-    Attributes:
-        trainable_variables: The weights that have a gradient.
-    """
-
-    trainable_variables: list[keras.Variable]
+    trainable_variables: list[keras.Variable]  # the weights that have a gradient
 
     def total_cost(
         self,
@@ -93,22 +93,4 @@ class TranslationModel(Decodable, Protocol):
             label_smoothing: Probability taken from the right word and spread evenly over the vocabulary. The model
                 decides whether the right word gets a part of it too.
             dropout_seed: `[2]` integers that decide all dropout, or `None` for no dropout.
-        """
-
-
-class Attentive(Protocol):
-    """Optional methods of a model with attention weights. Callers check whether a model has them."""
-
-    def attention(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
-        """Returns how much each target word attends to each source word, `[batch, target_time, source_time]`."""
-
-
-class Convertible(Protocol):
-    """Optional methods of a model that CTranslate2 can run. Callers check whether a model has them."""
-
-    def ctranslate2_spec(self, longest: int) -> Any:
-        """Returns a `ctranslate2.specs.SequenceToSequenceModelSpec` without vocabularies.
-
-        Args:
-            longest: Most tokens of a source sentence or a translation, their ends included.
         """

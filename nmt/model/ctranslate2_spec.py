@@ -5,12 +5,12 @@ Reference: https://opennmt.net/CTranslate2/python/ctranslate2.specs.TransformerS
 
 import keras
 import numpy as np
-from ctranslate2.specs import TransformerSpec, attention_spec, common_spec, transformer_spec
+from ctranslate2.specs import TransformerSpec, attention_spec, common_spec, model_spec
 
 from ..errors import UserError
 from ..normalization import EPSILON
 from .multi_head_attention import MultiHeadAttention
-from .transformer_layers import DecoderLayer, EncoderLayer, sinusoids
+from .transformer_layers import TransformerLayer, sinusoids
 
 
 def build_spec(model, longest: int) -> TransformerSpec:
@@ -61,13 +61,10 @@ def _is_rms(norm: keras.layers.Layer, units: int) -> bool:
     )
 
 
-def _set_layer(
-    spec: transformer_spec.TransformerEncoderLayerSpec | transformer_spec.TransformerDecoderLayerSpec,
-    layer: EncoderLayer | DecoderLayer,
-) -> None:
+def _set_layer(spec: model_spec.LayerSpec, layer: TransformerLayer) -> None:
     _set_attention(spec.self_attention, layer.attention)
     _set_norm(spec.self_attention.layer_norm, layer.attention_residual.norm)
-    if isinstance(layer, DecoderLayer):
+    if layer.cross_attention is not None:
         _set_attention(spec.attention, layer.cross_attention)
         _set_norm(spec.attention.layer_norm, layer.cross_residual.norm)
     inner, outer, feed = spec.ffn.linear_0, spec.ffn.linear_1, layer.feed_forward
@@ -79,7 +76,7 @@ def _set_layer(
 def _set_attention(spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention) -> None:
     """Sets the projections: [queries, keys, values] fused in self-attention, [keys, values] in cross-attention."""
     *inputs, output = spec.linear
-    kernels = [attention.queries, attention.keys, attention.values]
+    kernels = attention.kernels
     for linear, fused in zip(inputs, [kernels] if len(inputs) == 1 else [kernels[:1], kernels[1:]], strict=True):
         linear.weight = _transposed(*fused)
     output.weight = _transposed(attention.output_kernel)

@@ -1,5 +1,7 @@
 """What the architectures share: costs of sentences and steps of decoding, from the input of the output layer."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -13,16 +15,25 @@ class EncoderDecoder(keras.Model):
     """A `contract.TranslationModel`, where its shapes are, whose decoder ends with a table of words.
 
     A subclass has `encode`, `first_word`, `_hidden`, which returns the input of the output layer for every target word,
-    and a `decoder` with two members: `make_step`, which returns the same for a step, and `output_layer`, the table
-    `[words, units]` and perhaps a bias.
+    and the classes of its parts, `_encoder` and `_decoder`. A decoder has two members: `make_step`, which returns the
+    same for a step, and `output_layer`, the table `[words, units]` and perhaps a bias.
+
+    Args:
+        config: A `config.Config`: sizes, kinds and dropout rates, which are used where a dropout seed is given.
+        source_words: Size of the source vocabulary.
+        target_words: Size of the target vocabulary.
     """
 
     first_word: int
     _smoothed_costs = staticmethod(word_costs)
 
-    def __init__(self, name: str, dtype: str):
-        super().__init__(name=name)
-        self._training_dtype = dtype.removeprefix("mixed_")  # `total_cost` rounds the factors of products to it
+    def __init__(self, config: Any, source_words: int, target_words: int):
+        super().__init__(name=type(self).__name__.lower())
+        self._training_dtype = config.dtype.removeprefix("mixed_")  # `total_cost` rounds the factors of products to it
+        self.encoder = self._encoder(source_words, config)
+        shared = self.encoder.embedding if config.tie_encoder_decoder_embeddings else None
+        self.decoder = self._decoder(target_words, config, shared)
+        self.built = True
 
     def call(self, source, source_mask, target) -> tf.Tensor:
         """Returns the logits of every target word, `[batch, target_time, target_words]`."""

@@ -42,24 +42,17 @@ class GRUStep(Block):
         inputs: Size of x; 0 for a GRU without input.
         units: Size of h.
         normalization: Kind of `N`, one of `normalization.KINDS`.
+        name: Name of the layer.
         bias_on_state: Adds the biases to the terms of the state, `N(h U + b)`, as Nematus does in the second GRU of
             the decoder. The reset gate then multiplies the bias of the proposal too.
         transitions: Number of further GRUs in the same time step.
-        name: Name of the layer.
 
     Reference: Cho et al. (2014), arXiv:1406.1078; Sennrich et al. (2017), arXiv:1703.04357; Miceli Barone et al.
     (2017), arXiv:1707.07631, for deep transitions.
     """
 
     def __init__(
-        self,
-        inputs: int,
-        units: int,
-        normalization: str,
-        *,
-        bias_on_state: bool = False,
-        transitions: int = 0,
-        name: str,
+        self, inputs: int, units: int, normalization: str, name: str, bias_on_state: bool = False, transitions: int = 0
     ):
         super().__init__(name=name)
         self.inputs, self.units = inputs, units
@@ -118,11 +111,7 @@ class GRUStep(Block):
         )
 
     def step(
-        self,
-        state: tf.Tensor,
-        projected: tuple[tf.Tensor, tf.Tensor],
-        masks: GRUMasks = NO_MASKS,
-        affine: Affine = affine,
+        self, state: tf.Tensor, projected: tuple, masks: GRUMasks = NO_MASKS, affine: Affine = affine
     ) -> tf.Tensor:
         """Returns the next state `[batch, units]` from this one and the result of `project_input`."""
         gates_x, proposal_x = projected

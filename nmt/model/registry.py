@@ -8,11 +8,5 @@ ARCHITECTURES = {"rnn": RNNSearch, "transformer": Transformer}
 
 
 def build_model(config, source_words: int, target_words: int):
-    """Builds a `contract.TranslationModel`, with initial weights.
-
-    Args:
-        config: A `config.Config`; its `model_type` chooses the architecture.
-        source_words: Size of the source vocabulary.
-        target_words: Size of the target vocabulary.
-    """
+    """Builds the `contract.TranslationModel` that a `config.Config` describes, with initial weights."""
     return ARCHITECTURES[config.model_type](config, source_words, target_words)

@@ -16,7 +16,7 @@ from .encoder_decoder import EncoderDecoder
 from .forward_pass import ForwardPass, drop
 from .layers import Block, Embedding
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
-from .transformer_layers import DecoderLayer, EncoderLayer, sinusoids
+from .transformer_layers import TransformerLayer, sinusoids
 
 FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
 
@@ -43,32 +43,27 @@ class Encoder(Block):
         self.rate = config.transformer_dropout_embeddings
         with keras.name_scope(self.name):
             self.embedding = _embedding(words, config.state_size)
-            self.stack = [EncoderLayer(config, f"layer_{i + 1}") for i in range(config.transformer_enc_depth)]
+            self.stack = [TransformerLayer(config, f"layer_{i + 1}") for i in range(config.transformer_enc_depth)]
             self.final_norm = _final_norm(config)
 
     def call(self, source: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         x, sizes = _embed(source, self.embedding, 0), tf.unstack(tf.shape(source))
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
         for layer in self.stack:
-            x = layer(x, sizes, bias, forward=forward)
+            x, _ = layer(x, sizes, bias, layer.attention.kernels, forward=forward)
         return self.final_norm(x)
 
 
 class Decoder(Block):
-    """Maps previous words and the source to the input of the output layer.
+    """Maps previous words and the source to the input of the output layer."""
 
-    Args:
-        embedding: The target embedding, or `None` for a new one.
-        words: Size of the target vocabulary.
-        config: Sizes and kinds of the layers.
-    """
-
-    def __init__(self, embedding: Embedding | None, words: int, config: Any):
+    def __init__(self, words: int, config: Any, shared: Embedding | None):
         super().__init__(name="decoder")
         self.rate, units = config.transformer_dropout_embeddings, config.state_size
         with keras.name_scope(self.name):
-            self.embedding = embedding or _embedding(words, units)
-            self.stack = [DecoderLayer(config, f"layer_{i + 1}") for i in range(config.transformer_dec_depth)]
+            self.embedding = shared or _embedding(words, units)
+            names = [f"layer_{i + 1}" for i in range(config.transformer_dec_depth)]
+            self.stack = [TransformerLayer(config, name, reads_source=True) for name in names]
             self.final_norm = _final_norm(config)
         self.output_kernel = None
         if not config.tie_decoder_embeddings:
@@ -111,7 +106,7 @@ class Decoder(Block):
         """Returns the output of the layers, of the shape of `x`, and the memory with the words of `x`."""
         words = []
         for layer, own, source, past in zip(self.stack, kernels, memory.source, memory.words, strict=True):
-            x, after = layer(x, sizes, bias, source, memory.bias, own, past, forward=forward)
+            x, after = layer(x, sizes, bias, own, source, memory.bias, past, forward=forward)
             words.append(after)
         return self.final_norm(x), memory._replace(words=words)
 
@@ -124,22 +119,11 @@ class Decoder(Block):
 class Transformer(EncoderDecoder):
     """The Transformer; a `contract.TranslationModel`.
 
-    Args:
-        config: A `config.Config`: sizes, kinds and dropout rates, which are used where a dropout seed is given.
-        source_words: Size of the source vocabulary.
-        target_words: Size of the target vocabulary.
-
     Reference: Vaswani et al. (2017), arXiv:1706.03762.
     """
 
     first_word = FIRST_WORD
-
-    def __init__(self, config: Any, source_words: int, target_words: int):
-        super().__init__("transformer", config.dtype)
-        self.encoder = Encoder(source_words, config)
-        shared = self.encoder.embedding if config.tie_encoder_decoder_embeddings else None
-        self.decoder = Decoder(shared, target_words, config)
-        self.built = True
+    _encoder, _decoder = Encoder, Decoder
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for every target word, `[batch, target_time, units]`."""

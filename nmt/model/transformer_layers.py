@@ -59,36 +59,18 @@ class FeedForward(Block):
         return forward.affine(inner, self.outer_kernel, self.outer_bias)
 
 
-class EncoderLayer(Block):
-    """Self-attention, then feed-forward, each in a residual connection."""
+class TransformerLayer(Block):
+    """Self-attention, attention to the source in the decoder, then feed-forward, each in a residual connection."""
 
-    def __init__(self, config: Any, name: str):
+    def __init__(self, config: Any, name: str, *, reads_source: bool = False):
         super().__init__(name=name)
+        self.cross_attention = None
         with keras.name_scope(name):
             self.attention = MultiHeadAttention(config, "self_attention")
             self.attention_residual = Residual(config, "self_attention_residual")
-            self.feed_forward = FeedForward(config, "feed_forward")
-            self.feed_forward_residual = Residual(config, "feed_forward_residual")
-
-    def call(self, x: tf.Tensor, sizes: Positions, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
-        """Maps `[batch * time, units]` to the same shape; `bias` is that of the attention."""
-        read = self.attention_residual.input(x)
-        queries, *own = self.attention.project(read, sizes, self.attention.kernels, forward)
-        attended = self.attention(queries, KeysAndValues(*own), bias, forward=forward)
-        x = self.attention_residual.sum(x, attended, forward)
-        return _feed(x, self.feed_forward, self.feed_forward_residual, forward)
-
-
-class DecoderLayer(Block):
-    """Self-attention, attention to the source, then feed-forward, each in a residual connection."""
-
-    def __init__(self, config: Any, name: str):
-        super().__init__(name=name)
-        with keras.name_scope(name):
-            self.attention = MultiHeadAttention(config, "self_attention")
-            self.attention_residual = Residual(config, "self_attention_residual")
-            self.cross_attention = MultiHeadAttention(config, "cross_attention")
-            self.cross_residual = Residual(config, "cross_attention_residual")
+            if reads_source:
+                self.cross_attention = MultiHeadAttention(config, "cross_attention")
+                self.cross_residual = Residual(config, "cross_attention_residual")
             self.feed_forward = FeedForward(config, "feed_forward")
             self.feed_forward_residual = Residual(config, "feed_forward_residual")
 
@@ -97,10 +79,10 @@ class DecoderLayer(Block):
         x: tf.Tensor,
         sizes: Positions,
         bias: tf.Tensor,
-        source: KeysAndValues,
-        source_bias: tf.Tensor,
         kernels: Sequence[Weight],
-        past: KeysAndValues | None,
+        source: KeysAndValues | None = None,
+        source_bias: tf.Tensor | None = None,
+        past: KeysAndValues | None = None,
         *,
         forward: ForwardPass,
     ) -> tuple[tf.Tensor, KeysAndValues]:
@@ -110,24 +92,20 @@ class DecoderLayer(Block):
             x: All positions of the sentences or, in decoding, a new one of each hypothesis, `[rows, units]`.
             sizes: Sentences, and positions of each.
             bias: That of the self-attention; see `MultiHeadAttention.call`.
+            kernels: The matrices of the self-attention, single or fused.
             source: Keys and values of the source.
             source_bias: That of the attention to the source, `[batch, 1, 1, source_time]`.
-            kernels: The matrices of the self-attention, single or fused.
             past: Keys and values of the positions before, of all hypotheses of a sentence.
             forward: Draws the dropout masks and computes the products.
         """
         queries, *own = self.attention.project(self.attention_residual.input(x), sizes, kernels, forward)
         own = KeysAndValues(*(own if past is None else (tf.concat(pair, 2) for pair in zip(past, own, strict=True))))
-        attended = self.attention(queries, own, bias, forward=forward)
-        x = self.attention_residual.sum(x, attended, forward)
-        cross = self.cross_attention
-        (queries,) = cross.project(self.cross_residual.input(x), sizes, [cross.queries], forward)
-        x = self.cross_residual.sum(x, cross(queries, source, source_bias, forward=forward), forward)
-        return _feed(x, self.feed_forward, self.feed_forward_residual, forward), own
-
-
-def _feed(x: tf.Tensor, feed_forward: FeedForward, residual: Residual, forward: ForwardPass) -> tf.Tensor:
-    return residual.sum(x, feed_forward(residual.input(x), forward=forward), forward)
+        x = self.attention_residual.sum(x, self.attention(queries, own, bias, forward=forward), forward)
+        if (cross := self.cross_attention) is not None:
+            (queries,) = cross.project(self.cross_residual.input(x), sizes, [cross.queries], forward)
+            x = self.cross_residual.sum(x, cross(queries, source, source_bias, forward=forward), forward)
+        fed = self.feed_forward(self.feed_forward_residual.input(x), forward=forward)
+        return self.feed_forward_residual.sum(x, fed, forward), own
 
 
 def sinusoids(first: tf.Tensor | int, count: tf.Tensor | int, units: int) -> tf.Tensor:

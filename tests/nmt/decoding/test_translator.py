@@ -1,11 +1,13 @@
 """Translations of strings, and their scores."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
-from nmt.decoding.translator import Translator
+from nmt.decoding.translator import Translator, split_line
 from nmt.errors import UserError
 from nmt.text.batches import LONGEST
 from nmt.text.vocabulary import load_vocabulary
@@ -13,6 +15,7 @@ from tests.nmt.pairs import encode_pairs
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]
 OPTIONS = DecodingOptions(beam_size=3, translation_maxlen=10)
+PARTS = [b"a", b" ", b".", b'"', "ä".encode(), "。".encode(), b"\xa4"]
 
 
 @pytest.fixture
@@ -94,6 +97,19 @@ def test_a_line_that_is_too_long_is_translated_in_pieces(make_translator, vocabu
     lengths = [len(part.words[0]) + 1 for part in parts]
     cost = sum(part.scores[0] * length for part, length in zip(parts, lengths, strict=True))
     np.testing.assert_allclose(found.scores[0], cost / (sum(lengths) - 1), rtol=1e-5)
+
+
+def test_even_short_lines_are_split_until_all_pieces_fit():
+    """Only a byte fits; no half may be empty, or splitting would never end."""
+    for parts in itertools.chain(*(itertools.product(PARTS, repeat=count) for count in (1, 2, 3, 4))):
+        line, rounds = b"".join(parts), itertools.count()
+
+        def fit(pieces, line=line, rounds=rounds):
+            assert next(rounds) < 20, line
+            assert all(pieces), line
+            return [len(piece) < 2 for piece in pieces]
+
+        assert split_line(line, fit) == [bytes([byte]) for byte in line]
 
 
 def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, vocabulary):
