@@ -143,13 +143,8 @@ class Trainer:
         bar.update()
         speed = self._words / self._seconds_of_updates if self._seconds_of_updates else math.nan
         if number % self._config.summary_freq == 0:
-            log.update(
-                number,
-                loss=cost / words,
-                gradient_norm=norm,
-                learning_rate=self._update.learning_rate,
-                tokens_per_second=speed,
-            )
+            rate = self._update.learning_rate
+            log.update(number, loss=cost / words, gradient_norm=norm, learning_rate=rate, tokens_per_second=speed)
         if finite:
             loss = self.progress.loss / self.progress.tokens
             measured = "" if math.isnan(speed) else f", {speed:.0f} tokens/s"
