@@ -88,14 +88,14 @@ class Trainer:
         log = TrainingLog(self._path / "logs" if self._replicas.is_chief else None, self.progress)
         # With smoothing, the time estimate would include compilations.
         about = {"initial": self.progress.update, "total": last, "unit": " updates", "smoothing": 0, "miniters": 1}
-        with contextlib.closing(log), deferred_signals() as poll, tqdm(**about) as bar:
+        with contextlib.closing(log.writer), deferred_signals() as poll, tqdm(**about) as bar:
             try:
                 while self._ranked().bad_validations < self._config.patience:
                     self._poll(poll)
                     if self._validation_is_due(last):
                         epoch = self.progress.update / data.batches_per_epoch
                         validation, translations = self._validate(validate, epoch, poll)
-                        log.flush()
+                        log.writer.flush()
                         # Before the checkpoint, because a resumed training does not validate again what that counts.
                         self._directory.write_translations(self.progress.update, translations)
                         self.progress = self._ranked().after_validation(validation)
@@ -105,12 +105,12 @@ class Trainer:
                     elif self.progress.update < last:
                         self._train_on(next(batches), bar, log)
                         if self._directory.save_is_due(self.progress.update):
-                            log.flush()
+                            log.writer.flush()
                             self._save_last()
                     else:
                         break
             except Interrupted:
-                log.flush()
+                log.writer.flush()
                 self._save_last()
                 self._replicas.leave()
                 raise
