@@ -9,7 +9,6 @@ import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any
 
 import keras
@@ -24,10 +23,7 @@ VERSION = 1
 
 
 def save_checkpoint(
-    path: str | os.PathLike,
-    variables: Iterable[keras.Variable],
-    state: dict[str, Any],
-    made_with: Mapping[str, Any] = MappingProxyType({}),
+    path: str | os.PathLike, variables: Iterable[keras.Variable], state: dict[str, Any], made_with: Mapping[str, Any]
 ) -> None:
     """Writes a checkpoint.
 
@@ -47,7 +43,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: str | os.PathLike, variables: Iterable[keras.Variable], made_with: Mapping[str, Any] = MappingProxyType({})
+    path: str | os.PathLike, variables: Iterable[keras.Variable], made_with: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Assigns the variables from a checkpoint and returns the state stored in it.
 

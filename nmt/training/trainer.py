@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from tqdm import tqdm
@@ -44,7 +43,7 @@ class Trainer:
         UserError: The training found there cannot be resumed.
     """
 
-    def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any] = MappingProxyType({})):
+    def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any]):
         self._update, self._config, self._replicas = update, update.config, update.replicas
         self._path, self._directory = directory, ModelDirectory(directory, update, made_with)
         self.progress, self._begin = self._directory.resume(), 0  # updates that another training made
