@@ -106,7 +106,7 @@ def _require_no_way_out(directory: Path) -> None:
     folders = [directory / name for name in _FOLDERS]
     for path in itertools.chain(directory.iterdir(), *(each.iterdir() for each in folders if each.is_dir())):
         if path.parent != directory or path.name in _WRITTEN or path.stem in ("source", "target"):
-            path_inside(directory, path.relative_to(directory))
+            path_inside(path, directory)
 
 
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:

@@ -79,7 +79,6 @@ def import_checkpoint(
     variables, made_with = build(config)
     _assign(variables, arrays, checkpoint, _NAMES[config.model_type])
     with atomic_directory(to) as directory:
-        directory.mkdir()
         for side, path in zip(("source", "target"), config.dictionaries, strict=True):
             shutil.copyfile(path, directory / f"{side}.json")
         shutil.copyfile(options_path, directory / "nematus.json")

@@ -102,7 +102,7 @@ def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
 
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
-    found = [path for path in path_inside(directory, KEPT).glob("*.npz") if path.stem.isdecimal()]
+    found = [path for path in path_inside(directory / KEPT, directory).glob("*.npz") if path.stem.isdecimal()]
     return sorted(found, key=lambda path: int(path.stem))
 
 
