@@ -1,8 +1,8 @@
 """Declares options: default, help, allowed values, and the options that they depend on."""
 
 import argparse
-import contextlib
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -33,12 +33,8 @@ def only_with(field: Any, **needed: tuple[str, ...]) -> Any:
     return dataclasses.field(default=field.default, metadata={**field.metadata, "with": needed})
 
 
-def rnn_only(field: Any) -> Any:
-    return only_with(field, model_type=("rnn",))
-
-
-def transformer_only(field: Any) -> Any:
-    return only_with(field, model_type=("transformer",))
+rnn_only = functools.partial(only_with, model_type=("rnn",))
+transformer_only = functools.partial(only_with, model_type=("transformer",))
 
 
 def like(options: type, name: str) -> Any:
@@ -47,13 +43,8 @@ def like(options: type, name: str) -> Any:
     return dataclasses.field(default=field.default, metadata=field.metadata)
 
 
-def required_file(text: str, **argument) -> Any:
-    """Declares a required file. The code that reads the file checks that it exists."""
-    return option(None, text, metavar="FILE", **argument)
-
-
-def required_text(text: str) -> Any:
-    return required_file(text, nargs="+")
+required_file = functools.partial(option, None, metavar="FILE")  # the code that reads the file checks that it exists
+required_text = functools.partial(required_file, nargs="+")
 
 
 def positive(default: float | None, text: str, most: float = math.inf) -> Any:
@@ -98,26 +89,12 @@ def mistake(field: dataclasses.Field, value: Any) -> str | None:
         return None if is_optional(field) else f"--{field.name} is missing: {field.metadata['help']}"
     if not any(_fits(kind, value) for kind in kinds):
         described = next(filter(None, map(_DESCRIBED.get, kinds)), f"of type {kinds[0].__name__}")
-        return f"--{field.name} is {_short(value)}; it must be {described}"
+        return f"--{field.name} is {short(value)}; it must be {described}"
     if not field.metadata["ok"](value):
-        return f"--{field.name} is {_short(value)}; it must be {field.metadata['allowed']}"
-    if any(map(_is_absurd, value if isinstance(value, tuple) else (value,))):
-        return f"--{field.name} is {_short(value)}; a number must have a size from {LEAST:g} to {MOST}, or be 0"
+        return f"--{field.name} is {short(value)}; it must be {field.metadata['allowed']}"
+    if any(map(is_absurd, value if isinstance(value, tuple) else (value,))):
+        return f"--{field.name} is {short(value)}; a number must have a size from {LEAST:g} to {MOST}, or be 0"
     return None
-
-
-def parser_of(kind: type, field: Any) -> Callable[[str], Any]:
-    """Returns a `type` of argparse for an option that belongs to no dataclass: it takes the values that are allowed."""
-
-    def parse(text: str) -> Any:
-        with contextlib.suppress(ValueError):
-            value = kind(text)
-            if field.metadata["ok"](value) and not _is_absurd(value):
-                return value
-        called = "a whole number" if kind is int else "a number"
-        raise argparse.ArgumentTypeError(f"{_short(text)} is not {called} {field.metadata['allowed']}")
-
-    return parse
 
 
 def _without_effect(config: Any) -> Iterator[str]:
@@ -131,14 +108,15 @@ def _without_effect(config: Any) -> Iterator[str]:
             )
 
 
-def _is_absurd(value: Any) -> bool:
+def is_absurd(value: Any) -> bool:
     """Returns whether a number is too large or too small to be computed with, in float32 or as a count."""
     if type(value) is int:
         return abs(value) > MOST
     return type(value) is float and value != 0 and not LEAST <= abs(value) <= MOST
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Returns a value as a message quotes it."""
     text = repr(value)
     return text if len(text) < 200 else f"{text[:100]}..."
 

@@ -13,23 +13,14 @@ _UNREADABLE = (".zst", ".bz2", ".xz", ".lzma", ".zip", ".deflate")
 
 @dataclass(frozen=True)
 class Job:
-    """Settings of a job. Paths are absolute and have no slash at the end.
+    """Settings of a job. Paths are absolute and have no slash at the end."""
 
-    Attributes:
-        export: Folder of the export.
-        output: Folder of the translations.
-        piece_lines: Lines that are translated, and written, at a time.
-        max_bytes: Longest line that is translated.
-        model_timeout: Longest time for the model to translate that many lines, in seconds.
-        started: When the job started, in seconds since 1970.
-    """
-
-    export: str
-    output: str
-    piece_lines: int
-    max_bytes: int
-    model_timeout: int
-    started: float
+    export: str  # folder of the export
+    output: str  # folder of the translations
+    piece_lines: int  # lines that are translated, and written, at a time
+    max_bytes: int  # longest line that is translated
+    model_timeout: int  # longest time for the model to translate that many lines, in seconds
+    started: float  # when the job started, in seconds since 1970
 
     def own(self, name: str = "") -> str:
         """Returns the path of a file of the job that is no translation, or of the folder of all."""

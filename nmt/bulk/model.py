@@ -28,6 +28,7 @@ class Fault:
 
 Translate = Callable[[Sequence[bytes]], list[bytes | Fault]]
 _TOO_LONG = Fault("the line has more tokens than the export reads")
+_LINE_FEED = Fault("its translation has a line feed")
 
 
 class ModelError(Exception):
@@ -178,18 +179,13 @@ def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
     if not lines:
         return []
     try:
-        return list(map(_in_one_line, model(lines)))
+        return [_LINE_FEED if isinstance(text, bytes) and b"\n" in text else text for text in model(lines)]
     except ModelError as error:
         if len(lines) == 1:
             model([b""])
             return [Fault(f"the model fails: {error}")]
     half = len(lines) // 2
     return _isolate(model, lines[:half]) + _isolate(model, lines[half:])
-
-
-def _in_one_line(text: bytes | Fault) -> bytes | Fault:
-    has_line_feed = isinstance(text, bytes) and b"\n" in text
-    return Fault("its translation has a line feed") if has_line_feed else text
 
 
 def reason_of(error: Exception) -> str:

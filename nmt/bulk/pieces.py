@@ -14,17 +14,11 @@ FOLDER = "_bulk"  # in the output folder; Spark and Hadoop ignore names that beg
 
 @dataclass(frozen=True)
 class Shard:
-    """A text to translate, and where its translation goes.
+    """A text to translate, and where its translation goes."""
 
-    Attributes:
-        source: Path of the text.
-        state: Stands for its content: its size and when it was written.
-        output: The output folder.
-    """
-
-    source: str
-    state: str
-    output: str
+    source: str  # path of the text
+    state: str  # stands for its content: its size and when it was written
+    output: str  # the output folder
 
     @property
     def name(self) -> str:
@@ -57,21 +51,13 @@ class Shard:
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive lines of a shard.
-
-    Attributes:
-        shard: The shard.
-        count: Number of its pieces.
-        offset: Bytes before the lines in the decompressed text.
-        first: Lines before them.
-        lines: Their number.
-    """
+    """Consecutive lines of a shard."""
 
     shard: Shard
-    count: int
-    offset: int
-    first: int
-    lines: int
+    count: int  # pieces of the shard
+    offset: int  # bytes before the lines in the decompressed text
+    first: int  # lines before them
+    lines: int  # their number
 
     @property
     def path(self) -> str:
@@ -81,27 +67,16 @@ class Piece:
 
 @dataclass(frozen=True)
 class Report:
-    """Counts of a job, or of a part of it.
+    """Counts of a job, or of a part of it."""
 
-    Attributes:
-        shards: Number of shards that were written.
-        lines: Number of their lines.
-        failed: Number of lines that have no translation.
-        translated: Number of lines that this job translated; the others failed or are from an earlier run.
-        model_seconds: Time in the model, of all workers together.
-        began: Time when the first piece was begun, in seconds since 1970; 0 if no piece was translated.
-        ended: Time when the last one was translated.
-        unreadable: Shards that are missing in the output, with the reason.
-    """
-
-    shards: int = 0
-    lines: int = 0
-    failed: int = 0
-    translated: int = 0
-    model_seconds: float = 0.0
-    began: float = 0.0
-    ended: float = 0.0
-    unreadable: dict[str, str] = field(default_factory=dict)
+    shards: int = 0  # shards that were written
+    lines: int = 0  # lines of these shards
+    failed: int = 0  # lines that have no translation
+    translated: int = 0  # lines that this job translated; the others failed or are from an earlier run
+    model_seconds: float = 0.0  # time in the model, of all workers together
+    began: float = 0.0  # when the first piece was begun, in seconds since 1970; 0 if no piece was translated
+    ended: float = 0.0  # when the last piece was translated
+    unreadable: dict[str, str] = field(default_factory=dict)  # shards that are missing in the output -> the reason
 
 
 def add(reports: Iterable[Report]) -> Report:

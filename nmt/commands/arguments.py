@@ -1,6 +1,7 @@
 """Command-line arguments that several commands share, and messages to the user."""
 
 import argparse
+import contextlib
 import difflib
 import re
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeVar
 
-from ..config_fields import parser_of
+from ..config_fields import is_absurd, short
 
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
@@ -57,10 +58,19 @@ class _Once(argparse.Action):
 
 def add_number(parser: Arguments, name: str, kind: type, field: Any, required: bool = False) -> None:
     """Adds an option for a number, declared as in `config_fields`. The help says what is allowed, and the default."""
+
+    def parse(text: str) -> Any:
+        with contextlib.suppress(ValueError):
+            value = kind(text)
+            if field.metadata["ok"](value) and not is_absurd(value):
+                return value
+        called = "a whole number" if kind is int else "a number"
+        raise argparse.ArgumentTypeError(f"{short(text)} is not {called} {field.metadata['allowed']}")
+
     otherwise = "optional" if field.default is None else f"default: {field.default}"
     parser.add_argument(
         f"--{name}",
-        type=parser_of(kind, field),
+        type=parse,
         default=field.default,
         required=required,
         metavar="N",

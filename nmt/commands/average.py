@@ -44,7 +44,6 @@ def run(arguments: argparse.Namespace) -> None:
     for variable, total in zip(variables, sums, strict=True):
         variable.assign(total / len(updates))
     with atomic_directory(arguments.to) as directory:
-        directory.mkdir()
         for pattern in _FILES:
             for path in arguments.model.glob(pattern):
                 (directory / path.name).write_bytes(read_inside(path, arguments.model, _LARGEST))

@@ -1,16 +1,21 @@
 """`python -m nmt export`."""
 
 import argparse
+import importlib.metadata
 import importlib.util
+import math
+from pathlib import Path
+from typing import Any
 
-from ..decoding.options import SEARCH
+from ..config import Config, read_config, read_options
+from ..decoding.options import CONSTANT, CONSTRAINTS, FACTOR, SEARCH, DecodingOptions
 from ..errors import UserError
 from ..serving.ctranslate2_model import save_ctranslate2
 from ..serving.saved_model import save_signatures
 from ..serving.signatures import IdSignatures, Signatures
-from ..system import load_ensemble
+from ..system import System, load_ensemble
+from ..training.progress import Progress
 from .arguments import add_model, add_path, say
-from .model_card import describe
 from .options import add_decoding, decoding_options
 
 _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
@@ -45,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
         signatures = IdSignatures(system.source_vocabulary.size, system.model, translator)
     else:
         signatures = Signatures(*system.vocabularies, system.model, translator)
-    card = describe(system, arguments, options) | {"limits": signatures.limits}
+    card = _describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
         say("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
     say(f"{arguments.to} holds the SavedModel")
@@ -59,3 +64,57 @@ def _export_ctranslate2(arguments: argparse.Namespace) -> None:
     system = load_ensemble(arguments.model)
     save_ctranslate2(system.model, system.vocabularies, arguments.to)
     say(f"{arguments.to} holds the model for CTranslate2")
+
+
+def _describe(system: System, arguments: argparse.Namespace, options: DecodingOptions) -> dict[str, Any]:
+    """Returns the model card of a system, exported with these arguments; an unknown value is `None`."""
+    config = system.config
+    configs = [read_config(directory) for directory in arguments.model]
+    texts = (config.source_dataset, config.target_dataset)
+    source, target = arguments.languages or map(_language, texts)
+    return {
+        "languages": {"source": source, "target": target},
+        "architecture": _of_all(configs, "model_type"),
+        "normalization": _of_all(configs, "layer_normalization_type"),
+        "sizes": {
+            "embedding": _of_all(configs, "embedding_size"),
+            "state": _of_all(configs, "state_size"),
+            "source_vocabulary": system.source_vocabulary.size,
+            "target_vocabulary": system.target_vocabulary.size,
+            "parameters": sum(math.prod(variable.shape) for variable in system.model.variables),
+        },
+        "search": {
+            "beam_size": options.beam_size,
+            "normalization_alpha": options.normalization_alpha,
+            "longest_translation": options.translation_maxlen
+            or {"times_source_tokens": FACTOR, "plus_tokens": max(CONSTANT, options.min_length)},
+            **{name: getattr(options, name) for name in CONSTRAINTS},
+        },
+        "models": [
+            {"validation": _best_validation(directory), "trained_with": _read(directory, "versions.json")}
+            for directory in arguments.model
+        ],
+        "exported_with": {name: importlib.metadata.version(name) for name in ("tensorflow", "tensorflow-text")},
+    }
+
+
+def _of_all(configs: list[Config], option: str) -> Any:
+    """Returns the value of an option, or the values of all models of an ensemble if they differ."""
+    values = [getattr(config, option) for config in configs]
+    return values[0] if len(set(values)) == 1 else values
+
+
+def _language(files: str | tuple[str, ...]) -> str | None:
+    """Returns the extension of the first file, not counting .gz or .zst."""
+    first = files if isinstance(files, str) else files[0]
+    return Path(first.removesuffix(".gz").removesuffix(".zst")).suffix.lstrip(".") or None
+
+
+def _best_validation(directory: Path) -> dict[str, Any] | None:
+    progress = _read(directory, "progress.json")
+    best = progress and Progress.from_json(progress).best
+    return best and {"update": best.update, "bleu": best.bleu, "loss": best.valid_loss}
+
+
+def _read(directory: Path, name: str) -> dict[str, Any] | None:
+    return read_options(directory / name, directory) if (directory / name).exists() else None

@@ -1,6 +1,7 @@
 """The processes of a training on this machine: starts them, gives each its GPU or its cores, and waits for them."""
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -14,12 +15,15 @@ from pathlib import Path
 import tensorflow as tf
 
 from ..errors import describe_end
-from ..training.cluster import HELD_PORT, LAUNCHER
+from ..training.replicas import HELD_PORT
 from .arguments import say
 
 _ROOT = Path(__file__).parents[2]  # on PYTHONPATH, so that a child finds the package from any directory
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SECONDS = 10  # for the others to end after one of them has failed
+_LAUNCHER = "NMT_LAUNCHER"  # variable of the environment: the process that started this one
+_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 def visible_gpus() -> list[str]:
@@ -57,6 +61,15 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
             process.kill()
     if failed:
         sys.exit(failed if failed > 0 else 128 - failed)
+
+
+def end_with_launcher() -> None:
+    """Makes this process get SIGTERM when the process that started it, with `_LAUNCHER`, is killed. Only on Linux."""
+    launcher = os.environ.pop(_LAUNCHER, "")
+    if launcher and _prctl:
+        _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() != int(launcher):  # it was killed before
+            sys.exit(128 + signal.SIGTERM)
 
 
 def reserved_ports(count: int) -> list[socket.socket]:
@@ -115,5 +128,5 @@ def _environment(addresses: list[str], rank: int, gpus: list[str], port: int) ->
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "TF_CONFIG": json.dumps(config), **own} | {
         HELD_PORT: str(port),
-        LAUNCHER: str(os.getpid()),
+        _LAUNCHER: str(os.getpid()),
     }

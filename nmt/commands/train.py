@@ -20,17 +20,16 @@ from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, KEPT, LAST, load_checkpoint
 from ..storage.files import exclusive, path_inside
 from ..system import System, code_digests, file_digests, open_system, save_system
-from ..training.cluster import end_with_launcher, read_cluster
 from ..training.interruption import Interrupted, sigterm_exits
 from ..training.log import message_file, say
-from ..training.replicas import Replicas, connect
+from ..training.replicas import Replicas, connect, read_cluster
 from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Validator
 from .arguments import add_path
 from .devices import describe_devices
 from .options import add_options
-from .processes import train_in_processes, visible_gpus
+from .processes import end_with_launcher, train_in_processes, visible_gpus
 from .training_text import read_checked_texts
 
 _FOLDERS = (KEPT, "logs", "valid")
@@ -52,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     end_with_launcher()
     config = read_config(arguments)
     gpus = visible_gpus()
-    if len(gpus) > 1 and len(read_cluster().workers) < 2:
+    if len(gpus) > 1 and len(read_cluster()[0]) < 2:
         say(f"training on {len(gpus)} GPUs, with a process for each; CUDA_VISIBLE_DEVICES can name fewer")
         return train_in_processes(sys.argv[2:], len(gpus))
     with sigterm_exits():
@@ -107,7 +106,7 @@ def _require_no_way_out(directory: Path) -> None:
     folders = [directory / name for name in _FOLDERS]
     for path in itertools.chain(directory.iterdir(), *(each.iterdir() for each in folders if each.is_dir())):
         if path.parent != directory or path.name in _WRITTEN or path.stem in ("source", "target"):
-            path_inside(directory, path.relative_to(directory))
+            path_inside(path, directory)
 
 
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:

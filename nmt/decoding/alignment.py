@@ -39,9 +39,6 @@ class Aligner:
     """Aligns translations with their sources.
 
     Args:
-        source_vocabulary: Encodes the sources.
-        target_vocabulary: Names the tokens of the translations.
-        model: The model that made the translations.
         sentences: Most translations in a batch.
 
     Raises:

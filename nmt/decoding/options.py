@@ -3,6 +3,7 @@
 They belong to no model. A checkpoint does not depend on them, so they may change from one use of a model to the next.
 """
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +17,7 @@ CONSTRAINTS = ("min_length", "suppress_unknown", "no_repeat_ngram")  # options t
 SEARCH = ("beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS)  # options that choose translations
 
 
-def _sampling_only(field: Any) -> Any:
-    return only_with(field, translation_strategy=("sampling",))
+_sampling_only = functools.partial(only_with, translation_strategy=("sampling",))
 
 
 @dataclass(frozen=True)

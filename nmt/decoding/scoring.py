@@ -15,11 +15,7 @@ from .side_by_side import map_batches
 class Scorer:
     """Scores pairs of a sentence and its translation.
 
-    Args:
-        source_vocabulary: Encodes the sentences.
-        target_vocabulary: Encodes their translations.
-        model: Computes the costs.
-        options: Costs are divided by the length, the end included, to the power `normalization_alpha`.
+    Costs are divided by the length, the end included, to the power `normalization_alpha`.
     """
 
     def __init__(

@@ -70,7 +70,10 @@ def export_checkpoint(
         raise UserError(f"{found[0]} exists already; give another name than {to}")
     _refuse(config, words, version)
     arrays = {variable.path: variable.numpy() for variable in variables}
-    inserted = [version == "master" and side.unknown == 1 and _has_room(config, i) for i, side in enumerate(words)]
+    # A table that gives logits without a bias cannot take a row for `<GO>` without changing a probability.
+    is_rnn = config.model_type == "rnn"
+    has_room = (is_rnn or not config.tie_encoder_decoder_embeddings, is_rnn)
+    inserted = [version == "master" and side.unknown == 1 and room for side, room in zip(words, has_room, strict=True)]
     arrays = {path: _with_row(path, array, inserted) for path, array in arrays.items()}
     new_words = [_with_specials(side, more, version) for side, more in zip(words, inserted, strict=True)]
     named = dict(_named(config, arrays, version))
@@ -121,14 +124,6 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
         raise UserError(f"Nematus {version} cannot read this model: {'; '.join(dict.fromkeys(reasons))}")
 
 
-def _has_room(config: Config, side: int) -> bool:
-    """Returns whether a row for `<GO>` can be added without changing a probability.
-
-    A table that gives logits without a bias cannot take one.
-    """
-    return config.model_type == "rnn" or (side == 0 and not config.tie_encoder_decoder_embeddings)
-
-
 def _with_row(path: str, array: np.ndarray, inserted: list[bool]) -> np.ndarray:
     """Returns an array with a row for `<GO>` at id 1, if it is a table of words."""
     side = inserted[0] if path == "encoder/embedding/embeddings" else inserted[1]
@@ -173,6 +168,7 @@ def _fresh_optimizer(config: Config, named: dict[str, np.ndarray]) -> dict[str, 
 
 def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]:
     """Returns the options, without the dictionaries. Label smoothing would change the costs that master prints."""
+    normalizes = config.layer_normalization_type != "none"
     common = {
         "model_version": 0.2,
         "factors": 1,
@@ -184,13 +180,9 @@ def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]
     common |= {name: getattr(config, name) for name in _SAME}
     common["translation_maxlen"] = config.translation_maxlen or _MAXLEN
     if version == "v0.3":
-        return common | rnn_names.options_of_v03(config) | {"use_layer_norm": _normalizes(config)}
-    common |= {"rnn_layer_normalization": _normalizes(config), "label_smoothing": 0.0, "exponential_smoothing": 0.0}
+        return common | rnn_names.options_of_v03(config) | {"use_layer_norm": normalizes}
+    common |= {"rnn_layer_normalization": normalizes, "label_smoothing": 0.0, "exponential_smoothing": 0.0}
     common["gradient_aggregation_steps"] = config.gradient_aggregation_steps
     if config.model_type == "transformer":
         return common | {name: getattr(config, name) for name in transformer_names.OPTIONS}
     return common | rnn_names.options_of_master(config)
-
-
-def _normalizes(config: Config) -> bool:
-    return config.layer_normalization_type != "none"

@@ -73,11 +73,12 @@ def import_checkpoint(
     if config.exponential_smoothing:  # Nematus translates with these too
         arrays = {name.removesuffix(_SMOOTH): arrays[name] for name in arrays if name.endswith(_SMOOTH)}
     if config.model_type == "transformer":
-        config = replace(config, tie_decoder_embeddings=transformer_names.tied(arrays))
+        # Master ties the output table to the target embedding by --tie_decoder_embeddings, v0.4 and v0.5 by
+        # --tie_encoder_decoder_embeddings. So the variables decide.
+        config = replace(config, tie_decoder_embeddings=transformer_names.UNTIED not in arrays)
     variables, made_with = build(config)
     _assign(variables, arrays, checkpoint, _NAMES[config.model_type])
     with atomic_directory(to) as directory:
-        directory.mkdir()
         for side, path in zip(("source", "target"), config.dictionaries, strict=True):
             shutil.copyfile(path, directory / f"{side}.json")
         shutil.copyfile(options_path, directory / "nematus.json")

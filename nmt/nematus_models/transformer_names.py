@@ -17,11 +17,11 @@ OPTIONS = (
     "transformer_drophead",
 )
 _MODEL = "transformer_model"
-_UNTIED = f"{_MODEL}/softmax_projection_layer/embedding_table"
+UNTIED = f"{_MODEL}/softmax_projection_layer/embedding_table"
 _TABLES = {
     "encoder/embedding/embeddings": f"{_MODEL}/encoder_embedding_layer/embedding_table",
     "decoder/embedding/embeddings": f"{_MODEL}/decoder_embedding_layer/embedding_table",
-    "decoder/output_kernel": _UNTIED,
+    "decoder/output_kernel": UNTIED,
 }
 _ONLY_TABLE = f"{_MODEL}/embedding_table"  # the one table of v0.4 with --tie_encoder_decoder_embeddings
 # Parts of our variable paths -> Nematus's names for them.
@@ -45,14 +45,6 @@ _WEIGHTS = {
     "beta": "layer_norm/offset",
     "scale": "rms_norm/scale",
 }
-
-
-def tied(names: Collection[str]) -> bool:
-    """Returns whether the output table of a checkpoint with these variables is the target embedding.
-
-    Master ties them by `--tie_decoder_embeddings`, v0.4 and v0.5 by `--tie_encoder_decoder_embeddings`.
-    """
-    return _UNTIED not in names
 
 
 def options(given: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,6 @@ def save_ctranslate2(model, vocabularies: tuple[Vocabulary, Vocabulary], to: str
     spec.validate()
     spec.optimize()
     with atomic_directory(Path(to)) as directory:
-        directory.mkdir()
         spec.save(str(directory))
 
 

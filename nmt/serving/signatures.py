@@ -3,7 +3,8 @@
 Or, without a tokenizer, from token ids to token ids.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -12,10 +13,13 @@ from ..decoding.translator import Translator
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, TOKENS, pad
 from ..text.vocabulary import END, Vocabulary
-from .slices import SENTENCES, Tensors, in_slices
 
+SENTENCES = 128  # limit of the sentences in a slice
 WEIGHTS = 2**20  # limit of the attention weights of a batch, padding included, because their JSON is large
+_LIMITS = {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS}
 _PAIRS = [tf.TensorSpec([None], tf.string, name=name) for name in ("sources", "targets")]
+
+Tensors = tuple[tf.Tensor | tf.RaggedTensor, ...]
 
 
 class Signatures(tf.Module):
@@ -23,20 +27,13 @@ class Signatures(tf.Module):
 
     Any bytes are accepted as a sentence. Translation and attention read only its first `LONGEST` tokens. `score`
     returns infinity for a longer one. A batch is computed in slices, so memory does not limit its size.
-
-    Args:
-        source_vocabulary: Encodes the sources.
-        target_vocabulary: Encodes the targets.
-        model: Computes costs, and attention weights if it has a method `attention`.
-        translator: Translates with the same vocabularies and model.
     """
 
+    # The limits that are in the graph, by name.
+    limits: ClassVar[dict[str, int]] = _LIMITS | {"weights": WEIGHTS}
+
     def __init__(
-        self,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
-        model: Decodable,
-        translator: Translator,
+        self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: Decodable, translator: Translator
     ):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
@@ -51,11 +48,6 @@ class Signatures(tf.Module):
         """The functions by the names of their signatures."""
         functions = {"serving_default": self.serve, "n_best": self.n_best, "score": self.score}
         return functions | ({"attention": self.attention} if self._attend else {})
-
-    @property
-    def limits(self) -> dict[str, int]:
-        """The limits that are in the graph, by name."""
-        return {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS, "weights": WEIGHTS}
 
     def sentences(self, lengths: Sequence[int]) -> list[bytes]:
         """Returns one text of about this many source tokens for each length, to try the model on."""
@@ -165,13 +157,9 @@ class Signatures(tf.Module):
 
 
 class IdSignatures(tf.Module):
-    """Computes the signature of an export without a tokenizer, whose graph has operations of TensorFlow alone.
+    """Computes the signature of an export without a tokenizer, whose graph has operations of TensorFlow alone."""
 
-    Args:
-        source_words: Number of source ids.
-        model: Has the weights.
-        translator: Translates with this model.
-    """
+    limits: ClassVar[dict[str, int]] = _LIMITS
 
     def __init__(self, source_words: int, model: Decodable, translator: Translator):
         super().__init__()
@@ -184,11 +172,6 @@ class IdSignatures(tf.Module):
     def functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
         """The function by the name of its signature."""
         return {"translate_ids": self.translate_ids}
-
-    @property
-    def limits(self) -> dict[str, int]:
-        """The limits that are in the graph, by name."""
-        return {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS}
 
     def sentences(self, lengths: Sequence[int]) -> np.ndarray:
         """Returns a row of this many source tokens for each length, padded, to try the model on."""
@@ -231,3 +214,35 @@ class IdSignatures(tf.Module):
             "source_cut": lengths > LONGEST,
             "translation_cut": cut,
         }
+
+
+def in_slices(function: Callable[..., Tensors], inputs: Tensors, lengths: tf.Tensor, nothing: Tensors) -> Tensors:
+    """Returns the results of a function for every row, in the order of the rows.
+
+    A slice holds rows of similar lengths. Its size is limited by `SENTENCES` and `TOKENS`.
+
+    Args:
+        function: Maps tensors `[rows, ...]` to tensors `[rows, ...]`, each row for itself.
+        inputs: Tensors `[batch, ...]`, which may be ragged.
+        lengths: Tokens of each row, `[batch]`.
+        nothing: The results for no rows, `[0, ...]`.
+    """
+    lengths = tf.cast(lengths, tf.int32)
+    order = tf.argsort(lengths, direction="DESCENDING", stable=True)
+    batch = tf.shape(lengths)[0]
+
+    def advance(start: tf.Tensor, found: Tensors) -> tuple[tf.Tensor, Tensors]:
+        longest = lengths[order[start]] + 1  # with the end of the sentence
+        end = tf.minimum(batch, start + tf.clip_by_value(TOKENS // longest, 1, SENTENCES))
+        added = function(*(tf.gather(x, order[start:end]) for x in inputs))
+        return end, tuple(tf.concat(pair, 0) for pair in zip(found, added, strict=True))
+
+    _, found = tf.while_loop(
+        lambda start, _: start < batch,
+        advance,
+        (tf.constant(0), nothing),
+        (tf.TensorShape([]), tuple(tf.TensorShape([None, *x.shape[1:]]) for x in nothing)),
+        parallel_iterations=1,
+    )
+    position = tf.math.invert_permutation(order)
+    return tuple(tf.gather(x, position) for x in found)

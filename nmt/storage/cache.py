@@ -61,7 +61,6 @@ class Cache:
                 with self._explained():
                     self._remove(path)
                     with atomic_directory(path) as new:
-                        new.mkdir()
                         record = make(new)
                         checksums = {each.name: _checksum(each) for each in new.iterdir()}
                         (new / _RECORD).write_text(_json({"record": record, "checksums": checksums}))

@@ -9,7 +9,6 @@ import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any
 
 import keras
@@ -24,10 +23,7 @@ VERSION = 1
 
 
 def save_checkpoint(
-    path: str | os.PathLike,
-    variables: Iterable[keras.Variable],
-    state: dict[str, Any],
-    made_with: Mapping[str, Any] = MappingProxyType({}),
+    path: str | os.PathLike, variables: Iterable[keras.Variable], state: dict[str, Any], made_with: Mapping[str, Any]
 ) -> None:
     """Writes a checkpoint.
 
@@ -47,7 +43,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: str | os.PathLike, variables: Iterable[keras.Variable], made_with: Mapping[str, Any] = MappingProxyType({})
+    path: str | os.PathLike, variables: Iterable[keras.Variable], made_with: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Assigns the variables from a checkpoint and returns the state stored in it.
 
@@ -64,7 +60,9 @@ def load_checkpoint(
     variables = list(variables)
     made_with = json.loads(json.dumps(dict(made_with)))  # tuples become lists, as in the checkpoint
     with _open_archive(path) as archive:
-        head = _read_head(archive)
+        head = json.loads(str(_read_array(archive, "state")))
+        if not isinstance(head, dict) or not isinstance(head.get("made_with", {}), dict):
+            raise ValueError("its state is no JSON object")
         version, needs = head.pop("version", VERSION), head.pop("made_with", {})
         if version != VERSION:
             raise UserError(
@@ -104,7 +102,7 @@ def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
 
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
-    found = [path for path in path_inside(directory, KEPT).glob("*.npz") if path.stem.isdecimal()]
+    found = [path for path in path_inside(directory / KEPT, directory).glob("*.npz") if path.stem.isdecimal()]
     return sorted(found, key=lambda path: int(path.stem))
 
 
@@ -123,43 +121,33 @@ def _open_archive(path: str | os.PathLike) -> Iterator[zipfile.ZipFile]:
         raise UserError(f"{path} is damaged or not a checkpoint: {error}; copy it again") from None
 
 
-def _read_head(archive: zipfile.ZipFile) -> dict[str, Any]:
-    head = json.loads(str(_read_array(archive, "state")))
-    if not isinstance(head, dict) or not isinstance(head.get("made_with", {}), dict):
-        raise ValueError("its state is no JSON object")
-    return head
-
-
 def _read_header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...] | None, np.dtype | None]:
     """Returns shape and type of an array, or `None` for both if there is none."""
     if f"{name}.npy" not in archive.NameToInfo:
         return None, None
-    with _open_array(archive, name) as file:
-        shape, _, dtype = _header(file)
-    return shape, dtype
+    with _open_array(archive, name) as (_, shape, _, dtype):
+        return shape, dtype
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    with _open_array(archive, name) as file:
-        shape, is_fortran, dtype = _header(file)
+    with _open_array(archive, name) as (file, shape, order, dtype):
         content = file.read()  # to the end, where its checksum is compared
-    return np.frombuffer(content, dtype).reshape(shape, order="F" if is_fortran else "C")
+    return np.frombuffer(content, dtype).reshape(shape, order=order)
 
 
-def _open_array(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+@contextlib.contextmanager
+def _open_array(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[IO[bytes], tuple[int, ...], str, np.dtype]]:
+    """Opens an array. Yields the file, which is then at the numbers, and their shape, order and type."""
     info = archive.getinfo(f"{name}.npy")
     if info.compress_type != zipfile.ZIP_STORED:  # it could have a thousand times the size of the file
         raise ValueError("it is compressed")
-    return archive.open(info)
-
-
-def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Reads the header of an array, of those that `save_checkpoint` writes: shape, if in Fortran's order, and type."""
+    # The headers that `save_checkpoint` writes.
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    shape, is_fortran, dtype = read[np.lib.format.read_magic(file)](file)
-    if dtype.hasobject:
-        raise ValueError("it holds Python objects")
-    return shape, is_fortran, dtype
+    with archive.open(info) as file:
+        shape, is_fortran, dtype = read[np.lib.format.read_magic(file)](file)
+        if dtype.hasobject:
+            raise ValueError("it holds Python objects")
+        yield file, shape, "F" if is_fortran else "C", dtype
 
 
 def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:

@@ -53,15 +53,15 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Yields a temporary path, where the caller creates a directory. It is renamed to `path` when the block succeeds.
+    """Makes a temporary directory and yields it. It is renamed to `path` when the block succeeds.
 
     Raises:
         UserError: `path` exists already.
     """
     if path.exists():
         raise UserError(f"{path} exists already; remove it or give another path")
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(path)
+    temporary.mkdir(parents=True)
     try:
         yield temporary
         temporary.rename(path)
@@ -83,11 +83,7 @@ def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
         FileNotFoundError: There is none.
     """
     try:
-        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
-            raise UserError(f"{path} is a link to a file outside of {directory}; copy that file into it")
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise UserError(f"{path} is not a regular file; copy the directory again")
-        with path.open("rb") as file:
+        with path_inside(path, directory).open("rb") as file:
             yield file
     except FileNotFoundError:
         raise
@@ -95,17 +91,16 @@ def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def path_inside(directory: Path, name: str | os.PathLike) -> Path:
+def path_inside(path: Path, directory: Path) -> Path:
     """Returns the path of an entry of a directory that may come from an untrusted source.
 
     Raises:
         UserError: It is a link out of the directory, a pipe or a device.
     """
-    path = directory / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
         raise UserError(f"{path} is a link out of {directory}; put what it points to there, or give another directory")
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise UserError(f"{path} is not a regular file; remove it")
+        raise UserError(f"{path} is not a regular file; remove or replace it")
     return path
 
 
@@ -137,7 +132,7 @@ def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
     lock = FileLock(directory / _LOCK)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        path_inside(directory, _LOCK)  # an older filelock empties the file behind a link
+        path_inside(directory / _LOCK, directory)  # an older filelock empties the file behind a link
         lock.acquire(blocking=False)
     except Timeout:
         raise UserError(f"{directory} is in use by another training; wait for it, or give another directory") from None

@@ -57,22 +57,25 @@ def message_file(path: Path) -> Iterator[None]:
 
 
 class TrainingLog:
-    """Writes figures to a directory; without one, nothing. A resumed training drops those after its last checkpoint."""
+    """Writes figures to a directory; without one, nothing. A resumed training drops those after its last checkpoint.
+
+    Its owner flushes `writer` to pass all figures to the OS, and closes it.
+    """
 
     def __init__(self, directory: Path | None, progress: Progress):
         if directory is None:
-            self._writer = tf.summary.create_noop_writer()
+            self.writer = tf.summary.create_noop_writer()
             return
         old = sorted(directory.glob("events.out.tfevents.*"))
         # A process that was killed here has left figures in two files.
         figures = {figure[:2]: figure[2] for path in old for figure in _figures_of_updates(path)}
-        self._writer = tf.summary.create_file_writer(str(directory))
+        self.writer = tf.summary.create_file_writer(str(directory))
         for (step, name), value in figures.items():
             if step <= progress.update:
                 self._write(step, name, value)
         for validation in progress.validations:
             self.validation(validation)
-        self.flush()
+        self.writer.flush()
         for path in old:
             path.unlink()
 
@@ -88,18 +91,10 @@ class TrainingLog:
         for name, figures in validation.sets.items():
             for metric, value in figures.items():
                 self._write(validation.update, f"{metric}/{name}", value)
-        self.flush()
-
-    def flush(self) -> None:
-        """Passes all figures to the OS."""
-        self._writer.flush()
-
-    def close(self) -> None:
-        """Closes the log."""
-        self._writer.close()
+        self.writer.flush()
 
     def _write(self, step: int, name: str, value: float) -> None:
-        with self._writer.as_default(step=step):
+        with self.writer.as_default(step=step):
             tf.summary.scalar(name, value)
 
 

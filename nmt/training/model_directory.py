@@ -32,14 +32,6 @@ class ModelDirectory:
         self._config, self._is_chief = update.config, update.replicas.is_chief
         self.saved, self._saved_at = 0, time.monotonic()
 
-    def __str__(self) -> str:
-        return str(self._path)
-
-    @property
-    def logs(self) -> Path | None:
-        """Where figures go, in the chief."""
-        return self._path / "logs" if self._is_chief else None
-
     def resume(self) -> Progress:
         """Loads the last checkpoint, if there is one, and returns the progress of the training.
 

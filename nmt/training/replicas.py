@@ -19,9 +19,9 @@ import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
-from .cluster import HELD_PORT, read_cluster
 from .interruption import restored_handlers
 
+HELD_PORT = "NMT_HELD_PORT"  # variable of the environment: descriptor of a socket that reserves the port of a process
 _LONGEST = 300  # characters of TensorFlow's reason that a message quotes
 
 
@@ -110,6 +110,37 @@ class Replicas:
         return self._strategy.run(reduce, (values,))
 
 
+def read_cluster() -> tuple[list[str], int]:
+    """Returns the addresses of the processes that the environment variable TF_CONFIG names, and the rank of this one.
+
+    Without the variable, there are no addresses.
+
+    Raises:
+        UserError: TF_CONFIG is damaged.
+    """
+    if not (text := os.environ.get("TF_CONFIG", "")):
+        return [], 0
+    try:
+        config = json.loads(text)
+        cluster, task = config.get("cluster", {}), config.get("task", {})
+        workers = [*cluster.get("chief", []), *cluster.get("worker", [])]
+        rank = int(task.get("index", 0)) + (len(cluster.get("chief", [])) if task.get("type") == "worker" else 0)
+        if not all(isinstance(each, list) for each in cluster.values()):
+            raise ValueError("addresses are a list")
+        if not all(isinstance(each, str) for each in workers):
+            raise ValueError("an address is a string")
+        if len(cluster.get("chief", [])) > 1:
+            raise ValueError("there are several chiefs")
+        if workers and (task.get("type") not in ("chief", "worker") or not 0 <= rank < len(workers)):
+            raise ValueError("the task is not one of the workers")
+    except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
+        raise UserError(
+            f"TF_CONFIG is {text!r}: {error}; it must look like "
+            '{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}'
+        ) from None
+    return workers, rank
+
+
 def connect() -> Replicas:
     """Connects the processes that the environment variable TF_CONFIG names. Call it before TensorFlow uses a device.
 
@@ -123,7 +154,11 @@ def connect() -> Replicas:
         return Replicas()
     if held := os.environ.pop(HELD_PORT, ""):
         os.close(int(held))  # TensorFlow listens there now
-    with _explained(), _kept_signals():
+    # TensorFlow waits for the other processes without running handlers in Python, and replaces the one of SIGTERM. So
+    # Ctrl-C ends the process at once, unless it is ignored. Afterwards, handlers are as before.
+    with _explained(), restored_handlers(signal.SIGTERM, signal.SIGINT) as handlers:
+        if signal.SIGINT in handlers:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     if strategy.num_replicas_in_sync != len(workers):
         raise UserError(
@@ -131,18 +166,6 @@ def connect() -> Replicas:
             "and name its GPU in CUDA_VISIBLE_DEVICES"
         )
     return Replicas(strategy, rank)
-
-
-@contextlib.contextmanager
-def _kept_signals() -> Iterator[None]:
-    """Within this context, Ctrl-C ends the process at once, unless it is ignored. Afterwards, handlers are as before.
-
-    TensorFlow waits for the other processes without running handlers in Python, and replaces the one of SIGTERM.
-    """
-    with restored_handlers(signal.SIGTERM, signal.SIGINT) as handlers:
-        if signal.SIGINT in handlers:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-        yield
 
 
 @contextlib.contextmanager

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from tqdm import tqdm
@@ -44,9 +43,9 @@ class Trainer:
         UserError: The training found there cannot be resumed.
     """
 
-    def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any] = MappingProxyType({})):
+    def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any]):
         self._update, self._config, self._replicas = update, update.config, update.replicas
-        self._directory = ModelDirectory(directory, update, made_with)
+        self._path, self._directory = directory, ModelDirectory(directory, update, made_with)
         self.progress, self._begin = self._directory.resume(), 0  # updates that another training made
         self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
         self._start = time.monotonic()
@@ -84,32 +83,33 @@ class Trainer:
         self._widths = sum(pairs > 0 for _, _, pairs in data.sizes)
         batches = data.batches(self.progress.update, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
-            self._keep(self.progress)  # a killed process may have saved only `LAST`
-        log = TrainingLog(self._directory.logs, self.progress)
+            self._directory.keep(self.progress)  # a killed process may have saved only `LAST`
+        log = TrainingLog(self._path / "logs" if self._replicas.is_chief else None, self.progress)
         # With smoothing, the time estimate would include compilations.
         about = {"initial": self.progress.update, "total": last, "unit": " updates", "smoothing": 0, "miniters": 1}
-        with contextlib.closing(log), deferred_signals() as poll, tqdm(**about) as bar:
+        with contextlib.closing(log.writer), deferred_signals() as poll, tqdm(**about) as bar:
             try:
                 while self._ranked().bad_validations < self._config.patience:
                     self._poll(poll)
                     if self._validation_is_due(last):
                         epoch = self.progress.update / data.batches_per_epoch
                         validation, translations = self._validate(validate, epoch, poll)
-                        log.flush()
+                        log.writer.flush()
                         # Before the checkpoint, because a resumed training does not validate again what that counts.
                         self._directory.write_translations(self.progress.update, translations)
-                        self._keep(self._ranked().after_validation(validation))
+                        self.progress = self._ranked().after_validation(validation)
+                        self._directory.keep(self.progress)
                         self._reduce_learning_rate()
                         log.validation(validation)
                     elif self.progress.update < last:
                         self._train_on(next(batches), bar, log)
                         if self._directory.save_is_due(self.progress.update):
-                            log.flush()
+                            log.writer.flush()
                             self._save_last()
                     else:
                         break
             except Interrupted:
-                log.flush()
+                log.writer.flush()
                 self._save_last()
                 self._replicas.leave()
                 raise
@@ -143,13 +143,8 @@ class Trainer:
         bar.update()
         speed = self._words / self._seconds_of_updates if self._seconds_of_updates else math.nan
         if number % self._config.summary_freq == 0:
-            log.update(
-                number,
-                loss=cost / words,
-                gradient_norm=norm,
-                learning_rate=self._update.learning_rate,
-                tokens_per_second=speed,
-            )
+            rate = self._update.learning_rate
+            log.update(number, loss=cost / words, gradient_norm=norm, learning_rate=rate, tokens_per_second=speed)
         if finite:
             loss = self.progress.loss / self.progress.tokens
             measured = "" if math.isnan(speed) else f", {speed:.0f} tokens/s"
@@ -225,15 +220,11 @@ class Trainer:
 
     def _broken(self, seen: str) -> UserError:
         saved = self._directory.saved
-        kept = f"{self._directory} keeps the model of update {saved}" if saved else "nothing is saved yet"
+        kept = f"{self._path} keeps the model of update {saved}" if saved else "nothing is saved yet"
         return UserError(f"{seen}; train again with a lower --learning_rate or --clip_c; {kept}")
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self._start, 3)
-
-    def _keep(self, progress: Progress) -> None:
-        self.progress = progress
-        self._directory.keep(progress)
 
     def _save_last(self) -> None:
         """Saves the last update, unless it was skipped: then resume from the checkpoint before the skipped updates."""

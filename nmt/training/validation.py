@@ -35,11 +35,7 @@ class Validator:
     """
 
     def __init__(
-        self,
-        model: TranslationModel,
-        data: ValidationData,
-        translate: Callable[[Sequence[bytes], Callable[[], None]], list[str]],
-        config: Config,
+        self, model: TranslationModel, data: ValidationData, translate: Callable[..., list[str]], config: Config
     ):
         self._data, self._translate = data, translate
         self._costs = tf.function(model.costs, autograph=False, reduce_retracing=True)
@@ -57,23 +53,21 @@ class Validator:
             if self._data.prefixes:  # references have none
                 pairs = zip(translations, self._data.decoded_prefixes, strict=True)
                 translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
-            bleu, chrf = self._bleu_and_chrf(translations, self._data.references)
+            bleu, chrf = self._bleu_and_chrf(translations, self._data.references).values()
         return Scores(loss, bleu, chrf, self.divergence(loss), translations, self._of_sets(translations))
 
     def _of_sets(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
         if len(self._data.sets) == 1 or not translations:
             return {}
-        found = {}
-        for name, lines in self._data.sets:
-            if references := self._data.references[lines]:
-                found[name] = dict(
-                    zip(("bleu", "chrf"), self._bleu_and_chrf(translations[lines], references), strict=True)
-                )
-        return found
+        return {
+            name: self._bleu_and_chrf(translations[lines], references)
+            for name, lines in self._data.sets
+            if (references := self._data.references[lines])
+        }
 
-    def _bleu_and_chrf(self, translations: Sequence[str], references: Sequence[str]) -> list[float]:
-        references = [list(references)]
-        return [metric.corpus_score(list(translations), references).score for metric in self._metrics]
+    def _bleu_and_chrf(self, translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+        scores = [metric.corpus_score(list(translations), [list(references)]).score for metric in self._metrics]
+        return dict(zip(("bleu", "chrf"), scores, strict=True))
 
     def divergence(self, loss: float) -> str:
         """Returns a message if the loss is far above that of guessing, and an empty string otherwise."""

@@ -176,7 +176,7 @@ def trainer_after_ten(imported, tmp_path, name):
     saved |= {"adam/iteration": np.int64(arrays["time"]), "adam/learning_rate": rate}
     named = [SimpleNamespace(path=path, numpy=lambda value=value: value) for path, value in saved.items()]
     state = {"update": 10, "seconds": 0.0, "bad_validations": 0, "validations": []}
-    save_checkpoint(tmp_path / "last.npz", named, state)
+    save_checkpoint(tmp_path / "last.npz", named, state, {})
 
     system = load_system(imported(name))
     system.model.set_weights(
@@ -190,7 +190,7 @@ def trainer_after_ten(imported, tmp_path, name):
     padded = [[pad_rows(batch[side], width) for side in ("source", "target")] for batch in ids]
     batches = [Batch(*source, *target) for source, target in padded]
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
-    trainer = Trainer(Update(system.model, config), tmp_path)
+    trainer = Trainer(Update(system.model, config), tmp_path, {})
     data = SimpleNamespace(sizes=[], batches=lambda first, share: iter(batches[first:]), batches_per_epoch=10)
     return lambda: trainer.train(data, lambda poll: Scores(loss=1.0, bleu=0.0, chrf=0.0)), system.model
 

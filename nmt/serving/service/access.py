@@ -1,5 +1,6 @@
 """Who may call the service, and with which requests."""
 
+import contextlib
 import hmac
 import ipaddress
 import re
@@ -54,12 +55,7 @@ def read_key(path: Path) -> str:
 
 
 class Gate:
-    """Passes on the requests that may be answered, and refuses the others.
-
-    Args:
-        app: The application behind it.
-        access: Who may call it.
-    """
+    """Passes on the requests that may be answered, and refuses the others."""
 
     def __init__(self, app: ASGIApp, access: Access):
         self._app, self._access = app, access
@@ -107,17 +103,7 @@ class Gate:
         if found is None:
             return "*" in self._hosts
         name = found[1].rstrip(".")
-        return (
-            name == "localhost"
-            or name.endswith(".localhost")
-            or _is_address(name.strip("[]"))
-            or not self._hosts.isdisjoint((name, "*"))
-        )
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+        with contextlib.suppress(ValueError):  # it is not an address
+            ipaddress.ip_address(name.strip("[]"))
+            return True
+        return name == "localhost" or name.endswith(".localhost") or not self._hosts.isdisjoint((name, "*"))

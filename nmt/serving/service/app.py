@@ -41,13 +41,7 @@ Result = TypeVar("Result")
 
 
 class Service:
-    """The ASGI application of a store of models.
-
-    Args:
-        store: The models, loaded by `Store.open`.
-        limits: The limits.
-        access: Who may call it.
-    """
+    """The ASGI application of a store of models, which `Store.open` has loaded."""
 
     def __init__(self, store: Store, limits: Limits, access: Access):
         self._store, self._limits = store, limits

@@ -28,18 +28,13 @@ _log = logging.getLogger("serve")
 
 @dataclass(eq=False)
 class _Piece:
-    """Rows of a request that are computed together.
-
-    Attributes:
-        size: Bytes of the inputs.
-        joinable: Whether pieces of other requests may be computed with it.
-    """
+    """Rows of a request that are computed together."""
 
     signature: Signature
     inputs: Arrays
     rows: int
-    size: int
-    joinable: bool
+    size: int  # bytes of the inputs
+    joinable: bool  # whether pieces of other requests may be computed with it
     result: asyncio.Future = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     @property

@@ -21,15 +21,7 @@ class Connection(asyncio.Protocol):
         reading_timeout: Seconds to read what waits in the connection, at most `limits.PIECE`.
     """
 
-    def __init__(
-        self,
-        protocol: Callable[..., asyncio.Protocol],
-        headers_timeout: float,
-        reading_timeout: float,
-        *,
-        app_state: dict,
-        **given,
-    ):
+    def __init__(self, protocol: Callable, headers_timeout: float, reading_timeout: float, *, app_state: dict, **given):
         self._protocol = protocol(app_state=app_state | {"connection": self}, **given)
         self._headers_timeout, self._reading_timeout = headers_timeout, reading_timeout
         self._requests = 0  # in progress

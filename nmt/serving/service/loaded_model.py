@@ -44,9 +44,6 @@ class Signature:
 class LoadedModel:
     """A version of a model, loaded and warmed up.
 
-    Args:
-        path: A folder with a SavedModel.
-
     Attributes:
         signatures: The functions by name.
         metadata: The signatures as the REST API describes them.

@@ -33,23 +33,14 @@ class Served(NamedTuple):
 
 @dataclass
 class _Version:
-    """A version in the folder of a model, at the last look.
+    """A version in the folder of a model, at the last look."""
 
-    Attributes:
-        path: Its folder.
-        files: Its files; `None` if they cannot be read.
-        settled: Whether they were the same at the look before.
-        refused: The files that could not be loaded.
-        again: When to try these again.
-        why: Why it cannot be read or loaded.
-    """
-
-    path: Path
-    files: Files | None
-    settled: bool = False
-    refused: Files | None = None
-    again: float = 0.0
-    why: str = ""
+    path: Path  # its folder
+    files: Files | None  # `None` if they cannot be read
+    settled: bool = False  # whether the files were the same at the look before
+    refused: Files | None = None  # the files that could not be loaded
+    again: float = 0.0  # when to try these again
+    why: str = ""  # why the version cannot be read or loaded
 
 
 class Store:

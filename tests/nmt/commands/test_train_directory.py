@@ -36,7 +36,7 @@ def test_a_training_does_not_write_to_a_pipe(train, tmp_path, name):
     (tmp_path / "model" / name).parent.mkdir(parents=True)
     os.mkfifo(tmp_path / "model" / name)
     status, _, said = train()
-    assert (status, f"nmt: model/{name} is not a regular file; remove it" in said) == (2, True)
+    assert (status, f"nmt: model/{name} is not a regular file; remove or replace it" in said) == (2, True)
 
 
 def test_a_training_leaves_other_links_in_its_directory_alone(train, tmp_path):

@@ -16,18 +16,18 @@ def variables(**values):
 
 
 def test_round_trip(tmp_path):
-    save_checkpoint(tmp_path / "a.npz", variables(x=[1, 2], y=3), {"update": 7})
+    save_checkpoint(tmp_path / "a.npz", variables(x=[1, 2], y=3), {"update": 7}, {})
     found = variables(x=[0, 0], y=0)
-    assert load_checkpoint(tmp_path / "a.npz", found) == {"update": 7}
+    assert load_checkpoint(tmp_path / "a.npz", found, {}) == {"update": 7}
     np.testing.assert_array_equal(found[0], [1, 2])
     np.testing.assert_array_equal(found[1], 3)
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
 
 
 def test_a_checkpoint_may_hold_more_variables_than_are_loaded(tmp_path):
-    save_checkpoint(tmp_path / "a.npz", variables(x=1, y=2), {})
+    save_checkpoint(tmp_path / "a.npz", variables(x=1, y=2), {}, {})
     (found,) = variables(y=0)
-    load_checkpoint(tmp_path / "a.npz", [found])
+    load_checkpoint(tmp_path / "a.npz", [found], {})
     np.testing.assert_array_equal(found, 2)
 
 
@@ -39,10 +39,10 @@ def test_a_checkpoint_may_hold_more_variables_than_are_loaded(tmp_path):
     ],
 )
 def test_a_variable_that_does_not_fit_is_named_and_none_is_assigned(tmp_path, asked, said):
-    save_checkpoint(tmp_path / "a.npz", variables(x=1, y=2), {})
+    save_checkpoint(tmp_path / "a.npz", variables(x=1, y=2), {}, {})
     found = variables(**asked)
     with pytest.raises(UserError, match=said):
-        load_checkpoint(tmp_path / "a.npz", found)
+        load_checkpoint(tmp_path / "a.npz", found, {})
     np.testing.assert_array_equal(found[0], 0)
 
 
@@ -54,16 +54,16 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
     elif damage == "pickled":
         np.savez(path, state=np.array({"update": 7}, dtype=object))
     elif damage != "missing":
-        save_checkpoint(path, variables(x=np.arange(100)), {})
+        save_checkpoint(path, variables(x=np.arange(100)), {}, {})
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(UserError, match="there is no checkpoint" if damage == "missing" else "is damaged"):
-        load_checkpoint(path, variables(x=np.zeros(100)))
+        load_checkpoint(path, variables(x=np.zeros(100)), {})
 
 
 def test_one_flipped_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
     """One bit of every byte. A few bits, such as those of the date, are never read."""
     path, rng = tmp_path / "a.npz", np.random.default_rng(0)
-    save_checkpoint(path, variables(x=np.arange(8), y=1), {"update": 7})
+    save_checkpoint(path, variables(x=np.arange(8), y=1), {"update": 7}, {})
     whole, refused = path.read_bytes(), 0
     with zipfile.ZipFile(path) as archive:
         contents = sum(member.file_size for member in archive.infolist())
@@ -75,7 +75,7 @@ def test_one_flipped_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
         for variable in found:
             variable.assign(np.zeros(variable.shape))
         try:
-            assert load_checkpoint(path, found) == {"update": 7}
+            assert load_checkpoint(path, found, {}) == {"update": 7}
             np.testing.assert_array_equal(found[0], np.arange(8))
             np.testing.assert_array_equal(found[1], 1)
         except UserError:
@@ -87,7 +87,7 @@ def test_one_flipped_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
 def test_a_newer_version_is_refused(tmp_path):
     np.savez(tmp_path / "a.npz", state=np.array(json.dumps({"version": 2})), x=np.float32(1))
     with pytest.raises(UserError, match="has version 2, but this nmt reads version 1; use the nmt that wrote it"):
-        load_checkpoint(tmp_path / "a.npz", variables(x=0))
+        load_checkpoint(tmp_path / "a.npz", variables(x=0), {})
 
 
 def test_values_that_differ_are_named(tmp_path):

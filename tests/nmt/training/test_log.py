@@ -18,10 +18,10 @@ def test_figures_up_to_the_last_checkpoint_are_kept_once(tmp_path):
     log = TrainingLog(tmp_path, Progress())
     for update in (1, 2, 3):
         log.update(update, loss=update / 2)
-    log.close()
+    log.writer.close()
     (first,) = tmp_path.iterdir()
     left = first.read_bytes()
-    TrainingLog(tmp_path, Progress(update=2)).close()
+    TrainingLog(tmp_path, Progress(update=2)).writer.close()
     first.write_bytes(left)  # as if a process had been killed before it removed the file
-    TrainingLog(tmp_path, Progress(update=2)).close()
+    TrainingLog(tmp_path, Progress(update=2)).writer.close()
     assert figures(tmp_path) == [(1, "update/loss", 0.5), (2, "update/loss", 1.0)]

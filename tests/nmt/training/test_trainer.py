@@ -53,7 +53,7 @@ def make_trainer(write_lines, vocabulary):
         data = TrainingData(text, vocabulary, vocabulary, batch_size=config.batch_size, maxlen=9, seed=config.seed)
         valid_text = ParallelText(valid_files, valid_files)
         valid = ValidationData(valid_text, vocabulary, vocabulary, batch_size=32, target_prefixes=target_prefixes)
-        trainer = Trainer(Update(model, config), directory)
+        trainer = Trainer(Update(model, config), directory, {})
         validate = Validator(model, valid, translate, config)
         return lambda: trainer.train(data, validate), model
 
