@@ -63,8 +63,8 @@ class Decodable(Protocol):
 
         The function maps the last words `[rows]`, their state and the memory to the next words, the next state and the
         next memory. There is one row for each hypothesis, and each sentence has equally many: row `i * hypotheses + j`
-        is hypothesis j of sentence i. The number of hypotheses is the same at all steps, or 1 at the first. A row of the
-        state is one that the step before returned for the same sentence, or that of `encode` at the first step.
+        is hypothesis j of sentence i. All steps have equally many, or the first has one. A row of the state is one that
+        the step before returned for the same sentence, or that of `encode` at the first step.
         """
 
 
