@@ -62,7 +62,9 @@ def main() -> None:
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except (OSError, UnicodeError, tf.errors.OpError) as error:
+    except OSError as error:
+        _fail(": ".join(map(str, filter(None, (error.filename, error.strerror or error)))))
+    except (UnicodeError, tf.errors.OpError) as error:
         _fail(f"{type(error).__name__}: {error}".replace("\n", " "))
     except KeyboardInterrupt:
         sys.exit(130)

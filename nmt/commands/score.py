@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     pairs = zip(file_lines(source), file_lines(target), strict=True)
     chunks = warn_of_invalid_utf8(chunked(pairs, chunk_size(options)), b"\n".join)
     too_long = []
-    with open_output(arguments.output) as output:
+    with open_output(arguments.output, [source, target]) as output:
         costs = (cost for chunk in chunks for cost in scorer.costs(chunk))
         for number, cost in enumerate(with_bar(costs, output, total=count, unit=" pairs"), 1):
             output.write(f"{cost:.6f}\n")

@@ -11,7 +11,7 @@ from typing import IO, Any, TextIO
 from ..decoding.options import DecodingOptions
 from ..decoding.side_by_side import workers
 from ..errors import UserError
-from ..storage.files import atomic_write
+from ..text.lines import replace_text
 from .arguments import say
 
 _BATCHES_PER_WORKER = 20
@@ -29,26 +29,40 @@ def open_input(path: Path | None) -> AbstractContextManager[IO]:
         raise UserError("standard input is closed; give --input FILE")
     if path is not None and not path.exists():
         raise UserError(f"the text {path} does not exist; give a text file")
+    if path is not None and path.is_dir():
+        raise UserError(f"{path} is a directory; give a text file")
     return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
 
 
 @contextlib.contextmanager
-def open_output(path: Path | None) -> Iterator[TextIO]:
-    """Opens a file, or standard output if `path` is `None`. A regular file is replaced when the output is complete.
+def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[TextIO]:
+    """Opens a file, or standard output if `path` is `None`.
+
+    A regular file is replaced when the output is complete, and compressed if its name ends in `.gz` or `.zst`. Anything
+    else gets each line at once.
+
+    Args:
+        path: The file.
+        inputs: Files that the command reads.
 
     Raises:
-        UserError: Standard output is closed, or the file cannot be written.
+        UserError: Standard output is closed, the file cannot be written, or it is one of the inputs.
     """
     if path is None and sys.stdout is None:
         raise UserError("standard output is closed; give --output FILE")
     if path is None:
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
         yield sys.stdout
         return
     if path.is_dir():
         raise UserError(f"{path} is a directory; give a file")
-    is_stream = path.exists() and not path.is_file()  # a device or a pipe
-    with path.open("w", encoding="utf-8", newline="\n") if is_stream else atomic_write(path) as file:
+    if path.exists() and not path.is_file():  # a device or a pipe
+        with path.open("w", 1, "utf-8", newline="\n") as file:
+            yield file
+        return
+    if path.exists() and any(each and each.exists() and each.samefile(path) for each in inputs):
+        raise UserError(f"{path} is read, so it cannot be the output; give another file")
+    with replace_text(path) as file:
         yield file
 
 

@@ -98,6 +98,8 @@ def _train(config: Config, directory: Path, replicas: Replicas) -> None:
     # Not before: a refused training changes nothing in its directory.
     with message_file(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
         _say_changes(config, directory)
+        if config.reload and not reload_from:
+            say(f"note: goes on with the training in {directory}; --reload has an effect only at its start")
         _train_on_texts(trainer, update, system, directory)
 
 

@@ -52,9 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
     cut, split, none = [], [], []
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
-        output = files.enter_context(open_output(arguments.output))
+        inputs = [arguments.input, arguments.target_prefix]
+        output = files.enter_context(open_output(arguments.output, inputs))
         lines_of = {arguments.alignments: Alignment.pharaoh, arguments.alignment_weights: Alignment.as_json}
-        aligned = [(files.enter_context(open_output(path)), line) for path, line in lines_of.items() if path]
+        aligned = [(files.enter_context(open_output(path, inputs)), line) for path, line in lines_of.items() if path]
         source = arguments.input if arguments.input and arguments.input.is_file() else text.fileno()
         read = read_chunks(source, chunk_size(options))
         first = list(itertools.islice(read, 1))  # before there is a progress bar: it may be no text
@@ -70,7 +71,6 @@ def run(arguments: argparse.Namespace) -> None:
                 output.write(f"{line.texts[0]}\n")
             for file, write in aligned:
                 file.write(f"{write(alignment)}\n")
-            output.flush()
             if line.cut:
                 cut.append(number + 1)
             if len(line.pieces) > 1:

@@ -1,9 +1,10 @@
 """Lines of text: one sentence each, in UTF-8.
 
 Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of a file are dropped.
-Every other character, NUL included, belongs to its line. Files that end in `.gz` or `.zst` are decompressed.
+Every other character, NUL included, belongs to its line. Files that end in `.gz` or `.zst` are compressed.
 """
 
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -13,10 +14,12 @@ import select
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from types import ModuleType
+from typing import BinaryIO, TextIO, TypeVar
 
 from ..errors import UserError
 from ..storage.cache import Cache
+from ..storage.files import atomic_write
 
 T = TypeVar("T")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -209,12 +212,33 @@ def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exc
         return gzip.open, (EOFError, zlib.error, gzip.BadGzipFile)
     if path.suffix != ".zst":
         return open, ()
+    zstd = _zstd(path)
+    any_window = {zstd.DecompressionParameter.window_log_max: 31}  # as of `zstd --long=31`
+    return functools.partial(zstd.open, options=any_window), (EOFError, zstd.ZstdError)
+
+
+@contextlib.contextmanager
+def replace_text(path: Path) -> Iterator[TextIO]:
+    """Opens a file for text as `atomic_write` does, compressed if its name ends in `.gz` or `.zst`.
+
+    Raises:
+        UserError: The file cannot be written, or compression needs another package.
+    """
+    if path.suffix not in (".gz", ".zst"):
+        with atomic_write(path) as text:
+            yield text
+        return
+    compress = gzip.open if path.suffix == ".gz" else _zstd(path).open
+    with atomic_write(path, "wb") as file, compress(file, "wt", encoding="utf-8", newline="\n") as text:
+        yield text
+
+
+def _zstd(path: Path) -> ModuleType:
     try:
         from backports import zstd
     except ImportError:
         raise UserError(f"{path} needs the package backports.zstd; run pip install -e '.[zstd]'") from None
-    any_window = {zstd.DecompressionParameter.window_log_max: 31}  # as of `zstd --long=31`
-    return functools.partial(zstd.open, options=any_window), (EOFError, zstd.ZstdError)
+    return zstd
 
 
 def content_digests(paths: Sequence[Path], cache: Cache) -> list[str]:

@@ -90,8 +90,8 @@ def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion
 
     Returns:
         The new model, and an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass, has
-        an epsilon below 1e-34, several axes in descending order, or `rms_scaling=True`, or normalizes over an axis of
-        which a mask leaves entries out.
+        an epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or `rms_scaling=True`, or normalizes over an
+        axis of which a mask leaves entries out.
 
     Raises:
         TypeError: The model is subclassed.

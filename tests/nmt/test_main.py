@@ -87,7 +87,7 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("export -m nowhere --to there", "nmt: nowhere holds no model"),
         ("vocab --source_dataset a --target_dataset b --to v", "nmt: the text a does not exist"),
         ("translate -m nowhere -n nan", "nmt: --normalization_alpha is nan; it must be a finite number"),
-        ("vocab --dictionaries words.json words.json --to words.json", "nmt: FileExistsError"),
+        ("vocab --dictionaries words.json words.json --to words.json", "nmt: words.json: File exists"),
         ("vocab --dictionaries a.json b.json --joint --to v", "trains nothing; leave out --joint\n"),
         (
             "vocab --dictionaries a b --size 9 --kind unigram --user_symbols x --to v",

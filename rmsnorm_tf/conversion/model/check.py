@@ -138,13 +138,12 @@ class _Function:
         self._run = tensors.on_inputs(lambda inputs: call_in_all_ways(model, inputs, [mode]), self.inputs)
         own = {id(variable.value) for variable in model.variables}
         others = [variable for variable in tensors.variables_of(self._run) if id(variable) not in own]
-        self._states = [*model.non_trainable_variables, *others]
+        self._states = [*model.variables, *others]  # also weights: a spectral norm assigns a kernel in training
 
     def __call__(self, inputs, seeds, rounding=0.0):
         """Returns the outputs for these states of the seeds, with weights that are rounded once more."""
         weights = self._weights if rounding else []
-        touched = {id(variable): variable for variable in (*self._states, *self._seeds, *weights)}
-        kept = {key: keras.ops.copy(variable) for key, variable in touched.items()}
+        kept = {id(variable): keras.ops.copy(variable) for variable in self._states}
         rng = np.random.default_rng(0)
         try:
             for seed, state in zip(self._seeds, seeds, strict=False):
@@ -154,8 +153,8 @@ class _Function:
                 weight.assign(kept[id(weight)] * keras.ops.cast(factors, weight.dtype))
             return tensors.to_numbers(self._run(inputs))
         finally:
-            for key, variable in touched.items():
-                variable.assign(kept[key])
+            for variable in self._states:
+                variable.assign(kept[id(variable)])
 
 
 def _inputs_and_outputs(function, seeds):

@@ -205,6 +205,8 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
     assert train("--reload", "model", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)[0] == 0
     moved = np.abs(table("tuned/last.npz") - table("model/best.npz"))
     assert 0 < moved.max() < 3e-4  # two updates
+    again = train("--reload", "nowhere", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)
+    assert (again[0], "--reload has an effect only at its start" in again[2]) == (0, True)
     status, _, said = train("--reload", "nowhere", "-m", "other")
     assert (status, "there is no checkpoint nowhere/best.npz" in said) == (2, True)
     words = ("--dictionaries", dictionary, dictionary)

@@ -11,14 +11,18 @@ GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
 TEXT = b"a b\n\nc d\n"
 
 
-@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".zst", zstd.compress)])
-def test_compressed_files_are_read_as_plain_ones(run, trained, tmp_path, ending, pack):
+@pytest.mark.parametrize(
+    ("ending", "pack", "unpack"), [(".gz", gzip.compress, gzip.decompress), (".zst", zstd.compress, zstd.decompress)]
+)
+def test_compressed_files_are_read_and_written_as_plain_ones(run, trained, tmp_path, ending, pack, unpack):
     (tmp_path / "text").write_bytes(TEXT)
     (tmp_path / f"text{ending}").write_bytes(pack(TEXT))
     for command in (("translate", "-i"), ("score", "-t", "text", "-s")):
         plain, packed = (run(*command, name, "-m", "model") for name in ("text", f"text{ending}"))
         assert plain[:2] == packed[:2]
         assert (plain[0], plain[1].count("\n")) == (0, 3)
+        assert run(*command, "text", "-m", "model", "-o", f"out{ending}")[:2] == (0, "")
+        assert unpack((tmp_path / f"out{ending}").read_bytes()).decode() == plain[1]
 
 
 def test_a_file_that_is_not_text_is_refused(run, trained, tmp_path):
@@ -46,6 +50,16 @@ def test_texts_of_different_lengths_are_not_scored(run, trained, tmp_path):
     status, output, said = run("score", "-m", "model", "-s", "text", "-t", "other.gz")
     assert (status, output) == (2, "")
     assert "text has 3 lines and other.gz has 4" in said
+
+
+def test_an_input_is_not_overwritten(run, trained, tmp_path):
+    (tmp_path / "text").write_bytes(TEXT)
+    (tmp_path / "link").symlink_to("text")
+    for command in (("translate", "-i", "text"), ("score", "-s", "text", "-t", "text")):
+        for name in ("text", "link"):
+            status, _, said = run(*command, "-m", "model", "-o", name)
+            assert (status, said) == (2, f"nmt: {name} is read, so it cannot be the output; give another file\n")
+    assert (tmp_path / "text").read_bytes() == TEXT
 
 
 def test_an_output_keeps_its_permissions(run, trained, tmp_path):

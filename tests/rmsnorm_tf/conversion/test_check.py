@@ -158,6 +158,21 @@ def test_seeds_and_statistics_stay_and_training_is_compared():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_rms_norm])
+def test_a_kernel_that_a_layer_assigns_in_training_stays(convert):
+    x = keras.Input((6,), name="x")
+    spectral = layers.SpectralNormalization(layers.Dense(6, name="wrapped"), name="spectral")
+    y = layers.RMSNormalization(name="scaled")(norm("norm")(dense()(spectral(x))))
+    model = with_drawn_weights(keras.Model(x, y))
+    before = [v.numpy() for v in model.variables]
+    converted, report = convert(model)
+    assert all(entry.converted for entry in report) and report
+    for a, b, c in zip(model.variables, before, converted.variables, strict=True):
+        np.testing.assert_array_equal(a, b)
+        if "spectral" in a.path:
+            np.testing.assert_array_equal(c, b)
+
+
 @keras.saving.register_keras_serializable(package="tests")
 class Noise(layers.Layer):
     def call(self, x, training=False):
