@@ -52,6 +52,13 @@ def test_texts_of_different_lengths_are_not_scored(run, trained, tmp_path):
     assert "text has 3 lines and other.gz has 4" in said
 
 
+def test_an_export_is_no_model_to_translate_with(run, tmp_path):
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export" / "saved_model.pb").touch()
+    status, _, said = run("translate", "-m", "export")
+    assert (status, said) == (2, "nmt: export is an export; `python examples/serve.py export < TEXT` serves it\n")
+
+
 def test_an_input_is_not_overwritten(run, trained, tmp_path):
     (tmp_path / "text").write_bytes(TEXT)
     (tmp_path / "link").symlink_to("text")
