@@ -58,7 +58,8 @@ def _harmful(check, convert, changes):
         elif not part:
             raise ValueError(
                 f"A copy of the model differs from it even before a norm is changed: {why}. A layer has state that "
-                "neither its config nor its weights hold, so the model cannot be converted."
+                "neither its config nor its weights hold, so the model cannot be converted. Reset a stateful RNN "
+                "with its `reset_state()`."
             )
         elif len(part) == 1:
             harmful[part[0]] = why
