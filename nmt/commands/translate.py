@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
     aligner = Aligner(*system.vocabularies, system.model, options.batch_size) if aligns else None
-    cut, split, none = [], [], []
+    cut, split, none, unknown = [], [], [], []
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
         inputs = [arguments.input, arguments.target_prefix]
@@ -77,11 +77,18 @@ def run(arguments: argparse.Namespace) -> None:
                 split.append(number + 1)
             if not math.isfinite(line.scores[0]):
                 none.append(number + 1)
-    _say_notes(split, cut, none)
+            if line.unknown:
+                unknown.append(number + 1)
+    _say_notes(split, cut, none, unknown)
 
 
-def _say_notes(split: list[int], cut: list[int], none: list[int]) -> None:
-    """Prints which lines were translated in pieces, were cut, or have no translation."""
+def _say_notes(split: list[int], cut: list[int], none: list[int], unknown: list[int]) -> None:
+    """Prints which lines were translated in pieces, were cut, have no translation, or are unknown to the model."""
+    if unknown:
+        say(
+            f"warning: {counted(unknown, 'line is', 'lines are')} mostly unknown words ({number_list(unknown)}); "
+            "the model may be for another language, or for text that is split into tokens otherwise"
+        )
     if split:
         longer = f"longer than {LONGEST} tokens and"
         lines = counted(split, f"line is {longer} was", f"lines are {longer} were")

@@ -48,6 +48,7 @@ class Line(NamedTuple):
     words: list[list[int]]  # ids of the best one without their end, for each piece
     cut: bool  # whether the limit of its length ended the best one, in a piece at least
     pieces: list[bytes]  # of the line; several if it was too long to be translated at once
+    unknown: bool  # whether half of its tokens or more are unknown words
 
 
 class Translator(tf.Module):
@@ -148,7 +149,8 @@ class Translator(tf.Module):
 
         lengths = np.array([len(ids) + 1 for ids in pieces], np.int64)
         found = iter(map_batches(translate, lengths, self.options.batch_size, between))
-        return [self._line(line, list(itertools.islice(found, len(line)))) for line in texts]
+        given = zip(texts, sources, strict=True)
+        return [self._line(line, ids, list(itertools.islice(found, len(line)))) for line, ids in given]
 
     def _pieces(self, line: str | bytes, ids: np.ndarray) -> list[bytes]:
         line = tf.compat.as_bytes(line)
@@ -174,7 +176,7 @@ class Translator(tf.Module):
             row[:, : limit + 1] = draws(self.options, place, limit)
         return uniforms
 
-    def _line(self, pieces: list[bytes], found: list[tuple[np.ndarray, ...]]) -> Line:
+    def _line(self, pieces: list[bytes], ids: np.ndarray, found: list[tuple[np.ndarray, ...]]) -> Line:
         """Returns the translations of a line: the best of all its pieces, then the second of all, and so on."""
         alpha = self.options.normalization_alpha
         each = [Translations(*fields) for fields in found]
@@ -186,7 +188,8 @@ class Translator(tf.Module):
             costs = [float(piece.scores[i]) * (piece.lengths[i] + 1.0) ** alpha for piece, i in ranks]
             scores.append(float(sum(costs) / (sum(piece.lengths[i] for piece, i in ranks) + 1.0) ** alpha))
         parts = [piece.words[0, : piece.lengths[0]].tolist() for piece in each]
-        return Line(texts, scores, parts, any(piece.cut[0] for piece in each), pieces)
+        unknown = np.isin(ids, self._source_vocabulary.unknowns).sum() * 2 >= max(len(ids), 1)
+        return Line(texts, scores, parts, any(piece.cut[0] for piece in each), pieces, bool(unknown))
 
     def best(
         self, lines: Texts, between: Callable[[], None] = lambda: None, prefixes: Texts | None = None

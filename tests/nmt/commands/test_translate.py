@@ -52,6 +52,13 @@ def test_texts_of_different_lengths_are_not_scored(run, trained, tmp_path):
     assert "text has 3 lines and other.gz has 4" in said
 
 
+def test_lines_of_unknown_words_are_named(run, trained, tmp_path):
+    (tmp_path / "text").write_text("a b\nüber a\n\na b über\nüber über\n", "utf-8")
+    status, output, said = run("translate", "-m", "model", "-i", "text")
+    assert (status, output.count("\n")) == (0, 5)
+    assert "warning: 2 lines are mostly unknown words (lines 2, 5); the model may be for another language" in said
+
+
 def test_an_export_is_no_model_to_translate_with(run, tmp_path):
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / "saved_model.pb").touch()
