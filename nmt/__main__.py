@@ -63,7 +63,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        _fail(": ".join(map(str, filter(None, (error.filename, error.strerror or error)))))
+        _fail(": ".join(map(str, filter(None, (error.filename, error.strerror or error)))).replace("\n", " "))
     except (UnicodeError, tf.errors.OpError) as error:
         _fail(f"{type(error).__name__}: {error}".replace("\n", " "))
     except KeyboardInterrupt:

@@ -140,7 +140,7 @@ def load_system(directory: Path) -> System:
     """
     if not (directory / "config.json").exists():
         if (directory / "saved_model.pb").exists():
-            raise UserError(f"{directory} is an export; `python examples/serve.py {directory} < TEXT` serves it")
+            raise UserError(f"{directory} is an export; give the model directory that it was made of")
         raise UserError(f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one")
     config = read_config(directory)
     if not (directory / BEST).exists() and (directory / LAST).exists():

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -43,7 +44,7 @@ def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[Te
 
     Args:
         path: The file.
-        inputs: Files that the command reads.
+        inputs: Files that the command reads; `None` is standard input.
 
     Raises:
         UserError: Standard output is closed, the file cannot be written, or it is one of the inputs.
@@ -60,10 +61,17 @@ def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[Te
         with path.open("w", 1, "utf-8", newline="\n") as file:
             yield file
         return
-    if path.exists() and any(each and each.exists() and each.samefile(path) for each in inputs):
+    if path.exists() and any(os.path.samestat(path.stat(), each) for each in _states(inputs)):
         raise UserError(f"{path} is read, so it cannot be the output; give another file")
     with replace_text(path) as file:
         yield file
+
+
+def _states(inputs: Iterable[Path | None]) -> Iterator[os.stat_result]:
+    """Yields what the system knows of the inputs that exist; `None` is standard input."""
+    for each in inputs:
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # there is none, or it is closed
+            yield each.stat() if each else os.fstat(sys.stdin.fileno())
 
 
 def chunk_size(options: DecodingOptions) -> int:

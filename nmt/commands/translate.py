@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     cut, split, none, unknown = [], [], [], []
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
-        inputs = [arguments.input, arguments.target_prefix]
+        inputs = [arguments.input, *filter(None, [arguments.target_prefix])]
         output = files.enter_context(open_output(arguments.output, inputs))
         lines_of = {arguments.alignments: Alignment.pharaoh, arguments.alignment_weights: Alignment.as_json}
         aligned = [(files.enter_context(open_output(path, inputs)), line) for path, line in lines_of.items() if path]
@@ -86,8 +86,8 @@ def _say_notes(split: list[int], cut: list[int], none: list[int], unknown: list[
     """Prints which lines were translated in pieces, were cut, have no translation, or are unknown to the model."""
     if unknown:
         say(
-            f"warning: {counted(unknown, 'line is', 'lines are')} mostly unknown words ({number_list(unknown)}); "
-            "the model may be for another language, or for text that is split into tokens otherwise"
+            f"warning: {counted(unknown, 'line has', 'lines have')} at least as many unknown words as others "
+            f"({number_list(unknown)}); the model may be for another language, or for text that is split otherwise"
         )
     if split:
         longer = f"longer than {LONGEST} tokens and"

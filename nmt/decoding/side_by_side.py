@@ -43,7 +43,7 @@ def map_batches(
         between: Called after each batch in the calling thread; it may raise.
     """
     rounds = -(-len(lengths) // (sentences * workers()))
-    parts = max(1, min(rounds * workers(), len(lengths) // _LEAST_SENTENCES))
+    parts = max(1, min(rounds * workers(), -(-len(lengths) // _LEAST_SENTENCES)))
     sentences = min(sentences, -(-len(lengths) // parts))
     batches = list(cut_batches(lengths, sentences, max(_LEAST_TOKENS, TOKENS // workers())))
     results = [None] * len(lengths)

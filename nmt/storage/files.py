@@ -60,8 +60,9 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     """
     if path.exists():
         raise UserError(f"{path} exists already; remove it or give another path")
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(path)
-    temporary.mkdir(parents=True)
+    temporary.mkdir()
     try:
         yield temporary
         temporary.rename(path)

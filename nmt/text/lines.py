@@ -8,6 +8,7 @@ import contextlib
 import functools
 import gzip
 import hashlib
+import io
 import os
 import re
 import select
@@ -228,9 +229,12 @@ def replace_text(path: Path) -> Iterator[TextIO]:
         with atomic_write(path) as text:
             yield text
         return
-    compress = gzip.open if path.suffix == ".gz" else _zstd(path).open
-    with atomic_write(path, "wb") as file, compress(file, "wt", encoding="utf-8", newline="\n") as text:
-        yield text
+    zstd = _zstd(path) if path.suffix == ".zst" else None
+    with atomic_write(path, "wb") as file:
+        # The header of .gz gets no name, which would be that of the temporary file, and no time.
+        packed = zstd.ZstdFile(file, "w") if zstd else gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+        with packed, io.TextIOWrapper(packed, "utf-8", newline="\n") as text:
+            yield text
 
 
 def _zstd(path: Path) -> ModuleType:

@@ -63,7 +63,7 @@ def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
         return f"{layer.name} ({type(layer).__name__}) may compute something else than LayerNormalization"
     axes = [axis % _rank(layer) for axis in axes_of(layer)] if layer.built else []
     if axes != sorted(axes):
-        return f"{layer.name} has its axes in descending order, {layer.axis}, and its gain in that order"
+        return f"{layer.name} counts its axes from both ends, {layer.axis}, and has its gain in that order"
     if getattr(layer, "rms_scaling", False):  # deprecated
         return f"{layer.name} has rms_scaling=True, which is neither LayerNorm nor RMSNorm"
     try:
