@@ -39,8 +39,7 @@ def open_input(path: Path | None) -> AbstractContextManager[IO]:
 def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[TextIO]:
     """Opens a file, or standard output if `path` is `None`.
 
-    A regular file is replaced when the output is complete, and compressed if its name ends in `.gz` or `.zst`. Anything
-    else gets each line at once.
+    A regular file is replaced when the output is complete, and compressed if its name ends in `.gz` or `.zst`.
 
     Args:
         path: The file.

@@ -220,13 +220,14 @@ def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exc
 
 @contextlib.contextmanager
 def replace_text(path: Path) -> Iterator[TextIO]:
-    """Opens a file for text as `atomic_write` does, compressed if its name ends in `.gz` or `.zst`.
+    """Opens a file for text as `atomic_write` does, line by line, or compressed if it ends in `.gz` or `.zst`.
 
     Raises:
         UserError: The file cannot be written, or compression needs another package.
     """
     if path.suffix not in (".gz", ".zst"):
         with atomic_write(path) as text:
+            text.reconfigure(line_buffering=True)
             yield text
         return
     zstd = _zstd(path) if path.suffix == ".zst" else None
