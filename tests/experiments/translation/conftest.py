@@ -115,7 +115,9 @@ def ran(monkeypatch, times):
             if "--keep" in given:
                 write(f"{given['--model']}/kept/{given['--keep']}.npz", "")
             progress = {"validations": [{"update": 20, "bleu": 1.5}, {"update": 40, "bleu": 0.5}], "skipped": 0}
-            write(f"{given['--model']}/progress.json", json.dumps({"update": 40, **progress}))
+            write(f"{given['--model']}/progress.json", json.dumps({"update": 40, "bad_validations": 1, **progress}))
+            options = {"patience": 10, **json.loads(Path(given["--config"]).read_text())}
+            write(f"{given['--model']}/config.json", json.dumps(options))
             write(f"{given['--model']}/versions.json", '{"tensorflow": "2"}')
         elif "translate" in arguments:
             write(given["-o"], f"{SENTENCE}\n")

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from nmt.model.forward_pass import ForwardPass
-from nmt.model.rnnsearch import NO_WORD
 from nmt.normalization import KINDS
 from tests.nmt.model.blocks import assert_same_gradients
+from tests.nmt.model.steps import assert_hypotheses_share_a_memory, assert_steps_equal_the_whole_sentence
 
 SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
 SOURCE_MASK = np.array([[1, 1, 1], [1, 1, 0]], np.float32)
@@ -100,27 +100,11 @@ def test_a_filler_row_has_no_cost_and_no_gradient(model):
 
 
 def test_decoding_step_by_step_equals_the_whole_sentence(model):
-    expected = log_softmax(model(SOURCE, SOURCE_MASK, TARGET).numpy())
-    (state, memory), step = model.encode(SOURCE, SOURCE_MASK), model.make_step()
-    for t, words in enumerate(np.vstack([[NO_WORD, NO_WORD], TARGET.T[:-1]])):
-        (logits, normalizers), state, memory = step(words, state, memory)
-        found = logits - normalizers[:, tf.newaxis]
-        np.testing.assert_allclose(found, expected[:, t], rtol=1e-4, atol=1e-5)
+    assert_steps_equal_the_whole_sentence(model, SOURCE, SOURCE_MASK, TARGET, 1e-5)
 
 
 def test_hypotheses_of_a_sentence_share_its_memory(model):
-    """Three hypotheses of each sentence equal three copies of it, also if the first step has one."""
-    words, steps, step = np.array([2, 3, 4, 5, 2, 3]), [], model.make_step()
-    for sentences, first, then in (([0, 1], 3, 1), ([0, 1], 1, 3), ([0, 0, 0, 1, 1, 1], 1, 1)):
-        state, memory = model.encode(SOURCE[sentences], SOURCE_MASK[sentences])
-        state = tf.nest.map_structure(lambda x, n=first: tf.repeat(x, n, axis=0), state)
-        _, state, memory = step(np.full(len(sentences) * first, NO_WORD), state, memory)
-        state = tf.nest.map_structure(lambda x, n=then: tf.repeat(x, n, axis=0), state)
-        _, state, memory = step(words, state, memory)
-        steps.append(step(words[::-1], state, memory)[0].logits)
-    np.testing.assert_allclose(steps[0], steps[2], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(steps[1], steps[2], rtol=1e-5, atol=1e-5)
-    assert not np.allclose(steps[0][0], steps[0][4])  # the same word after another source
+    assert_hypotheses_share_a_memory(model, SOURCE, SOURCE_MASK)
 
 
 def test_later_target_words_have_no_effect(model):
