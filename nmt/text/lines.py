@@ -1,7 +1,7 @@
 """Lines of text: one sentence each, in UTF-8.
 
 Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of a file are dropped.
-Every other character, NUL included, belongs to its line. Files that end in `.gz` or `.zst` are compressed.
+Every other character, NUL included, belongs to its line. Files whose names end in `.gz` or `.zst` are compressed.
 """
 
 import contextlib
@@ -220,7 +220,9 @@ def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exc
 
 @contextlib.contextmanager
 def replace_text(path: Path) -> Iterator[TextIO]:
-    """Opens a file for text as `atomic_write` does, line by line, or compressed if it ends in `.gz` or `.zst`.
+    """Yields a file for text that replaces `path` when it is complete, compressed if `path` ends in `.gz` or `.zst`.
+
+    Text that is not compressed is written line by line.
 
     Raises:
         UserError: The file cannot be written, or compression needs another package.

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -218,3 +219,15 @@ def test_no_progress_bar_between_the_lines_of_a_terminal(train, run, write_lines
         with monkeypatch.context() as terminal:
             terminal.setattr(type(sys.stdout), "isatty", lambda self: True)
             assert "\r" not in run(*words, "-m", "model")[2]
+
+
+def test_garbage_is_collected_again_after_the_imports(run_python):
+    """But not in what they made."""
+    script = """
+import gc, sys
+sys.path.insert(0, sys.argv[1])
+from nmt.load_tensorflow import load_tensorflow
+load_tensorflow()
+print(gc.isenabled(), gc.get_freeze_count() > 100_000)
+"""
+    assert run_python(script, Path(__file__).parents[2]).stdout == "True True\n"

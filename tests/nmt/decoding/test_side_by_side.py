@@ -22,7 +22,7 @@ def test_results_are_in_order_and_batches_hold_similar_lengths():
 
 
 @pytest.mark.skipif(workers() > 16, reason="few items for many cores")
-@pytest.mark.parametrize("items", [1, 17, 31, 33, 100, 1000])
+@pytest.mark.parametrize("items", [1, 9, 17, 31, 33, 100, 1000])
 def test_batches_are_of_about_equal_size_and_keep_all_cores_busy_to_the_end(items):
     seen = []
     map_batches(lambda numbers: seen.append(len(numbers)) or numbers, np.ones(items), 80)
