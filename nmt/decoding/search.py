@@ -12,6 +12,7 @@ cut if the model preferred another word there.
 The loop and its tensors stay in the graph. Sentences whose search has stopped leave the batch, many at a time.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -32,18 +33,35 @@ class Hypotheses(NamedTuple):
     cut: tf.Tensor  # [batch, beam], whether the limit ended it
 
 
+class _Finished(NamedTuple):
+    """The best finished hypotheses so far: `Hypotheses` without the lengths."""
+
+    words: tf.Tensor
+    costs: tf.Tensor
+    scores: tf.Tensor
+    cut: tf.Tensor
+
+
 class _Beams(NamedTuple):
-    """Loop variables. All open hypotheses have `time` words."""
+    """What a step changes. All open hypotheses have `time` words."""
 
     time: tf.Tensor
-    sentences: tf.Tensor  # [active], the numbers of the sentences that are still in the batch
-    limits: tf.Tensor  # [active]
+    last: tf.Tensor  # [active * beam], the last word of each; before the first [active]
     state: State  # [active * beam, ...], before the first word [active, ...]
     memory: Memory  # [active, ...]
     words: tf.Tensor  # [active, beam, the largest limit], padded with the end
     costs: tf.Tensor  # [active, beam]
-    finished: Hypotheses  # [active, ...]
-    left: Hypotheses  # [batch, ...], those of the sentences that have left
+    finished: _Finished  # [active, ...]
+    goes_on: tf.Tensor  # [active], whether an open hypothesis can still displace a finished one
+
+
+class _Batch(NamedTuple):
+    """The sentences that are still searched, and the results of all."""
+
+    sentences: tf.Tensor  # [active], their numbers
+    limits: tf.Tensor  # [active]
+    beams: _Beams
+    results: _Finished  # [batch, ...]
 
 
 def beam_search(
@@ -70,75 +88,70 @@ def beam_search(
         start: Id that `decode_step` gets as the word before the first.
         end: Id of the end of sentence.
     """
-    batch = tf.size(limits)
+    batch, longest = tf.size(limits), tf.maximum(tf.reduce_max(limits), 0)
     shape = [batch, beam_size]
-    missing, longest = tf.fill(shape, float("inf")), tf.maximum(tf.reduce_max(limits), 0)
-    none = Hypotheses(
-        tf.fill([*shape, longest], end), tf.zeros(shape, tf.int32), missing, missing, tf.fill(shape, value=False)
-    )
+    missing = tf.fill(shape, float("inf"))
+    none = _Finished(tf.fill([*shape, longest], end), missing, missing, tf.fill(shape, value=False))
     # Before the first word all hypotheses are equal, so extend only one.
     costs = tf.tile([[0.0] + [float("inf")] * (beam_size - 1)], [batch, 1])
-    beams = _Beams(tf.constant(0), tf.range(batch), limits, state, memory, none.words, costs, none, none)
+    last, all_go_on = tf.fill([batch], start), tf.fill([batch], value=True)
+    beams = _Beams(tf.constant(0), last, state, memory, none.words, costs, none, all_go_on)
 
-    def undecided(beams: _Beams) -> tf.Tensor:
-        """Returns whether an open hypothesis of each sentence can still displace a finished one, `[active]`."""
+    def goes_on(beams: _Beams) -> tf.Tensor:
         best_open = tf.reduce_min(_score(beams.costs, beams.time, alpha), 1)
         worst_finished = tf.reduce_max(beams.finished.scores, 1)
         if beam_size == 1:
             worst_finished = tf.where(tf.math.is_inf(worst_finished), worst_finished, 0.0)
         return best_open < worst_finished
 
-    def for_each_hypothesis(rows):
-        return tf.nest.map_structure(lambda x: tf.repeat(x, beam_size, axis=0), rows)
+    def for_each_hypothesis(found):
+        rows = tf.range(beam_size * batch) // beam_size
+        return tf.nest.map_structure(lambda x: tf.gather(x, rows), found)
 
-    def advance(beams: _Beams) -> tuple[_Beams]:
-        is_first = beams.time == 0
-        last = tf.cond(
-            is_first, lambda: tf.fill([batch], start), lambda: tf.reshape(beams.words[:, :, beams.time - 1], [-1])
-        )
-        next_words, state, memory = decode_step(last, beams.state, beams.memory)
+    def advance(beams: _Beams, limits: tf.Tensor) -> _Beams:
+        next_words, state, memory = decode_step(beams.last, beams.state, beams.memory)
         found = (next_words, state)
-        next_words, state = tf.cond(is_first, lambda: for_each_hypothesis(found), lambda: found)
-        must_end = beams.limits == beams.time
-        costs, parents, extending, cut = _cheapest(beams.costs, *next_words, end, must_end)
+        next_words, state = tf.cond(beams.time == 0, lambda: for_each_hypothesis(found), lambda: found)
+        costs, parents, extending, cut = _cheapest(beams.costs, *next_words, end, limits <= beams.time)
         finished = _finish(beams, costs, parents, extending == end, cut, alpha)
         beams = _extend(beams._replace(memory=memory), costs, parents, extending, end, state, finished)
-        goes_on = undecided(beams)
+        beams = beams._replace(goes_on=goes_on(beams))
         # A decided sentence stays decided while others of the batch go on.
-        beams = beams._replace(costs=tf.where(goes_on[:, tf.newaxis], beams.costs, float("inf")))
-        many_leave = tf.reduce_mean(tf.cast(goes_on, tf.float32)) <= 1 - _LEAST_SHARE
-        return (tf.cond(many_leave, lambda: _leave(beams, goes_on), lambda: beams),)
+        return beams._replace(costs=tf.where(beams.goes_on[:, tf.newaxis], beams.costs, float("inf")))
 
-    any_rows = tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]]), beams)
-    # In a tuple, because while_loop would pass the fields of `beams` as separate arguments.
-    (beams,) = tf.while_loop(
-        lambda beams: tf.reduce_any(undecided(beams)),
-        advance,
-        (beams,),
-        shape_invariants=(any_rows._replace(time=beams.time.shape),),
-        maximum_iterations=longest + 1,
+    def until_many_stop(now: _Batch) -> _Batch:
+        def few_have_stopped(beams: _Beams) -> tf.Tensor:
+            return tf.reduce_mean(tf.cast(beams.goes_on, tf.float32)) > 1 - _LEAST_SHARE
+
+        return _leave(now._replace(beams=_while(few_have_stopped, lambda beams: advance(beams, now.limits), now.beams)))
+
+    begin = _Batch(tf.range(batch), limits, beams, none)
+    found = _while(lambda now: tf.reduce_any(now.beams.goes_on), until_many_stop, begin).results
+    lengths = tf.reduce_sum(tf.cast(found.words != end, tf.int32), -1)
+    lengths = tf.where(tf.math.is_inf(found.costs), 0, lengths)
+    return Hypotheses(found.words, lengths, found.costs, found.scores, found.cut)
+
+
+def _while(condition: Callable, body: Callable, begin: NamedTuple) -> NamedTuple:
+    """Returns the loop variables after the last turn. Their numbers of rows may change."""
+    shapes = tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]] if x.shape.rank else []), begin)
+    # In tuples, because while_loop would pass the fields as separate arguments.
+    (found,) = tf.while_loop(condition, lambda now: (body(now),), (begin,), shape_invariants=(shapes,))
+    return found
+
+
+def _leave(now: _Batch) -> _Batch:
+    """Returns the batch without the sentences whose search has stopped."""
+    beams, numbers = now.beams, now.sentences[:, tf.newaxis]
+    results = tf.nest.map_structure(
+        lambda x, found: tf.tensor_scatter_nd_update(x, numbers, found), now.results, beams.finished
     )
-    return _results(beams)
-
-
-def _leave(beams: _Beams, goes_on: tf.Tensor) -> _Beams:
-    """Returns the beams of the sentences that go on, `[active]`; the results of the others are in `left`."""
-    kept, beam_size = tf.where(goes_on)[:, 0], beams.costs.shape[1]
+    kept, beam_size = tf.where(beams.goes_on)[:, 0], beams.costs.shape[1]
     rows = tf.reshape(kept[:, tf.newaxis] * beam_size + tf.range(beam_size, dtype=kept.dtype), [-1])
-    of_sentences = (beams.sentences, beams.limits, beams.memory, beams.words, beams.costs, beams.finished)
-    sentences, limits, memory, words, costs, finished = tf.nest.map_structure(
-        lambda x: tf.gather(x, kept), of_sentences
-    )
-    state = tf.nest.map_structure(lambda x: tf.gather(x, rows), beams.state)
-    return _Beams(beams.time, sentences, limits, state, memory, words, costs, finished, _results(beams))
-
-
-def _results(beams: _Beams) -> Hypotheses:
-    """Returns the finished hypotheses of all sentences, `[batch, ...]`."""
-    numbers = beams.sentences[:, tf.newaxis]
-    return tf.nest.map_structure(
-        lambda left, x: tf.tensor_scatter_nd_update(left, numbers, x), beams.left, beams.finished
-    )
+    last, state = tf.nest.map_structure(lambda x: tf.gather(x, rows), (beams.last, beams.state))
+    of_sentences = (now.sentences, now.limits, beams._replace(time=(), last=(), state=()))
+    sentences, limits, others = tf.nest.map_structure(lambda x: tf.gather(x, kept), of_sentences)
+    return _Batch(sentences, limits, others._replace(time=beams.time, last=last, state=state), results)
 
 
 def _score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
@@ -151,39 +164,33 @@ def _cheapest(costs, logits, normalizers, end: int, must_end: tf.Tensor) -> tupl
     Each hypothesis has one extension by the end, so at least `beam` of them go on. Where `must_end` `[active]`, there
     are no others. The last result is whether that cut the parent, because it has a likelier word.
     """
-    batch, beam_size = tf.shape(costs)[0], costs.shape[1]
-    costs += tf.reshape(normalizers, [batch, beam_size])
-    logits = tf.reshape(logits, [batch, beam_size, logits.shape[-1]])
+    beam_size, size = costs.shape[1], logits.shape[-1]
+    costs += tf.reshape(normalizers, [-1, beam_size])
+    logits = tf.reshape(logits, [-1, beam_size, size])
+
+    def with_limit() -> tuple[tf.Tensor, tf.Tensor]:
+        cut = must_end[:, tf.newaxis] & (logits[:, :, end] < tf.reduce_max(logits, -1))
+        others = must_end[:, tf.newaxis, tf.newaxis] & (tf.range(size) != end)
+        return tf.where(others, float("-inf"), logits), cut
+
+    limited = tf.reduce_any(must_end)
+    logits, cut = tf.cond(limited, with_limit, lambda: (logits, tf.zeros_like(costs, tf.bool)))
     negated, parents, words = top_words(logits, costs, 2 * beam_size)
-
-    def with_limit() -> tuple[tf.Tensor, ...]:
-        ends = logits[:, :, end]
-        ended, ending = tf.math.top_k(ends - costs, beam_size)
-        ended = tf.pad(ended, [[0, 0], [0, beam_size]], constant_values=float("-inf"))
-        rows = must_end[:, tf.newaxis]
-        cut = tf.gather(rows & (ends < tf.reduce_max(logits, -1)), chosen := tf.tile(ending, [1, 2]), batch_dims=1)
-        return -tf.where(rows, ended, negated), tf.where(rows, chosen, parents), tf.where(rows, end, words), cut
-
-    def unlimited() -> tuple[tf.Tensor, ...]:
-        return -negated, parents, words, tf.zeros_like(words, tf.bool)
-
-    return tf.cond(tf.reduce_any(must_end), with_limit, unlimited)
+    return -negated, parents, words, tf.gather(cut, parents, batch_dims=1)
 
 
-def _finish(beams: _Beams, costs, parents, is_end, cut, alpha: float) -> Hypotheses:
+def _finish(beams: _Beams, costs, parents, is_end, cut, alpha: float) -> _Finished:
     """Returns the best of the old finished hypotheses and the new ones among the extensions `[active, 2 * beam]`."""
     old, beam_size = beams.finished, beams.costs.shape[1]
     costs = tf.where(is_end, costs, float("inf"))[:, :beam_size]
     words = tf.gather(beams.words, parents[:, :beam_size], batch_dims=1)
-    scores = _score(costs, beams.time, alpha)
-    new = Hypotheses(words, tf.fill(tf.shape(costs), beams.time), costs, scores, cut[:, :beam_size])
-    both = Hypotheses(*(tf.concat(pair, 1) for pair in zip(old, new, strict=True)))
+    new = _Finished(words, costs, _score(costs, beams.time, alpha), cut[:, :beam_size])
+    both = _Finished(*(tf.concat(pair, 1) for pair in zip(old, new, strict=True)))
     _, kept = tf.math.top_k(-both.scores, beam_size)
-    best = Hypotheses(*(tf.gather(x, kept, batch_dims=1) for x in both))
-    return best._replace(lengths=tf.where(tf.math.is_inf(best.costs), 0, best.lengths))
+    return _Finished(*(tf.gather(x, kept, batch_dims=1) for x in both))
 
 
-def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, finished: Hypotheses) -> _Beams:
+def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, finished: _Finished) -> _Beams:
     """Returns the beams with the cheapest of the extensions `[active, 2 * beam]` that are not ends."""
     beam_size = beams.costs.shape[1]
     negated, kept = tf.math.top_k(-tf.where(extending == end, float("inf"), costs), beam_size)
@@ -195,4 +202,11 @@ def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, fi
     words = tf.gather(beams.words, parents, batch_dims=1)
     here = tf.range(tf.shape(words)[2]) == beams.time
     words = tf.where(here, extending[..., tf.newaxis], words)
-    return beams._replace(time=beams.time + 1, state=state, words=words, costs=-negated, finished=finished)
+    return beams._replace(
+        time=beams.time + 1,
+        last=tf.reshape(extending, [-1]),
+        state=state,
+        words=words,
+        costs=-negated,
+        finished=finished,
+    )

@@ -26,9 +26,9 @@ def top_words(logits: tf.Tensor, costs: tf.Tensor, count: int) -> tuple[tf.Tenso
     elif words % size:
         logits = tf.pad(logits, [[0, 0], [0, 0], [0, blocks * size - words]], constant_values=float("-inf"))
     in_blocks = tf.reshape(logits, [-1, rows * blocks, size])
-    maxima = tf.reduce_max(in_blocks, -1) - tf.repeat(costs, blocks, axis=1)
-    _, best = tf.math.top_k(maxima, count, sorted=False)
-    best = tf.sort(best, -1)  # [batch, count], so that the first of equal entries stays the first
+    maxima = tf.reshape(tf.reduce_max(in_blocks, -1), [-1, rows, blocks]) - costs[..., tf.newaxis]
+    _, best = tf.math.top_k(tf.reshape(maxima, [-1, rows * blocks]), count, sorted=False)
+    best = -tf.math.top_k(-best, count)[0]  # [batch, count], ascending: the first of equal entries stays the first
     candidates = (
         tf.gather(in_blocks, best, batch_dims=1) - tf.gather(costs, best // blocks, batch_dims=1)[..., tf.newaxis]
     )
