@@ -28,14 +28,16 @@ def ours(model, settings):
     from nmt.load_tensorflow import load_tensorflow
     from nmt.system import load_system
 
-    load_tensorflow()  # as the commands do
+    load_tensorflow(translates=True)  # as the command does
     use_cores_for_batches()
     return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM, batch_size=int(settings or 128))).best
 
 
 def savedmodel(model, settings):
     """Returns a function that calls an export as a server does: batches side by side, sorted by length."""
-    import tensorflow as tf
+    from nmt.load_tensorflow import load_tensorflow
+
+    tf = load_tensorflow(translates=True)  # as `nmt serve` does
     import tensorflow_text  # noqa: F401
 
     tf.config.threading.set_intra_op_parallelism_threads(1)

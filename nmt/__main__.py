@@ -46,7 +46,7 @@ def main() -> None:
     if not os.isatty(2):  # write fewer progress lines to a log file
         os.environ.setdefault("TQDM_MININTERVAL", "30")
     _keep_compiled()
-    tf = load_tensorflow()
+    tf = load_tensorflow(translates=sys.argv[1:2] in (["translate"], ["serve"]))
 
     from .commands.parser import parse_arguments
     from .training.interruption import Interrupted

@@ -9,9 +9,16 @@ from collections.abc import Iterator
 from types import ModuleType
 
 
-def load_tensorflow() -> ModuleType:
-    """Imports TensorFlow, discards what it prints to standard error, and returns it."""
+def load_tensorflow(*, translates: bool = False) -> ModuleType:
+    """Imports TensorFlow, discards what it prints to standard error, and returns it.
+
+    Args:
+        translates: Whether this process only translates. Then oneDNN is off, unless the environment says otherwise: the
+            small operations of a decoding step are faster without it. Training in bfloat16 needs it.
+    """
     _keep_freed_memory()
+    if translates:
+        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     # At level 2, TensorFlow prints a line for each program that it loads from the cache.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     given = os.environ.get("TF_XLA_FLAGS", "").strip()

@@ -143,7 +143,7 @@ def _serve(folder: str, pipe: Connection) -> None:
 
 
 def _load(folder: str) -> Translate:
-    tf = load_tensorflow()
+    tf = load_tensorflow(translates=True)
     import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
     for gpu in tf.config.list_physical_devices("GPU"):

@@ -74,7 +74,7 @@ class Decoder(Block):
         batch, _, _, time = tf.unstack(tf.shape(bias))
         attentions = [layer.cross_attention for layer in self.stack]
         source = [each.project(context, [batch, time], [each.keys, each.values], forward) for each in attentions]
-        return Memory([KeysAndValues(*each) for each in source], bias, [None] * len(source))
+        return Memory([KeysAndValues.of(*each) for each in source], bias, [None] * len(source))
 
     def call(self, words: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for the word after each of `words`, `[batch, time, units]`."""
@@ -139,8 +139,11 @@ class Transformer(EncoderDecoder):
         memory = self._remember(source, source_mask, ForwardPass())
         batch, heads = tf.shape(source)[0], self.decoder.stack[0].attention.heads
         units = self.decoder.stack[0].attention.units // heads
-        none = _growing(tf.zeros([batch, heads, 0, units]), [None, heads, None, units])
-        words = [KeysAndValues(none, none) for _ in memory.source]
+        none = KeysAndValues(
+            _growing(tf.zeros([batch, heads, units, 0]), [None, heads, units, None]),
+            _growing(tf.zeros([batch, heads, 0, units]), [None, heads, None, units]),
+        )
+        words = [none for _ in memory.source]
         return _growing(tf.zeros([batch, 0]), [None, None]), memory._replace(words=words)
 
     @staticmethod

@@ -99,7 +99,7 @@ class TransformerLayer(Block):
             forward: Draws the dropout masks and computes the products.
         """
         queries, *own = self.attention.project(self.attention_residual.input(x), sizes, kernels, forward)
-        own = KeysAndValues(*(own if past is None else (tf.concat(pair, 2) for pair in zip(past, own, strict=True))))
+        own = KeysAndValues.of(*own) if past is None else past.append(KeysAndValues.of(*own))
         x = self.attention_residual.sum(x, self.attention(queries, own, bias, forward=forward), forward)
         if (cross := self.cross_attention) is not None:
             (queries,) = cross.project(self.cross_residual.input(x), sizes, [cross.queries], forward)

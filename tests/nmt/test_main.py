@@ -231,3 +231,34 @@ load_tensorflow()
 print(gc.isenabled(), gc.get_freeze_count() > 100_000)
 """
     assert run_python(script, Path(__file__).parents[2]).stdout == "True True\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "expected"),
+    [
+        ("translate", None, "0"),
+        ("serve", None, "0"),
+        ("translate", "1", "1"),
+        ("train", None, None),
+        ("score", None, None),
+    ],
+)
+def test_what_only_translates_does_without_onednn(run_python, monkeypatch, command, given, expected):
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
+    if given:
+        monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", given)
+    script = """
+import os, sys
+root, *sys.argv[1:] = sys.argv[1:]
+sys.path.insert(0, root)
+import nmt.__main__ as program
+
+class Stub:
+    def __getattr__(self, name):
+        print(os.environ.get("TF_ENABLE_ONEDNN_OPTS"), flush=True)
+        os._exit(0)
+
+sys.modules["tensorflow"] = Stub()
+program.main()
+"""
+    assert run_python(script, Path(__file__).parents[2], command).stdout == f"{expected}\n"
