@@ -49,10 +49,10 @@ class Batcher:
     A request that is larger than a batch is computed in pieces. Each goes to the end of the queue when the one before
     is computed, so that others do not wait for all of them.
 
-    A worker expects that the callers of the last batch send another request when they have their response. It waits
-    until the queue holds the rows of that batch plus those that waited when it ended, at most a full batch, so that all
-    callers share the next one. It waits no longer than `limits.batch_wait` or 1/20 of the last batch's time (at most
-    `_LONGEST_WAIT`), whichever is longer, after that batch.
+    A worker takes its share of all rows that wait or are computed, at most a full batch, so that all workers have
+    equally many. It expects that the callers of the last batch send another request when they have their response, and
+    waits for them, up to its share, no longer than `limits.batch_wait` or 1/20 of the last batch's time (at most
+    `_LONGEST_WAIT`), whichever is longer.
     """
 
     def __init__(self, limits: Limits):
@@ -147,8 +147,8 @@ class Batcher:
             try:
                 await self._compute(pieces)
             finally:
+                self._expected = min(self._share(), places + self._rows_in_queue())
                 self._count(running=-places)
-            self._expected = places + self._rows_in_queue()
             ended = time.monotonic()
             self._wait_until = ended + max(self._limits.batch_wait, min(_LONGEST_WAIT, (ended - begun) / 20))
             del pieces  # else they keep their model in memory until the next batch
@@ -165,7 +165,12 @@ class Batcher:
                     return
 
     def _enough_wait(self) -> bool:
-        return self._rows_in_queue() >= min(self._expected, self._limits.batch)
+        return self._rows_in_queue() >= self._expected
+
+    def _share(self) -> int:
+        """Returns the rows of a batch if all workers have equally many."""
+        rows = self._rows_in_queue() + self._rows_running
+        return min(-(-rows // self._limits.workers), self._limits.batch)
 
     def _rows_in_queue(self) -> int:
         """Returns the rows that can be taken now: of a request in pieces, those of one piece."""
@@ -173,11 +178,12 @@ class Batcher:
 
     def _take(self) -> list[_Piece]:
         """Takes the first piece, and the others of its signature that fit into the same batch."""
+        most = self._share()
         first = self._waiting.popleft()
         pieces, rows, size = [first], first.places, first.size
         for piece in list(self._waiting) if first.joinable else ():
             joins = piece.joinable and piece.signature is first.signature
-            if joins and rows + piece.places <= self._limits.batch and size + piece.size <= self._limits.batch_bytes:
+            if joins and rows + piece.places <= most and size + piece.size <= self._limits.batch_bytes:
                 self._waiting.remove(piece)
                 pieces.append(piece)
                 rows, size = rows + piece.places, size + piece.size

@@ -201,3 +201,37 @@ def test_two_workers_compute_two_batches_at_the_same_time():
 
     with_batcher(work, workers=2, batch=4)
     assert signature.sizes == [4, 4]
+
+
+def test_two_workers_share_the_rows_that_wait():
+    signature = Doubling()
+
+    async def work(batcher):
+        one = {"numbers": np.zeros(1, np.int32)}
+        calls = [asyncio.ensure_future(batcher.run(signature, one, 1)) for _ in range(8)]
+        for _ in range(2):
+            await asyncio.to_thread(signature.begun.acquire)
+        signature.go.release(2)
+        await asyncio.gather(*calls)
+
+    with_batcher(work, workers=2, batch=64)
+    assert signature.sizes == [4, 4]
+
+
+def test_a_worker_waits_for_the_callers_of_its_last_batch_alone():
+    """The rows of another worker, whose callers still wait for it, are not expected."""
+    long, short = Doubling(), Doubling(releases=9)
+
+    async def work(batcher):
+        def call(signature, rows):
+            return asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows))
+
+        begun = call(long, 8)
+        await asyncio.to_thread(long.begun.acquire)
+        for _ in range(2):
+            await asyncio.wait_for(call(short, 1), 10)
+        long.go.release()
+        await begun
+
+    with_batcher(work, workers=2, batch=8, batch_wait=30.0)
+    assert short.sizes == [1, 1]
