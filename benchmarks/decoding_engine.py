@@ -23,12 +23,13 @@ SINGLE = 100  # lines that are translated one at a time
 
 def ours(model, settings):
     """Returns the function of `nmt translate`; a setting is the batch size."""
+    from nmt.load_tensorflow import load_tensorflow
+
+    load_tensorflow(translates=True)  # as the command does: before anything else imports TensorFlow
     from nmt.decoding.options import DecodingOptions
     from nmt.decoding.side_by_side import use_cores_for_batches
-    from nmt.load_tensorflow import load_tensorflow
     from nmt.system import load_system
 
-    load_tensorflow(translates=True)  # as the command does
     use_cores_for_batches()
     return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM, batch_size=int(settings or 128))).best
 

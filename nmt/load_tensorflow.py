@@ -13,8 +13,8 @@ def load_tensorflow(*, translates: bool = False) -> ModuleType:
     """Imports TensorFlow, discards what it prints to standard error, and returns it.
 
     Args:
-        translates: Whether this process only translates. Then oneDNN is off, unless the environment says otherwise: the
-            small operations of a decoding step are faster without it. Training in bfloat16 needs it.
+        translates: Whether this process mainly translates. Then oneDNN is off, unless the environment says otherwise:
+            the small operations of a decoding step are faster without it. Training in bfloat16 needs it.
     """
     _keep_freed_memory()
     if translates:

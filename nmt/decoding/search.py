@@ -9,7 +9,7 @@ has `beam_size` finished hypotheses and no open one would score better than the 
 A beam of one is greedy: it stops at its first end. A hypothesis that reaches the limit of its sentence must end. It is
 cut if the model preferred another word there.
 
-The loop and its tensors stay in the graph. Sentences whose search has stopped leave the batch, many at a time.
+The loops and their tensors stay in the graph. Sentences whose search has stopped leave the batch, many at a time.
 """
 
 from collections.abc import Callable
@@ -128,7 +128,6 @@ def beam_search(
     begin = _Batch(tf.range(batch), limits, beams, none)
     found = _while(lambda now: tf.reduce_any(now.beams.goes_on), until_many_stop, begin).results
     lengths = tf.reduce_sum(tf.cast(found.words != end, tf.int32), -1)
-    lengths = tf.where(tf.math.is_inf(found.costs), 0, lengths)
     return Hypotheses(found.words, lengths, found.costs, found.scores, found.cut)
 
 

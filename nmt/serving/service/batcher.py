@@ -49,8 +49,8 @@ class Batcher:
     A request that is larger than a batch is computed in pieces. Each goes to the end of the queue when the one before
     is computed, so that others do not wait for all of them.
 
-    A worker takes its share of all rows that wait or are computed, at most a full batch, so that all workers have
-    equally many. It expects that the callers of the last batch send another request when they have their response, and
+    A worker takes what waits, at most a full batch, but leaves rows to workers that are idle, so that all have equally
+    many. It expects that the callers of the last batch send another request when they have their response, and
     waits for them, up to its share, no longer than `limits.batch_wait` or 1/20 of the last batch's time (at most
     `_LONGEST_WAIT`), whichever is longer.
     """
@@ -59,6 +59,7 @@ class Batcher:
         self._limits = limits
         self._waiting: deque[_Piece] = deque()
         self._rows_waiting = self._rows_running = self._bytes = self._expected = 0
+        self._idle = limits.workers
         self._wait_until = 0.0  # when the expected rows are waited for no longer
         self._arrived = asyncio.Condition()
         self._threads = ThreadPoolExecutor(limits.workers, thread_name_prefix="model")
@@ -142,13 +143,15 @@ class Batcher:
             pieces = self._take()
             places = sum(piece.places for piece in pieces)
             self._count(waiting=-places, running=places)
+            self._idle -= 1
             _BATCH_ROWS.observe(sum(piece.rows for piece in pieces))
             begun = time.monotonic()
             try:
                 await self._compute(pieces)
             finally:
-                self._expected = min(self._share(), places + self._rows_in_queue())
+                self._idle += 1
                 self._count(running=-places)
+                self._expected = self._share(places)
             ended = time.monotonic()
             self._wait_until = ended + max(self._limits.batch_wait, min(_LONGEST_WAIT, (ended - begun) / 20))
             del pieces  # else they keep their model in memory until the next batch
@@ -167,10 +170,11 @@ class Batcher:
     def _enough_wait(self) -> bool:
         return self._rows_in_queue() >= self._expected
 
-    def _share(self) -> int:
-        """Returns the rows of a batch if all workers have equally many."""
-        rows = self._rows_in_queue() + self._rows_running
-        return min(-(-rows // self._limits.workers), self._limits.batch)
+    def _share(self, coming: int = 0) -> int:
+        """Returns the rows of the next batch, of those in the queue and some that are coming."""
+        rows = self._rows_in_queue() + coming
+        equal, of_idle = -(-(rows + self._rows_running) // self._limits.workers), -(-rows // self._idle)
+        return min(max(equal, of_idle), rows, self._limits.batch)
 
     def _rows_in_queue(self) -> int:
         """Returns the rows that can be taken now: of a request in pieces, those of one piece."""

@@ -210,12 +210,27 @@ def test_two_workers_share_the_rows_that_wait():
         one = {"numbers": np.zeros(1, np.int32)}
         calls = [asyncio.ensure_future(batcher.run(signature, one, 1)) for _ in range(8)]
         for _ in range(2):
-            await asyncio.to_thread(signature.begun.acquire)
+            assert await asyncio.to_thread(signature.begun.acquire, timeout=30)
         signature.go.release(2)
         await asyncio.gather(*calls)
 
     with_batcher(work, workers=2, batch=64)
     assert signature.sizes == [4, 4]
+
+
+def test_nothing_is_left_to_a_worker_that_is_busy():
+    long, short = Doubling(), Doubling(releases=9)
+
+    async def work(batcher):
+        one = {"numbers": np.zeros(1, np.int32)}
+        begun = asyncio.ensure_future(batcher.run(long, one, 1))
+        assert await asyncio.to_thread(long.begun.acquire, timeout=30)
+        await asyncio.gather(*(batcher.run(short, one, 1) for _ in range(8)))
+        long.go.release()
+        await begun
+
+    with_batcher(work, workers=2, batch=64)
+    assert short.sizes == [8]
 
 
 def test_a_worker_waits_for_the_callers_of_its_last_batch_alone():
