@@ -36,12 +36,11 @@ def over_rows(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Te
     return tf.reshape(y, [*sizes, y.shape[-1]])
 
 
-def rounded_product(x: tf.Tensor, y: tf.Tensor, dtype: str, *, transpose_a=False, transpose_b=False) -> tf.Tensor:
+def rounded_product(x: tf.Tensor, y: tf.Tensor, dtype: str, *, transpose_a=False) -> tf.Tensor:
     """Returns the products of the last two axes in float32, their factors rounded to a dtype."""
     if dtype == "float16":
-        turned = zip((x, y), (transpose_a, transpose_b), strict=True)
-        return float16_product(*(tf.linalg.matrix_transpose(each) if turn else each for each, turn in turned))
-    z = tf.matmul(tf.cast(x, dtype), tf.cast(y, dtype), transpose_a=transpose_a, transpose_b=transpose_b)
+        return float16_product(tf.linalg.matrix_transpose(x) if transpose_a else x, y)
+    z = tf.matmul(tf.cast(x, dtype), tf.cast(y, dtype), transpose_a=transpose_a)
     return tf.cast(z, tf.float32)
 
 

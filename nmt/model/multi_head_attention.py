@@ -16,7 +16,7 @@ _MASKED = -1e9  # as in Nematus
 
 
 class KeysAndValues(NamedTuple):
-    """Keys and values of the positions that attention reads. No product has to transpose keys."""
+    """Keys and values of the positions that attention reads. Keys are stored as the product with queries takes them."""
 
     keys: tf.Tensor  # [batch, heads, units / heads, time]
     values: tf.Tensor  # [batch, heads, time, units / heads]

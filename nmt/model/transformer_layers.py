@@ -98,8 +98,9 @@ class TransformerLayer(Block):
             past: Keys and values of the positions before, of all hypotheses of a sentence.
             forward: Draws the dropout masks and computes the products.
         """
-        queries, *own = self.attention.project(self.attention_residual.input(x), sizes, kernels, forward)
-        own = KeysAndValues.of(*own) if past is None else past.append(KeysAndValues.of(*own))
+        queries, *new = self.attention.project(self.attention_residual.input(x), sizes, kernels, forward)
+        own = KeysAndValues.of(*new)
+        own = own if past is None else past.append(own)
         x = self.attention_residual.sum(x, self.attention(queries, own, bias, forward=forward), forward)
         if (cross := self.cross_attention) is not None:
             (queries,) = cross.project(self.cross_residual.input(x), sizes, [cross.queries], forward)

@@ -49,10 +49,9 @@ class Batcher:
     A request that is larger than a batch is computed in pieces. Each goes to the end of the queue when the one before
     is computed, so that others do not wait for all of them.
 
-    A worker takes what waits, at most a full batch, but leaves rows to workers that are idle, so that all have equally
-    many. It expects that the callers of the last batch send another request when they have their response, and
-    waits for them, up to its share, no longer than `limits.batch_wait` or 1/20 of the last batch's time (at most
-    `_LONGEST_WAIT`), whichever is longer.
+    The idle workers share what waits; none takes more than a batch. A worker expects that the callers of its last batch
+    send another request when they have their response. It waits for its share of what these and the queue then hold, no
+    longer than `limits.batch_wait` or 1/20 of the last batch's time (at most `_LONGEST_WAIT`), whichever is longer.
     """
 
     def __init__(self, limits: Limits):
@@ -171,10 +170,8 @@ class Batcher:
         return self._rows_in_queue() >= self._expected
 
     def _share(self, coming: int = 0) -> int:
-        """Returns the rows of the next batch, of those in the queue and some that are coming."""
-        rows = self._rows_in_queue() + coming
-        equal, of_idle = -(-(rows + self._rows_running) // self._limits.workers), -(-rows // self._idle)
-        return min(max(equal, of_idle), rows, self._limits.batch)
+        """Returns an idle worker's share of the rows in the queue and of those that are coming, at most a batch."""
+        return min(-(-(self._rows_in_queue() + coming) // self._idle), self._limits.batch)
 
     def _rows_in_queue(self) -> int:
         """Returns the rows that can be taken now: of a request in pieces, those of one piece."""

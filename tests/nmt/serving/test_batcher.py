@@ -39,6 +39,11 @@ def with_batcher(work, **limits):
     return asyncio.run(run())
 
 
+def ask(batcher, signature, rows=1):
+    """Begins a request and returns its future."""
+    return asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows))
+
+
 @pytest.mark.parametrize("joinable, sizes", [(True, [4, 4, 2]), (False, [10])])
 def test_a_request_larger_than_a_batch_is_computed_in_pieces(joinable, sizes):
     signature, numbers = Doubling(joinable, 9), np.arange(10, dtype=np.int32)
@@ -107,7 +112,7 @@ def test_a_large_request_stops_when_its_client_leaves():
     signature = Doubling()
 
     async def work(batcher):
-        large = asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(100, np.int32)}, 100))
+        large = ask(batcher, signature, 100)
         await asyncio.to_thread(signature.begun.acquire)
         large.cancel()
         await asyncio.wait([large])
@@ -150,10 +155,10 @@ def test_a_failed_batch_is_not_computed_again_for_callers_who_have_left():
     signature = Failing(releases=1)
 
     async def work(batcher):
-        first = asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(1, np.int32)}, 1))
+        first = ask(batcher, signature)
         with pytest.raises(Refused):
             await first
-        calls = [asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(1, np.int32)}, 1)) for _ in range(4)]
+        calls = [ask(batcher, signature) for _ in range(4)]
         await asyncio.to_thread(signature.begun.acquire)
         await asyncio.to_thread(signature.begun.acquire)  # the four are being computed together
         for call in calls[1:]:
@@ -172,15 +177,12 @@ def test_what_a_large_request_has_not_yet_put_into_the_queue_is_not_waited_for()
     large, small = Doubling(), Doubling(releases=9)
 
     async def work(batcher):
-        def call(signature, rows):
-            return asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows))
-
-        begun = call(large, 8)
+        begun = ask(batcher, large, 8)
         await asyncio.to_thread(large.begun.acquire)  # the first worker has its first piece
-        await call(small, 2)
-        first = call(small, 1)
+        await ask(batcher, small, 2)
+        first = ask(batcher, small)
         await asyncio.sleep(0.1)
-        await asyncio.gather(first, call(small, 1))
+        await asyncio.gather(first, ask(batcher, small))
         large.go.release(2)
         await begun
 
@@ -194,7 +196,7 @@ def test_two_workers_compute_two_batches_at_the_same_time():
     async def work(batcher):
         calls = []
         for _ in range(2):
-            calls.append(asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(4, np.int32)}, 4)))
+            calls.append(ask(batcher, signature, 4))
             await asyncio.to_thread(signature.begun.acquire)
         signature.go.release(2)
         await asyncio.gather(*calls)
@@ -207,8 +209,7 @@ def test_two_workers_share_the_rows_that_wait():
     signature = Doubling()
 
     async def work(batcher):
-        one = {"numbers": np.zeros(1, np.int32)}
-        calls = [asyncio.ensure_future(batcher.run(signature, one, 1)) for _ in range(8)]
+        calls = [ask(batcher, signature) for _ in range(8)]
         for _ in range(2):
             assert await asyncio.to_thread(signature.begun.acquire, timeout=30)
         signature.go.release(2)
@@ -222,10 +223,9 @@ def test_nothing_is_left_to_a_worker_that_is_busy():
     long, short = Doubling(), Doubling(releases=9)
 
     async def work(batcher):
-        one = {"numbers": np.zeros(1, np.int32)}
-        begun = asyncio.ensure_future(batcher.run(long, one, 1))
+        begun = ask(batcher, long)
         assert await asyncio.to_thread(long.begun.acquire, timeout=30)
-        await asyncio.gather(*(batcher.run(short, one, 1) for _ in range(8)))
+        await asyncio.gather(*(ask(batcher, short) for _ in range(8)))
         long.go.release()
         await begun
 
@@ -238,15 +238,41 @@ def test_a_worker_waits_for_the_callers_of_its_last_batch_alone():
     long, short = Doubling(), Doubling(releases=9)
 
     async def work(batcher):
-        def call(signature, rows):
-            return asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows))
-
-        begun = call(long, 8)
+        begun = ask(batcher, long, 8)
         await asyncio.to_thread(long.begun.acquire)
         for _ in range(2):
-            await asyncio.wait_for(call(short, 1), 10)
+            await asyncio.wait_for(ask(batcher, short), 10)
         long.go.release()
         await begun
 
     with_batcher(work, workers=2, batch=8, batch_wait=30.0)
     assert short.sizes == [1, 1]
+
+
+def test_a_worker_waits_for_its_last_callers_and_what_waits_already():
+    signature = Doubling()
+
+    async def work(batcher):
+        first = ask(batcher, signature, 2)
+        await asyncio.to_thread(signature.begun.acquire)
+        calls = [ask(batcher, signature, 3)]
+        signature.go.release(2)
+        await first
+        for _ in range(2):
+            await asyncio.sleep(0.1)  # the worker waits
+            calls.append(ask(batcher, signature))
+        await asyncio.wait_for(asyncio.gather(*calls), 10)
+
+    with_batcher(work, batch=8, batch_wait=30.0)
+    assert signature.sizes == [2, 5]
+
+
+def test_a_worker_waits_only_for_its_share():
+    signature = Doubling(releases=9)
+
+    async def work(batcher):
+        await ask(batcher, signature, 4)
+        await asyncio.wait_for(asyncio.gather(ask(batcher, signature), ask(batcher, signature)), 10)
+
+    with_batcher(work, workers=2, batch=8, batch_wait=30.0)
+    assert signature.sizes == [4, 1, 1]
