@@ -115,7 +115,7 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     config, replicas = system.config, update.replicas
     data, valid = read_checked_texts(config, system.vocabularies, open_cache())
     say(f"trains {describe_devices(config.dtype, replicas.count)}")
-    translate = functools.partial(system.translator(config.decoding).best, prefixes=valid.prefixes)
+    translate = functools.partial(system.translator(config.decoding).lines, prefixes=valid.prefixes)
     validate = Validator(system.model, valid, translate, config)
     if replicas.count > 1:
         replicas.require_same(

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
     aligner = Aligner(*system.vocabularies, system.model, options.batch_size) if aligns else None
-    cut, split, none, unknown = [], [], [], []
+    cut, split, none, unknown, unknown_prefix = [], [], [], [], []
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
         inputs = [arguments.input, *filter(None, [arguments.target_prefix])]
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
                 output.write(f"{line.texts[0]}\n")
             for file, write in aligned:
                 file.write(f"{write(alignment)}\n")
-            if line.cut:
+            if any(line.cut if options.n_best else line.cut[:1]):
                 cut.append(number + 1)
             if len(line.pieces) > 1:
                 split.append(number + 1)
@@ -79,26 +79,36 @@ def run(arguments: argparse.Namespace) -> None:
                 none.append(number + 1)
             if line.unknown:
                 unknown.append(number + 1)
-    _say_notes(split, cut, none, unknown)
+            if line.unknown_prefix:
+                unknown_prefix.append(number + 1)
+    _say_notes(split, cut, none, unknown, unknown_prefix)
 
 
-def _say_notes(split: list[int], cut: list[int], none: list[int], unknown: list[int]) -> None:
+def _say_notes(
+    split: list[int], cut: list[int], none: list[int], unknown: list[int], unknown_prefix: list[int]
+) -> None:
     """Prints which lines were translated in pieces, were cut, have no translation, or are unknown to the model."""
     if unknown:
         say(
             f"warning: {counted(unknown, 'line has', 'lines have')} at least as many unknown words as others "
             f"({number_list(unknown)}); the model may be for another language, or for text that is split otherwise"
         )
+    if unknown_prefix:
+        say(
+            f"warning: {counted(unknown_prefix, 'line has', 'lines have')} a prefix with words that the target "
+            f"vocabulary lacks ({number_list(unknown_prefix)}); the translation has the unknown word in their place"
+        )
     if split:
         longer = f"longer than {LONGEST} tokens and"
         lines = counted(split, f"line is {longer} was", f"lines are {longer} were")
         say(f"note: {lines} translated in pieces ({number_list(split)})")
     if cut:
-        were = counted(cut, "translation was", "translations were")
-        say(f"warning: {were} cut at the limit of length ({number_list(cut)}); --translation_maxlen N allows N tokens")
+        have = counted(cut, "line has", "lines have")
+        limit = f"cut at the limit of length ({number_list(cut)}); --translation_maxlen N allows N tokens"
+        say(f"warning: {have} a translation that was {limit}")
     if none:
         say(
-            f"warning: {counted(none, 'line has', 'lines have')} no translation that "
+            f"warning: {counted(none, 'line has', 'lines have')} no translation, or a piece without one, that "
             f"{', '.join(f'--{name}' for name in CONSTRAINTS)} allow ({number_list(none)}); the output is empty there"
         )
 

@@ -69,6 +69,11 @@ class DecodingOptions:
     def __post_init__(self) -> None:
         if wrong := mistakes(self) or list(limit_conflicts(self)):
             raise UserError("\n".join(wrong))
+        if self.samples and not self.n_best and self.beam_size != DecodingOptions.beam_size:
+            raise UserError(
+                "--beam_size has no effect with --translation_strategy sampling, which draws one translation a line; "
+                "leave it out, or give --n_best"
+            )
 
     @property
     def samples(self) -> bool:

@@ -48,7 +48,7 @@ def sample(
     start: int,
     end: int,
 ) -> Hypotheses:
-    """Draws translations. Their costs are those of the model's own probabilities, as in `beam_search`.
+    """Draws translations, in no order. Their costs are those of the model's own probabilities, as in `beam_search`.
 
     Args:
         decode_step: What `make_step` of a model returns. Row `i * samples + j` is sample j of sentence i.
@@ -86,9 +86,7 @@ def sample(
     words = tf.reshape(done.words, [batch, samples, longest])
     lengths = tf.where(tf.math.is_inf(done.costs), 0, done.lengths)  # no word was allowed
     rest = (tf.reshape(x, [batch, samples]) for x in (lengths, done.costs, scores, done.cut))
-    found = Hypotheses(words, *rest)
-    order = tf.argsort(found.scores, stable=True)
-    return Hypotheses(*(tf.gather(x, order, batch_dims=1) for x in found))
+    return Hypotheses(words, *rest)
 
 
 def _draw(log_probabilities: tf.Tensor, options: DecodingOptions, uniforms: tf.Tensor) -> tf.Tensor:

@@ -46,9 +46,10 @@ class Line(NamedTuple):
     texts: list[str]
     scores: list[float]
     words: list[list[int]]  # ids of the best one without their end, for each piece
-    cut: bool  # whether the limit of its length ended the best one, in a piece at least
+    cut: list[bool]  # whether the limit of its length ended each of them, in a piece at least
     pieces: list[bytes]  # of the line; several if it was too long to be translated at once
     unknown: bool  # whether half of its tokens or more are unknown words
+    unknown_prefix: bool  # whether what the translations begin with has unknown words
 
 
 class Translator(tf.Module):
@@ -149,8 +150,8 @@ class Translator(tf.Module):
 
         lengths = np.array([len(ids) + 1 for ids in pieces], np.int64)
         found = iter(map_batches(translate, lengths, self.options.batch_size, between))
-        given = zip(texts, sources, strict=True)
-        return [self._line(line, ids, list(itertools.islice(found, len(line)))) for line, ids in given]
+        given = zip(texts, sources, begin or [np.zeros(0, np.int32)] * len(lines), strict=True)
+        return [self._line(line, *ids, list(itertools.islice(found, len(line)))) for line, *ids in given]
 
     def _pieces(self, line: str | bytes, ids: np.ndarray) -> list[bytes]:
         line = tf.compat.as_bytes(line)
@@ -176,26 +177,20 @@ class Translator(tf.Module):
             row[:, : limit + 1] = draws(self.options, place, limit)
         return uniforms
 
-    def _line(self, pieces: list[bytes], ids: np.ndarray, found: list[tuple[np.ndarray, ...]]) -> Line:
-        """Returns the translations of a line: the best of all its pieces, then the second of all, and so on."""
-        alpha = self.options.normalization_alpha
-        each = [Translations(*fields) for fields in found]
-        last = [max(1, np.isfinite(piece.scores).sum()) - 1 for piece in each]  # the best come first
-        texts, scores = [], []
-        for rank in range(max(last) + 1):
-            ranks = list(zip(each, np.minimum(rank, last), strict=True))
-            texts.append(join_pieces([piece.texts[i].decode(errors="replace") for piece, i in ranks], pieces))
-            costs = [float(piece.scores[i]) * (piece.lengths[i] + 1.0) ** alpha for piece, i in ranks]
-            scores.append(float(sum(costs) / (sum(piece.lengths[i] for piece, i in ranks) + 1.0) ** alpha))
-        parts = [piece.words[0, : piece.lengths[0]].tolist() for piece in each]
+    def _line(
+        self, pieces: list[bytes], ids: np.ndarray, prefix: np.ndarray, found: list[tuple[np.ndarray, ...]]
+    ) -> Line:
+        joined = join_translations(
+            [Translations(*fields) for fields in found], pieces, self.options.normalization_alpha
+        )
+        texts, scores, words, cut = map(list, zip(*joined, strict=True))
         unknown = np.isin(ids, self._source_vocabulary.unknowns).sum() * 2 >= max(len(ids), 1)
-        return Line(texts, scores, parts, any(piece.cut[0] for piece in each), pieces, bool(unknown))
+        unknown_prefix = np.isin(prefix, self._target_vocabulary.unknowns).any()
+        return Line(texts, scores, words[0], cut, pieces, bool(unknown), bool(unknown_prefix))
 
-    def best(
-        self, lines: Texts, between: Callable[[], None] = lambda: None, prefixes: Texts | None = None
-    ) -> list[str]:
-        """Returns the best translation of each line; for the other arguments, see `lines`."""
-        return [line.texts[0] for line in self.lines(lines, between=between, prefixes=prefixes)]
+    def best(self, lines: Texts) -> list[str]:
+        """Returns the best translation of each line."""
+        return [line.texts[0] for line in self.lines(lines)]
 
     def _search(self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None, prefixes: tf.RaggedTensor | None) -> Hypotheses:
         options = self.options
@@ -229,6 +224,30 @@ def split_line(line: bytes, fit: Callable[[list[bytes]], Sequence[bool]]) -> lis
         if len(parts) == sum(map(len, parts)):
             return pieces
         pieces = list(itertools.chain(*parts))
+
+
+def join_translations(
+    each: Sequence[Translations], pieces: list[bytes], alpha: float
+) -> list[tuple[str, float, list[list[int]], bool]]:
+    """Returns the translations of a line, best first: text, score, ids of each piece, and whether the limit cut it.
+
+    They are the first of all pieces together, the second of all, and so on, as often as the last that a piece has.
+
+    Args:
+        each: The translations of each piece. Those with infinite scores are none.
+        pieces: The pieces.
+        alpha: Costs are divided by the length to the power alpha.
+    """
+    kept = [places if len(places := np.flatnonzero(np.isfinite(piece.scores))) else [0] for piece in each]
+    joined = []
+    for rank in range(max(map(len, kept))):
+        ranks = [(piece, places[min(rank, len(places) - 1)]) for piece, places in zip(each, kept, strict=True)]
+        text = join_pieces([piece.texts[i].decode(errors="replace") for piece, i in ranks], pieces)
+        costs = [float(piece.scores[i]) * (piece.lengths[i] + 1.0) ** alpha for piece, i in ranks]
+        score = float(sum(costs) / (sum(piece.lengths[i] for piece, i in ranks) + 1.0) ** alpha)
+        words = [piece.words[i, : piece.lengths[i]].tolist() for piece, i in ranks]
+        joined.append((text, score, words, any(bool(piece.cut[i]) for piece, i in ranks)))
+    return sorted(joined, key=lambda translation: translation[1])
 
 
 def join_pieces(translations: list[str], pieces: list[bytes]) -> str:

@@ -28,7 +28,7 @@ _CARRIAGE_RETURNS = re.compile(rb"\r+(?=\n)")
 _PIECE = 1 << 20  # bytes that are read at a time
 _PAUSE = 0.1  # seconds
 _BEGINNING = 1 << 13  # bytes that decide whether a file is text
-_FEW = 8  # strange characters that any text may have
+_FEW = 2  # strange characters that any text may have
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # NUL and others that no text is made of
 
 

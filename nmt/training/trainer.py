@@ -197,6 +197,8 @@ class Trainer:
         )
         for name, figures in scores.sets.items():
             say(f"  {name}  BLEU {figures['bleu']:.2f}  chrF {figures['chrf']:.2f}")
+        if scores.cut:
+            say(f"  {scores.cut} of {len(scores.translations)} translations reached the limit of length and were cut")
         if scores.warning:
             say(f"warning: {scores.warning}")
         return validation, scores.translations

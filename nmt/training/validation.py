@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from ..config import Config
 from ..decoding.metrics import validation_metrics
+from ..decoding.translator import Line
 from ..model.contract import TranslationModel
 from ..text.datasets import ValidationData
 
@@ -22,20 +23,21 @@ class Scores(NamedTuple):
     warning: str = ""
     translations: Sequence[str] = ()  # of the validation set; only the chief has them
     sets: Mapping[str, dict[str, float]] = MappingProxyType({})  # name -> bleu and chrf, if there are several sets
+    cut: int = 0  # translations that the limit of their length ended
 
 
 class Validator:
     """Measures a model on the validation set.
 
     Args:
-        translate: Maps lines to their translations; it calls its second argument between batches.
+        translate: `Translator.lines`, with the prefixes of the set.
 
     Raises:
         UserError: The tokenizer of the configuration cannot be used.
     """
 
     def __init__(
-        self, model: TranslationModel, data: ValidationData, translate: Callable[..., list[str]], config: Config
+        self, model: TranslationModel, data: ValidationData, translate: Callable[..., list[Line]], config: Config
     ):
         self._data, self._translate = data, translate
         self._costs = tf.function(model.costs, autograph=False, reduce_retracing=True)
@@ -47,14 +49,15 @@ class Validator:
 
         If the loss is not finite, nothing is translated.
         """
-        loss, bleu, chrf, translations = self._loss(poll), 0.0, 0.0, ()
+        loss, bleu, chrf, translations, cut = self._loss(poll), 0.0, 0.0, (), 0
         if math.isfinite(loss):
-            translations = self._translate(self._data.sources, poll)
+            lines = self._translate(self._data.sources, between=poll)
+            translations, cut = [line.texts[0] for line in lines], sum(line.cut[0] for line in lines)
             if self._data.prefixes:  # references have none
                 pairs = zip(translations, self._data.decoded_prefixes, strict=True)
                 translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
             bleu, chrf = self._bleu_and_chrf(translations, self._data.references).values()
-        return Scores(loss, bleu, chrf, self.divergence(loss), translations, self._of_sets(translations))
+        return Scores(loss, bleu, chrf, self.divergence(loss), translations, self._of_sets(translations), cut)
 
     def _of_sets(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
         if len(self._data.sets) == 1 or not translations:

@@ -96,9 +96,17 @@ def test_translations_that_are_cut_are_counted_and_named(run, write_lines):
     text = write_lines("text", [lines[0], "", lines[0]])
     status, output, said = run("translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1, "--translation_maxlen", 1)
     assert (status, output.count("\n")) == (0, 3)
-    assert "warning: 2 translations were cut at the limit of length (lines 1, 3); --translation_maxlen N" in said
+    assert "warning: 2 lines have a translation that was cut at the limit of length (lines 1, 3); --translation" in said
     status, _, said = run("translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1)
     assert (status, "cut" in said) == (0, False)
+
+
+def test_all_translations_of_a_beam_that_are_cut_are_counted(run):
+    """The best one of a line may end within the limit that cuts another."""
+    files = ("-m", GOLDEN / "layernorm", "-i", GOLDEN / "test.en")
+    for words, expected in (((), "6 lines have"), (("--n_best",), "7 lines have")):
+        said = run("translate", *files, "-k", 8, "--translation_maxlen", 1, *words)[2]
+        assert f"warning: {expected} a translation that was cut" in said
 
 
 def test_constraints_hold_and_a_line_without_a_translation_is_named(run, trained, tmp_path):

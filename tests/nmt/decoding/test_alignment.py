@@ -18,7 +18,7 @@ TRANSLATIONS = ["b a", "", "c d a b"]
 def line(source, *words):
     """Returns a line whose best translation has these ids, of one piece or several."""
     pieces = [piece.encode() for piece in ([source] if isinstance(source, str) else source)]
-    return Line([""], [0.0], list(words), False, pieces, False)
+    return Line([""], [0.0], list(words), [False], pieces, False, False)
 
 
 def test_links_leave_out_the_ends():

@@ -53,7 +53,7 @@ def test_words_have_the_frequencies_of_the_distribution(options, expected):
     assert (words[0] != words[1]).any()
 
 
-def test_costs_are_those_of_the_model_and_rank_the_samples():
+def test_costs_are_those_of_the_model():
     """Whatever the temperature. A translation of the longest length must end then."""
     found = draw(sampling(sampling_temperature=2.0))
     words, lengths, costs = found.words.numpy(), found.lengths.numpy(), found.costs.numpy()
@@ -62,7 +62,6 @@ def test_costs_are_those_of_the_model_and_rank_the_samples():
     drawn = np.arange(3) <= lengths[..., np.newaxis]  # words and the end, if it is in the matrix
     expected = (-np.log(P)[words] * drawn).sum(-1) - np.where(lengths == 3, np.log(P[0]), 0.0)
     np.testing.assert_allclose(costs, expected, rtol=1e-5)
-    assert (np.diff(costs) >= 0).all()
     assert not found.cut.numpy()[lengths < 3].any()
     at_limit = found.cut.numpy()[lengths == 3]
     root = P**0.5 / (P**0.5).sum()

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
-from nmt.decoding.translator import Translator, split_line
+from nmt.decoding.translator import Translations, Translator, join_translations, split_line
 from nmt.errors import UserError
 from nmt.text.batches import LONGEST
 from nmt.text.vocabulary import load_vocabulary
@@ -99,6 +99,18 @@ def test_a_line_that_is_too_long_is_translated_in_pieces(make_translator, vocabu
     np.testing.assert_allclose(found.scores[0], cost / (sum(lengths) - 1), rtol=1e-5)
 
 
+def test_the_translations_of_a_line_in_pieces_are_best_first():
+    """The second of both pieces together are better than the first: they are longer. An infinite score is none."""
+    none, words = float("inf"), np.arange(27).reshape(3, 9)
+    first = Translations([b"", b"a", b"c"], np.array([none, 1.0, 1.1]), words, [0, 0, 9], [True, False, True])
+    second = Translations([b"b", b"d", b"e"], np.array([2.0, 2.1, none]), words, [0, 9, 0], [False, False, True])
+    found = join_translations([first, second], [b"A ", b"B"], 1.0)
+    assert [each[0] for each in found] == ["c d", "a b"]
+    np.testing.assert_allclose([each[1] for each in found], [(11 + 21) / 19, (1 + 2) / 1])
+    assert [each[3] for each in found] == [True, False]
+    assert [list(map(len, each[2])) for each in found] == [[9, 9], [0, 0]]
+
+
 def test_even_short_lines_are_split_until_all_pieces_fit():
     """Only a byte fits; no half may be empty, or splitting would never end."""
     for parts in itertools.chain(*(itertools.product(PARTS, repeat=count) for count in (1, 2, 3, 4))):
@@ -118,10 +130,10 @@ def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, v
     bias.assign(bias.numpy() - 100.0 * np.eye(vocabulary.size)[0])  # never ends by itself
     translator = Translator(vocabulary, vocabulary, model, DecodingOptions(beam_size=2))
     lines = translator.lines(["a b c", "", "d"])
-    assert [line.cut for line in lines] == [True, False, True]
+    assert [line.cut[0] for line in lines] == [True, False, True]
     assert [len(line.words[0]) for line in lines] == [3 * FACTOR + CONSTANT, 0, FACTOR + CONSTANT]
     bias.assign(bias.numpy() + 200.0 * np.eye(vocabulary.size)[0])
-    assert not any(line.cut for line in translator.lines(["a b c", "", "d"]))
+    assert not any(any(line.cut) for line in translator.lines(["a b c", "", "d"]))
 
 
 def test_an_id_without_a_word_is_an_unknown_word_too(make_random_model, dictionary):
@@ -148,6 +160,7 @@ def test_a_translation_begins_with_its_prefix(make_random_model, vocabulary):
     found, usual = translator.lines(lines, prefixes=prefixes), translator.lines(lines)
     for line, prefix in zip(found, ["c c", "", "d a UNK", "", "b"], strict=True):
         assert line.texts[0].startswith(prefix)
+    assert [line.unknown_prefix for line in found] == [False, False, True, False, False]
     assert [found[i].texts for i in (1, 3)] == [usual[i].texts for i in (1, 3)]
     assert found[4].words[1:] == usual[4].words[1:]  # only the first piece has the prefix
     for line, each in zip(lines[:3], found[:3], strict=True):

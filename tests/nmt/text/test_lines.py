@@ -41,8 +41,11 @@ def test_files_and_streams_give_the_same_lines(write, content, lines):
         "Größe und Gewicht\n".encode("utf-16"),
         gzip.compress(b"a b c\n" * 9000) * 20,
         b"\n\x05Const\x12\x0b\n\x05dtype\x12\x02\x30\x01" * 300,
+        "A man".encode("utf-16-le"),
+        b"A man.\0\0\0\n",
+        b"\xff\xfe\xfd a",
     ],
-    ids=["random", "UTF-16", "gzip", "protobuf"],
+    ids=["random", "UTF-16", "gzip", "protobuf", "short UTF-16", "NUL", "short binary"],
 )
 def test_what_is_not_text_is_refused(write, content):
     path = write("data", content)
