@@ -35,7 +35,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 BEAM = 5
-GRID = {"float32": (16, 32, 64), "int8": (16, 32, 64)}  # dtype of CTranslate2 -> batch sizes that are tried
+DTYPES, SIZES = ("float32", "int8"), (16, 32, 64)  # of CTranslate2, and the batch sizes that are tried
 PATIENCES = (1, 2)
 
 
@@ -73,11 +73,11 @@ def start_engines(options, folder):
     engines = {"ours": engine("ours", "ours", model)}
     if options.saved_model:
         engines["SavedModel"] = engine("SavedModel", "savedmodel", Path(options.saved_model).resolve())
-    for dtype, sizes in GRID.items() if options.ctranslate2 else ():
+    for dtype in DTYPES if options.ctranslate2 else ():
         for patience in PATIENCES:
             name = f"CTranslate2, {dtype}, patience {patience}"
             tried = {}
-            for size in sizes:
+            for size in SIZES:
                 path = f"{Path(options.ctranslate2).resolve()},{model}"
                 settings = f"{dtype},{patience},{size}"
                 found = engine(f"{name}, {size}", "ctranslate2", path, settings, python=options.ctranslate2_python)

@@ -1,11 +1,11 @@
 """One engine of `decoding.py`, in a process of its own: translates the same lines whenever it is asked to.
 
-    python benchmarks/decoding_engine.py ENGINE MODEL TEXT OUTPUT [SETTINGS]
+    python benchmarks/decoding_engine.py ENGINE MODEL TEXT OUTPUT [TYPE,PATIENCE,BATCH]
 
 ENGINE is `ours` (MODEL is a model directory), `savedmodel` (an export) or `ctranslate2` (a model of CTranslate2
-beside the vocabularies of a model directory, `MODEL,DIRECTORY`). For each line of its standard input it prints
-seconds: those of the whole text after `all`, the median of single lines after `one`. It writes the translations of
-the whole text to OUTPUT.
+beside the vocabularies of a model directory, `MODEL,DIRECTORY`; it alone takes the last argument). For each line of its
+standard input it prints seconds: those of the whole text after `all`, the median of single lines after `one`. It writes
+the translations of the whole text to OUTPUT.
 """
 
 import os
@@ -21,8 +21,8 @@ BEAM, LONGEST = 5, 200
 SINGLE = 100  # lines that are translated one at a time
 
 
-def ours(model, settings):
-    """Returns the function of `nmt translate`; a setting is the batch size."""
+def ours(model):
+    """Returns the function of `nmt translate`."""
     from nmt.load_tensorflow import load_tensorflow
 
     load_tensorflow(translates=True)  # as the command does: before anything else imports TensorFlow
@@ -31,10 +31,10 @@ def ours(model, settings):
     from nmt.system import load_system
 
     use_cores_for_batches()
-    return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM, batch_size=int(settings or 128))).best
+    return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM)).best
 
 
-def savedmodel(model, settings):
+def savedmodel(model):
     """Returns a function that calls an export as a server does: batches side by side, sorted by length."""
     from nmt.load_tensorflow import load_tensorflow
 
@@ -43,7 +43,7 @@ def savedmodel(model, settings):
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     loaded = tf.saved_model.load(model)
-    serve, size = loaded.signatures["serving_default"], int(settings or 128)
+    serve, size = loaded.signatures["serving_default"], 128
     pool = ThreadPoolExecutor(os.cpu_count())
 
     def translate(lines):
@@ -60,7 +60,7 @@ def savedmodel(model, settings):
 
 
 def ctranslate2(model, settings):
-    """Returns a function that calls CTranslate2; settings are `TYPE,PATIENCE,BATCH`: one thread for each translator."""
+    """Returns a function that calls CTranslate2 with one thread for each translator."""
     import ctranslate2
     import sentencepiece
 
@@ -82,7 +82,7 @@ def ctranslate2(model, settings):
 
 def main():
     engine, model, text, output, *settings = sys.argv[1:]
-    translate = {"ours": ours, "savedmodel": savedmodel, "ctranslate2": ctranslate2}[engine](model, "".join(settings))
+    translate = {"ours": ours, "savedmodel": savedmodel, "ctranslate2": ctranslate2}[engine](model, *settings)
     lines = Path(text).read_bytes().split(b"\n")[:-1]
     Path(output).write_text("".join(f"{line}\n" for line in translate(lines)), encoding="utf-8")
     print("ready", flush=True)

@@ -15,7 +15,7 @@ which in JoeyNMT gets the attended context as its input and in ours lies between
 where they have norms, dropout of --dropout and label smoothing of 0.1.
 
 The table has the seconds of an update, the median over the rounds ± half the interquartile range; the median of the
-rounds' ratios to ours in float32; target words a second, ends counted; the slowest first update with a batch, which
+rounds' ratios to ours in float32; target tokens a second, ends counted; the slowest first update with a batch, which
 includes compilation; and the peak memory of the process (what it was when the libraries were imported).
 """
 
@@ -43,7 +43,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = {"ours float32": "float32", "ours bfloat16": "mixed_bfloat16"}
 THEIRS = ("JoeyNMT float32", "JoeyNMT compiled", "JoeyNMT bfloat16")
 SIZES = {"embedding_size": 256, "state_size": 512, "vocabulary": 8000, "batch_size": 80}
-HEADS = ["system", "s/update", "+-", "/ ours", "words/s", "first s", "MiB", "start"]
+HEADS = ["system", "s/update", "+-", "/ ours", "tokens/s", "first s", "MiB", "start"]
 # Ids of JoeyNMT's special tokens. Our words begin at 2 and theirs at 4.
 PAD, BEGIN, END, SHIFT = 1, 2, 3, 2
 

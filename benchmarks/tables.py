@@ -111,13 +111,13 @@ def training(found):
 
 def peers(found):
     """Returns the seconds of an update of each system."""
-    heads = ["", "seconds", "over ours in float32", "words/s", "first update, s", "MiB (after imports)"]
+    heads = ["", "seconds", "over ours in float32", "tokens/s", "first update, s", "MiB (after imports)"]
     rows = [
         [
             each["system"],
             f"{each['s/update']:.3f} ± {each['+-']:.3f}",
             "" if each["/ ours"] is None else f"{each['/ ours']:.2f}",
-            f"{each['words/s']:,.0f}",
+            f"{each['tokens/s']:,.0f}",
             f"{each['first s']:.1f}",
             f"{each['MiB']:,.0f} ({each['start']:,.0f})",
         ]

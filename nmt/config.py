@@ -142,7 +142,10 @@ class Config:
         "split the training text at random: the probability of skipping a merge of a BPE vocabulary, or the exponent "
         "of a unigram one's probabilities; 0 turns it off",
     )
-    label_smoothing: float = fraction(0.0, "probability taken from the correct word and spread over the vocabulary")
+    label_smoothing: float = fraction(
+        0.0,
+        "probability taken from the right word and given to all words in an RNN, to the others in a Transformer",
+    )
     batch_size: int = positive(80, "sentence pairs per update", _SIZE)
     token_batch_size: int | None = positive(
         None, "tokens per update on each side, padding counted, instead of --batch_size", _COUNT

@@ -18,6 +18,7 @@ SENTENCES = 128  # limit of the sentences in a slice
 WEIGHTS = 2**20  # limit of the attention weights of a batch, padding included, because their JSON is large
 _LIMITS = {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS}
 _PAIRS = [tf.TensorSpec([None], tf.string, name=name) for name in ("sources", "targets")]
+_PREFIXES = tf.TensorSpec([None], tf.string, name="prefixes")
 
 Tensors = tuple[tf.Tensor | tf.RaggedTensor, ...]
 
@@ -46,8 +47,8 @@ class Signatures(tf.Module):
     @property
     def functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
         """The functions by the names of their signatures."""
-        functions = {"serving_default": self.serve, "n_best": self.n_best, "score": self.score}
-        return functions | ({"attention": self.attention} if self._attend else {})
+        functions = {"serving_default": self.serve, "n_best": self.n_best, "with_prefix": self.with_prefix}
+        return functions | {"score": self.score} | ({"attention": self.attention} if self._attend else {})
 
     def sentences(self, lengths: Sequence[int]) -> list[bytes]:
         """Returns one text of about this many source tokens for each length, to try the model on."""
@@ -61,13 +62,20 @@ class Signatures(tf.Module):
         `source_cut` says that only the first `LONGEST` tokens of the source were translated, `translation_cut` that the
         translation reached the limit of its length.
         """
-        texts, scores, cut, source_cut = self._translate(sources)
-        return {
-            "translations": texts[:, 0],
-            "scores": scores[:, 0],
-            "source_cut": source_cut,
-            "translation_cut": cut[:, 0],
-        }
+        return _best(*self._translate(sources))
+
+    @tf.function(input_signature=[_PAIRS[0], _PREFIXES], autograph=False)
+    def with_prefix(self, sources: tf.Tensor, prefixes: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns what `serve` does, of translations that begin with `prefixes` `[batch]`.
+
+        An empty prefix is none. One that is longer than its translation may be is cut, as `translation_cut` says.
+        """
+        sources, prefixes = _as_many(sources, prefixes, "prefixes")
+        begun, lengths = self._target_vocabulary.encode(prefixes), self._translator.encode(sources)[0].row_lengths()
+        limits = self._options.limits(lengths)
+        fitting = tf.RaggedTensor.from_tensor(begun.to_tensor(), tf.minimum(begun.row_lengths(), limits))
+        texts, scores, cut, source_cut = self._translate(sources, fitting)
+        return _best(texts, scores, cut | (begun.row_lengths() > limits)[:, tf.newaxis], source_cut)
 
     @tf.function(input_signature=_PAIRS[:1], autograph=False)
     def n_best(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -137,23 +145,37 @@ class Signatures(tf.Module):
             "target_tokens": tf.where(target_mask > 0, self._target_vocabulary.tokens(target), ""),
         }
 
-    def _translate(self, sources: tf.Tensor) -> Tensors:
+    def _translate(self, sources: tf.Tensor, prefixes: tf.RaggedTensor | None = None) -> Tensors:
         ids, source_cut = self._translator.encode(sources)
         beam = self._options.hypotheses
         nothing = (tf.fill([0, beam], ""), tf.zeros([0, beam]), tf.fill([0, beam], value=False))
 
-        def translate(rows: tf.RaggedTensor) -> Tensors:
-            found = self._translator.translate(rows)
+        def translate(rows: tf.RaggedTensor, begun: tf.RaggedTensor | None = None) -> Tensors:
+            found = self._translator.translate(rows, prefixes=begun)
             return found.texts, found.scores, found.cut
 
-        return (*in_slices(translate, (ids,), ids.row_lengths(), nothing), source_cut)
+        inputs = (ids,) if prefixes is None else (ids, prefixes)
+        return (*in_slices(translate, inputs, ids.row_lengths(), nothing), source_cut)
 
     def _ids(self, sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-        """Returns the ids of both sides, whose sizes are compared before any other operation fails on them."""
-        equal = tf.debugging.assert_equal(tf.size(sources), tf.size(targets), "give as many targets as sources")
-        with tf.control_dependencies([equal]):
-            sources, targets = tf.identity(sources), tf.identity(targets)
+        sources, targets = _as_many(sources, targets, "targets")
         return self._source_vocabulary.encode(sources), self._target_vocabulary.encode(targets)
+
+
+def _best(texts: tf.Tensor, scores: tf.Tensor, cut: tf.Tensor, source_cut: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {
+        "translations": texts[:, 0],
+        "scores": scores[:, 0],
+        "source_cut": source_cut,
+        "translation_cut": cut[:, 0],
+    }
+
+
+def _as_many(sources: tf.Tensor, others: tf.Tensor, name: str) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns both, whose sizes are compared before any other operation fails on them."""
+    equal = tf.debugging.assert_equal(tf.size(sources), tf.size(others), f"give as many {name} as sources")
+    with tf.control_dependencies([equal]):
+        return tf.identity(sources), tf.identity(others)
 
 
 class IdSignatures(tf.Module):

@@ -40,7 +40,7 @@ def test_systems_take_turns_and_the_table_has_their_words_a_second(peers, tmp_pa
     assert [row["system"] for row in rows] == ["ours float32", "JoeyNMT compiled"]
     for row in rows:
         assert (row["s/update"], row["/ ours"], row["first s"], row["MiB"], row["start"]) == (0.5, 1, 0.5, 300, 200)
-        assert 4 * 42 / 0.5 <= row["words/s"] <= 4 * 46 / 0.5
+        assert 4 * 42 / 0.5 <= row["tokens/s"] <= 4 * 46 / 0.5
     (table,) = tables.peers({"figures": rows})
     assert table[-1].startswith("| JoeyNMT compiled | 0.500 ± 0.000 | 1.00 |")
 

@@ -112,7 +112,10 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("translate -m model -k many", "translate: argument -k/--beam_size: invalid int value: 'many'"),
         ("export -m model --to x -n 1e300", "nmt: --normalization_alpha is 1e+300; it must be from 0 to 10"),
         ("score -m model -s a -t b -b 0", "nmt: --batch_size is 0; it must be from 1 to 100000"),
-        ("translate -m nowhere --translation_strategy sampling -k 3", "nmt: --beam_size has no effect with --translation"),
+        (
+            "translate -m nowhere --translation_strategy sampling -k 3",
+            "nmt: --beam_size has no effect with --translation",
+        ),
         ("translate -m nowhere --seed 3", "nmt: --seed has no effect with --translation_strategy beam_search, only"),
         ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
         (

@@ -44,6 +44,23 @@ def test_scores_are_those_of_the_command(vocabularies):
 
 
 @models("transformer")
+def test_translations_begin_with_their_prefixes(signatures):
+    """Those without a prefix are as ever. A prefix that is too long is cut, and flagged."""
+    sources, prefixes = [*SOURCE, "", ""], ["дом", "", "жук щи", "", TARGET[19] * 2, "дом", ""]
+    found, usual = (
+        {name: value.numpy() for name, value in function(*map(tf.constant, inputs)).items()}
+        for function, inputs in ((signatures.with_prefix, (sources, prefixes)), (signatures.serve, (sources,)))
+    )
+    translations = [text.decode() for text in found["translations"]]
+    assert all(text.startswith(prefix[:4]) for text, prefix in zip(translations, prefixes, strict=True))
+    assert found["translation_cut"][4]
+    for name in ("translations", "scores", "translation_cut"):
+        assert all(found[name][i] == usual[name][i] for i in (1, 3, 6))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="give as many prefixes as sources"):
+        signatures.with_prefix(tf.constant(["a", "b"]), tf.constant(["a"]))
+
+
+@models("transformer")
 def test_sides_of_other_lengths_are_refused(signatures):
     with pytest.raises(tf.errors.InvalidArgumentError, match="give as many targets as sources"):
         signatures.score(tf.constant(["a", "b"]), tf.constant(["a"]))
