@@ -15,6 +15,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tqdm import tqdm
 
 from nmt.config import make_config
+from nmt.decoding.translator import Line
 from nmt.errors import UserError
 from nmt.model.registry import build_model
 from nmt.text.datasets import TrainingData, ValidationData
@@ -25,6 +26,9 @@ from nmt.training.validation import Validator
 from tests.nmt.bigrams import Bigrams
 
 LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
+
+
+CUT = "x y z"  # a translation that the limit of its length ended
 
 
 def copy(lines, between):
@@ -54,7 +58,12 @@ def make_trainer(write_lines, vocabulary):
         valid_text = ParallelText(valid_files, valid_files)
         valid = ValidationData(valid_text, vocabulary, vocabulary, batch_size=32, target_prefixes=target_prefixes)
         trainer = Trainer(Update(model, config), directory, {})
-        validate = Validator(model, valid, translate, config)
+
+        def translated(lines, between):
+            texts = translate(lines, between)
+            return [Line([text], [0.0], [], [text == CUT], [], False, False) for text in texts]
+
+        validate = Validator(model, valid, translated, config)
         return lambda: trainer.train(data, validate), model
 
     return make
@@ -66,7 +75,7 @@ def scripted(scores):
 
     def translate(lines, between):
         kept = round(next(shares) * len(lines))
-        return [line.decode() if i < kept else "x y z" for i, line in enumerate(lines)]
+        return [line.decode() if i < kept else CUT for i, line in enumerate(lines)]
 
     return translate
 
@@ -164,6 +173,14 @@ def test_a_plateau_of_the_loss_reduces_the_learning_rate_also_after_resuming(mak
     np.testing.assert_array_equal(resumed.table, model.table)
 
 
+def test_validations_count_the_translations_that_are_cut(make_trainer, tmp_path, capfd):
+    make_trainer(tmp_path / "model", translate=scripted([0.75, 1.0]))[0]()
+    said = capfd.readouterr().err.splitlines()
+    assert [line for line in said if "cut" in line] == [
+        "  16 of 64 translations reached the limit of length and were cut"
+    ]
+
+
 def test_the_metric_decides_which_model_is_best(make_trainer, tmp_path):
     """The second validation translates less, but the loss falls."""
     for metric, best in (("bleu", 3), ("chrf", 3), ("loss", 6)):
@@ -225,7 +242,7 @@ def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_line
     options = {"files": [write_lines(name, LINES) for name in ("copied", "other")], "target_prefixes": [" a  x", ""]}
 
     def translate(lines, between):
-        return [f"a UNK {line.decode()}" if i < len(LINES) else "x y z" for i, line in enumerate(lines)]
+        return [f"a UNK {line.decode()}" if i < len(LINES) else CUT for i, line in enumerate(lines)]
 
     train, _ = make_trainer(tmp_path / "model", translate, finish_after=3, **options)
     (validation,) = train().validations
