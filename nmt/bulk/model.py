@@ -11,8 +11,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import UserError, describe_end
 from ..load_tensorflow import load_tensorflow
+from ..text.long_lines import halve, join_pieces
 
 _SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
 _LONGEST = 200  # characters of a reason
@@ -21,13 +24,14 @@ _PLACES = ("Graph execution error", "Detected at node", "<stack traces", "[[")
 
 @dataclass(frozen=True)
 class Fault:
-    """Takes the place of a line, or of its translation, and says why there is none."""
+    """Takes the place of a line, or of its translation, and says why there is none, or none that is whole."""
 
     reason: str
+    text: bytes = b""  # what there is of the translation
 
 
 Translate = Callable[[Sequence[bytes]], list[bytes | Fault]]
-_TOO_LONG = Fault("the line has more tokens than the export reads")
+_CUT = "its translation was cut at the limit of its length"
 _LINE_FEED = Fault("its translation has a line feed")
 
 
@@ -61,7 +65,7 @@ class Model:
             raise UserError(f"{path} cannot be used: {error}") from None
 
     def __call__(self, lines: Sequence[bytes]) -> list[bytes | Fault]:
-        """Returns the translation of each line, or a fault if the model reads only its beginning.
+        """Returns the translation of each line, or a fault if the model cut it.
 
         Raises:
             ModelError: The model fails, or its process is killed; if there is only one line, twice.
@@ -155,10 +159,28 @@ def _load(folder: str) -> Translate:
         texts = found["translations"].numpy().tolist()
         if len(texts) != len(lines):
             raise ValueError(f"the model returns {len(texts)} translations of {len(lines)} lines")
-        is_cut = found["source_cut"].numpy() if "source_cut" in found else [False] * len(lines)
-        return [_TOO_LONG if cut else text for text, cut in zip(texts, is_cut, strict=True)]
+        no = np.zeros(len(lines), bool)
+        source_cut, cut = (found[name].numpy() if name in found else no for name in ("source_cut", "translation_cut"))
+        results = [Fault(_CUT, text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
+        for i in np.flatnonzero(source_cut):  # the model has read only the beginning
+            if len(lines[i]) > 1:
+                halves = halve(lines[i])
+                results[i] = _joined(translate(halves), halves)
+        return results
 
     return translate
+
+
+def _joined(results: list[bytes | Fault], pieces: list[bytes]) -> bytes | Fault:
+    """Returns the translation of a line from those of its pieces, or a fault if one of them has one."""
+    text = join_pieces([text_of(each).decode(errors="surrogateescape") for each in results], pieces)
+    text = text.encode(errors="surrogateescape")
+    return next((Fault(each.reason, text) for each in results if isinstance(each, Fault)), text)
+
+
+def text_of(result: bytes | Fault) -> bytes:
+    """Returns the translation, or what there is of it."""
+    return result.text if isinstance(result, Fault) else result
 
 
 def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[bytes | Fault]:
@@ -179,7 +201,7 @@ def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
     if not lines:
         return []
     try:
-        return [_LINE_FEED if isinstance(text, bytes) and b"\n" in text else text for text in model(lines)]
+        return [_LINE_FEED if b"\n" in text_of(each) else each for each in model(lines)]
     except ModelError as error:
         if len(lines) == 1:
             model([b""])

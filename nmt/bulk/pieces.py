@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, BinaryIO
 
-from .model import Fault
+from .model import Fault, text_of
 
 FOLDER = "_bulk"  # in the output folder; Spark and Hadoop ignore names that begin like this
 
@@ -45,7 +45,7 @@ class Shard:
 
     @property
     def failed(self) -> str:
-        """File with the lines that have no translation."""
+        """File with the lines that have no translation, or none that is whole."""
         return f"{self.output}/{FOLDER}/failed/{self.name}.jsonl"
 
 
@@ -71,7 +71,7 @@ class Report:
 
     shards: int = 0  # shards that were written
     lines: int = 0  # lines of these shards
-    failed: int = 0  # lines that have no translation
+    failed: int = 0  # lines that have no translation, or none that is whole
     translated: int = 0  # lines that this job translated; the others failed or are from an earlier run
     model_seconds: float = 0.0  # time in the model, of all workers together
     began: float = 0.0  # when the first piece was begun, in seconds since 1970; 0 if no piece was translated
@@ -92,17 +92,17 @@ def add(reports: Iterable[Report]) -> Report:
 
 
 def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: dict[str, float]) -> None:
-    """Writes the faults and `work` as a line of JSON, then the translations; that of a fault is an empty line.
+    """Writes the faults and `work` as a line of JSON, then the translations; without one, an empty line.
 
     `work` has `began`, `ended` and `model_seconds` of a `Report`.
     """
     failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault)]
     file.write(json.dumps({"failed": failed, **work}).encode() + b"\n")
-    file.writelines((b"" if isinstance(each, Fault) else each) + b"\n" for each in results)
+    file.writelines(text_of(each) + b"\n" for each in results)
 
 
 def read_piece(file: BinaryIO, piece: Piece, started: float) -> tuple[Report, list[dict[str, Any]]]:
-    """Returns the report of a piece in a job that started at this time, and its lines that have no translation.
+    """Returns the report of a piece in a job that started at this time, and its lines that failed.
 
     The file is then at the first translation.
     """

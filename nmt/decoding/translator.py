@@ -6,7 +6,6 @@ tokens would exhaust the memory. A line is then translated in pieces, which are 
 """
 
 import itertools
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ import tensorflow as tf
 from ..errors import UserError
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
+from ..text.long_lines import join_pieces, split_line
 from ..text.vocabulary import END, Vocabulary
 from .constraints import constrain
 from .options import DecodingOptions
@@ -25,9 +25,6 @@ from .side_by_side import map_batches
 
 Texts = Sequence[str | bytes]
 _IDS = tf.RaggedTensorSpec([None, None], tf.int32)
-_SENTENCE_END = re.compile(rb"""(?:[.!?]|\xe2\x80\xa6)["')\]]*\s+|\xe3\x80\x82|\xef\xbc[\x81\x9f]""")  # dots of CJK too
-_SPACE = re.compile(rb"\s+")
-_CHARACTER = re.compile(rb"(?<=.)(?=[\x00-\x7f\xc0-\xff])", re.DOTALL)
 
 
 class Translations(NamedTuple):
@@ -205,27 +202,6 @@ class Translator(tf.Module):
         return beam_search(step, state, memory, beam_size=options.beam_size, alpha=alpha, **common)
 
 
-def split_line(line: bytes, fit: Callable[[list[bytes]], Sequence[bool]]) -> list[bytes]:
-    """Returns pieces that fit; together they are the line.
-
-    A line is split near its middle: at the end of a sentence or else at a space in its middle half, or else between two
-    characters. Halves that do not fit are split again.
-
-    Args:
-        line: The line.
-        fit: Returns whether each of some pieces fits. Single bytes are taken to fit.
-    """
-    pieces = [line]
-    while True:
-        parts = [
-            [piece] if fits or len(piece) < 2 else _halves(piece)
-            for piece, fits in zip(pieces, fit(pieces), strict=True)
-        ]
-        if len(parts) == sum(map(len, parts)):
-            return pieces
-        pieces = list(itertools.chain(*parts))
-
-
 def join_translations(
     each: Sequence[Translations], pieces: list[bytes], alpha: float
 ) -> list[tuple[str, float, list[list[int]], bool]]:
@@ -248,21 +224,3 @@ def join_translations(
         words = [piece.words[i, : piece.lengths[i]].tolist() for piece, i in ranks]
         joined.append((text, score, words, any(bool(piece.cut[i]) for piece, i in ranks)))
     return sorted(joined, key=lambda translation: translation[1])
-
-
-def join_pieces(translations: list[str], pieces: list[bytes]) -> str:
-    """Returns the joined translations of pieces, with a space where the line had one."""
-    spaces = [" " if piece[-1:].isspace() else "" for piece in pieces[:-1]] + [""]
-    return "".join(text + space for text, space in zip(translations, spaces, strict=True))
-
-
-def _halves(line: bytes) -> list[bytes]:
-    quarter = max(len(line) // 4, 1)  # so that neither half is empty
-    for pattern in (_SENTENCE_END, _SPACE):
-        if ends := [found.end() for found in pattern.finditer(line, quarter, len(line) - quarter)]:
-            middle = min(ends, key=lambda end: abs(2 * end - len(line)))
-            break
-    else:
-        found = _CHARACTER.search(line, len(line) // 2)
-        middle = found.start() if found else len(line) // 2
-    return [line[:middle], line[middle:]]

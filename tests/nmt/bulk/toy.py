@@ -8,8 +8,8 @@ HUGE = 2**38  # bytes that the toy asks for at once
 class Toy(tf.Module):
     """Upper case. Fails on a line with `poison`; takes about 20 ms for one with `slow`; `two` gives a line feed.
 
-    Of a line with `endless` it says that it has read only the beginning. A line with `huge` asks for `HUGE` bytes. If
-    there are fewer, TensorFlow aborts the process.
+    Of a line with `endless` it says that it has read only the beginning, and of a translation with `CUT` that the limit
+    ended it. A line with `huge` asks for `HUGE` bytes. If there are fewer, TensorFlow aborts the process.
     """
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
@@ -30,6 +30,7 @@ class Toy(tf.Module):
         return {
             "translations": text + tf.where(tf.math.is_nan(x[0, 0]), "?", ""),
             "source_cut": tf.strings.regex_full_match(sources, ".*endless.*"),
+            "translation_cut": tf.strings.regex_full_match(text, ".*CUT.*"),
         }
 
 

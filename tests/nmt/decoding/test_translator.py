@@ -1,13 +1,11 @@
 """Translations of strings, and their scores."""
 
-import itertools
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
-from nmt.decoding.translator import Translations, Translator, join_translations, split_line
+from nmt.decoding.translator import Translations, Translator, join_translations
 from nmt.errors import UserError
 from nmt.text.batches import LONGEST
 from nmt.text.vocabulary import load_vocabulary
@@ -15,7 +13,6 @@ from tests.nmt.pairs import encode_pairs
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]
 OPTIONS = DecodingOptions(beam_size=3, translation_maxlen=10)
-PARTS = [b"a", b" ", b".", b'"', "ä".encode(), "。".encode(), b"\xa4"]
 
 
 @pytest.fixture
@@ -109,19 +106,6 @@ def test_the_translations_of_a_line_in_pieces_are_best_first():
     np.testing.assert_allclose([each[1] for each in found], [(11 + 21) / 19, (1 + 2) / 1])
     assert [each[3] for each in found] == [True, False]
     assert [list(map(len, each[2])) for each in found] == [[9, 9], [0, 0]]
-
-
-def test_even_short_lines_are_split_until_all_pieces_fit():
-    """Only a byte fits; no half may be empty, or splitting would never end."""
-    for parts in itertools.chain(*(itertools.product(PARTS, repeat=count) for count in (1, 2, 3, 4))):
-        line, rounds = b"".join(parts), itertools.count()
-
-        def fit(pieces, line=line, rounds=rounds):
-            assert next(rounds) < 20, line
-            assert all(pieces), line
-            return [len(piece) < 2 for piece in pieces]
-
-        assert split_line(line, fit) == [bytes([byte]) for byte in line]
 
 
 def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, vocabulary):

@@ -1,0 +1,48 @@
+"""Lines that are too long to be translated as a whole: where to split them, and how to join the translations."""
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+
+_SENTENCE_END = re.compile(rb"""(?:[.!?]|\xe2\x80\xa6)["')\]]*\s+|\xe3\x80\x82|\xef\xbc[\x81\x9f]""")  # dots of CJK too
+_SPACE = re.compile(rb"\s+")
+_CHARACTER = re.compile(rb"(?<=.)(?=[\x00-\x7f\xc0-\xff])", re.DOTALL)
+
+
+def split_line(line: bytes, fit: Callable[[list[bytes]], Sequence[bool]]) -> list[bytes]:
+    """Returns pieces that fit; together they are the line.
+
+    A line is split near its middle: at the end of a sentence or else at a space in its middle half, or else between two
+    characters. Halves that do not fit are split again.
+
+    Args:
+        line: The line.
+        fit: Returns whether each of some pieces fits. Single bytes are taken to fit.
+    """
+    pieces = [line]
+    while True:
+        parts = [
+            [piece] if fits or len(piece) < 2 else halve(piece) for piece, fits in zip(pieces, fit(pieces), strict=True)
+        ]
+        if len(parts) == sum(map(len, parts)):
+            return pieces
+        pieces = list(itertools.chain(*parts))
+
+
+def join_pieces(translations: list[str], pieces: list[bytes]) -> str:
+    """Returns the joined translations of pieces, with a space where the line had one."""
+    spaces = [" " if piece[-1:].isspace() else "" for piece in pieces[:-1]] + [""]
+    return "".join(text + space for text, space in zip(translations, spaces, strict=True))
+
+
+def halve(line: bytes) -> list[bytes]:
+    """Returns both halves of a line of several bytes, split near its middle; see `split_line`."""
+    quarter = max(len(line) // 4, 1)  # so that neither half is empty
+    for pattern in (_SENTENCE_END, _SPACE):
+        if ends := [found.end() for found in pattern.finditer(line, quarter, len(line) - quarter)]:
+            middle = min(ends, key=lambda end: abs(2 * end - len(line)))
+            break
+    else:
+        found = _CHARACTER.search(line, len(line) // 2)
+        middle = found.start() if found else len(line) // 2
+    return [line[:middle], line[middle:]]
