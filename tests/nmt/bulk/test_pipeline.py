@@ -76,7 +76,7 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
         "packed.gz": gzip.compress(b"a\nb\n") + gzip.compress("c ß\n".encode() * 50),
         "empty.en": b"",
         "open.en": b"\xef\xbb\xbfno\r\nend",
-        "odd.en": b"fine\nbad \xff\n%b\nfine poison\ntwo\n\nfine again\n%bpoison\nis cut, endless\n"
+        "odd.en": b"fine\nbad \xff\n%b\nfine poison\ntwo\n\nfine again\n%bpoison\nis cut,endless\n"
         % (b"x" * 101, b"more\n" * 40),
         "cut.gz": gzip.compress(os.urandom(2000))[:-9],
     }
@@ -97,7 +97,7 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
     assert gzip.decompress((out / "packed.gz").read_bytes()) == b"A\nB\n" + b"C SS\n" * 50
     assert (out / "empty.en").read_bytes() == b""
     assert (out / "open.en").read_bytes() == b"NO\nEND\n"
-    assert (out / "odd.en").read_bytes() == b"FINE\n\n\n\n\n\nFINE AGAIN\n" + b"MORE\n" * 40 + b"\nIS CUT, ENDLESS\n"
+    assert (out / "odd.en").read_bytes() == b"FINE\n\n\n\n\n\nFINE AGAIN\n" + b"MORE\n" * 40 + b"\nIS CUT,ENDLESS\n"
     assert [path.name for path in (out / "_bulk" / "failed").iterdir()] == ["odd.en.jsonl"]
     failed = [json.loads(line) for line in (out / "_bulk" / "failed" / "odd.en.jsonl").read_text().splitlines()]
     assert {each["shard"] for each in failed} == {str(tmp_path / "in" / "odd.en")}
