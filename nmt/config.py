@@ -268,10 +268,12 @@ class Config:
     def least_size(self) -> int:
         """A number of weights that its models certainly have, known without making one."""
         words = max(self.source_vocab_sizes or 2, self.target_vocab_size or 2)
-        layer = 3 * self.state_size**2
+        layer, others = 3 * self.state_size**2, words * self.embedding_size
         if self.model_type == "transformer":
             layer += 2 * self.state_size * self.transformer_ffn_hidden_size
-        return words * self.embedding_size + self.layers * layer
+        else:  # the projections from the word before, and to the gates
+            others += self.embedding_size * (self.embedding_size + 3 * self.state_size)
+        return others + self.layers * layer
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as a JSON file for `--config`."""

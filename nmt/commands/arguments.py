@@ -20,6 +20,10 @@ _ALIKE = 0.7  # similarity of a mistyped option with the right one, as difflib m
 class Parser(argparse.ArgumentParser):
     """Prints a mistake in one line and exits with status 2."""
 
+    def parse_known_args(self, args=None, namespace=None):
+        self._words = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
+
     def unrecognized(self, words: list[str]) -> NoReturn:
         """Refuses words that are no arguments, and names the option that each may stand for."""
         known, said = re.findall(r"--\w+", self.format_help()), f"unrecognized arguments: {' '.join(words)}"
@@ -29,6 +33,11 @@ class Parser(argparse.ArgumentParser):
         self.error(f"{said}; did you mean {' '.join(hints)}?" if hints else said)
 
     def error(self, message: str) -> NoReturn:
+        if message.startswith("the following arguments are required"):  # one of them may be mistyped
+            known = re.findall(r"--\w+", self.format_help())
+            options = [word.partition("=")[0] for word in self._words if word.startswith("--")]
+            if strange := [each for each in options if not any(option.startswith(each) for option in known)]:
+                self.unrecognized(strange)
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 

@@ -73,9 +73,13 @@ def end_with_launcher() -> None:
 
 
 def reserved_ports(count: int) -> list[socket.socket]:
-    """Returns sockets with ports that no program uses. While they are open, no other program gets these ports."""
+    """Returns sockets with ports that no program uses. While they are open, no other program gets these ports.
+
+    TensorFlow can listen there meanwhile, with TF_GRPC_REUSE_PORT=1.
+    """
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         each.bind(("localhost", 0))
     return sockets
 
@@ -128,5 +132,6 @@ def _environment(addresses: list[str], rank: int, gpus: list[str], port: int) ->
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "TF_CONFIG": json.dumps(config), **own} | {
         HELD_PORT: str(port),
+        "TF_GRPC_REUSE_PORT": "1",  # else TensorFlow could not listen at a held port
         _LAUNCHER: str(os.getpid()),
     }

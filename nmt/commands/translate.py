@@ -81,11 +81,17 @@ def run(arguments: argparse.Namespace) -> None:
                 unknown.append(number + 1)
             if line.unknown_prefix:
                 unknown_prefix.append(number + 1)
-    _say_notes(split, cut, none, unknown, unknown_prefix)
+    given = [f"--{name}" for name in CONSTRAINTS if getattr(options, name)]
+    _say_notes(split, cut, none, given, unknown, unknown_prefix)
 
 
 def _say_notes(
-    split: list[int], cut: list[int], none: list[int], unknown: list[int], unknown_prefix: list[int]
+    split: list[int],
+    cut: list[int],
+    none: list[int],
+    constraints: list[str],
+    unknown: list[int],
+    unknown_prefix: list[int],
 ) -> None:
     """Prints which lines were translated in pieces, were cut, have no translation, or are unknown to the model."""
     if unknown:
@@ -107,10 +113,11 @@ def _say_notes(
         limit = f"cut at the limit of length ({number_list(cut)}); --translation_maxlen N allows N tokens"
         say(f"warning: {have} a translation that was {limit}")
     if none:
-        say(
-            f"warning: {counted(none, 'line has', 'lines have')} no translation, or a piece without one, that "
-            f"{', '.join(f'--{name}' for name in CONSTRAINTS)} allow ({number_list(none)}); the output is empty there"
+        why = (
+            f" that {', '.join(constraints)} allow" if constraints else ", as costs are infinite: the weights overflow"
         )
+        have = counted(none, "line has", "lines have")
+        say(f"warning: {have} no translation, or a piece without one{why} ({number_list(none)}); it is empty there")
 
 
 def _translate(

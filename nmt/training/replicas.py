@@ -22,6 +22,7 @@ from ..errors import UserError
 from .interruption import restored_handlers
 
 HELD_PORT = "NMT_HELD_PORT"  # variable of the environment: descriptor of a socket that reserves the port of a process
+_ADDRESS = re.compile(r"\S+:\d{1,5}")
 _LONGEST = 300  # characters of TensorFlow's reason that a message quotes
 
 
@@ -129,8 +130,12 @@ def read_cluster() -> tuple[list[str], int]:
             raise ValueError("addresses are a list")
         if not all(isinstance(each, str) for each in workers):
             raise ValueError("an address is a string")
+        if wrong := [each for each in workers if not _ADDRESS.fullmatch(each) or int(each.rpartition(":")[2]) > 65535]:
+            raise ValueError(f"{wrong[0][:100]} is no address")
         if len(cluster.get("chief", [])) > 1:
             raise ValueError("there are several chiefs")
+        if isinstance(task.get("index"), bool):
+            raise ValueError("an index is a number")
         if workers and (task.get("type") not in ("chief", "worker") or not 0 <= rank < len(workers)):
             raise ValueError("the task is not one of the workers")
     except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
@@ -152,14 +157,15 @@ def connect() -> Replicas:
     workers, rank = read_cluster()
     if len(workers) < 2:
         return Replicas()
-    if held := os.environ.pop(HELD_PORT, ""):
-        os.close(int(held))  # TensorFlow listens there now
+    held = os.environ.pop(HELD_PORT, "")
     # TensorFlow waits for the other processes without running handlers in Python, and replaces the one of SIGTERM. So
     # Ctrl-C ends the process at once, unless it is ignored. Afterwards, handlers are as before.
     with _explained(), restored_handlers(signal.SIGTERM, signal.SIGINT) as handlers:
         if signal.SIGINT in handlers:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    if held:
+        os.close(int(held))  # TensorFlow listens there now
     if strategy.num_replicas_in_sync != len(workers):
         raise UserError(
             f"{len(workers)} processes have {strategy.num_replicas_in_sync} devices; start one process for each device "

@@ -119,6 +119,10 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("translate -m nowhere --seed 3", "nmt: --seed has no effect with --translation_strategy beam_search, only"),
         ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
         (
+            "translate --modle nowhere",
+            "translate: unrecognized arguments: --modle; did you mean --model?; see python -m nmt translate --help",
+        ),
+        (
             "translate -m nowhere --beam_sise 3",
             "unrecognized arguments: --beam_sise 3; did you mean --beam_size?; see python",
         ),

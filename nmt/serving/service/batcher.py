@@ -81,7 +81,9 @@ class Batcher:
         Raises:
             Refused: The queue is full, the request has too many rows, or the model refuses it.
         """
-        if rows > (most := min(self._limits.rows, self._limits.queue)):
+        # Rows that cannot be computed apart from each other are one batch, so that others do not wait for many.
+        most = self._limits.batch if signature.has_rows and not signature.joinable else self._limits.rows
+        if rows > (most := min(most, self._limits.queue)):
             raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
         pieces = self._cut(signature, inputs, rows)
         places, size = sum(piece.places for piece in pieces), sum(piece.size for piece in pieces)

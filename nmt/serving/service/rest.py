@@ -131,12 +131,14 @@ def _array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
         sizes.append(lengths.pop())
         level = [x for each in level for x in each]
     array = np.empty(len(level), object if spec.dtype == tf.string else spec.dtype.as_numpy_dtype)
+    is_number = spec.dtype.is_integer or spec.dtype.is_floating
+    limits = (spec.dtype.min, spec.dtype.max) if is_number else None  # here once: TensorFlow computes them slowly
     for i, each in enumerate(level):
-        array[i] = _scalar(each, spec, name)
+        array[i] = _scalar(each, spec, name, limits)
     return array.reshape(sizes)
 
 
-def _scalar(value: Any, spec: tf.TensorSpec, name: str) -> Any:
+def _scalar(value: Any, spec: tf.TensorSpec, name: str, limits: tuple[Any, Any] | None) -> Any:
     dtype = spec.dtype
     if dtype == tf.string and isinstance(value, str):
         try:
@@ -150,9 +152,9 @@ def _scalar(value: Any, spec: tf.TensorSpec, name: str) -> Any:
             _refuse(f"{name} has a string that is not base64")
     if dtype == tf.bool and isinstance(value, bool):
         return value
-    if dtype.is_integer and type(value) is int and int(dtype.min) <= value <= int(dtype.max):
+    if dtype.is_integer and type(value) is int and int(limits[0]) <= value <= int(limits[1]):
         return value
-    if dtype.is_floating and type(value) in (int, float) and abs(value) <= float(dtype.max):
+    if dtype.is_floating and type(value) in (int, float) and abs(value) <= float(limits[1]):
         return value
     _refuse(f"{name} must be {_kind(spec)}")
 

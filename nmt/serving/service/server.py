@@ -61,7 +61,8 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
             signal.signal(number, end)
         with _address_errors(host, port):  # another service may have begun to listen meanwhile
             address.listen(2048)
-        _log.info("serving %s at http://%s:%d", models, host, address.getsockname()[1])
+        shown = f"[{host}]" if ":" in host else host
+        _log.info("serving %s at http://%s:%d", models, shown, address.getsockname()[1])
         with ThreadPoolExecutor(1) as thread:  # uvicorn handles signals only in the main thread
             running = thread.submit(server.run, sockets=[address])
             while not running.done():  # a signal that another thread gets does not end a wait without a limit

@@ -1,9 +1,11 @@
 """`python -m nmt translate` and `score`: the files that they read and write, and what they say of lines."""
 
 import gzip
+import shutil
 import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
 from backports import zstd
 
@@ -121,8 +123,19 @@ def test_constraints_hold_and_a_line_without_a_translation_is_named(run, trained
     status, output, said = run(*words, "--min_length", 5)
     assert (status, output) == (0, "\n\n\n")
     allowed = "that --min_length, --suppress_unknown, --no_repeat_ngram allow"
-    assert f"warning: 2 lines have no translation, or a piece without one, {allowed}" in said
-    assert "(lines 1, 3); the output is empty there" in said
+    assert f"warning: 2 lines have no translation, or a piece without one {allowed}" in said
+    assert "(lines 1, 3); it is empty there" in said
+
+
+def test_a_model_whose_weights_overflow_is_named(run, tmp_path):
+    shutil.copytree(GOLDEN / "layernorm", tmp_path / "large")
+    with np.load(tmp_path / "large" / "best.npz") as file:
+        weights = {name: file[name] for name in file.files}
+    large = {name: value if name == "state" else value * np.float32(1e20) for name, value in weights.items()}
+    np.savez(tmp_path / "large" / "best.npz", **large)
+    status, _, said = run("translate", "-m", "large", "-i", GOLDEN / "test.en")
+    assert status == 0
+    assert "no translation, or a piece without one, as costs are infinite: the weights overflow" in said
 
 
 @pytest.mark.parametrize(

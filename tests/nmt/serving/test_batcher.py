@@ -18,7 +18,7 @@ class Doubling:
     """A signature that doubles numbers, a call at each release of `go`."""
 
     def __init__(self, joinable=True, releases=0):
-        self.inputs, self.joinable = {"numbers": tf.TensorSpec([None], tf.int32)}, joinable
+        self.inputs, self.joinable, self.has_rows = {"numbers": tf.TensorSpec([None], tf.int32)}, joinable, True
         self.go, self.begun, self.sizes = threading.Semaphore(releases), threading.Semaphore(0), []
 
     def run(self, inputs):
@@ -44,12 +44,19 @@ def ask(batcher, signature, rows=1):
     return asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows))
 
 
-@pytest.mark.parametrize("joinable, sizes", [(True, [4, 4, 2]), (False, [10])])
-def test_a_request_larger_than_a_batch_is_computed_in_pieces(joinable, sizes):
-    signature, numbers = Doubling(joinable, 9), np.arange(10, dtype=np.int32)
+def test_a_request_larger_than_a_batch_is_computed_in_pieces():
+    signature, numbers = Doubling(releases=9), np.arange(10, dtype=np.int32)
     found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": numbers}, 10), batch=4)
     np.testing.assert_array_equal(found["doubles"], 2 * numbers)
-    assert signature.sizes == sizes
+    assert signature.sizes == [4, 4, 2]
+
+
+def test_rows_that_cannot_be_computed_apart_are_at_most_a_batch():
+    signature = Doubling(False, 9)
+    with_batcher(lambda batcher: ask(batcher, signature, 4), batch=4)
+    with pytest.raises(Refused, match="a request may have 4 rows, this one has 5; send several"):
+        with_batcher(lambda batcher: ask(batcher, signature, 5), batch=4)
+    assert signature.sizes == [4]
 
 
 def test_others_are_computed_between_the_pieces_of_a_large_request():
