@@ -55,6 +55,8 @@ NMT = {
         "config_fields",
         "errors",
         "load_tensorflow",
+        "text.long_lines",
+        "text.parallel",
     },  # its environment lacks what the others need
     "nematus_models": {"config", "errors", "storage"},
     "system": {

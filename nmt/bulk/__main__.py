@@ -96,7 +96,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     start = time.monotonic()
     report = pipeline.run(job, todo, options)
     for shard in shards:
-        storage.remove(f"{shard.pieces}/")
+        storage.remove(shard.own("pieces", "/"))
     for path, reason in sorted(report.unreadable.items()):
         _say(f"{path} is damaged and was left out ({reason}); copy it again")
     print(summary(report, len(shards) - len(todo), time.monotonic() - start, job.own("failed")), flush=True)

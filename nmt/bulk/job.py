@@ -36,23 +36,17 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
     """
     found: dict[str, Shard] = {}
     for pattern in patterns:
-        matched = storage.find(pattern)
+        matched = storage.find(storage.absolute(pattern))
         if not matched:
             raise UserError(f"no file matches {pattern}; give text files, and put a pattern in quotes")
-        shards = [Shard(storage.plain(each.path), storage.state(each), output) for each in matched]
-        for shard in shards:
+        for shard in (Shard(storage.plain(each.path), storage.state(each), output) for each in matched):
             if found.setdefault(shard.name, shard).source != shard.source:
                 both = f"{found[shard.name].source} and {shard.source}"
                 raise UserError(f"{both} have the same name; translate them into different folders")
-            if "://" not in shard.source and os.path.isdir(shard.source):
-                raise UserError(f"{shard.source} is a folder; give files, or a pattern in quotes: '{shard.source}/*'")
-            if shard.name == FOLDER:
-                raise UserError(f"{shard.source} has the name of a folder that the job makes; rename it")
-            if shard.name.endswith(_UNREADABLE):
-                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
-    for pattern in patterns:
-        if among := storage.matching(pattern, [shard.target for shard in found.values()]):
-            raise UserError(f"{among[0]} would be among the texts; give another output folder")
+            if shard.name == FOLDER or shard.name.endswith(_UNREADABLE) or os.path.isdir(shard.source):
+                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files, or a pattern in quotes")
+            if shard.source.startswith(f"{output}/"):
+                raise UserError(f"{shard.source} is in the output folder; give another one")
     return list(found.values())
 
 
@@ -67,20 +61,18 @@ def prepare_output(job: Job) -> None:
     with storage.usable(job.output, "used"):
         storage.write_json(path, job.own(), wanted)
         before = storage.read_json(path)
-    if before.get("export") != wanted["export"]:
-        raise UserError(f"{job.output} has translations of another export; give another output folder")
-    if before.get("max_bytes") != job.max_bytes:
-        made = f"has translations with --max_bytes {before.get('max_bytes')}"
-        raise UserError(f"{job.output} {made}; give that, or another output folder")
+    if before != wanted:
+        other = (
+            f"--max_bytes {before.get('max_bytes')}" if before.get("export") == wanted["export"] else "another export"
+        )
+        raise UserError(f"{job.output} has translations with {other}; give that, or another output folder")
 
 
 def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:
     """Returns the shards that have no translation yet, and those whose translation is that of another text."""
-    there = {os.path.basename(each.path) for each in storage.find(f"{job.output}/*")}
-    records = {os.path.basename(each.path) for each in storage.find(job.own("texts/*"))}
-    translated = [shard for shard in shards if shard.name in there]
-    stale = [shard for shard in translated if os.path.basename(shard.record) not in records]
-    return [shard for shard in shards if shard.name not in there], stale
+    there, records = ({each.path for each in storage.find(f"{path}/*")} for path in (job.output, job.own("texts")))
+    stale = [shard for shard in shards if shard.target in there and shard.record not in records]
+    return [shard for shard in shards if shard.target not in there], stale
 
 
 def _fingerprint(export: str) -> str:
@@ -88,8 +80,8 @@ def _fingerprint(export: str) -> str:
     if not storage.exists(f"{export}/saved_model.pb"):
         raise UserError(f"{export} has no saved_model.pb; give a folder that `python -m nmt export` wrote")
     digest = hashlib.sha256()
-    for name in storage.names_in(export):
-        if not name.startswith(("assets.extra/", "variables/variables.data")):
-            with storage.usable(f"{export}/{name}"), storage.open_text(f"{export}/{name}") as file:
-                digest.update(f"{name}\n".encode() + hashlib.sha256(file.read()).digest())
+    for pattern in ("saved_model.pb", "variables/variables.index", "assets/*"):
+        for each in storage.find(f"{export}/{pattern}"):
+            with storage.usable(each.path), storage.open_text(each.path) as file:
+                digest.update(hashlib.sha256(file.read()).digest())
     return digest.hexdigest()

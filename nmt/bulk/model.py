@@ -1,23 +1,22 @@
 """An export that translates in a process of its own, so that a line that kills it does not kill the worker too."""
 
 import contextlib
+import functools
 import multiprocessing
 import os
-import signal
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import UserError, describe_end
+from ..errors import UserError
 from ..load_tensorflow import load_tensorflow
 from ..text.long_lines import halve, join_pieces
+from ..text.parallel import Killed, Process
 
-_SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
 _LONGEST = 200  # characters of a reason
 _PLACES = ("Graph execution error", "Detected at node", "<stack traces", "[[")
 
@@ -36,11 +35,7 @@ _LINE_FEED = Fault("its translation has a line feed")
 
 
 class ModelError(Exception):
-    """The model fails, or its process ended; the message is the reason."""
-
-
-class LoadError(Exception):
-    """The model cannot be loaded; the message is the reason."""
+    """The model fails, cannot be loaded, or its process ended; the message is the reason."""
 
 
 class Model:
@@ -48,7 +43,7 @@ class Model:
 
     Args:
         path: Its folder.
-        seconds: Longest time for it to be loaded, and to translate the lines of a call.
+        seconds: Longest time for a call, which loads the export if need be.
         local: Makes a context manager that returns a local folder with the files of `path`.
 
     Raises:
@@ -56,9 +51,11 @@ class Model:
     """
 
     def __init__(self, path: str, seconds: float, local: Callable[[str], Any] = contextlib.nullcontext):
-        self._path, self._seconds, self._local, self._process = path, seconds, local, None
         self._lock = threading.Lock()  # one call at a time, so that it is known which one kills the process
+        self._stack = contextlib.ExitStack()
         try:
+            self._process = Process(_load, self._stack.enter_context(local(path)), seconds=seconds)
+            self._stack.callback(self._process.end)
             self([b""])
         except Exception as error:
             self.close()
@@ -68,107 +65,64 @@ class Model:
         """Returns the translation of each line, or a fault if the model cut it.
 
         Raises:
-            ModelError: The model fails, or its process is killed; if there is only one line, twice.
-            LoadError: It cannot be loaded again after its process was killed.
+            ModelError: The model fails; if there is only one line, twice: something else may be the reason.
             TimeoutError: The model does not answer in time. Its process is killed.
         """
-        with self._lock:
+        for is_last in (len(lines) > 1, True):
             try:
-                return self._ask(lines)
-            except ModelError:
-                if self._process or len(lines) > 1:  # it still runs, so it was not killed
-                    raise
-                return self._ask(lines)  # something else may have killed it
+                with self._lock:
+                    return self._process(lines)
+            except TimeoutError as error:
+                raise TimeoutError(
+                    f"the model {error}; give a larger --model_timeout, or fewer --piece_lines"
+                ) from None
+            except (Killed, ModelError) as error:
+                if is_last:
+                    raise ModelError(f"its process {error}" if isinstance(error, Killed) else str(error)) from None
 
-    def close(self) -> str:
-        """Ends the process and returns how it ended."""
-        process, self._process = self._process, None
-        if not process:
-            return ""
-        self._pipe.close()
-        process.join(5)  # it ends by itself, unless it hangs
-        process.kill()
-        process.join()
-        return describe_end(process.exitcode)
-
-    def _ask(self, lines: Sequence[bytes]) -> list[bytes | Fault]:
-        if not self._process:
-            self._start()
-        with contextlib.suppress(OSError):  # the process ended, as its answer says
-            self._pipe.send(lines)
-        return self._answer()
-
-    def _start(self) -> None:
-        for is_last in (False, True):
-            self._pipe, other = _SPAWN.Pipe()
-            with self._local(self._path) as folder:
-                self._process = _SPAWN.Process(target=_serve, args=(folder, other), daemon=True)
-                self._process.start()
-                other.close()  # else this end would not notice the end of the process
-                try:
-                    self._answer()
-                    return
-                except ModelError as error:
-                    was_killed = not self._process
-                    self.close()
-                    if is_last or not was_killed:
-                        raise LoadError(str(error)) from None
-
-    def _answer(self) -> list[bytes]:
-        try:
-            texts, error = self._pipe.recv() if self._pipe.poll(self._seconds) else (None, None)
-        except (EOFError, OSError):  # the process ended, perhaps in the middle of an answer
-            raise ModelError(f"its process {self.close()}") from None
-        if texts is None:
-            self.close()
-            limit = f"the model did not answer within {self._seconds:g} seconds"
-            raise TimeoutError(f"{limit}; give a larger --model_timeout, or fewer --piece_lines")
-        if error:
-            raise ModelError(error)
-        return texts
-
-
-def _serve(folder: str, pipe: Connection) -> None:
-    """Loads an export, says that it is loaded, and answers batches of lines; ends with the worker, also in a batch."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the worker
-    with contextlib.suppress(OSError):  # only Linux has it
-        Path("/proc/self/oom_score_adj").write_text("1000")  # if memory runs out, the worker is not the one to end
-    worker = multiprocessing.parent_process()
-    threading.Thread(target=lambda: (worker.join(), os._exit(0)), daemon=True).start()
-    translate, lines = None, []
-    with contextlib.suppress(EOFError, ConnectionError):  # the worker closed the pipe
-        while True:
-            try:
-                translate = translate or _load(folder)
-                pipe.send((translate(lines) if lines else [], None))
-            except Exception as error:  # whatever a damaged export or line makes TensorFlow raise
-                pipe.send(([], reason_of(error)))
-            lines = pipe.recv()
+    def close(self) -> None:
+        """Ends the process and removes the local copy of the export."""
+        self._stack.close()
 
 
 def _load(folder: str) -> Translate:
+    """Returns the function of a process, which loads the export at its first call."""
+    with contextlib.suppress(OSError):  # only Linux has it
+        Path("/proc/self/oom_score_adj").write_text("1000")  # if memory runs out, the worker is not the one to end
+    worker = multiprocessing.parent_process()
+    threading.Thread(target=lambda: (worker.join(), os._exit(0)), daemon=True).start()  # also in a call
+
+    def translate(lines: Sequence[bytes]) -> list[bytes | Fault]:
+        try:
+            return _translated(*_loaded(folder), lines)
+        except Exception as error:  # whatever a damaged export or line makes TensorFlow raise
+            raise ModelError(reason_of(error)) from None
+
+    return translate
+
+
+@functools.cache
+def _loaded(folder: str) -> tuple[Any, Any]:
     tf = load_tensorflow(translates=True)
     import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
     for gpu in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(gpu, enable=True)  # several processes load the export
-    loaded = tf.saved_model.load(folder)
+    return tf, tf.saved_model.load(folder)
 
-    def translate(lines: Sequence[bytes]) -> list[bytes | Fault]:
-        found = loaded.signatures["serving_default"](sources=tf.constant(lines, tf.string))
-        texts = found["translations"].numpy().tolist()
-        if len(texts) != len(lines):
-            raise ValueError(f"the model returns {len(texts)} translations of {len(lines)} lines")
-        no = np.zeros(len(lines), bool)
-        source_cut, cut = (found[name].numpy() if name in found else no for name in ("source_cut", "translation_cut"))
-        results = [Fault(_CUT, text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
-        for i in np.flatnonzero(source_cut):  # the model has read only the beginning
-            if len(lines[i]) > 1:
-                halves = halve(lines[i])
-                results[i] = _joined(translate(halves), halves)
-        return results
 
-    return translate
+def _translated(tf: Any, export: Any, lines: Sequence[bytes]) -> list[bytes | Fault]:
+    found, no = export.signatures["serving_default"](sources=tf.constant(lines, tf.string)), np.zeros(len(lines), bool)
+    texts = found["translations"].numpy().tolist()
+    source_cut, cut = (found[name].numpy() if name in found else no for name in ("source_cut", "translation_cut"))
+    if len(texts) != len(lines):
+        raise ValueError(f"the model returns {len(texts)} translations of {len(lines)} lines")
+    results = [Fault(_CUT, text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
+    for i in np.flatnonzero(source_cut):  # the model has read only the beginning
+        if len(lines[i]) > 1:
+            halves = halve(lines[i])
+            results[i] = _joined(_translated(tf, export, halves), halves)
+    return results
 
 
 def _joined(results: list[bytes | Fault], pieces: list[bytes]) -> bytes | Fault:
@@ -190,7 +144,6 @@ def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[by
 
     Raises:
         ModelError: The model fails on an empty line too, so the fault is not in the lines.
-        LoadError: The model cannot be loaded again. No line is blamed.
         TimeoutError: The model does not answer in time. No line is blamed: a slow machine may be the reason.
     """
     found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))

@@ -33,20 +33,18 @@ class Shard:
         """Stands for the text: its path and its state."""
         return hashlib.sha256(f"{self.state} {self.source}".encode()).hexdigest()[:16]
 
+    def own(self, folder: str, ending: str = "") -> str:
+        """Returns a path in a folder of the job.
+
+        `texts` has a record of the text, `failed` the lines that have no translation, or none that is whole, and
+        `pieces` a folder of translated pieces and of files that are being written.
+        """
+        return f"{self.output}/{FOLDER}/{folder}/{self.name}{ending}"
+
     @property
     def record(self) -> str:
         """File that says of which text the translation is. Its name stands for both."""
-        return f"{self.output}/{FOLDER}/texts/{self.name}.{self.digest}.json"
-
-    @property
-    def pieces(self) -> str:
-        """Folder of the translated pieces, and of files that are being written."""
-        return f"{self.output}/{FOLDER}/pieces/{self.name}"
-
-    @property
-    def failed(self) -> str:
-        """File with the lines that have no translation, or none that is whole."""
-        return f"{self.output}/{FOLDER}/failed/{self.name}.jsonl"
+        return self.own("texts", f".{self.digest}.json")
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,6 @@ class Piece:
     """Consecutive lines of a shard."""
 
     shard: Shard
-    count: int  # pieces of the shard
     offset: int  # bytes before the lines in the decompressed text
     first: int  # lines before them
     lines: int  # their number
@@ -62,7 +59,7 @@ class Piece:
     @property
     def path(self) -> str:
         """File of the translations. Its name stands for the text of the shard and the lines."""
-        return f"{self.shard.pieces}/{self.shard.digest}.{self.first}.{self.lines}"
+        return self.shard.own("pieces", f"/{self.shard.digest}.{self.first}.{self.lines}")
 
 
 @dataclass(frozen=True)
@@ -114,18 +111,6 @@ def read_piece(file: BinaryIO, piece: Piece, started: float) -> tuple[Report, li
     if work["began"] >= started:
         report = replace(report, translated=piece.lines - len(failed), **work)
     return report, failed
-
-
-def in_order(pieces: Iterable[Piece]) -> list[Piece]:
-    """Returns the pieces of a shard in the order of their lines, each once.
-
-    Raises:
-        RuntimeError: One is missing.
-    """
-    found = sorted(set(pieces), key=lambda piece: piece.first)
-    if len(found) != found[0].count:
-        raise RuntimeError(f"{found[0].shard.source} has {found[0].count} pieces, but {len(found)} were translated")
-    return found
 
 
 def summary(report: Report, already: int, seconds: float, failed: str) -> str:

@@ -20,7 +20,7 @@ from . import storage
 from .job import Job
 from .lines import read_lines, split
 from .model import Model, translate_lines
-from .pieces import Piece, Report, Shard, add, in_order, read_piece, write_piece
+from .pieces import Piece, Report, Shard, add, read_piece, write_piece
 
 
 def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
@@ -75,8 +75,7 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
 def find_pieces(shard: Shard, lines: int) -> Iterator[Piece]:
     """Yields the pieces of a shard."""
     with storage.open_text(shard.source) as file:
-        found = list(split(file, lines)) or [(0, 0, 0)]  # an empty text has a translation too
-    yield from (Piece(shard, len(found), *each) for each in found)
+        yield from (Piece(shard, *each) for each in list(split(file, lines)) or [(0, 0, 0)])  # an empty text has one
 
 
 class Translate(beam.DoFn):
@@ -97,7 +96,7 @@ class Translate(beam.DoFn):
             start = time.perf_counter()
             results = translate_lines(self._model, lines)
             work = {"began": began, "ended": time.time(), "model_seconds": time.perf_counter() - start}
-            with storage.write_whole(piece.path, piece.shard.pieces) as file:
+            with storage.write_whole(piece.path, piece.shard.own("pieces")) as file:
                 write_piece(file, results, work)
         yield piece
 
@@ -105,22 +104,22 @@ class Translate(beam.DoFn):
 def write_shard(found: tuple[Shard, Iterable[Piece]], started: float) -> Report:
     """Puts the pieces of a shard together; returns its report in a job that started at this time."""
     shard, pieces = found
-    reports, failed = [Report(shards=1)], []
-    with storage.write_whole(shard.target, shard.pieces) as file:
-        for piece in in_order(pieces):
+    reports, failed, aside, failed_lines = [Report(shards=1)], [], shard.own("pieces"), shard.own("failed", ".jsonl")
+    with storage.write_whole(shard.target, aside) as file:
+        for piece in sorted(pieces, key=lambda piece: piece.first):
             with storage.open_text(piece.path) as translated:
                 report, without = read_piece(translated, piece, started)
                 shutil.copyfileobj(translated, file)
             reports.append(report)
             failed += without
         require_unchanged(shard)
-        storage.clear(shard.failed)  # of an earlier translation, as the records
-        for record in storage.find(shard.record.replace(shard.digest, "?" * len(shard.digest))):
+        storage.clear(failed_lines)  # of an earlier translation, as the records
+        for record in storage.find(shard.own("texts", f".{'?' * len(shard.digest)}.json")):
             storage.remove(record.path)
         if failed:
-            with storage.write_whole(shard.failed, shard.pieces) as listed:
+            with storage.write_whole(failed_lines, aside) as listed:
                 listed.writelines(json.dumps(each).encode() + b"\n" for each in failed)
-        storage.write_json(shard.record, shard.pieces, {"source": shard.source, "state": shard.state})
+        storage.write_json(shard.record, aside, {"source": shard.source, "state": shard.state})
     return add(reports)
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import functools
 import itertools
 import os
 import sys
@@ -115,7 +114,12 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     config, replicas = system.config, update.replicas
     data, valid = read_checked_texts(config, system.vocabularies, open_cache())
     say(f"trains {describe_devices(config.dtype, replicas.count)}")
-    translate = functools.partial(system.translator(config.decoding).lines, prefixes=valid.prefixes)
+    translator = system.translator(config.decoding)
+
+    def translate(sources, poll):
+        lines = translator.lines(sources, between=poll, prefixes=valid.prefixes)
+        return [(line.texts[0], line.cut[0]) for line in lines]
+
     validate = Validator(system.model, valid, translate, config)
     if replicas.count > 1:
         replicas.require_same(

@@ -8,7 +8,6 @@ import queue
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ..errors import UserError, describe_end
@@ -39,24 +38,83 @@ def parallel_map(function: Callable[[Any], Any], items: Iterable, threads: int |
         pool.shutdown(cancel_futures=True)
 
 
-class Processes:
-    """Calls a function in other processes, at most one for each core. Threads may call at the same time.
+class Killed(Exception):
+    """The process of a call ended before it answered; the message says how."""
 
-    A call whose process is killed is made once more, in a new one. The processes end with this object, and when this
-    process ends in any way: then their pipes are closed. Each imports the main module first, unless that was started as
+
+class Process:
+    """Calls a function in a process of its own, one call at a time.
+
+    The process starts at the first call, and again after it was killed. It ends with this object, and when this process
+    ends in any way: then its pipe is closed. It imports the main module first, unless that was started as
     `python -m PACKAGE`.
 
     Args:
+        make: A class or function that returns the function, in the process, given the arguments. Importing its module
+            must be fast.
+        seconds: Longest time for an answer; by default, any.
+    """
+
+    def __init__(self, make: Callable[..., Callable], *arguments: Any, seconds: float | None = None):
+        self._make, self._seconds, self._process = (make, *arguments), seconds, None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Returns the result of the function, or raises its error.
+
+        Raises:
+            Killed: The process is killed.
+            TimeoutError: It does not answer in time, so this kills it.
+        """
+        if not self._process:
+            self._pipe, other = _SPAWN.Pipe()
+            self._process = _SPAWN.Process(target=_serve, args=(other, *self._make), daemon=True)
+            self._process.start()
+            other.close()  # else this end would not notice the end of the process
+        answer, in_time = None, True
+        try:
+            self._pipe.send(arguments)
+            in_time = self._pipe.poll(self._seconds)
+            answer = self._pipe.recv() if in_time else None
+        except (EOFError, OSError):  # it ended, perhaps in the middle of an answer
+            pass
+        finally:
+            how = "" if answer else self.end()  # not kept with an answer that nobody has taken
+        if not in_time:
+            raise TimeoutError(f"did not answer within {self._seconds:g} seconds")
+        if not answer:
+            raise Killed(how)
+        result, error = answer
+        if error:
+            raise error
+        return result
+
+    def end(self) -> str:
+        """Ends the process, if there is one, and returns how it ended."""
+        process, self._process = self._process, None
+        if not process:
+            return ""
+        self._pipe.close()
+        process.join(5)  # it ends by itself, unless it is in a call
+        process.kill()
+        process.join()
+        return describe_end(process.exitcode)
+
+
+class Processes:
+    """Calls a function in other processes, at most one for each core. Threads may call at the same time.
+
+    A call whose process is killed is made once more, in a new one.
+
+    Args:
         what: What a process does, for messages.
-        make: A class or function that returns the function, in each process, given the other arguments. Importing its
-            module must be fast.
+        make: As in `Process`.
     """
 
     def __init__(self, what: str, make: Callable[..., Callable], *arguments: Any):
-        self._what, self._make = what, (make, *arguments)
-        self._free: queue.Queue[tuple[BaseProcess, Connection] | None] = queue.Queue()
+        self._what = what
+        self._free: queue.Queue[Process] = queue.Queue()
         for _ in range(cores()):
-            self._free.put(None)  # a process starts when it is needed
+            self._free.put(Process(make, *arguments))
 
     def __call__(self, *arguments: Any) -> Any:
         """Returns the result of the function, or raises its error.
@@ -64,45 +122,22 @@ class Processes:
         Raises:
             UserError: The process is killed, twice.
         """
-        process, kept = self._free.get(), None  # not kept with an answer that nobody has taken
+        process = self._free.get()
         try:
-            for is_last in (False, True):
-                process = process or self._start()
-                try:
-                    process[1].send(arguments)
-                    result, error = process[1].recv()
-                    kept = process
-                    break
-                except (EOFError, OSError):
-                    how, process = _end(*process), None
-                    if is_last:
-                        raise UserError(
-                            f"a process that {self._what} {how}; if memory ran out, make room or use fewer cores "
-                            "(taskset), and start again"
-                        ) from None
+            with contextlib.suppress(Killed):
+                return process(*arguments)
+            return process(*arguments)
+        except Killed as error:
+            raise UserError(
+                f"a process that {self._what} {error}; if memory ran out, make room or use fewer cores (taskset), and "
+                "start again"
+            ) from None
         finally:
-            self._free.put(kept)
-        if error:
-            raise error
-        return result
-
-    def _start(self) -> tuple[BaseProcess, Connection]:
-        pipe, other = _SPAWN.Pipe()
-        process = _SPAWN.Process(target=_serve, args=(other, *self._make), daemon=True)
-        process.start()
-        other.close()  # else this end would not notice the end of the process
-        return process, pipe
-
-
-def _end(process: BaseProcess, pipe: Connection) -> str:
-    """Waits for the end of a process and returns how it ended."""
-    pipe.close()
-    process.join()
-    return describe_end(process.exitcode)
+            self._free.put(process)
 
 
 def _serve(pipe: Connection, make: Callable[..., Callable], *arguments: Any) -> None:
-    """Calls the function in a process of `Processes`, until the pipe is closed."""
+    """Calls the function in a process of `Process`, until the pipe is closed."""
     os.setsid()  # signals to the group, as of Ctrl-C, are for the process that asks: it still needs this one
     function = make(*arguments)
     with contextlib.suppress(EOFError, ConnectionError):

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from ..config import Config
 from ..decoding.metrics import validation_metrics
-from ..decoding.translator import Line
 from ..model.contract import TranslationModel
 from ..text.datasets import ValidationData
 
@@ -30,14 +29,19 @@ class Validator:
     """Measures a model on the validation set.
 
     Args:
-        translate: `Translator.lines`, with the prefixes of the set.
+        translate: Maps lines to their translations, each with whether the limit of its length ended it. It calls its
+            second argument between batches.
 
     Raises:
         UserError: The tokenizer of the configuration cannot be used.
     """
 
     def __init__(
-        self, model: TranslationModel, data: ValidationData, translate: Callable[..., list[Line]], config: Config
+        self,
+        model: TranslationModel,
+        data: ValidationData,
+        translate: Callable[..., list[tuple[str, bool]]],
+        config: Config,
     ):
         self._data, self._translate = data, translate
         self._costs = tf.function(model.costs, autograph=False, reduce_retracing=True)
@@ -51,8 +55,8 @@ class Validator:
         """
         loss, bleu, chrf, translations, cut = self._loss(poll), 0.0, 0.0, (), 0
         if math.isfinite(loss):
-            lines = self._translate(self._data.sources, between=poll)
-            translations, cut = [line.texts[0] for line in lines], sum(line.cut[0] for line in lines)
+            found = self._translate(self._data.sources, poll)
+            translations, cut = [text for text, _ in found], sum(is_cut for _, is_cut in found)
             if self._data.prefixes:  # references have none
                 pairs = zip(translations, self._data.decoded_prefixes, strict=True)
                 translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]

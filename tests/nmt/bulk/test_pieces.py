@@ -1,13 +1,10 @@
 """Files of translated pieces, their order in a shard, and reports."""
 
 import io
-import random
 from dataclasses import asdict
 
-import pytest
-
 from nmt.bulk.model import Fault
-from nmt.bulk.pieces import Piece, Report, Shard, add, in_order, read_piece, summary, write_piece
+from nmt.bulk.pieces import Piece, Report, Shard, add, read_piece, summary, write_piece
 
 SHARD = Shard("/in/a.en", "12-1.0", "/out")
 
@@ -23,7 +20,7 @@ def test_a_piece_is_read_as_it_was_written():
         write_piece(file, [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"], work(5.0, 6.0, 0.5))
         file.seek(0)
         failed = [{"shard": "/in/a.en", "line": 12, "reason": "ß is bad\n"}]
-        assert read_piece(file, Piece(SHARD, 2, 0, 10, 4), started) == (report, failed)
+        assert read_piece(file, Piece(SHARD, 0, 10, 4), started) == (report, failed)
         assert file.read() == b"a\n\n\nb\r\x00\n"
 
 
@@ -31,20 +28,7 @@ def test_pieces_of_other_texts_or_lines_have_other_files():
     others = [("/in/a.en", "12-2.0"), ("/in/b.en", "12-1.0"), ("/other/a.en", "12-1.0")]
     shards = [SHARD, *(Shard(*other, "/out") for other in others)]
     places = [(0, 0, 5), (0, 0, 6), (9, 5, 5)]
-    assert len({Piece(shard, 2, *place).path for shard in shards for place in places}) == 12
-
-
-def test_pieces_are_put_in_order_and_one_that_comes_twice_is_taken_once():
-    pieces = [Piece(SHARD, 21, 90 * i, 10 * i, 10) for i in range(20)] + [Piece(SHARD, 21, 1800, 200, 3)]
-    for given in (pieces, pieces * 2):
-        assert in_order(random.Random(1).sample(given, len(given))) == pieces
-
-
-@pytest.mark.parametrize("missing", range(3))
-def test_a_shard_with_a_piece_missing_is_not_put_together(missing):
-    pieces = [Piece(SHARD, 3, 9 * i, 5 * i, 5) for i in range(3) if i != missing]
-    with pytest.raises(RuntimeError, match=r"^/in/a.en has 3 pieces, but 2 were translated$"):
-        in_order(pieces * 2)
+    assert len({Piece(shard, *place).path for shard in shards for place in places}) == 12
 
 
 def test_reports_add_up():

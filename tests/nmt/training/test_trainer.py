@@ -15,7 +15,6 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tqdm import tqdm
 
 from nmt.config import make_config
-from nmt.decoding.translator import Line
 from nmt.errors import UserError
 from nmt.model.registry import build_model
 from nmt.text.datasets import TrainingData, ValidationData
@@ -60,8 +59,7 @@ def make_trainer(write_lines, vocabulary):
         trainer = Trainer(Update(model, config), directory, {})
 
         def translated(lines, between):
-            texts = translate(lines, between)
-            return [Line([text], [0.0], [], [text == CUT], [], False, False) for text in texts]
+            return [(text, text == CUT) for text in translate(lines, between)]
 
         validate = Validator(model, valid, translated, config)
         return lambda: trainer.train(data, validate), model
