@@ -25,7 +25,7 @@ def test_the_service_answers_what_the_signatures_of_the_export_compute(run, star
     signatures = tf.saved_model.load(str(export)).signatures
     assert set(signatures) == {"serving_default", "n_best", "with_prefix", "score", "attention"}
     for name, function in signatures.items():
-        inputs = dict(zip(("sources", "targets"), LINES, strict=True))
+        inputs = dict(zip(("sources", "targets", "prefixes"), (*LINES, LINES[1]), strict=True))
         inputs = {each: inputs[each] for each in function.structured_input_signature[1]}
         expected = function(**{each: tf.constant(lines) for each, lines in inputs.items()})
         status, answer = service.predict({"signature_name": name, "inputs": inputs}, "demo")
