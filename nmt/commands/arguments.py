@@ -26,18 +26,20 @@ class Parser(argparse.ArgumentParser):
 
     def unrecognized(self, words: list[str]) -> NoReturn:
         """Refuses words that are no arguments, and names the option that each may stand for."""
-        known, said = re.findall(r"--\w+", self.format_help()), f"unrecognized arguments: {' '.join(words)}"
-        options = [word.partition("=")[0] for word in words if word.startswith("--")]
-        close = [difflib.get_close_matches(option, known, 1, _ALIKE) for option in options]
-        hints = [each[0] for each in close if each]
+        said, hints = f"unrecognized arguments: {' '.join(words)}", list(self._meant(words).values())
         self.error(f"{said}; did you mean {' '.join(hints)}?" if hints else said)
+
+    def _meant(self, words: list[str]) -> dict[str, str]:
+        """Returns the option that each mistyped one stands for."""
+        known, options = re.findall(r"--\w+", self.format_help()), [word.partition("=")[0] for word in words]
+        mistyped = [each for each in options if each.startswith("--") and each not in known]
+        close = {each: difflib.get_close_matches(each, known, 1, _ALIKE) for each in mistyped}
+        return {each: found[0] for each, found in close.items() if found}
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("the following arguments are required"):  # one of them may be mistyped
-            known = re.findall(r"--\w+", self.format_help())
-            options = [word.partition("=")[0] for word in self._words if word.startswith("--")]
-            if strange := [each for each in options if not any(option.startswith(each) for option in known)]:
-                self.unrecognized(strange)
+            if mistyped := list(self._meant(self._words)):
+                self.unrecognized(mistyped)
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 

@@ -70,12 +70,7 @@ class Signatures(tf.Module):
 
         An empty prefix is none. One that is longer than its translation may be is cut, as `translation_cut` says.
         """
-        sources, prefixes = _as_many(sources, prefixes, "prefixes")
-        begun, lengths = self._target_vocabulary.encode(prefixes), self._translator.encode(sources)[0].row_lengths()
-        limits = self._options.limits(lengths)
-        fitting = tf.RaggedTensor.from_tensor(begun.to_tensor(), tf.minimum(begun.row_lengths(), limits))
-        texts, scores, cut, source_cut = self._translate(sources, fitting)
-        return _best(texts, scores, cut | (begun.row_lengths() > limits)[:, tf.newaxis], source_cut)
+        return _best(*self._translate(*_as_many(sources, prefixes, "prefixes")))
 
     @tf.function(input_signature=_PAIRS[:1], autograph=False)
     def n_best(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -145,8 +140,13 @@ class Signatures(tf.Module):
             "target_tokens": tf.where(target_mask > 0, self._target_vocabulary.tokens(target), ""),
         }
 
-    def _translate(self, sources: tf.Tensor, prefixes: tf.RaggedTensor | None = None) -> Tensors:
+    def _translate(self, sources: tf.Tensor, prefixes: tf.Tensor | None = None) -> Tensors:
         ids, source_cut = self._translator.encode(sources)
+        inputs, prefix_cut = (ids,), False
+        if prefixes is not None:
+            begun, limits = self._target_vocabulary.encode(prefixes), self._options.limits(ids.row_lengths())
+            inputs += (tf.RaggedTensor.from_tensor(begun.to_tensor(), tf.minimum(begun.row_lengths(), limits)),)
+            prefix_cut = (begun.row_lengths() > limits)[:, tf.newaxis]
         beam = self._options.hypotheses
         nothing = (tf.fill([0, beam], ""), tf.zeros([0, beam]), tf.fill([0, beam], value=False))
 
@@ -154,8 +154,8 @@ class Signatures(tf.Module):
             found = self._translator.translate(rows, prefixes=begun)
             return found.texts, found.scores, found.cut
 
-        inputs = (ids,) if prefixes is None else (ids, prefixes)
-        return (*in_slices(translate, inputs, ids.row_lengths(), nothing), source_cut)
+        texts, scores, cut = in_slices(translate, inputs, ids.row_lengths(), nothing)
+        return texts, scores, cut | prefix_cut, source_cut
 
     def _ids(self, sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         sources, targets = _as_many(sources, targets, "targets")
