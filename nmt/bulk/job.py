@@ -36,17 +36,23 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
     """
     found: dict[str, Shard] = {}
     for pattern in patterns:
-        matched = storage.find(storage.absolute(pattern))
+        matched = storage.find(pattern)
         if not matched:
             raise UserError(f"no file matches {pattern}; give text files, and put a pattern in quotes")
-        for shard in (Shard(storage.plain(each.path), storage.state(each), output) for each in matched):
+        shards = [Shard(storage.plain(each.path), storage.state(each), output) for each in matched]
+        for shard in shards:
             if found.setdefault(shard.name, shard).source != shard.source:
                 both = f"{found[shard.name].source} and {shard.source}"
                 raise UserError(f"{both} have the same name; translate them into different folders")
-            if shard.name == FOLDER or shard.name.endswith(_UNREADABLE) or os.path.isdir(shard.source):
-                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files, or a pattern in quotes")
-            if shard.source.startswith(f"{output}/"):
-                raise UserError(f"{shard.source} is in the output folder; give another one")
+            if "://" not in shard.source and os.path.isdir(shard.source):
+                raise UserError(f"{shard.source} is a folder; give files, or a pattern in quotes: '{shard.source}/*'")
+            if shard.name == FOLDER:
+                raise UserError(f"{shard.source} has the name of a folder that the job makes; rename it")
+            if shard.name.endswith(_UNREADABLE):
+                raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
+    for pattern in patterns:
+        if among := storage.matching(pattern, [shard.target for shard in found.values()]):
+            raise UserError(f"{among[0]} would be among the texts; give another output folder")
     return list(found.values())
 
 
@@ -61,11 +67,11 @@ def prepare_output(job: Job) -> None:
     with storage.usable(job.output, "used"):
         storage.write_json(path, job.own(), wanted)
         before = storage.read_json(path)
-    if before != wanted:
-        other = (
-            f"--max_bytes {before.get('max_bytes')}" if before.get("export") == wanted["export"] else "another export"
-        )
-        raise UserError(f"{job.output} has translations with {other}; give that, or another output folder")
+    if before.get("export") != wanted["export"]:
+        raise UserError(f"{job.output} has translations of another export; give another output folder")
+    if before.get("max_bytes") != job.max_bytes:
+        made = f"has translations with --max_bytes {before.get('max_bytes')}"
+        raise UserError(f"{job.output} {made}; give that, or another output folder")
 
 
 def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:

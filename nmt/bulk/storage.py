@@ -39,7 +39,7 @@ def exists(path: str) -> bool:
 def find(pattern: str) -> list[FileMetadata]:
     """Returns the files that a pattern names, in the order of their names."""
     with usable(pattern):
-        return sorted(FileSystems.match([pattern])[0].metadata_list, key=lambda each: each.path)
+        return sorted(FileSystems.match([_from_root(pattern)])[0].metadata_list, key=lambda each: each.path)
 
 
 def state(file: FileMetadata) -> str:
@@ -47,10 +47,23 @@ def state(file: FileMetadata) -> str:
     return f"{file.size_in_bytes}-{file.last_updated_in_seconds:.6f}"
 
 
+def matching(pattern: str, paths: list[str]) -> list[str]:
+    """Returns the paths of files that a pattern would name if they were there."""
+    files = [FileMetadata(path, 0) for path in paths]
+    return [each.path for each in FileSystems.get_filesystem(pattern).match_files(files, _from_root(pattern))]
+
+
 def absolute(path: str) -> str:
-    """Returns a path without relative parts and a slash at the end: workers have another working directory."""
-    found = path.rstrip("/") if "://" in path else os.path.abspath(path)
-    return "/." if found == "/" else found  # Beam reads "/" as all that is in it
+    """Returns a path without links, relative parts and a slash at the end: workers have another working directory."""
+    return path.rstrip("/") if "://" in path else os.path.realpath(path)
+
+
+def _from_root(pattern: str) -> str:
+    """Returns the absolute path of a pattern. The file itself may be a link, which gives the translation its name."""
+    if "://" in pattern:
+        return absolute(pattern)
+    folder, name = os.path.split(pattern.rstrip("/") or pattern)
+    return os.path.join(absolute(folder), name or ".")
 
 
 def plain(path: str) -> str:

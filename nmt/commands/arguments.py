@@ -37,9 +37,9 @@ class Parser(argparse.ArgumentParser):
         return {each: found[0] for each, found in close.items() if found}
 
     def error(self, message: str) -> NoReturn:
-        if message.startswith("the following arguments are required"):  # one of them may be mistyped
-            if mistyped := list(self._meant(self._words)):
-                self.unrecognized(mistyped)
+        is_missing = message.startswith("the following arguments are required")
+        if is_missing and (mistyped := list(self._meant(self._words))):
+            self.unrecognized(mistyped)
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 

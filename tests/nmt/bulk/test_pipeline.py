@@ -305,12 +305,13 @@ def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
         (*words_of(toy, "*/a.en"),): "two/a.en have the same name; translate them into different folders",
         (*words_of(toy, "odd/*"),): "[c].en has one of *?[ in its name, which Beam reads as a pattern; rename it",
         (*words_of(toy, "one/b.zst"),): "one/b.zst cannot be read; give plain text or .gz files",
-        ("--export", toy, *folders, "one"): "one/a.en is in the output folder; give another one",
+        ("--export", toy, *folders, "one"): "one/a.en would be among the texts; give another output folder",
+        ("--export", toy, "--input", "one/**.en", "--output", "one/new"): "would be among the texts",
         ("--export", toy, *folders, "one/a.en/out"): "out cannot be used: ",
         ("--export", toy, *folders, "o*"): "has one of *?[ in its name",
-        (*words_of(toy, "one/"),): "one cannot be read; give plain text or .gz files, or a pattern in quotes",
-        (*words_of(toy, "/"),): "/. cannot be read; give",
-        (*words_of(toy, ""),): f"{tmp_path} cannot be read; give",
+        (*words_of(toy, "one/"),): f"one is a folder; give files, or a pattern in quotes: '{tmp_path}/one/*'",
+        (*words_of(toy, "/"),): "/. is a folder; give files",
+        (*words_of(toy, ""),): f"{tmp_path}/. is a folder; give files",
         (*words_of(toy, "gs://bucket/a.en"),): "gs://bucket/a.en cannot be read: ",
         (*words_of(toy, "gs://bucket"),): "gs://bucket cannot be read: ",
         ("--export", toy, *folders, "nope", "--runner", "Nope"): "the job failed: ",
@@ -324,7 +325,7 @@ def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
     (tmp_path / "out" / "_bulk" / "job.json").write_text('{"export": "another", "max_bytes": 4000}')
     status, _, errors = bulk(*words_of(toy, "one/a.en"))
     assert (status, errors.count("\n")) == (2, 1)
-    assert "out has translations with another export; give that, or another output folder" in errors
+    assert "out has translations of another export; give another output folder" in errors
     (tmp_path / "out" / "_bulk" / "job.json").unlink()
     assert bulk(*words_of(toy, "one/a.en"))[0] == 0
     status, _, errors = bulk(*words_of(toy, "one/a.en", max_bytes=9))
