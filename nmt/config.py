@@ -143,8 +143,7 @@ class Config:
         "of a unigram one's probabilities; 0 turns it off",
     )
     label_smoothing: float = fraction(
-        0.0,
-        "probability taken from the right word and given to all words in an RNN, to the others in a Transformer",
+        0.0, "probability moved from the right word: to all (RNN) or others (Transformer)"
     )
     batch_size: int = positive(80, "sentence pairs per update", _SIZE)
     token_batch_size: int | None = positive(

@@ -1,10 +1,11 @@
 """`python -m nmt translate`."""
 
 import argparse
+import collections
 import contextlib
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..decoding.alignment import Aligner, Alignment
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
     aligner = Aligner(*system.vocabularies, system.model, options.batch_size) if aligns else None
-    cut, split, none, unknown, unknown_prefix = [], [], [], [], []
+    numbers = collections.defaultdict(list)  # of the lines of each kind, from 1
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
         inputs = [arguments.input, *filter(None, [arguments.target_prefix])]
@@ -71,53 +72,52 @@ def run(arguments: argparse.Namespace) -> None:
                 output.write(f"{line.texts[0]}\n")
             for file, write in aligned:
                 file.write(f"{write(alignment)}\n")
-            if any(line.cut if options.n_best else line.cut[:1]):
-                cut.append(number + 1)
-            if len(line.pieces) > 1:
-                split.append(number + 1)
-            if not math.isfinite(line.scores[0]):
-                none.append(number + 1)
-            if line.unknown:
-                unknown.append(number + 1)
-            if line.unknown_prefix:
-                unknown_prefix.append(number + 1)
-    given = [f"--{name}" for name in CONSTRAINTS if getattr(options, name)]
-    _say_notes(split, cut, none, given, unknown, unknown_prefix)
+            for kind in _kinds(line, options.n_best):
+                numbers[kind].append(number + 1)
+    _say_notes(numbers, [f"--{name}" for name in CONSTRAINTS if getattr(options, name)])
 
 
-def _say_notes(
-    split: list[int],
-    cut: list[int],
-    none: list[int],
-    constraints: list[str],
-    unknown: list[int],
-    unknown_prefix: list[int],
-) -> None:
-    """Prints which lines were translated in pieces, were cut, have no translation, or are unknown to the model."""
-    if unknown:
-        say(
-            f"warning: {counted(unknown, 'line has', 'lines have')} at least as many unknown words as others "
-            f"({number_list(unknown)}); the model may be for another language, or for text that is split otherwise"
+def _kinds(line: Line, n_best: bool) -> Iterator[str]:
+    """Yields what is to be said of a line."""
+    if line.unknown:
+        yield "unknown"
+    if line.unknown_prefix:
+        yield "unknown prefix"
+    if len(line.pieces) > 1:
+        yield "split"
+    if any(line.cut if n_best else line.cut[:1]):
+        yield "cut"
+    if not math.isfinite(line.scores[0]):
+        yield "none"
+
+
+def _say_notes(numbers: Mapping[str, list[int]], constraints: list[str]) -> None:
+    """Prints the numbers of the lines of each kind."""
+
+    def named(kind: str, one: str, several: str, after: str) -> str:
+        return f"{counted(numbers[kind], one, several)} {after} ({number_list(numbers[kind])})"
+
+    if "unknown" in numbers:
+        lines = named("unknown", "line has", "lines have", "at least as many unknown words as others")
+        say(f"warning: {lines}; the model may be for another language, or for text that is split otherwise")
+    if "unknown prefix" in numbers:
+        lines = named(
+            "unknown prefix", "line has", "lines have", "a prefix with words that the target vocabulary lacks"
         )
-    if unknown_prefix:
-        say(
-            f"warning: {counted(unknown_prefix, 'line has', 'lines have')} a prefix with words that the target "
-            f"vocabulary lacks ({number_list(unknown_prefix)}); the translation has the unknown word in their place"
-        )
-    if split:
+        say(f"warning: {lines}; the translation has the unknown word in their place")
+    if "split" in numbers:
         longer = f"longer than {LONGEST} tokens and"
-        lines = counted(split, f"line is {longer} was", f"lines are {longer} were")
-        say(f"note: {lines} translated in pieces ({number_list(split)})")
-    if cut:
-        have = counted(cut, "line has", "lines have")
-        limit = f"cut at the limit of length ({number_list(cut)}); --translation_maxlen N allows N tokens"
-        say(f"warning: {have} a translation that was {limit}")
-    if none:
+        lines = named("split", f"line is {longer} was", f"lines are {longer} were", "translated in pieces")
+        say(f"note: {lines}")
+    if "cut" in numbers:
+        lines = named("cut", "line has", "lines have", "a translation that was cut at the limit of length")
+        say(f"warning: {lines}; --translation_maxlen N allows N tokens")
+    if "none" in numbers:
         why = (
             f" that {', '.join(constraints)} allow" if constraints else ", as costs are infinite: the weights overflow"
         )
-        have = counted(none, "line has", "lines have")
-        say(f"warning: {have} no translation, or a piece without one{why} ({number_list(none)}); it is empty there")
+        lines = named("none", "line has", "lines have", f"no translation, or a piece without one{why}")
+        say(f"warning: {lines}; it is empty there")
 
 
 def _translate(

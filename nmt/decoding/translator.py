@@ -222,5 +222,5 @@ def join_translations(
         costs = [float(piece.scores[i]) * (piece.lengths[i] + 1.0) ** alpha for piece, i in ranks]
         score = float(sum(costs) / (sum(piece.lengths[i] for piece, i in ranks) + 1.0) ** alpha)
         words = [piece.words[i, : piece.lengths[i]].tolist() for piece, i in ranks]
-        joined.append((text, score, words, any(bool(piece.cut[i]) for piece, i in ranks)))
+        joined.append((text, score, words, any(piece.cut[i] for piece, i in ranks)))
     return sorted(joined, key=lambda translation: translation[1])
