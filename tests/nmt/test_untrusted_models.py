@@ -219,6 +219,7 @@ HARM = {
         "it must be above 0 and at most 1000",
     ),
     "1000 levels": (lambda model: edit_json(model / "config.json", rnn_enc_depth=1000), LARGER),
+    "a wide embedding": (lambda model: edit_json(model / "config.json", embedding_size=20_000), LARGER),
     "a wide state": (lambda model: edit_json(model / "config.json", state_size=10**5), LARGER),
     "a state of 1e30": (lambda model: edit_json(model / "config.json", state_size=10**30), "--state_size is 10{30};"),
     "a long dictionary": (lambda model: edit_json(model / "config.json", source_vocab_sizes=10**7), LARGER),

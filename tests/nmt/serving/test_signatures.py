@@ -6,7 +6,8 @@ import tensorflow as tf
 
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
-from nmt.serving.signatures import SENTENCES, in_slices
+from nmt.decoding.translator import Translator
+from nmt.serving.signatures import SENTENCES, Signatures, in_slices
 from nmt.text.batches import LONGEST, TOKENS
 from tests.nmt.serving.exports import (
     SOURCE,
@@ -58,6 +59,16 @@ def test_translations_begin_with_their_prefixes(signatures):
         assert all(found[name][i] == usual[name][i] for i in (1, 3, 6))
     with pytest.raises(tf.errors.InvalidArgumentError, match="give as many prefixes as sources"):
         signatures.with_prefix(tf.constant(["a", "b"]), tf.constant(["a"]))
+
+
+def test_a_prefix_that_is_cut_is_flagged_though_the_model_would_end_there(vocabularies):
+    model = make_model(vocabularies, "layernorm")
+    bias = model.decoder.output_bias
+    bias.assign(bias.numpy() + 100.0 * np.eye(vocabularies[1].size)[0])
+    translator = Translator(*vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
+    signatures = Signatures(*vocabularies, model, translator)
+    found = signatures.with_prefix(tf.constant(["a", "a"]), tf.constant([TARGET[19] * 4, "дом"]))
+    assert found["translation_cut"].numpy().tolist() == [True, False]
 
 
 @models("transformer")
