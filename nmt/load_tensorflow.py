@@ -21,9 +21,6 @@ def load_tensorflow(*, translates: bool = False) -> ModuleType:
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     # At level 2, TensorFlow prints a line for each program that it loads from the cache.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    given = os.environ.get("TF_XLA_FLAGS", "").strip()
-    if given.startswith("-") or not given:  # else it names a file of flags
-        os.environ["TF_XLA_FLAGS"] = f"{_COMPILE_AT_ONCE} {given.replace(_COMPILE_AT_ONCE, '')}".strip()
     # What the imports make stays, so do not look for garbage in it, now or later.
     gc.disable()
     with _silent_stderr():
@@ -35,9 +32,6 @@ def load_tensorflow(*, translates: bool = False) -> ModuleType:
     return tensorflow
 
 
-# By default, TensorFlow compiles pieces of a graph for a new shape at its second batch. What is not compiled rounds
-# otherwise, so a resumed training would differ.
-_COMPILE_AT_ONCE = "--tf_xla_enable_lazy_compilation=false"
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3  # of malloc.h
 
 

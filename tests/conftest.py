@@ -16,10 +16,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # All tests and the commands that they start share a cache of XLA, because most of them compile the same small models.
 if "TF_XLA_FLAGS" not in os.environ:
     compiled = tempfile.mkdtemp(prefix="xla-")
-    # As in `nmt.load_tensorflow`, pieces of a graph are compiled before they first run.
-    os.environ["TF_XLA_FLAGS"] = (
-        f"--tf_xla_persistent_cache_directory={compiled} --tf_xla_enable_lazy_compilation=false"
-    )
+    os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={compiled}"
     atexit.register(shutil.rmtree, compiled, ignore_errors=True)
 
 # The scans of the tests' small texts stay out of the user's cache.

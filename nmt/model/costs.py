@@ -35,7 +35,7 @@ def log_normalizers(logits: tf.Tensor) -> tf.Tensor:
 
 
 def sum_in_parts(
-    function: Callable[..., tf.Tensor], rows: tuple[tf.Tensor, ...], weights: tuple[tf.Tensor, ...], dtype: str
+    function: Callable[..., tf.Tensor], rows: tuple[tf.Tensor, ...], weights: tuple[tf.Tensor, ...]
 ) -> tf.Tensor:
     """Returns the sum of a function over rows, computed together with its gradient one part of the rows at a time.
 
@@ -46,7 +46,6 @@ def sum_in_parts(
             zeros adds nothing to it.
         rows: Tensors `[rows, ...]`. Only the first has a gradient.
         weights: Tensors that all rows share. Each has a gradient.
-        dtype: The dtype to which the function rounds the factors of its products.
     """
     count = tf.shape(rows[0])[0]
 
@@ -54,44 +53,23 @@ def sum_in_parts(
     def total(x, *weights):
         parts = [_split(each) for each in (x, *rows[1:])]
 
-        def add_part(i, value, d_weights):
+        def add_part(i, value, d_weights, d_parts):
             part = [each[i] for each in parts]
             sources = (part[0], *weights)
             with tf.GradientTape() as tape:
                 tape.watch(sources)
                 added = function(*part, *weights)
             d_part, *d_added = tape.gradient(added, sources)
-            return value + added, [a + b for a, b in zip(d_weights, d_added, strict=True)], d_part
+            d_weights = [a + b for a, b in zip(d_weights, d_added, strict=True)]
+            return i + 1, value + added, d_weights, d_parts.write(i, d_part)
 
-        sums = tf.zeros([], x.dtype), [tf.zeros_like(weight) for weight in weights]
-        run = _loop if dtype == "float32" else _unrolled
-        (value, d_weights), d_parts = run(add_part, sums, tf.TensorSpec(parts[0].shape[1:], x.dtype))
-        d_x = tf.reshape(d_parts, [-1, *x.shape[1:]])[:count]
+        d_parts = tf.TensorArray(x.dtype, _PARTS, element_shape=parts[0].shape[1:])
+        start = 0, tf.zeros([], x.dtype), [tf.zeros_like(weight) for weight in weights], d_parts
+        _, value, d_weights, d_parts = tf.while_loop(lambda i, *_: i < _PARTS, add_part, start, parallel_iterations=1)
+        d_x = tf.reshape(d_parts.stack(), [-1, *x.shape[1:]])[:count]
         return value, lambda d: [d * each for each in (d_x, *d_weights)]
 
     return total(rows[0], *weights)
-
-
-def _loop(add_part: Callable, sums: tuple, kind: tf.TensorSpec) -> tuple[tuple, tf.Tensor]:
-    """Returns the sums after all parts, and the third results of all parts, stacked: `[parts, ...]`."""
-
-    def body(i, sums, others):
-        *sums, other = add_part(i, *sums)
-        return i + 1, tuple(sums), others.write(i, other)
-
-    others = tf.TensorArray(kind.dtype, _PARTS, element_shape=kind.shape)
-    _, sums, others = tf.while_loop(lambda i, *_: i < _PARTS, body, (0, sums, others), parallel_iterations=1)
-    return sums, others.stack()
-
-
-def _unrolled(add_part: Callable, sums: tuple, _) -> tuple[tuple, tf.Tensor]:
-    """Returns the same without a loop, so that TensorFlow's products stay uncompiled."""
-    others = []
-    for i in range(_PARTS):
-        with tf.control_dependencies(tf.nest.flatten(sums)):  # so that one part at a time is in memory
-            *sums, other = add_part(i, *sums)
-        others.append(other)
-    return tuple(sums), tf.stack(others)
 
 
 def _split(x: tf.Tensor) -> tf.Tensor:

@@ -58,7 +58,7 @@ class EncoderDecoder(keras.Model):
             return tf.reduce_sum(self._smoothed_costs(logits, words, label_smoothing) * mask)
 
         rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
-        return sum_in_parts(cost, rows, self.decoder.output_layer, forward.dtype)
+        return sum_in_parts(cost, rows, self.decoder.output_layer)
 
     def make_step(self) -> DecodeStep:
         """Returns the function of a decoding step."""

@@ -156,8 +156,7 @@ class _Recurrence:
 
         if self._dtype == "float32" or tf.executing_eagerly():
             return run()
-        # On a CPU, a mixed-precision update is compiled in pieces between its products. A piece cannot contain a loop,
-        # so compile the loop by itself.
+        # On a CPU, XLA does not compile a mixed-precision update, but the loop gains from it.
         return tf.function(run, jit_compile=True, autograph=False)()
 
 

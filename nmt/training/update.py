@@ -18,10 +18,6 @@ from .schedule import LearningRate
 _RESERVED_BYTES = 2**31  # more than most updates need
 _EARLY = 9.0  # as in Marian: after update t, the share of the newest weights is at least 9 / (t + 9)
 
-# TensorFlow runs these faster on a CPU than XLA: products in bfloat16 and float16, and random numbers, which XLA
-# computes again for each operation that reads them.
-_NOT_COMPILED = ("MatMul", "BatchMatMulV2", "StatelessRandomUniformFullIntV2")
-
 Gradient = tf.Tensor | tf.IndexedSlices
 
 
@@ -102,8 +98,9 @@ class Update:
         self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
         self._in_one_part = config.gradient_aggregation_steps == self.replicas.count == 1
         function = self._clipped if self._in_one_part else self._summed
-        everything = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
-        self._gradients = _compile(function, everything)
+        # On a CPU, TensorFlow's products in bfloat16 and float16 are faster than XLA's.
+        compiled = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
+        self._gradients = _traced(function, compiled)
         self._step = tf.function(self._apply, jit_compile=True, autograph=False)
 
     @property
@@ -221,21 +218,11 @@ class SmoothedWeights:
             average.assign(value)
 
 
-def _compile(function: Callable, everything: bool) -> Callable:
-    """Compiles a function of a batch and a seed with XLA, or all but the operations that TensorFlow runs faster.
-
-    It is traced once, and compiled for each shape of a batch.
-    """
+def _traced(function: Callable, compiled: bool) -> Callable:
+    """Returns a function of a batch and a seed that is traced once and, if `compiled`, compiled for each shape."""
     ids, mask = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.float32)
     signature = (Batch(ids, mask, ids, mask), tf.TensorSpec([2], tf.int32))
-    if everything:
-        return tf.function(function, signature, autograph=False, jit_compile=True)
-
-    def in_pieces(batch, seed):
-        with tf.xla.experimental.jit_scope(lambda operation: operation.op not in _NOT_COMPILED):
-            return function(batch, seed)
-
-    return tf.function(in_pieces, signature, autograph=False)
+    return tf.function(function, signature, autograph=False, jit_compile=compiled)
 
 
 def _add(a: Gradient, b: Gradient) -> Gradient:

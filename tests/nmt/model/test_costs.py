@@ -36,12 +36,8 @@ def weighted_squares(x, factors, matrix, shift):
 
 
 @pytest.mark.parametrize("rows", [1, 8, 21], ids=["fewer rows than parts", "one each", "parts not full"])
-@pytest.mark.parametrize(
-    ("compiled", "dtype"),
-    [(False, "float32"), (True, "float32"), (False, "bfloat16")],
-    ids=["graph", "xla", "unrolled"],
-)
-def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled, dtype):
+@pytest.mark.parametrize("compiled", [False, True], ids=["graph", "xla"])
+def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled):
     rng = np.random.default_rng(1)
     x, matrix, shift = (tf.constant(rng.normal(size=size)) for size in ([rows, 3], [3, 2], [2]))
     factors = tf.constant(rng.normal(size=[rows]))
@@ -53,7 +49,7 @@ def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled, 
         return value, *tape.gradient(value, [x, matrix, shift])
 
     in_parts = tf.function(
-        lambda: value_and_gradient(lambda: sum_in_parts(weighted_squares, (x, factors), (matrix, shift), dtype)),
+        lambda: value_and_gradient(lambda: sum_in_parts(weighted_squares, (x, factors), (matrix, shift))),
         jit_compile=compiled,
     )
     whole = value_and_gradient(lambda: weighted_squares(x, factors, matrix, shift))
@@ -68,5 +64,5 @@ def test_the_function_gets_one_part_at_a_time():
         seen.append(x.shape[0])
         return tf.reduce_sum(x * weight)
 
-    sum_in_parts(function, (tf.ones([40, 1]),), (tf.constant(2.0),), "float32")
+    sum_in_parts(function, (tf.ones([40, 1]),), (tf.constant(2.0),))
     assert seen == [5] * 8

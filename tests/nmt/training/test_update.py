@@ -67,7 +67,7 @@ def test_a_mixed_dtype_changes_only_the_products(make_update, options, rounded, 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [TRANSFORMER, {}], ids=["transformer", "rnn"])
 def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, options):
-    """Although its pieces are compiled at the first batch of a width: a resumed run equals an uninterrupted one."""
+    """So a resumed run equals an uninterrupted one."""
     update, _ = make_update(dtype="mixed_bfloat16", **options)
     update(Batch(*(x[:, :2] for x in BATCH)), 1)
     before = [variable.numpy() for variable in update.variables]
