@@ -7,13 +7,12 @@ import re
 import statistics
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("scipy")
 
 from benchmarks import layer_figures, tables
-from experiments.reporting.intervals import median_interval
+from experiments.reporting.speed import AGAIN, Timed
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "experiments" / "results"
@@ -126,35 +125,34 @@ def test_what_does_not_learn_without_a_norm():
 
 
 def updates():
-    """Yields the seconds of each round by kind, for every model and mode that was measured with both norms."""
+    """Yields the seconds of each round by kind in each process, for every model and mode that was measured."""
     kept = [logs(folder.name).get("times") for folder in sorted(RESULTS.iterdir()) if folder.is_dir()]
     trained = [json.loads(path.read_text("utf-8")) for path in sorted(TIMES.glob("training_*.json"))]
     for log in filter(None, [*kept, *trained]):
-        for modes in log.get("seconds", {}).values():
-            yield from modes.values()
-        for system, kinds in log.get("updates", {}).items():
+        processes = log.get("processes", [log])
+        for setting, modes in processes[0].get("seconds", {}).items():
+            yield from ([each["seconds"][setting][mode] for each in processes] for mode in modes)
+        for system in processes[0].get("updates", {}):
             if system != "Nematus":
-                yield {kind: each["rounds"] for kind, each in kinds.items()}
+                kinds = [each["updates"][system] for each in processes]
+                yield [{kind: found["rounds"] for kind, found in each.items()} for each in kinds]
     for path in sorted(TIMES.glob("widths*.json")):
         for of_widths in json.loads(path.read_text("utf-8"))["figures"].values():
             for each in of_widths.values():
-                yield from each["seconds"].values()
+                yield from ([seconds] for seconds in each["seconds"].values())
 
 
 def test_the_time_is_that_of_every_model_that_was_measured():
-    measured = [each for each in updates() if {"rmsnorm", "layernorm"} <= set(each)]
-    ratios = [median_interval(np.divide(each["rmsnorm"], each["layernorm"])) for each in measured]
-    shorter, longer, judged = 0, 0, 0
-    for each, ratio in zip(measured, ratios, strict=True):
-        if again := each.get("layernorm, again") or each.get("layernorm 2"):
-            noise = median_interval(np.divide(again, each["layernorm"]))
-            judged += 1
-            shorter += ratio.high < min(1, noise.low)
-            longer += ratio.low > max(1, noise.high)
-    middles = [ratio.middle for ratio in ratios]
+    """By the rule of the reports."""
+    second = {"layernorm 2": AGAIN}
+    named = ([{second.get(kind, kind): each[kind] for kind in each} for each in processes] for processes in updates())
+    timed = [Timed("", each) for each in named if {"rmsnorm", "layernorm"} <= set(each[0])]
+    middles = [each.ratio("rmsnorm").middle for each in timed]
+    verdicts = [each.verdict("rmsnorm").split(",")[0] for each in timed if AGAIN in each.processes[0]]
     told = (
-        f"{min(middles):.2f} to {max(middles):.2f} in {len(ratios)} measurements; of the {judged} with a second "
-        f"LayerNorm, {shorter} show less time, {judged - shorter - longer} no difference and {longer} more"
+        f"{min(middles):.2f} to {max(middles):.2f} in {len(middles)} measurements; of the {len(verdicts)} with a "
+        f"second LayerNorm, {verdicts.count('shown')} show less time, {verdicts.count('not shown')} no difference and "
+        f"{verdicts.count('the opposite')} more"
     )
     assert answers("Does an update take less time?")[1].startswith(told)
 
