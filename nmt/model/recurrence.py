@@ -156,7 +156,7 @@ class _Recurrence:
 
         if self._dtype == "float32" or tf.executing_eagerly():
             return run()
-        # On a CPU, XLA does not compile a mixed-precision update, but the loop gains from it.
+        # On a CPU, a mixed-precision update is not compiled as a whole, but its loops are faster when compiled.
         return tf.function(run, jit_compile=True, autograph=False)()
 
 

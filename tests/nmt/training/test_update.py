@@ -64,6 +64,25 @@ def test_a_mixed_dtype_changes_only_the_products(make_update, options, rounded, 
     assert results["float32"][-1] < results["float32"][0]
 
 
+@pytest.mark.parametrize(
+    ("options", "dtype", "whole", "parts"),
+    [
+        (TRANSFORMER, "float32", True, False),
+        (TRANSFORMER, "mixed_bfloat16", False, False),
+        ({}, "mixed_bfloat16", False, True),
+    ],
+    ids=["float32", "transformer", "rnn"],
+)
+def test_xla_compiles_a_whole_update_in_float32_and_else_the_loops_of_the_rnn(
+    make_update, options, dtype, whole, parts
+):
+    """In bfloat16, compilations between the products would take longer than they save, and plain loops are slow."""
+    update, _ = make_update(dtype=dtype, **options)
+    traced = update._gradients.get_concrete_function()
+    assert traced.function_def.attr["_XlaMustCompile"].b == whole
+    assert any(each.attr["_XlaMustCompile"].b for each in traced.graph.as_graph_def().library.function) == parts
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [TRANSFORMER, {}], ids=["transformer", "rnn"])
 def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, options):
