@@ -176,8 +176,8 @@ class Config:
     )
     dtype: str = choice(
         "float32",
-        "mixed_bfloat16 or mixed_float16 rounds the factors of the large matrix products, where they are faster than "
-        "in float32",
+        "mixed_bfloat16 or mixed_float16 rounds the factors of the large matrix products, "
+        "which some processors multiply faster",
         ("float32", "mixed_bfloat16", "mixed_float16"),
     )
     deterministic: bool = option(

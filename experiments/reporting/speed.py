@@ -50,10 +50,11 @@ class Timed(NamedTuple):
 
     def verdict(self, kind: str) -> str:
         """Returns whether an update takes less time than with LayerNorm by more than the noise."""
-        found, few = self.ratio(kind), "" if len(self.processes) >= PROCESSES else ", in one process"
+        found, count = self.ratio(kind), len(self.processes)
+        few = "" if count >= PROCESSES else f", in {count} of {PROCESSES} processes"
         if found.high < 1 - self.noise:
             return f"shown{few}"
-        return f"the opposite{few}" if found.low > 1 + self.noise else "not shown"
+        return f"{'the opposite' if found.low > 1 + self.noise else 'not shown'}{few}"
 
 
 def speed_section(
@@ -88,7 +89,8 @@ def speed_section(
             "of a single process, a bootstrap over its rounds. The second model with LayerNorm shows the noise. An "
             f"update takes less time if its interval is below 1 by more than the noise. {len(timed[0].processes)} of "
             f"the {PROCESSES} processes of the plan were measured; two identical models have differed by 7.5% between "
-            "processes, so a process alone is weak evidence."
+            "processes, so a process alone is weak evidence. Milliseconds are medians over the processes; their quotient "
+            "can differ from the ratio, which compares kinds within each process."
         ],
         columns=["", *(f"{each.label}: {head}" for each in timed for head in ("ms", "ratio")), "paper: ratio"],
         rows=[

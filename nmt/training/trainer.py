@@ -50,7 +50,7 @@ class Trainer:
         self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
         self._start = time.monotonic()
         self._words = self._seconds_of_updates = 0.0  # target tokens of this run, and the time of their updates
-        self._widths = self._compiled = 0  # widths of batches, and those that this run has compiled an update for
+        self._widths = self._widths_seen = 0  # widths of batches, and those that this run has seen
 
     def continue_from(self, checkpoint: Path, made_with: Mapping[str, Any]) -> None:
         """Begins with the weights, the optimizer and the number of updates of another training.
@@ -156,17 +156,17 @@ class Trainer:
             raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {seen}")
 
     def _timed_update(self, batch: Batch, number: int, bar: tqdm) -> tuple[float, float, float]:
-        """Makes an update. The first for each width of a batch compiles and is left out of the measured speed."""
+        """Makes an update. The first for each width of a batch may compile, and is left out of the measured speed."""
         width = batch.source.shape[1]
-        compiles = not self._update.is_compiled(batch)
-        if compiles:
-            self._compiled += 1
-            which = f"width {self._compiled} of {self._widths}"
-            bar.set_postfix_str(f"compiling for batches of {width} tokens, {which}", refresh=True)
+        first = not self._update.has_seen(batch)
+        if first:
+            self._widths_seen += 1
+            which = f"width {self._widths_seen} of {self._widths}"
+            bar.set_postfix_str(f"preparing for batches of {width} tokens, {which}", refresh=True)
         begun = time.monotonic()
         cost, words, norm = self._update(batch, number)
         seconds = time.monotonic() - begun
-        if not compiles:
+        if not first:
             self._words += words
             self._seconds_of_updates += seconds
         else:

@@ -98,7 +98,7 @@ class Update:
         self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
         self._in_one_part = config.gradient_aggregation_steps == self.replicas.count == 1
         function = self._clipped if self._in_one_part else self._summed
-        # On a CPU, TensorFlow's products in bfloat16 and float16 are faster than XLA's.
+        # On a CPU, TensorFlow's products in bfloat16 are faster than XLA's.
         compiled = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
         self._gradients = _traced(function, compiled)
         self._step = tf.function(self._apply, jit_compile=True, autograph=False)
@@ -122,8 +122,8 @@ class Update:
         """Makes the learning rate of the next updates that of the schedule times a factor."""
         self._rate.factor.assign(factor)
 
-    def is_compiled(self, batch: Batch) -> bool:
-        """Returns whether a batch of this shape was seen before. The first of each shape is slow."""
+    def has_seen(self, batch: Batch) -> bool:
+        """Returns whether a batch of this shape was seen before. The first of a shape may trace or compile."""
         return tuple(batch.source.shape) in self._shapes
 
     def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:

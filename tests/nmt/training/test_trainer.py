@@ -209,9 +209,9 @@ def test_a_training_is_saved_every_ten_minutes(make_trainer, tmp_path, monkeypat
     assert 0 < weights(tmp_path / "model" / "last.npz")["adam/iteration"] <= 5
 
 
-def test_compilations_are_named_and_a_silent_bar_changes_nothing(make_trainer, tmp_path, monkeypatch, capsys):
+def test_slow_first_batches_are_named_and_a_silent_bar_changes_nothing(make_trainer, tmp_path, monkeypatch, capsys):
     make_trainer(tmp_path / "shown", finish_after=2)[0]()
-    assert re.search(r"compiling for batches of \d+ tokens, width 1 of 1", capsys.readouterr().err)
+    assert re.search(r"preparing for batches of \d+ tokens, width 1 of 1", capsys.readouterr().err)
     monkeypatch.setattr(tqdm, "__init__", functools.partialmethod(tqdm.__init__, disable=True))
     make_trainer(tmp_path / "silent", finish_after=2)[0]()
     shown, silent = (weights(tmp_path / name / "last.npz") for name in ("shown", "silent"))

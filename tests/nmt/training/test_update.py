@@ -1,5 +1,8 @@
 """One update: its results, its precision, and a loss or gradient that is not finite."""
 
+import json
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
@@ -64,37 +67,62 @@ def test_a_mixed_dtype_changes_only_the_products(make_update, options, rounded, 
     assert results["float32"][-1] < results["float32"][0]
 
 
+PROGRAMS = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from nmt.load_tensorflow import load_tensorflow
+load_tensorflow()
+import numpy as np
+from nmt.config import make_config
+from nmt.model.registry import build_model
+from nmt.text.batches import Batch
+from nmt.training.update import Update
+
+config = make_config(json.loads(sys.argv[2]))
+update = Update(build_model(config, 6, 6), config)
+found = []
+for number, width in enumerate((2, 4, 2), 1):
+    ids, mask = np.full([3, width], 2, "int32"), np.ones([3, width], "float32")
+    update(Batch(ids, mask, ids, mask), number)
+    found.append(len(list(Path(sys.argv[3]).rglob("*.pb"))))
+print(json.dumps(found))
+"""
+
+
 @pytest.mark.parametrize(
-    ("options", "dtype", "whole", "parts"),
+    ("options", "dtype", "first", "second"),
     [
-        (TRANSFORMER, "float32", True, False),
-        (TRANSFORMER, "mixed_bfloat16", False, False),
-        ({}, "mixed_bfloat16", False, True),
+        (TRANSFORMER, "float32", 2, 1),  # the gradients and the optimizer's step
+        (TRANSFORMER, "mixed_bfloat16", 1, 0),
+        ({}, "mixed_bfloat16", 7, 6),  # three recurrences, forwards and backwards
     ],
     ids=["float32", "transformer", "rnn"],
 )
 def test_xla_compiles_a_whole_update_in_float32_and_else_the_loops_of_the_rnn(
-    make_update, options, dtype, whole, parts
+    run_python, tmp_path, options, dtype, first, second
 ):
-    """In bfloat16, compilations between the products would take longer than they save, and plain loops are slow."""
-    update, _ = make_update(dtype=dtype, **options)
-    traced = update._gradients.get_concrete_function()
-    assert traced.function_def.attr["_XlaMustCompile"].b == whole
-    assert any(each.attr["_XlaMustCompile"].b for each in traced.graph.as_graph_def().library.function) == parts
+    """Counts the programs in the cache after two widths and one of them again."""
+    given = json.dumps({**FILES, "dictionaries": ["-", "-"], "state_size": 7, "dtype": dtype, **options})
+    flags = f"--tf_xla_persistent_cache_directory={tmp_path}"
+    done = run_python(PROGRAMS, Path(__file__).parents[3], given, tmp_path, TF_XLA_FLAGS=flags)
+    assert json.loads(done.stdout) == [first, first + second, first + second], done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [TRANSFORMER, {}], ids=["transformer", "rnn"])
 def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, options):
-    """So a resumed run equals an uninterrupted one."""
-    update, _ = make_update(dtype="mixed_bfloat16", **options)
-    update(Batch(*(x[:, :2] for x in BATCH)), 1)
+    """So a resumed run equals an uninterrupted one. The products are large enough for several threads."""
+    sizes = {"state_size": 256, "embedding_size": 256}
+    update, _ = make_update(dtype="mixed_bfloat16", **{**options, **sizes})
+    large = Batch(*(tf.repeat(x, 40, axis=0) for x in BATCH))
+    update(Batch(*(x[:, :2] for x in large)), 1)
     before = [variable.numpy() for variable in update.variables]
     found = []
     for _ in range(3):
         for variable, value in zip(update.variables, before, strict=True):
             variable.assign(value)
-        returned = update(BATCH, 1)
+        returned = update(large, 1)
         found.append([*returned, *(variable.numpy() for variable in update.variables)])
     for again in found[1:]:
         assert all(map(np.array_equal, found[0], again))
