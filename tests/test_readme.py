@@ -152,8 +152,8 @@ def test_the_time_is_that_of_every_model_that_was_measured():
     planned = sum(each.verdict("rmsnorm") == "shown" for each in timed if AGAIN in each.processes[0])
     told = (
         f"{min(middles):.2f} to {max(middles):.2f} in {len(middles)} measurements; of the {len(verdicts)} with a "
-        f"second LayerNorm, {verdicts.count('shown')} show less time ({planned} in five processes), {verdicts.count('the opposite')} more and "
-        f"{verdicts.count('not shown')} neither"
+        f"second LayerNorm, {verdicts.count('shown')} show less time ({planned} in five processes), "
+        f"{verdicts.count('the opposite')} more and {verdicts.count('not shown')} neither"
     )
     assert answers("Does an update take less time?")[1].startswith(told)
 

@@ -89,8 +89,8 @@ def speed_section(
             "of a single process, a bootstrap over its rounds. The second model with LayerNorm shows the noise. An "
             f"update takes less time if its interval is below 1 by more than the noise. {len(timed[0].processes)} of "
             f"the {PROCESSES} processes of the plan were measured; two identical models have differed by 7.5% between "
-            "processes, so a process alone is weak evidence. Milliseconds are medians over the processes; their quotient "
-            "can differ from the ratio, which compares kinds within each process."
+            "processes, so a process alone is weak evidence. Milliseconds are medians over the processes; their "
+            "quotient can differ from the ratio, which compares kinds within each process."
         ],
         columns=["", *(f"{each.label}: {head}" for each in timed for head in ("ms", "ratio")), "paper: ratio"],
         rows=[

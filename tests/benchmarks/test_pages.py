@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from statistics import median
 
-import numpy as np
 import pytest
 
 from benchmarks import backends, layer_figures, tables
