@@ -17,20 +17,9 @@ from . import rnn_names, transformer_names
 VERSIONS = ("master", "v0.3")
 _NEVER = -1e9  # bias of a word that is never predicted
 _SAME = (  # options with the same name and meaning in master
-    "source_dataset",
-    "target_dataset",
-    "valid_source_dataset",
-    "valid_target_dataset",
-    "model_type",
-    "embedding_size",
-    "state_size",
-    "layer_normalization_type",
-    "tie_decoder_embeddings",
-    "tie_encoder_decoder_embeddings",
-    "maxlen",
-    "batch_size",
-    "learning_rate",
-    "clip_c",
+    *("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset", "model_type"),
+    *("embedding_size", "state_size", "layer_normalization_type", "tie_decoder_embeddings"),
+    *("tie_encoder_decoder_embeddings", "maxlen", "batch_size", "learning_rate", "clip_c"),
 )
 _MAXLEN = 200  # Nematus's own limit of a translation, for models without one
 _KINDS = ("none", "layernorm", "rmsnorm", "prmsnorm")  # of Nematus, patched for the last two

@@ -20,30 +20,19 @@ from . import rnn_names, transformer_names
 from .rnn_names import given
 
 # Our option -> its names in Nematus. Dropout rates are handled separately.
-_OPTIONS = {
+_RENAMED = {
     "embedding_size": ("embedding_size", "dim_word"),
     "state_size": ("state_size", "dim"),
     "source_vocab_sizes": ("source_vocab_sizes", "source_vocab_size", "n_words_src"),
     "target_vocab_size": ("target_vocab_size", "n_words"),
-    "tie_decoder_embeddings": ("tie_decoder_embeddings",),
-    "tie_encoder_decoder_embeddings": ("tie_encoder_decoder_embeddings",),
-    "label_smoothing": ("label_smoothing",),
-    "loss_function": ("loss_function",),
-    "maxlen": ("maxlen",),
-    "batch_size": ("batch_size",),
-    "token_batch_size": ("token_batch_size",),
     "learning_rate": ("learning_rate", "lrate"),
-    "learning_schedule": ("learning_schedule",),
-    "warmup_steps": ("warmup_steps",),
-    "plateau_steps": ("plateau_steps",),
-    "adam_beta1": ("adam_beta1",),
-    "adam_beta2": ("adam_beta2",),
-    "adam_epsilon": ("adam_epsilon",),
-    "clip_c": ("clip_c",),
-    "gradient_aggregation_steps": ("gradient_aggregation_steps",),
-    "exponential_smoothing": ("exponential_smoothing",),
-    "translation_maxlen": ("translation_maxlen",),
 }
+_SAME = (
+    *("tie_decoder_embeddings", "tie_encoder_decoder_embeddings", "label_smoothing", "loss_function", "maxlen"),
+    *("batch_size", "token_batch_size", "learning_schedule", "warmup_steps", "plateau_steps", "adam_beta1"),
+    *("adam_beta2", "adam_epsilon", "clip_c", "gradient_aggregation_steps", "exponential_smoothing"),
+    *("translation_maxlen",),
+)
 _SMOOTH = "_smooth"  # at the end of the names of the averages in a checkpoint
 _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
 # Option that changes the model -> the only value that our model supports.
@@ -97,7 +86,7 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     if not isinstance(model_type, str) or model_type not in _NAMES:
         raise UserError(f"{path}: model_type is {model_type!r}; only {' and '.join(_NAMES)} are supported")
     _refuse_unsupported(options, _SUPPORTED | (rnn_names.SUPPORTED if model_type == "rnn" else {}), path)
-    ours = {name: given(options, spellings) for name, spellings in _OPTIONS.items()}
+    ours = {name: given(options, _RENAMED.get(name, [name])) for name in (*_RENAMED, *_SAME)}
     sizes = ours["source_vocab_sizes"]
     if isinstance(sizes, list):  # one for each factor
         if len(sizes) != 1:

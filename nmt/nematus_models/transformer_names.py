@@ -6,15 +6,9 @@ from typing import Any
 
 # Options with the same name in Nematus and here.
 OPTIONS = (
-    "transformer_enc_depth",
-    "transformer_dec_depth",
-    "transformer_ffn_hidden_size",
-    "transformer_num_heads",
-    "transformer_dropout_embeddings",
-    "transformer_dropout_residual",
-    "transformer_dropout_relu",
-    "transformer_dropout_attn",
-    "transformer_drophead",
+    *("transformer_enc_depth", "transformer_dec_depth", "transformer_ffn_hidden_size", "transformer_num_heads"),
+    *("transformer_dropout_embeddings", "transformer_dropout_residual", "transformer_dropout_relu"),
+    *("transformer_dropout_attn", "transformer_drophead"),
 )
 _MODEL = "transformer_model"
 UNTIED = f"{_MODEL}/softmax_projection_layer/embedding_table"

@@ -9,7 +9,8 @@ from pathlib import Path
 from ..errors import UserError
 
 Files = str | os.PathLike | Sequence[str | os.PathLike]  # files, or patterns such as `train-*.en.gz`
-_WILDCARDS = re.compile(r"\*\*/|\*+|\?|\[!?[^]]+\]")
+_WILDCARDS = re.compile(r"(\*\*/|\*+|\?|\[!?[^]]+\])")
+_GROUPS = {"**/": "(?:(.*)/)?", "*": "([^/]*)"}  # expressions for what a wildcard stands for
 
 
 class MissingFile(UserError):
@@ -73,22 +74,11 @@ def _require_same_matches(source: str, target: str, files: list[Path], others: l
 
 def _matched(pattern: str, path: Path) -> tuple[str | None, ...]:
     """Returns what each wildcard of a pattern stands for in a path; nothing if the path is the pattern itself."""
-    pattern = str(Path(pattern))
-    expression, end = "", 0
-    for wildcard in _WILDCARDS.finditer(pattern):
-        expression += re.escape(pattern[end : wildcard.start()]) + _expression(wildcard.group())
-        end = wildcard.end()
-    found = re.fullmatch(expression + re.escape(pattern[end:]), str(path), re.DOTALL)
+    parts = _WILDCARDS.split(str(Path(pattern)))
+    parts[::2] = map(re.escape, parts[::2])
+    parts[1::2] = [_GROUPS.get(wildcard, "(.*)" if wildcard[0] == "*" else "([^/])") for wildcard in parts[1::2]]
+    found = re.fullmatch("".join(parts), str(path), re.DOTALL)
     return found.groups() if found else ()
-
-
-def _expression(wildcard: str) -> str:
-    """Returns the regular expression with one group that matches what a wildcard of a pattern does."""
-    if wildcard == "**/":
-        return "(?:(.*)/)?"
-    if wildcard.startswith("*"):
-        return "([^/]*)" if wildcard == "*" else "(.*)"
-    return "([^/])"
 
 
 def _matches(pattern: str | os.PathLike) -> list[Path]:
