@@ -41,6 +41,7 @@ def test_images_are_binarized_by_their_brightness_and_always_the_same(folder):
     np.testing.assert_array_equal(found.train, binarize(str(folder), training=60).train)
 
 
+@pytest.mark.slow
 def test_a_log_has_bounds_shares_and_gains(networks, tmp_path):
     trial = Trial(ROWS["rmsnorm"], SETTING, 1, 0.01)
     log = train(trial, networks, tmp_path)

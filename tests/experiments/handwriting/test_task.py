@@ -41,6 +41,7 @@ def test_inputs_are_the_points_before_the_targets(networks):
     assert not inputs[:, 0].any()
 
 
+@pytest.mark.slow
 def test_a_log_has_losses_shares_and_gains(networks, tmp_path):
     trial = Trial(ROWS["rmsnorm"], SETTING, 1, 0.01)
     log = train(trial, networks, tmp_path)

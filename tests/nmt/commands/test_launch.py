@@ -93,6 +93,7 @@ def test_train_returns_the_status_of_a_process_that_failed(start_for_gpus, train
     assert status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")) == 7
 
 
+@pytest.mark.slow
 def test_a_killed_process_ends_the_others_and_is_named(start_for_gpus, training, tmp_path):
     """The other one waits, as a process does that expects values of the killed one."""
     script = "[ $CUDA_VISIBLE_DEVICES = 5 ] && kill -TERM $$; exec sleep 100"

@@ -52,6 +52,7 @@ def version_of(service):
     return {each["version"]: each["state"] for each in answer["model_version_status"]} if status == 200 else status
 
 
+@pytest.mark.slow
 def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service, tmp_path):
     models = tmp_path / "models"
     shutil.copytree(toy, models / "toy" / "1")

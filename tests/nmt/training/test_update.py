@@ -93,9 +93,9 @@ print(json.dumps(found))
 @pytest.mark.parametrize(
     ("options", "dtype", "first", "second"),
     [
-        (TRANSFORMER, "float32", 2, 1),  # the gradients and the optimizer's step
+        pytest.param(TRANSFORMER, "float32", 2, 1, marks=pytest.mark.slow),  # the gradients and the optimizer's step
         (TRANSFORMER, "mixed_bfloat16", 1, 0),
-        ({}, "mixed_bfloat16", 7, 6),  # three recurrences, forwards and backwards
+        pytest.param({}, "mixed_bfloat16", 7, 6, marks=pytest.mark.slow),  # three recurrences, forwards and backwards
     ],
     ids=["float32", "transformer", "rnn"],
 )
