@@ -6,6 +6,7 @@ from experiments.draw import rows
 from experiments.draw.cells import CellNormLSTMCell, normal_divergence
 from experiments.draw.model import Sizes, bound, build_model
 from experiments.trials.trial import rows_of
+from tests.parameters import quick_one_of
 
 ROWS = {row.name: row for row in rows_of(rows)}
 SIZES = Sizes(units=5, latent=2, steps=3)
@@ -19,7 +20,7 @@ def images(count=4):
     return (np.random.default_rng(0).random((count, 9)) < 0.5).astype(np.float32)
 
 
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("row", quick_one_of(3, ROWS))
 def test_initial_weights_and_noise_depend_on_the_seed_alone(row):
     def kernel(model):
         return model.get_layer("drawing").cell.encoder.kernel.numpy()

@@ -35,6 +35,7 @@ def test_everything_is_trained_measured_and_reported(networks, tmp_path):
     assert STAND_IN in (report / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_log_has_losses_validations_gains_and_shares(networks, tmp_path):
     log = train(Trial(ROWS["rmsnorm"], SETTING, 1, 0.01), networks, tmp_path)
     assert [each["update"] for each in log["train"]] == [2, 4]

@@ -180,6 +180,7 @@ def test_hostile_requests(toy, start_service, tmp_path, workers, count):
     assert service.process.is_alive()
 
 
+@pytest.mark.slow
 def test_a_connection_without_a_request_is_closed(toy, start_service, tmp_path):
     """Headers that come slowly do not hold a connection longer than one that comes never."""
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")

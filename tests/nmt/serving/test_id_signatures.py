@@ -37,6 +37,7 @@ def export(ids, tmp_path_factory):
     return save(ids, tmp_path_factory.mktemp("ids") / "model")
 
 
+@pytest.mark.slow
 def test_the_translations_are_those_of_the_strings_without_tensorflow_text(vocabularies, export, run_python, tmp_path):
     """In a process that does not import it. There are more sentences than in a slice, and one that is too long."""
     source, target = vocabularies
