@@ -151,9 +151,8 @@ def test_the_time_is_that_of_every_model_that_was_measured():
     middles = [each.ratio("rmsnorm").middle for each in timed]
     verdicts = [each.verdict("rmsnorm").split(",")[0] for each in timed if AGAIN in each.processes[0]]
     planned = sum(each.verdict("rmsnorm") == "shown" for each in timed if AGAIN in each.processes[0])
-    judged = json.loads((RESULTS / "multi30k" / "report.json").read_text("utf-8"))["sections"]["speed"]["data"][
-        "judged"
-    ]
+    sections = json.loads((RESULTS / "multi30k" / "report.json").read_text("utf-8"))["sections"]
+    judged = sections["speed"]["data"]["judged"]
     (rnn,) = (with_interval(each["ratio"]) for each in judged if each["kind"] == "RMSNorm")
     told = (
         f"{min(middles):.2f} to {max(middles):.2f} in {len(middles)} measurements; of the {len(verdicts)} with a "
