@@ -2,14 +2,29 @@
 
 import argparse
 import contextlib
-import importlib
 import importlib.metadata
 
+from . import (
+    average,
+    corpus,
+    curves,
+    evaluate,
+    export,
+    export_nematus,
+    import_nematus,
+    launch,
+    prepare,
+    score,
+    serve,
+    train,
+    translate,
+    vocab,
+)
 from .arguments import Parser
 
 _COMMANDS = (
-    *("corpus", "vocab", "prepare", "train", "launch", "average", "curves"),
-    *("translate", "evaluate", "score", "export", "serve", "import-nematus", "export-nematus"),
+    *(corpus, vocab, prepare, train, launch, average, curves),
+    *(translate, evaluate, score, export, serve, import_nematus, export_nematus),
 )
 
 
@@ -27,8 +42,8 @@ def parse_arguments() -> argparse.Namespace:
     parser = Parser(prog="python -m nmt", description="Neural machine translation, Nematus style.")
     parser.add_argument("--version", action="version", version=_versions())
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name in _COMMANDS:
-        module = importlib.import_module(f".{name.replace('-', '_')}", __package__)
+    for module in _COMMANDS:
+        name = module.__name__.rpartition(".")[2].replace("_", "-")
         text = module.run.__doc__
         added = commands.add_parser(name, help=text.rstrip("."), description=text)
         module.add_arguments(added)
