@@ -4,18 +4,19 @@ import tensorflow as tf
 
 from .affine import Weight, affine
 
-_GENERATOR = "philox"  # the same numbers with and without XLA; XLA's default generator is slow
+_PHILOX = 1  # the generator: the same numbers with and without XLA, whose default one is slow
 _LEVELS = 2**16  # an entry is dropped or kept by 16 random bits
 
 
 class ForwardPass:
     """A pass through a model, with its dropout masks and the precision of its matrix products.
 
-    Mask i is a pure function of the seed and i, so the same seed gives the same update. A recurrent model reuses the
-    mask of a sequence at every time step, as in Nematus.
+    Mask i is a pure function of the seed and i, so the same seed gives the same update: the seed is the key of the
+    generator Philox, and i the upper half of its counter. A recurrent model reuses the mask of a sequence at every time
+    step, as in Nematus.
 
     Args:
-        seed: Integer tensor `[2]`, or `None` for no dropout.
+        seed: Tensor `[2]` of 32-bit integers, or `None` for no dropout.
         dtype: `float32`, `bfloat16` or `float16`, to which products round their factors.
     """
 
@@ -35,16 +36,18 @@ class ForwardPass:
         if self._seed is None or rate == 0.0:
             return None
         self._drawn += 1
-        seed = tf.add(tf.cast(self._seed, tf.int64), [self._drawn << 32, 0])  # a different one for each mask
         dropped = min(round(rate * _LEVELS), _LEVELS - 1)
-        kept = _random_levels(tf.convert_to_tensor(shape), seed) >= dropped
+        kept = _random_levels(tf.convert_to_tensor(shape), self._seed, self._drawn) >= dropped
         return tf.cast(kept, tf.float32) * (_LEVELS / (_LEVELS - dropped))
 
 
-def _random_levels(shape: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+def _random_levels(shape: tf.Tensor, seed: tf.Tensor, number: int) -> tf.Tensor:
     """Returns uniform 16-bit integers. Four come from one 64-bit number, which takes a quarter of the time."""
     count = tf.reduce_prod(shape)
-    numbers = tf.random.stateless_uniform([-(-count // 4)], seed, None, None, tf.uint64, alg=_GENERATOR)
+    key, counter = tf.bitcast(seed, tf.uint64)[tf.newaxis], tf.constant([0, number], tf.uint64)
+    numbers = tf.raw_ops.StatelessRandomUniformFullIntV2(
+        shape=[-(-count // 4)], key=key, counter=counter, alg=_PHILOX, dtype=tf.uint64
+    )
     return tf.reshape(tf.reshape(tf.bitcast(numbers, tf.uint16), [-1])[:count], shape)
 
 

@@ -12,8 +12,8 @@ import tensorflow as tf
 from ..config import Config
 from ..model.contract import TranslationModel
 from ..text.batches import Batch
+from .optimizer import Adam
 from .replicas import Replicas
-from .schedule import LearningRate
 
 _RESERVED_BYTES = 2**31  # more than most updates need
 _EARLY = 9.0  # as in Marian: after update t, the share of the newest weights is at least 9 / (t + 9)
@@ -83,25 +83,14 @@ class Update:
     def __init__(self, model: TranslationModel, config: Config, replicas: Replicas | None = None):
         _reserve_memory()
         self.model, self.config, self.replicas = model, config, replicas or Replicas()
-        self._rate, self._shapes = LearningRate(config), set()
-        self._optimizer = keras.optimizers.Adam(
-            self._rate,
-            beta_1=config.adam_beta1,
-            beta_2=config.adam_beta2,
-            epsilon=config.adam_epsilon,
-            weight_decay=config.weight_decay or None,
-            name="adam",  # Keras's default names are numbered, and checkpoints store the name
-        )
-        # Decay would take gains and biases away from where they have no effect.
-        self._optimizer.exclude_from_weight_decay([each for each in model.trainable_variables if len(each.shape) < 2])
-        self._optimizer.build(model.trainable_variables)
+        self._optimizer, self._shapes = Adam(config, model.trainable_variables), set()
         self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
         self._in_one_part = config.gradient_aggregation_steps == self.replicas.count == 1
         function = self._clipped if self._in_one_part else self._summed
         # On a CPU, TensorFlow's products in bfloat16 are faster than XLA's.
         compiled = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
         self._gradients = _traced(function, compiled)
-        self._step = tf.function(self._apply, jit_compile=True, autograph=False)
+        self._step = tf.function(self._apply, autograph=False)
 
     @property
     def variables(self) -> list[keras.Variable]:
@@ -116,11 +105,11 @@ class Update:
     @property
     def learning_rate(self) -> float:
         """The learning rate of the last update that was not skipped."""
-        return float(self._rate(max(int(self._optimizer.iterations.numpy()) - 1, 0)))
+        return float(self._optimizer.rate(max(int(self._optimizer.iterations.numpy()) - 1, 0)))
 
     def reduce_learning_rate(self, factor: float) -> None:
         """Makes the learning rate of the next updates that of the schedule times a factor."""
-        self._rate.factor.assign(factor)
+        self._optimizer.rate.factor.assign(factor)
 
     def has_seen(self, batch: Batch) -> bool:
         """Returns whether a batch of this shape was seen before. The first of a shape may trace or compile."""

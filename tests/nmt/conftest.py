@@ -1,5 +1,6 @@
 """Small models, vocabularies and corpora."""
 
+import collections
 import contextlib
 import itertools
 import json
@@ -15,6 +16,7 @@ import pytest
 
 from nmt.__main__ import main
 from nmt.config import Config
+from nmt.model.forward_pass import ForwardPass
 from nmt.model.registry import ARCHITECTURES
 from nmt.model.rnnsearch import RNNSearch
 from nmt.normalization import KINDS
@@ -40,6 +42,21 @@ def make_model():
         return RNNSearch(Config(embedding_size=5, state_size=7, layer_normalization_type=kind, **options), *words)
 
     return make
+
+
+@pytest.fixture
+def drawn_masks(monkeypatch):
+    """Counts the dropout masks that are drawn, by shape."""
+    drawn, draw = collections.Counter(), ForwardPass.draw
+
+    def recorded(*arguments):
+        mask = draw(*arguments)
+        if mask is not None:
+            drawn[tuple(mask.shape)] += 1
+        return mask
+
+    monkeypatch.setattr(ForwardPass, "draw", recorded)
+    return drawn
 
 
 @pytest.fixture

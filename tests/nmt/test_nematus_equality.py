@@ -3,7 +3,6 @@
 `tests/data/nematus/README.md` says how the files were made.
 """
 
-import collections
 import dataclasses
 import json
 from types import SimpleNamespace
@@ -206,24 +205,14 @@ def test_ten_updates_equal_nematus(imported, tmp_path, name):
             np.testing.assert_allclose(weight, expected[weight.path], rtol=0, atol=1e-4, err_msg=weight.path)
 
 
-def test_dropout_masks_equal_nematus(make_model, monkeypatch):
-    """Those of Nematus, for whole words or a sequence at all times: batch 2, words 3 and 4, embedding 5, state 7.
-
-    Each random number serves four entries of a mask, so 10 entries of a mask [2, 5] take 3 numbers.
-    """
-    drawn, draw = collections.Counter(), tf.random.stateless_uniform
-
-    def recorded(shape, *arguments, **options):
-        drawn[int(shape[0])] += 1
-        return draw(shape, *arguments, **options)
-
-    monkeypatch.setattr(tf.random, "stateless_uniform", recorded)
+def test_dropout_masks_equal_nematus(make_model, drawn_masks):
+    """Those of Nematus, for whole words or a sequence at all times: batch 2, words 3 and 4, embedding 5, state 7."""
     rates = {"embedding": 0.1, "hidden": 0.2, "source": 0.3, "target": 0.4}
     model = make_model(**{f"rnn_dropout_{name}": rate for name, rate in rates.items()})
     pairs = (np.ones([2, 3], int), np.ones([2, 3], "f4"), np.ones([2, 4], int), np.ones([2, 4], "f4"))
     model.total_cost(*pairs, dropout_seed=tf.constant([1, 2]))
-    words = {2: 1 + 1}  # masks [2, 3, 1] and [2, 4, 1]
-    embeddings = {3: 3 * 2 + 2}  # [2, 5]: gates and proposal of three GRUs; the last word and the sum in the output
-    states = {4: 4 * 2 + 2}  # [2, 7]: gates and proposal of four GRUs; in the attention; in the output
-    contexts = {7: 2 + 3}  # [2, 14]: the last GRU's input; the first state; in the attention; in the output
-    assert drawn == {**words, **embeddings, **states, **contexts}
+    words = {(2, 3, 1): 1, (2, 4, 1): 1}
+    embeddings = {(2, 5): 3 * 2 + 2}  # gates and proposal of three GRUs; the last word and the sum in the output
+    states = {(2, 7): 4 * 2 + 2}  # gates and proposal of four GRUs; in the attention; in the output
+    contexts = {(2, 14): 2 + 3}  # the last GRU's input; the first state; in the attention; in the output
+    assert drawn_masks == {**words, **embeddings, **states, **contexts}

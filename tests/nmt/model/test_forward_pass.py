@@ -26,6 +26,13 @@ class TestDropout:
         for distance in (1, 2, 3, 4, 97):
             assert abs(np.mean(signs[distance:] * signs[:-distance])) < 4 / np.sqrt(100_000)
 
+    def test_masks_of_other_updates_seeds_and_numbers_are_independent(self):
+        """Neighbouring seeds, updates and masks, and those with seed and update exchanged."""
+        seeds = [(1, 2), (1, 3), (2, 2), (2, 1), (1, 2 + 2**16), (2**31 - 1, 2)]
+        passes = [ForwardPass(tf.constant(seed)) for seed in seeds]
+        signs = [np.sign(each.draw(0.5, [50_000]).numpy() - 1) for each in passes for _ in range(2)]
+        assert np.abs(np.corrcoef(signs) - np.eye(12)).max() < 5 / np.sqrt(50_000)
+
     def test_a_rate_close_to_1_keeps_the_mask_finite(self):
         assert np.isfinite(ForwardPass(SEED).draw(0.9999999, [1000])).all()
 

@@ -1,10 +1,12 @@
-"""Learning schedules against their formulas, and in training."""
+"""Learning schedules against their formulas, and in training; Adam against Keras's."""
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from nmt.config import make_config
-from nmt.training.schedule import LearningRate
+from nmt.training.optimizer import Adam, LearningRate
 from nmt.training.update import Update
 from tests.nmt.bigrams import Bigrams
 from tests.nmt.training.test_update import BATCH, FILES
@@ -54,3 +56,24 @@ def test_an_update_takes_the_rate_of_its_number():
         Update(model, config)(BATCH, 1)
         changes.append(np.abs(model.table).max())
     np.testing.assert_allclose(changes, [0.1 / 4, 0.1 / 8], rtol=0.01)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_adam_equals_that_of_keras(decay):
+    """Gradients from 1e-6 to 1e6, also inside a traced function; a vector has no decay."""
+    options = {"adam_beta1": 0.8, "adam_beta2": 0.97, "adam_epsilon": 1e-5, "weight_decay": decay}
+    random = np.random.default_rng(0)
+    start = [random.normal(size=shape).astype("float32") for shape in ([5, 3], [4])]
+    ours, theirs = ([keras.Variable(value) for value in start] for _ in range(2))
+    config = make(learning_rate=0.1, **options)
+    adam = Adam(config, ours)
+    expected = keras.optimizers.Adam(LearningRate(config), 0.8, 0.97, 1e-5, weight_decay=decay or None)
+    expected.exclude_from_weight_decay(theirs[1:])
+    expected.build(theirs)
+    apply = tf.function(adam.apply, autograph=False)
+    for size in (1e-6, 1.0, 1e6, 0.0, 1e-3):
+        gradients = [tf.constant(size * random.normal(size=value.shape), tf.float32) for value in start]
+        apply(gradients)
+        expected.apply(gradients)
+        for found, value in zip([*ours, *adam.variables], [*theirs, *expected.variables], strict=True):
+            np.testing.assert_allclose(found, value, rtol=2e-5, atol=1e-6 * np.abs(value).max())
