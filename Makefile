@@ -49,7 +49,7 @@ test: check
 	$(BIN)/python -m pytest -n 2
 
 # `make test-slow GROUP=docs` runs one group; docs/maintainers/slow-tests.md says what each guards.
-docs_TESTS := tests/test_docs.py tests/test_extras.py
+docs_TESTS := tests/test_docs.py tests/test_site.py tests/test_extras.py
 layer_TESTS := tests/rmsnorm_tf --ignore=tests/rmsnorm_tf/conversion
 conversion_TESTS := tests/rmsnorm_tf/conversion
 models_TESTS := tests/nmt/model tests/nmt/decoding tests/nmt/nematus_models tests/nmt/test_nematus_equality.py tests/nmt/test_old_models.py

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.nmt.serving.browser import AVAILABLE, chromium
+from tests.parameters import slow
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("", "docs/layer/", "docs/api/", "docs/layer-notebook/", "experiments/results/multi30k/report/")
@@ -57,7 +58,7 @@ def test_the_site_has_the_api_the_notebook_and_the_pictures_of_every_report(site
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Debian's packages chromium and chromium-driver")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", *slow("dark")])
 def test_pages_fit_their_window_and_nothing_on_them_is_broken(site, scheme):
     with served(site) as address, chromium() as browser:
         browser.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

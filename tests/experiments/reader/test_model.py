@@ -116,6 +116,7 @@ def test_a_row_sets_the_initial_gains():
     assert gains("rmsnorm-gain-0.1") == gains("layernorm-gain-0.1") == gains("batchnorm") == {float(np.float32(0.1))}
 
 
+@pytest.mark.slow
 def test_all_terms_before_a_tanh_are_normalized_over_the_batch():
     """In training, each unit of a term has mean beta = 0 and standard deviation gamma = 0.1, up to epsilon."""
     model = small("batchnorm-everywhere")

@@ -13,6 +13,7 @@ from rmsnorm_tf import (
     replace_rms_norm,
 )
 from tests.folding import LN, assert_same_outputs, dense, layers, norm, with_drawn_weights
+from tests.parameters import slow
 
 
 def assert_saved(model, folder):
@@ -76,7 +77,7 @@ class BuiltByCalls(layers.Layer):
 
 
 @pytest.mark.filterwarnings("ignore:.*`build.*` was called on layer")
-@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+@pytest.mark.parametrize("convert", [fold_layer_norm, *slow(replace_layer_norm)])
 def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
     x = keras.Input((4, 6))
     model = with_drawn_weights(keras.Model(x, BuiltByCalls(name="block")(dense()(x))))

@@ -264,6 +264,7 @@ print(compiled_by([(2, 8)] * 4, 16), [compiled_by([(2, 8 + i)] * 4, 1) for i in 
 """
 
 
+@pytest.mark.slow
 def test_threads_compile_a_shape_once(run_python):
     """And it takes one of the 32 places for shapes that recur."""
     result = run_python(IN_THREADS, TF_XLA_FLAGS="")
