@@ -6,8 +6,8 @@
     python benchmarks/widths.py --widths 512 --json TIMES.json
 
 Nematus, with which the paper measured, runs plain operations. An update is the gradient of a batch of random sentences,
-clipping, and Adam's step. All kinds take turns in each round, so all their models are in memory. LayerNorm runs twice:
-its second ratio is the noise. A Transformer is as in benchmarks/training.py, apart from --layers.
+clipping, and the step of Keras's Adam. All kinds take turns in each round, so all their models are in memory. LayerNorm
+runs twice: its second ratio is the noise. A Transformer is as in benchmarks/training.py, apart from --layers.
 
 Columns:
     ms          median over the rounds

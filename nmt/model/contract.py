@@ -92,5 +92,5 @@ class TranslationModel(Decodable, Protocol):
             target_mask: `[batch, target_time]`; all zero in a row that only fills the batch.
             label_smoothing: Probability taken from the right word and spread evenly over the vocabulary. The model
                 decides whether the right word gets a part of it too.
-            dropout_seed: `[2]` integers that decide all dropout, or `None` for no dropout.
+            dropout_seed: `[2]` integers of 32 bits that decide all dropout, or `None` for no dropout.
         """

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from .affine import Weight, affine
 
-_PHILOX = 1  # the generator: the same numbers with and without XLA, whose default one is slow
+_PHILOX = 1  # gives the same numbers with and without XLA; XLA's default generator is slow
 _LEVELS = 2**16  # an entry is dropped or kept by 16 random bits
 
 
@@ -45,6 +45,7 @@ def _random_levels(shape: tf.Tensor, seed: tf.Tensor, number: int) -> tf.Tensor:
     """Returns uniform 16-bit integers. Four come from one 64-bit number, which takes a quarter of the time."""
     count = tf.reduce_prod(shape)
     key, counter = tf.bitcast(seed, tf.uint64)[tf.newaxis], tf.constant([0, number], tf.uint64)
+    # tf.random would scramble the key for each mask, with many more operations to trace and compile.
     numbers = tf.raw_ops.StatelessRandomUniformFullIntV2(
         shape=[-(-count // 4)], key=key, counter=counter, alg=_PHILOX, dtype=tf.uint64
     )

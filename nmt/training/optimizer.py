@@ -1,4 +1,4 @@
-"""Adam, and its learning rate over time: as in Nematus, reduced on a plateau of the validation loss."""
+"""Adam, and its learning rate: a schedule times a factor that falls on a plateau of the validation loss."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
 class Adam(keras.optimizers.Adam):
     """Keras's Adam with the options of a configuration.
 
-    One operation of TensorFlow updates a variable: tracing and compiling the dozen of Keras's takes seconds more.
+    One operation of TensorFlow updates each variable. Those of Keras, a dozen, take seconds more to trace and compile.
 
     Args:
         config: The configuration.
@@ -67,7 +67,7 @@ class Adam(keras.optimizers.Adam):
         self.build(variables)
 
     def update_step(self, gradient, variable, learning_rate):
-        """Updates one variable."""
+        """Updates one variable. The gradient is dense."""
         index, number = self._get_variable_index(variable), tf.cast(self.iterations.value + 1, tf.float32)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,

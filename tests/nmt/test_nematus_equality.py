@@ -211,8 +211,8 @@ def test_dropout_masks_equal_nematus(make_model, drawn_masks):
     model = make_model(**{f"rnn_dropout_{name}": rate for name, rate in rates.items()})
     pairs = (np.ones([2, 3], int), np.ones([2, 3], "f4"), np.ones([2, 4], int), np.ones([2, 4], "f4"))
     model.total_cost(*pairs, dropout_seed=tf.constant([1, 2]))
-    words = {(2, 3, 1): 1, (2, 4, 1): 1}
-    embeddings = {(2, 5): 3 * 2 + 2}  # gates and proposal of three GRUs; the last word and the sum in the output
-    states = {(2, 7): 4 * 2 + 2}  # gates and proposal of four GRUs; in the attention; in the output
-    contexts = {(2, 14): 2 + 3}  # the last GRU's input; the first state; in the attention; in the output
+    words = {8: 1 + 1}  # masks [2, 3, 1] and [2, 4, 1]
+    embeddings = {12: 3 * 2 + 2}  # [2, 5]: gates and proposal of three GRUs; the last word and the sum in the output
+    states = {16: 4 * 2 + 2}  # [2, 7]: gates and proposal of four GRUs; in the attention; in the output
+    contexts = {28: 2 + 3}  # [2, 14]: the last GRU's input; the first state; in the attention; in the output
     assert drawn_masks == {**words, **embeddings, **states, **contexts}

@@ -32,6 +32,9 @@ class TestDropout:
         passes = [ForwardPass(tf.constant(seed)) for seed in seeds]
         signs = [np.sign(each.draw(0.5, [50_000]).numpy() - 1) for each in passes for _ in range(2)]
         assert np.abs(np.corrcoef(signs) - np.eye(12)).max() < 5 / np.sqrt(50_000)
+        stretches = np.lib.stride_tricks.sliding_window_view(np.array(signs) > 0, 64, axis=1)
+        numbers = np.packbits(stretches, axis=-1).view(np.uint64)
+        assert np.unique(numbers).size == numbers.size  # no mask repeats a part of another one
 
     def test_a_rate_close_to_1_keeps_the_mask_finite(self):
         assert np.isfinite(ForwardPass(SEED).draw(0.9999999, [1000])).all()

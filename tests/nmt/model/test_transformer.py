@@ -188,11 +188,11 @@ def test_label_smoothing_is_that_of_nematus():
 @pytest.mark.parametrize(
     ("rate", "expected"),
     [
-        ("embeddings", {(2 * 3, 8): 1, (2 * 4, 8): 1}),
-        ("residual", {(2 * 3, 8): 2, (2 * 4, 8): 2 * 3}),
-        ("relu", {(2 * 3, 8): 1, (2 * 4, 8): 2}),  # of the 8 inputs, not of the 12 inner units
-        ("attention", {(2, 2, 3, 3): 1, (2, 2, 4, 4): 2, (2, 2, 4, 3): 2}),
-        ("heads", {(2, 2, 1, 1): 1 + 2 * 2}),
+        ("embeddings", {2 * 3 * 8: 1, 2 * 4 * 8: 1}),
+        ("residual", {2 * 3 * 8: 2, 2 * 4 * 8: 2 * 3}),
+        ("relu", {2 * 3 * 8: 1, 2 * 4 * 8: 2}),  # of the 8 inputs, not of the 12 inner units
+        ("attention", {2 * 2 * 3 * 3: 1, 2 * 2 * 4 * 4: 2, 2 * 2 * 4 * 3: 2}),
+        ("heads", {2 * 2: 1 + 2 * 2}),
     ],
 )
 def test_dropout_masks_are_those_of_nematus(rate, expected, drawn_masks):
