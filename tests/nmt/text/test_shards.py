@@ -168,6 +168,15 @@ def test_wildcards_stand_for_the_same_on_both_sides(write, tmp_path, monkeypatch
             ParallelText(source, target)
 
 
+def test_the_folders_of_any_depth_are_the_same_on_both_sides(write, tmp_path, monkeypatch):
+    for folder, language in (("a", "en"), ("b", "de")):
+        (tmp_path / folder / "c").mkdir(parents=True)
+        write(f"{folder}/c/news.{language}", b"one\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"a/c/news\.en and b/c/news\.de would belong together"):
+        ParallelText("**/news.en", "**/news.de")
+
+
 class ChangingCache(Cache):
     """Changes a file after its digest is known, without a change of its size or number of lines."""
 
