@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from .affine import Weight, affine
 
-_PHILOX = 1  # gives the same numbers with and without XLA; XLA's default generator is slow
+_PHILOX = tf.random.Algorithm.PHILOX.value  # the same numbers with and without XLA, whose default generator is slow
 _LEVELS = 2**16  # an entry is dropped or kept by 16 random bits
 
 
