@@ -56,8 +56,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
     system = build(config)
     data = TrainingData(
         ParallelText(config.source_dataset, config.target_dataset),
-        system.source_vocabulary,
-        system.target_vocabulary,
+        system.vocabularies,
         batch_size=config.batch_size,
         maxlen=config.maxlen,
         seed=config.seed,

@@ -28,7 +28,7 @@ from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
 from .storage.files import atomic_write
 from .text.lines import content_digests
 from .text.shards import MissingFile, all_shards, find_shards
-from .text.vocabulary import Vocabulary, load_vocabulary
+from .text.vocabulary import Vocabularies, load_vocabulary
 
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
 # What depends on which files each pattern of a text names.
@@ -40,14 +40,8 @@ class System(NamedTuple):
     """A model with its configuration and vocabularies."""
 
     config: Config
-    source_vocabulary: Vocabulary
-    target_vocabulary: Vocabulary
+    vocabularies: Vocabularies
     model: TranslationModel
-
-    @property
-    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
-        """Those of the source and of the target."""
-        return self.source_vocabulary, self.target_vocabulary
 
     @property
     def made_with(self) -> dict[str, Any]:
@@ -62,12 +56,11 @@ class System(NamedTuple):
     @property
     def digests(self) -> dict[str, str]:
         """Digests of the vocabularies, by name."""
-        sides = zip(("source", "target"), self.vocabularies, strict=True)
-        return {f"{side} vocabulary": each.digest for side, each in sides}
+        return {f"{side} vocabulary": each.digest for side, each in self.vocabularies._asdict().items()}
 
     def translator(self, options: DecodingOptions) -> Translator:
         """Returns a translator with this model."""
-        return Translator(*self.vocabularies, self.model, options)
+        return Translator(self.vocabularies, self.model, options)
 
 
 def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Path | None = None) -> System:
@@ -86,7 +79,7 @@ def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Pat
             f"--tie_encoder_decoder_embeddings needs one vocabulary of one size for both sides, but {vocabularies[0]} "
             f"({source.size} words) and {vocabularies[1]} ({target.size} words) differ; `nmt vocab --joint` makes one"
         )
-    return System(config, source, target, build_model(config, source.size, target.size))
+    return System(config, Vocabularies(source, target), build_model(config, source.size, target.size))
 
 
 def open_system(config: Config, directory: Path) -> System:

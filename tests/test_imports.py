@@ -47,7 +47,7 @@ NMT = {
     "training.replicas": {"errors"},
     "decoding": {"errors", "model.contract", "storage.files", "text"},
     "decoding.options": {"config_fields", "errors"},
-    "decoding.search": {"model.contract"},
+    "decoding.search": {"model.contract", "text.vocabulary"},
     "serving": {"decoding.options", "decoding.translator", "errors", "model.contract", "storage.files", "text"},
     "serving.service": {"errors"},
     "bulk": {

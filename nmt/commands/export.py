@@ -47,9 +47,9 @@ def run(arguments: argparse.Namespace) -> None:
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
     if arguments.format == "savedmodel_ids":
-        signatures = IdSignatures(system.source_vocabulary.size, system.model, translator)
+        signatures = IdSignatures(system.vocabularies.source.size, system.model, translator)
     else:
-        signatures = Signatures(*system.vocabularies, system.model, translator)
+        signatures = Signatures(system.vocabularies, system.model, translator)
     card = _describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
         say("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
@@ -79,8 +79,8 @@ def _describe(system: System, arguments: argparse.Namespace, options: DecodingOp
         "sizes": {
             "embedding": _of_all(configs, "embedding_size"),
             "state": _of_all(configs, "state_size"),
-            "source_vocabulary": system.source_vocabulary.size,
-            "target_vocabulary": system.target_vocabulary.size,
+            "source_vocabulary": system.vocabularies.source.size,
+            "target_vocabulary": system.vocabularies.target.size,
             "parameters": sum(math.prod(variable.shape) for variable in system.model.variables),
         },
         "search": {

@@ -5,7 +5,7 @@ import argparse
 from ..config import make_config, read_options
 from ..errors import UserError
 from ..storage.cache import open_cache
-from ..text.vocabulary import load_vocabulary
+from ..text.vocabulary import Vocabularies, load_vocabulary
 from .arguments import add_path, say
 from .options import add_options
 from .training_text import read_texts, read_training_text
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
         options |= dict.fromkeys(_VALIDATION, "")
     config = make_config(options)
     sizes = (config.source_vocab_sizes, config.target_vocab_size)
-    vocabularies = tuple(map(load_vocabulary, config.dictionaries, sizes))
+    vocabularies = Vocabularies(*map(load_vocabulary, config.dictionaries, sizes))
     cache = open_cache()
     if cache.temporary:
         raise UserError(

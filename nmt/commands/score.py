@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     count, others = (sum(1 for _ in file_lines(path)) for path in (source, target))
     if count != others:
         raise other_lines(source, target, count, others)
-    scorer = Scorer(*system.vocabularies, system.model, options)
+    scorer = Scorer(system.vocabularies, system.model, options)
     pairs = zip(file_lines(source), file_lines(target), strict=True)
     chunks = warn_of_invalid_utf8(chunked(pairs, chunk_size(options)), b"\n".join)
     too_long = []

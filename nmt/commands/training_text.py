@@ -12,10 +12,9 @@ from ..storage.cache import Cache
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
 from ..text.parallel_text import ParallelText
-from ..text.vocabulary import Vocabulary
+from ..text.vocabulary import Vocabularies, Vocabulary
 from ..training.log import say
 
-Vocabularies = tuple[Vocabulary, Vocabulary]  # of the source and of the target
 _MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 
 
@@ -24,7 +23,7 @@ def read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tupl
     valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
     valid = ValidationData(  # first: it is soon read, and may have a fault
         valid_text,
-        *vocabularies,
+        vocabularies,
         batch_size=config.valid_batch_size,
         sample=config.valid_sample,
         target_prefixes=config.valid_target_prefixes,
@@ -40,7 +39,7 @@ def read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache)
     text = ParallelText(config.source_dataset, config.target_dataset)
     data = TrainingData(
         text,
-        *vocabularies,
+        vocabularies,
         batch_size=config.batch_size,
         token_batch_size=config.token_batch_size,
         maxlen=config.maxlen,
@@ -68,10 +67,9 @@ def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache)
         UserError: The tokenizer of the validation cannot be used, a prefix there is too long, or a text is wrong.
     """
     validation_metrics(config.valid_tokenizer)
-    _check_prefixes("target_prefixes", config.target_prefixes or (), vocabularies[1], None)
-    _check_prefixes(
-        "valid_target_prefixes", config.valid_target_prefixes or (), vocabularies[1], config.translation_maxlen
-    )
+    target, most = vocabularies.target, config.translation_maxlen
+    _check_prefixes("target_prefixes", config.target_prefixes or (), target, None)
+    _check_prefixes("valid_target_prefixes", config.valid_target_prefixes or (), target, most)
     data, valid = read_texts(config, vocabularies, cache)
     if cannot_split(config.valid_tokenizer, valid.references):
         say(
@@ -81,7 +79,7 @@ def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache)
     if not any(valid.references):
         say("warning: all target lines of the validation text are empty, so BLEU and chrF stay 0")
     lines = (valid.sources, [line.encode() for line in valid.references])
-    for side, vocabulary, ids, given in zip(("source", "target"), vocabularies, data.samples, lines, strict=True):
+    for side, vocabulary, ids, given in zip(vocabularies._fields, vocabularies, data.samples, lines, strict=True):
         valid_ids = vocabulary.encode(tf.constant(given, tf.string)).flat_values.numpy()
         _warn_of_unknown_words(f"{side} side of the training text", side, vocabulary, ids)
         _warn_of_unknown_words(f"{side} side of the validation text", side, vocabulary, valid_ids)

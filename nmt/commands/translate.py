@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
-    aligner = Aligner(*system.vocabularies, system.model, options.batch_size) if aligns else None
+    aligner = Aligner(system.vocabularies, system.model, options.batch_size) if aligns else None
     numbers = collections.defaultdict(list)  # of the lines of each kind, from 1
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))

@@ -11,7 +11,7 @@ import tensorflow as tf
 from ..errors import UserError
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
-from ..text.vocabulary import Vocabulary
+from ..text.vocabulary import Vocabularies
 from .side_by_side import map_batches
 from .translator import Line
 
@@ -45,21 +45,20 @@ class Aligner:
         UserError: The model has no attention weights to align by.
     """
 
-    def __init__(self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: Decodable, sentences: int):
+    def __init__(self, vocabularies: Vocabularies, model: Decodable, sentences: int):
         if not hasattr(model, "attention"):
             raise UserError(
                 "alignments come from the attention of an RNN; a Transformer has many attentions and an ensemble many "
                 "models; give -m one RNN"
             )
-        self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
-        self._sentences = sentences
+        self._vocabularies, self._sentences = vocabularies, sentences
         self._attention = tf.function(model.attention, reduce_retracing=True, autograph=False)
 
     def align(self, lines: Sequence[Line]) -> list[Alignment]:
         """Returns the alignment of each line with its best translation. Pieces are aligned each for itself."""
         pieces = [piece for line in lines for piece in line.pieces]
         targets = [np.array(words, np.int32) for line in lines for words in line.words]
-        sources = [ids[:LONGEST] for ids in rows_of(self._source_vocabulary.encode(tf.constant(pieces, tf.string)))]
+        sources = [ids[:LONGEST] for ids in rows_of(self._vocabularies.source.encode(tf.constant(pieces, tf.string)))]
 
         def align(numbers: np.ndarray) -> list[Alignment]:
             return self._align([sources[i] for i in numbers], [targets[i] for i in numbers])
@@ -72,7 +71,7 @@ class Aligner:
         source, source_mask = pad(ragged(sources))
         target, _ = pad(ragged(targets))
         weights = self._attention(source, source_mask, target).numpy()
-        sides = (self._source_vocabulary.tokens(source).numpy(), self._target_vocabulary.tokens(target).numpy())
+        sides = [each.tokens(ids).numpy() for each, ids in zip(self._vocabularies, (source, target), strict=True)]
         found = []
         for row, lengths in enumerate(zip(map(len, sources), map(len, targets), strict=True)):
             sizes = [length + 1 for length in lengths]  # with the ends

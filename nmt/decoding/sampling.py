@@ -6,8 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from ..model.contract import DecodeStep, Memory, State
+from ..text.vocabulary import END
 from .options import DecodingOptions
-from .search import Hypotheses
+from .search import Hypotheses, score
 
 
 class _Samples(NamedTuple):
@@ -17,7 +18,6 @@ class _Samples(NamedTuple):
     state: State
     memory: Memory
     words: tf.Tensor  # [rows, the largest limit], padded with the end
-    lengths: tf.Tensor  # [rows], without the end
     costs: tf.Tensor  # [rows]
     cut: tf.Tensor  # [rows]
     open: tf.Tensor  # [rows]
@@ -46,7 +46,6 @@ def sample(
     *,
     limits: tf.Tensor,
     start: int,
-    end: int,
 ) -> Hypotheses:
     """Draws translations, in no order. Their costs are those of the model's own probabilities, as in `beam_search`.
 
@@ -58,7 +57,6 @@ def sample(
         uniforms: Random numbers of at least 0 and below 1, `[batch, samples, the largest limit + 1]`.
         limits: Words after which a translation must end, `[batch]`.
         start: Id that `decode_step` gets as the word before the first.
-        end: Id of the end of sentence.
     """
     batch, samples, _ = tf.unstack(tf.shape(uniforms))
     rows, longest = batch * samples, tf.maximum(tf.reduce_max(limits), 0)
@@ -70,23 +68,21 @@ def sample(
         (logits, normalizers), state, memory = decode_step(last, now.state, now.memory)
         log_probabilities = logits - normalizers[:, tf.newaxis]
         drawn = _draw(log_probabilities, options, uniforms[:, now.time])
-        cut = now.open & (now.time == limits) & (drawn != end)
-        drawn = tf.where(now.open & (now.time < limits), drawn, end)
+        cut = now.open & (now.time == limits) & (drawn != END)
+        drawn = tf.where(now.open & (now.time < limits), drawn, END)
         costs = now.costs - tf.where(now.open, tf.gather(log_probabilities, drawn, batch_dims=1), 0.0)
-        goes_on = now.open & (drawn != end)
+        goes_on = now.open & (drawn != END)
         words = tf.where(tf.range(longest) == now.time, drawn[:, tf.newaxis], now.words)
-        lengths = now.lengths + tf.cast(goes_on, tf.int32)
-        return (_Samples(now.time + 1, state, memory, words, lengths, costs, now.cut | cut, goes_on),)
+        return (_Samples(now.time + 1, state, memory, words, costs, now.cut | cut, goes_on),)
 
     no, yes = tf.fill([rows], value=False), tf.fill([rows], value=True)
-    none = tf.fill([rows, longest], end)
-    begin = _Samples(tf.constant(0), state, memory, none, tf.zeros([rows], tf.int32), tf.zeros([rows]), no, yes)
+    none = tf.fill([rows, longest], END)
+    begin = _Samples(tf.constant(0), state, memory, none, tf.zeros([rows]), no, yes)
     (done,) = tf.while_loop(lambda now: tf.reduce_any(now.open), advance, (begin,), maximum_iterations=longest + 1)
-    scores = done.costs / tf.cast(done.lengths + 1, tf.float32) ** options.normalization_alpha
-    words = tf.reshape(done.words, [batch, samples, longest])
-    lengths = tf.where(tf.math.is_inf(done.costs), 0, done.lengths)  # no word was allowed
-    rest = (tf.reshape(x, [batch, samples]) for x in (lengths, done.costs, scores, done.cut))
-    return Hypotheses(words, *rest)
+    words = tf.where(tf.math.is_inf(done.costs)[:, tf.newaxis], END, done.words)  # where no word was allowed
+    words, costs = tf.reshape(words, [batch, samples, longest]), tf.reshape(done.costs, [batch, samples])
+    found = Hypotheses(words, costs, costs, tf.reshape(done.cut, [batch, samples]))
+    return found._replace(scores=score(costs, found.lengths, options.normalization_alpha))
 
 
 def _draw(log_probabilities: tf.Tensor, options: DecodingOptions, uniforms: tf.Tensor) -> tf.Tensor:

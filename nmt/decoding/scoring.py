@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
-from ..text.vocabulary import Vocabulary
+from ..text.vocabulary import Vocabularies
 from .options import DecodingOptions
 from .side_by_side import map_batches
 
@@ -18,14 +18,8 @@ class Scorer:
     Costs are divided by the length, the end included, to the power `normalization_alpha`.
     """
 
-    def __init__(
-        self,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
-        model: Decodable,
-        options: DecodingOptions,
-    ):
-        self._vocabularies, self._options = (source_vocabulary, target_vocabulary), options
+    def __init__(self, vocabularies: Vocabularies, model: Decodable, options: DecodingOptions):
+        self._vocabularies, self._options = vocabularies, options
         ids = tf.RaggedTensorSpec([None, None], tf.int32)
         self._costs = tf.function(
             lambda source, target: model.costs(*pad(source), *pad(target)), input_signature=[ids, ids], autograph=False

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from ..model.contract import DecodeStep, Memory, State
+from ..text.vocabulary import END
 from .top_words import top_words
 
 _LEAST_SHARE = 1 / 8  # Sentences leave only when this share of the batch has stopped, because leaving copies the rest.
@@ -27,19 +28,14 @@ class Hypotheses(NamedTuple):
     """The finished hypotheses of each sentence, best score first. Unused places have infinite cost."""
 
     words: tf.Tensor  # [batch, beam, time] ids, padded with the end
-    lengths: tf.Tensor  # [batch, beam], without the end; 0 where the cost is infinite
     costs: tf.Tensor  # [batch, beam]
     scores: tf.Tensor  # [batch, beam]
     cut: tf.Tensor  # [batch, beam], whether the limit ended it
 
-
-class _Finished(NamedTuple):
-    """The best finished hypotheses so far: `Hypotheses` without the lengths."""
-
-    words: tf.Tensor
-    costs: tf.Tensor
-    scores: tf.Tensor
-    cut: tf.Tensor
+    @property
+    def lengths(self) -> tf.Tensor:
+        """The words of each, without the end, `[batch, beam]`."""
+        return tf.reduce_sum(tf.cast(self.words != END, tf.int32), -1)
 
 
 class _Beams(NamedTuple):
@@ -51,7 +47,7 @@ class _Beams(NamedTuple):
     memory: Memory  # [active, ...]
     words: tf.Tensor  # [active, beam, the largest limit], padded with the end
     costs: tf.Tensor  # [active, beam]
-    finished: _Finished  # [active, ...]
+    finished: Hypotheses  # [active, ...], the best so far
     goes_on: tf.Tensor  # [active], whether an open hypothesis can still displace a finished one
 
 
@@ -61,7 +57,7 @@ class _Batch(NamedTuple):
     sentences: tf.Tensor  # [active], their numbers
     limits: tf.Tensor  # [active]
     beams: _Beams
-    results: _Finished  # [batch, ...]
+    results: Hypotheses  # [batch, ...]
 
 
 def beam_search(
@@ -73,7 +69,6 @@ def beam_search(
     alpha: float,
     limits: tf.Tensor,
     start: int,
-    end: int,
 ) -> Hypotheses:
     """Finds the word sequences with the lowest scores.
 
@@ -86,19 +81,18 @@ def beam_search(
         alpha: Costs are divided by the length to the power alpha; 0 ranks by cost alone.
         limits: Words after which a hypothesis must end, `[batch]`.
         start: Id that `decode_step` gets as the word before the first.
-        end: Id of the end of sentence.
     """
     batch, longest = tf.size(limits), tf.maximum(tf.reduce_max(limits), 0)
     shape = [batch, beam_size]
     missing = tf.fill(shape, float("inf"))
-    none = _Finished(tf.fill([*shape, longest], end), missing, missing, tf.fill(shape, value=False))
+    none = Hypotheses(tf.fill([*shape, longest], END), missing, missing, tf.fill(shape, value=False))
     # Before the first word all hypotheses are equal, so extend only one.
     costs = tf.tile([[0.0] + [float("inf")] * (beam_size - 1)], [batch, 1])
     last, all_go_on = tf.fill([batch], start), tf.fill([batch], value=True)
     beams = _Beams(tf.constant(0), last, state, memory, none.words, costs, none, all_go_on)
 
     def goes_on(beams: _Beams) -> tf.Tensor:
-        best_open = tf.reduce_min(_score(beams.costs, beams.time, alpha), 1)
+        best_open = tf.reduce_min(score(beams.costs, beams.time, alpha), 1)
         worst_finished = tf.reduce_max(beams.finished.scores, 1)
         if beam_size == 1:
             worst_finished = tf.where(tf.math.is_inf(worst_finished), worst_finished, 0.0)
@@ -112,9 +106,9 @@ def beam_search(
         next_words, state, memory = decode_step(beams.last, beams.state, beams.memory)
         found = (next_words, state)
         next_words, state = tf.cond(beams.time == 0, lambda: for_each_hypothesis(found), lambda: found)
-        costs, parents, extending, cut = _cheapest(beams.costs, *next_words, end, limits <= beams.time)
-        finished = _finish(beams, costs, parents, extending == end, cut, alpha)
-        beams = _extend(beams._replace(memory=memory), costs, parents, extending, end, state, finished)
+        costs, parents, extending, cut = _cheapest(beams.costs, *next_words, limits <= beams.time)
+        finished = _finish(beams, costs, parents, extending == END, cut, alpha)
+        beams = _extend(beams._replace(memory=memory), costs, parents, extending, state, finished)
         beams = beams._replace(goes_on=goes_on(beams))
         # A decided sentence stays decided while others of the batch go on.
         return beams._replace(costs=tf.where(beams.goes_on[:, tf.newaxis], beams.costs, float("inf")))
@@ -126,9 +120,7 @@ def beam_search(
         return _leave(now._replace(beams=_while(few_have_stopped, lambda beams: advance(beams, now.limits), now.beams)))
 
     begin = _Batch(tf.range(batch), limits, beams, none)
-    found = _while(lambda now: tf.reduce_any(now.beams.goes_on), until_many_stop, begin).results
-    lengths = tf.reduce_sum(tf.cast(found.words != end, tf.int32), -1)
-    return Hypotheses(found.words, lengths, found.costs, found.scores, found.cut)
+    return _while(lambda now: tf.reduce_any(now.beams.goes_on), until_many_stop, begin).results
 
 
 def _while(condition: Callable, body: Callable, begin: NamedTuple) -> NamedTuple:
@@ -153,11 +145,12 @@ def _leave(now: _Batch) -> _Batch:
     return _Batch(sentences, limits, others._replace(time=beams.time, last=last, state=state), results)
 
 
-def _score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
+def score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
+    """Returns the scores of hypotheses of these lengths, without the end."""
     return costs / tf.cast(lengths + 1, tf.float32) ** alpha
 
 
-def _cheapest(costs, logits, normalizers, end: int, must_end: tf.Tensor) -> tuple[tf.Tensor, ...]:
+def _cheapest(costs, logits, normalizers, must_end: tf.Tensor) -> tuple[tf.Tensor, ...]:
     """Returns the cheapest extensions of each sentence, best first: costs, parents and words, `[active, 2 * beam]`.
 
     Each hypothesis has one extension by the end, so at least `beam` of them go on. Where `must_end` `[active]`, there
@@ -168,8 +161,8 @@ def _cheapest(costs, logits, normalizers, end: int, must_end: tf.Tensor) -> tupl
     logits = tf.reshape(logits, [-1, beam_size, size])
 
     def with_limit() -> tuple[tf.Tensor, tf.Tensor]:
-        cut = must_end[:, tf.newaxis] & (logits[:, :, end] < tf.reduce_max(logits, -1))
-        others = must_end[:, tf.newaxis, tf.newaxis] & (tf.range(size) != end)
+        cut = must_end[:, tf.newaxis] & (logits[:, :, END] < tf.reduce_max(logits, -1))
+        others = must_end[:, tf.newaxis, tf.newaxis] & (tf.range(size) != END)
         return tf.where(others, float("-inf"), logits), cut
 
     limited = tf.reduce_any(must_end)
@@ -178,21 +171,21 @@ def _cheapest(costs, logits, normalizers, end: int, must_end: tf.Tensor) -> tupl
     return -negated, parents, words, tf.gather(cut, parents, batch_dims=1)
 
 
-def _finish(beams: _Beams, costs, parents, is_end, cut, alpha: float) -> _Finished:
+def _finish(beams: _Beams, costs, parents, is_end, cut, alpha: float) -> Hypotheses:
     """Returns the best of the old finished hypotheses and the new ones among the extensions `[active, 2 * beam]`."""
     old, beam_size = beams.finished, beams.costs.shape[1]
     costs = tf.where(is_end, costs, float("inf"))[:, :beam_size]
     words = tf.gather(beams.words, parents[:, :beam_size], batch_dims=1)
-    new = _Finished(words, costs, _score(costs, beams.time, alpha), cut[:, :beam_size])
-    both = _Finished(*(tf.concat(pair, 1) for pair in zip(old, new, strict=True)))
+    new = Hypotheses(words, costs, score(costs, beams.time, alpha), cut[:, :beam_size])
+    both = Hypotheses(*(tf.concat(pair, 1) for pair in zip(old, new, strict=True)))
     _, kept = tf.math.top_k(-both.scores, beam_size)
-    return _Finished(*(tf.gather(x, kept, batch_dims=1) for x in both))
+    return Hypotheses(*(tf.gather(x, kept, batch_dims=1) for x in both))
 
 
-def _extend(beams: _Beams, costs, parents, extending, end: int, state: State, finished: _Finished) -> _Beams:
+def _extend(beams: _Beams, costs, parents, extending, state: State, finished: Hypotheses) -> _Beams:
     """Returns the beams with the cheapest of the extensions `[active, 2 * beam]` that are not ends."""
     beam_size = beams.costs.shape[1]
-    negated, kept = tf.math.top_k(-tf.where(extending == end, float("inf"), costs), beam_size)
+    negated, kept = tf.math.top_k(-tf.where(extending == END, float("inf"), costs), beam_size)
     parents, extending = (tf.gather(x, kept, batch_dims=1) for x in (parents, extending))  # [active, beam]
     if beam_size > 1:
         first_rows = tf.range(tf.shape(parents)[0])[:, tf.newaxis] * beam_size

@@ -16,7 +16,7 @@ from ..errors import UserError
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.long_lines import join_pieces, split_line
-from ..text.vocabulary import END, Vocabulary
+from ..text.vocabulary import END, Vocabularies
 from .constraints import constrain
 from .options import DecodingOptions
 from .sampling import draws, sample
@@ -52,11 +52,9 @@ class Line(NamedTuple):
 class Translator(tf.Module):
     """Translates raw strings."""
 
-    def __init__(
-        self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: Decodable, options: DecodingOptions
-    ):
+    def __init__(self, vocabularies: Vocabularies, model: Decodable, options: DecodingOptions):
         super().__init__()
-        self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
+        self._source_vocabulary, self._target_vocabulary = vocabularies
         # A tracked model would save each Keras variable and a copy of it, and servers without Python restore only the
         # copy. So track the TensorFlow variables, and keep only bound methods of the model, which are not tracked.
         self._encode, self._make_step, self._first_word = model.encode, model.make_step, model.first_word
@@ -75,12 +73,13 @@ class Translator(tf.Module):
     ) -> Translations:
         """Returns the translations of ids `[batch, (tokens)]`, with the arguments of `search`."""
         found = self.search(ids, uniforms, prefixes)
+        lengths = found.lengths
         words = tf.RaggedTensor.from_tensor(
-            tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(found.lengths, [-1])
+            tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(lengths, [-1])
         )
         decoded = tf.strings.regex_replace(self._target_vocabulary.decode(words), r"[\r\n]+", " ")
         texts = tf.reshape(decoded, tf.shape(found.scores))
-        return Translations(texts, found.scores, found.words, found.lengths, found.cut)
+        return Translations(texts, found.scores, found.words, lengths, found.cut)
 
     def search(
         self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None = None, prefixes: tf.RaggedTensor | None = None
@@ -100,7 +99,6 @@ class Translator(tf.Module):
         only_first = tf.where(tf.range(self.options.hypotheses) == 0, 0.0, float("inf"))
         return Hypotheses(
             tf.where(empty[..., tf.newaxis], END, found.words),
-            tf.where(empty, 0, found.lengths),
             tf.where(empty, only_first, found.costs),
             tf.where(empty, only_first, found.scores),
             found.cut & ~empty,
@@ -195,7 +193,7 @@ class Translator(tf.Module):
         state, memory = self._encode(*pad(ids))
         unknowns = self._target_vocabulary.unknowns
         step, state, memory = constrain(self._make_step(), state, memory, options, unknowns, limits, prefixes)
-        common = {"limits": limits, "start": self._first_word, "end": END}
+        common = {"limits": limits, "start": self._first_word}
         if options.samples:
             return sample(step, state, memory, options, uniforms, **common)
         alpha = options.normalization_alpha

@@ -9,19 +9,18 @@ from ..decoding.options import DecodingOptions
 from ..errors import UserError
 from ..storage.files import atomic_directory
 from ..text.batches import LONGEST
-from ..text.vocabulary import END, Vocabulary
+from ..text.vocabulary import END, Vocabularies, Vocabulary
 
 _LONGEST_INPUT = 1024  # tokens to which CTranslate2 shortens a source sentence by default
 
 
-def save_ctranslate2(model, vocabularies: tuple[Vocabulary, Vocabulary], to: str | os.PathLike) -> None:
+def save_ctranslate2(model, vocabularies: Vocabularies, to: str | os.PathLike) -> None:
     """Writes a directory that `ctranslate2.Translator` loads, in float32.
 
     It maps tokens to tokens: its callers split texts into tokens with the vocabularies of the model.
 
     Args:
         model: A `contract.Decodable`.
-        vocabularies: The source and the target vocabulary.
         to: The directory to create.
 
     Raises:
@@ -37,11 +36,11 @@ def save_ctranslate2(model, vocabularies: tuple[Vocabulary, Vocabulary], to: str
     spec = model.ctranslate2_spec(longest + 1)
     source, target = map(_tokens, vocabularies)
     # CTranslate2 takes one name of the end, and one of the unknown word, for both sides.
-    source[END], source[vocabularies[0].unknown] = target[END], target[vocabularies[1].unknown]
+    source[END], source[vocabularies.source.unknown] = target[END], target[vocabularies.target.unknown]
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
     spec.config.add_source_eos = True
-    spec.config.eos_token, spec.config.unk_token = target[END], target[vocabularies[1].unknown]
+    spec.config.eos_token, spec.config.unk_token = target[END], target[vocabularies.target.unknown]
     spec.config.bos_token = spec.config.decoder_start_token = target[model.first_word]
     spec.validate()
     spec.optimize()

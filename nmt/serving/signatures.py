@@ -12,7 +12,7 @@ import tensorflow as tf
 from ..decoding.translator import Translator
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, TOKENS, pad
-from ..text.vocabulary import END, Vocabulary
+from ..text.vocabulary import END, Vocabularies
 
 SENTENCES = 128  # limit of the sentences in a slice
 WEIGHTS = 2**20  # limit of the attention weights of a batch, padding included, because their JSON is large
@@ -33,11 +33,9 @@ class Signatures(tf.Module):
     # The limits that are in the graph, by name.
     limits: ClassVar[dict[str, int]] = _LIMITS | {"weights": WEIGHTS}
 
-    def __init__(
-        self, source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, model: Decodable, translator: Translator
-    ):
+    def __init__(self, vocabularies: Vocabularies, model: Decodable, translator: Translator):
         super().__init__()
-        self._source_vocabulary, self._target_vocabulary = source_vocabulary, target_vocabulary
+        self._source_vocabulary, self._target_vocabulary = vocabularies
         # Bound methods are not tracked: the translator tracks the variables, and tracking the model would save copies.
         self._costs, self._attend = model.costs, getattr(model, "attention", None)
         self._translator, self._options = translator, translator.options
@@ -223,7 +221,6 @@ class IdSignatures(tf.Module):
         def translate(rows: tf.RaggedTensor) -> Tensors:
             found = self._search(rows)
             words, count = found.words[:, 0], found.lengths[:, 0]
-            words = tf.where(tf.sequence_mask(count, tf.shape(words)[1]), words, END)
             padding = [[0, 0], [0, longest - tf.shape(words)[1]]]
             return tf.pad(words, padding, constant_values=END), count, found.scores[:, 0], found.cut[:, 0]
 

@@ -18,7 +18,7 @@ from .mixing import Mixture
 from .parallel import cores, parallel_map
 from .parallel_text import ParallelText, other_lines
 from .prepared import Rows, drawn_lengths, raw_lines, token_ids
-from .vocabulary import SentencePieceVocabulary, Vocabulary
+from .vocabulary import SentencePieceVocabulary, Vocabularies, Vocabulary
 
 _BLOCK = 1 << 18  # pairs whose lengths are read at a time
 _SAMPLE = 1000  # lines of a sample
@@ -59,8 +59,7 @@ class TrainingData:
     def __init__(
         self,
         text: ParallelText,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
+        vocabularies: Vocabularies,
         *,
         batch_size: int,
         maxlen: int,
@@ -72,7 +71,6 @@ class TrainingData:
         target_prefixes: Sequence[str] | None = None,
         cache: Cache | None = None,
     ):
-        vocabularies = (source_vocabulary, target_vocabulary)
         if subword_sampling and not all(isinstance(each, SentencePieceVocabulary) for each in vocabularies):
             raise UserError("--subword_sampling needs SentencePiece vocabularies (.model); leave it out")
         self._vocabularies, self._seed, self._sampling = vocabularies, seed, subword_sampling
@@ -84,7 +82,7 @@ class TrainingData:
         self.samples = [np.concatenate([each[line] for line in sample]) for each in rows]
         self._corpora = [rows[0].starts[file] for file in text.corpora]
         self._mixture = Mixture(weights, self._corpora, seed) if weights else None
-        self._prefixes = _prefixes(target_prefixes, text, target_vocabulary)
+        self._prefixes = _prefixes(target_prefixes, text, vocabularies.target)
         self._rows = [raw_lines(paths, cache) for paths, _ in sides] if subword_sampling else rows
         drawn = [
             drawn_lengths(paths, vocabulary, subword_sampling, (seed, 0, side, 0), cache)
@@ -217,14 +215,13 @@ class ValidationData:
     def __init__(
         self,
         text: ParallelText,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
+        vocabularies: Vocabularies,
         *,
         batch_size: int,
         sample: int | None = None,
         target_prefixes: Sequence[str] | None = None,
     ):
-        self.target_words = target_vocabulary.size
+        self.target_words = vocabularies.target.size
         sets = [list(text.corpus(number)) for number in range(len(text.names))]
         self.pairs, sets = sum(map(len, sets)), [list(spread(pairs, len(pairs), sample)) for pairs in sets]
         ends = np.cumsum([0, *map(len, sets)]).tolist()
@@ -233,13 +230,14 @@ class ValidationData:
             raise text.empty()
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
-        of_sets = _prefixes(target_prefixes, text, target_vocabulary)
+        of_sets = _prefixes(target_prefixes, text, vocabularies.target)
         set_of_pair = [number for number, pairs in enumerate(sets) for _ in pairs]
         self.prefixes = [target_prefixes[number] for number in set_of_pair] if target_prefixes else None
-        spelled = [text.decode(errors="replace") for text in target_vocabulary.decode(ragged(of_sets)).numpy()]
+        spelled = [text.decode(errors="replace") for text in vocabularies.target.decode(ragged(of_sets)).numpy()]
         self.decoded_prefixes = [spelled[number] for number in set_of_pair]
         begins = ragged([of_sets[number] for number in set_of_pair])
-        sides = source_vocabulary.encode(self.sources), tf.concat([begins, target_vocabulary.encode(targets)], 1)
+        source, target = (each.encode(lines) for each, lines in zip(vocabularies, (self.sources, targets), strict=True))
+        sides = source, tf.concat([begins, target], 1)
         longest = np.maximum(*(ids.row_lengths().numpy() for ids in sides))
         self.too_long = int((longest > LONGEST).sum())
         if self.too_long == len(pairs):

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
@@ -149,6 +150,13 @@ class DictionaryVocabulary(tf.Module):
 
 
 Vocabulary = SentencePieceVocabulary | DictionaryVocabulary
+
+
+class Vocabularies(NamedTuple):
+    """Those of both sides of a model."""
+
+    source: Vocabulary
+    target: Vocabulary
 
 
 def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory: Path | None = None) -> Vocabulary:

@@ -105,8 +105,7 @@ def test_costs_with_smoothed_labels(imported):
     assert system.config.label_smoothing == 0.1
     lines = [path.read_text(encoding="utf-8").splitlines() for path in text_of("smoothed")]
     source, target = (
-        pad(vocabulary.encode(tf.constant(side)))
-        for vocabulary, side in zip((system.source_vocabulary, system.target_vocabulary), lines, strict=True)
+        pad(vocabulary.encode(tf.constant(side))) for vocabulary, side in zip(system.vocabularies, lines, strict=True)
     )
     cost = tf.function(lambda *pair: system.model.total_cost(*pair, label_smoothing=system.config.label_smoothing))
     pairs = zip(*(tf.split(x, len(x)) for x in (*source, *target)), strict=True)
@@ -133,8 +132,8 @@ def test_translations_equal_nematus(imported, name, beam, alpha):
         return
 
     def costs(translations):
-        source = pad(system.source_vocabulary.encode(tf.constant(lines)))
-        target, mask = pad(system.target_vocabulary.encode(tf.constant(translations)))
+        source = pad(system.vocabularies.source.encode(tf.constant(lines)))
+        target, mask = pad(system.vocabularies.target.encode(tf.constant(translations)))
         return (system.model.costs(*source, target, mask) / tf.reduce_sum(mask, -1) ** alpha).numpy()
 
     our_costs, their_costs = costs(ours), costs(theirs)
@@ -152,9 +151,10 @@ def test_an_ensemble_equals_nematus(imported, names):
     theirs = (DATA / "ensemble_ln_rms.beam5.raw.txt").read_text(encoding="utf-8").splitlines()
     ours = system.translator(DecodingOptions(normalization_alpha=0)).best(lines)
     assert sum(a == b for a, b in zip(ours, theirs, strict=True)) >= 98
-    source = pad(system.source_vocabulary.encode(tf.constant(lines)))
+    source = pad(system.vocabularies.source.encode(tf.constant(lines)))
     costs = [
-        system.model.costs(*source, *pad(system.target_vocabulary.encode(tf.constant(each)))) for each in (ours, theirs)
+        system.model.costs(*source, *pad(system.vocabularies.target.encode(tf.constant(each))))
+        for each in (ours, theirs)
     ]
     assert float(tf.reduce_sum(costs[0])) <= float(tf.reduce_sum(costs[1])) * (1 + 1e-6)
 

@@ -175,7 +175,7 @@ def test_any_line_gives_one_line_and_does_not_affect_others(run, random_rnn, tmp
     system = load_system(tmp_path / "model")
     options = DecodingOptions(beam_size=2, normalization_alpha=0.0, translation_maxlen=5)
     translator = system.translator(options)
-    scorer = Scorer(system.source_vocabulary, system.target_vocabulary, system.model, options)
+    scorer = Scorer(system.vocabularies, system.model, options)
     for number, line in enumerate(STRANGE):
         (found,) = translator.lines([line])
         text, cost = found.texts[0], found.scores[0]

@@ -8,6 +8,7 @@ import pytest
 
 from nmt.decoding.alignment import Aligner, Alignment
 from nmt.decoding.translator import Line
+from nmt.text.vocabulary import Vocabularies
 from tests.nmt.pairs import encode_pairs
 
 MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"
@@ -34,7 +35,7 @@ def test_weights_are_those_of_the_model_for_each_pair_alone(make_model, vocabula
     for weight in model.weights:
         weight.assign(rng.normal(0.0, 0.5, size=weight.shape))
     ids = [vocabulary.encode([text]).to_list()[0] for text in TRANSLATIONS]
-    found = Aligner(vocabulary, vocabulary, model, 80).align(list(map(line, LINES, ids)))
+    found = Aligner(Vocabularies(vocabulary, vocabulary), model, 80).align(list(map(line, LINES, ids)))
     for text, translation, alignment in zip(LINES, TRANSLATIONS, found, strict=True):
         batch = encode_pairs([(text.encode(), translation.encode())], vocabulary, vocabulary)
         expected = model.attention(batch.source, batch.source_mask, batch.target)[0]
@@ -46,7 +47,7 @@ def test_many_long_pairs_are_aligned_as_each_alone(make_model, vocabulary):
     model = make_model(words=(vocabulary.size, vocabulary.size))
     text = " ".join(["a b"] * 60)
     ids = vocabulary.encode([text]).to_list()[0]
-    aligner = Aligner(vocabulary, vocabulary, model, 80)
+    aligner = Aligner(Vocabularies(vocabulary, vocabulary), model, 80)
     (alone,) = aligner.align([line(text, ids[:7])])
     found = aligner.align([line(text, ids[:7])] * 50 + [line(text, ids)] * 50)  # more tokens than one batch may have
     assert [each.weights.shape for each in found] == [(8, 121)] * 50 + [(121, 121)] * 50
@@ -58,7 +59,7 @@ def test_a_line_in_pieces_is_aligned_as_its_pieces(make_model, vocabulary):
     rng = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(rng.normal(0.0, 0.5, size=weight.shape))
-    aligner = Aligner(vocabulary, vocabulary, model, 80)
+    aligner = Aligner(Vocabularies(vocabulary, vocabulary), model, 80)
     first, second = aligner.align([line("a b ", [2, 3, 4]), line("c", [5])])
     (whole,) = aligner.align([line(["a b ", "c"], [2, 3, 4], [5])])
     assert whole.source == ["a", "b", "c", "eos"]

@@ -54,7 +54,6 @@ def search(tables, options, limits, prefixes=None):
             alpha=options.normalization_alpha,
             limits=tf.constant(limits),
             start=START,
-            end=END,
         )
 
     return Hypotheses(*(x.numpy() for x in tf.function(run)()))
@@ -88,7 +87,7 @@ def assert_found(found, expected, alpha):
         np.testing.assert_allclose(found.scores[i], score, rtol=1e-5)
         np.testing.assert_allclose(found.costs[i], score * (len(sequence) + 1) ** alpha, rtol=1e-5)
     assert np.isinf(found.scores[len(expected) :]).all()
-    assert not found.lengths[len(expected) :].any()
+    assert not found.words[len(expected) :].any()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
@@ -129,7 +128,7 @@ def test_samples_begin_with_their_prefixes():
     options = DecodingOptions(beam_size=50, n_best=True, translation_strategy="sampling")
     uniforms, limits = np.stack([draws(options, (line, 0), 3) for line in range(2)]), [3, 3]
     step, state, memory = constrained([table] * 2, options, limits, [[2], [3, 1]])
-    found = sample(step, state, memory, options, uniforms, limits=limits, start=START, end=END)
+    found = sample(step, state, memory, options, uniforms, limits=limits, start=START)
     words = found.words.numpy()
     assert set(words[0, :, 0]) == {2}
     assert set(map(tuple, words[1, :, :2])) == {(3, 1)}
@@ -173,14 +172,14 @@ def test_samples_are_allowed_and_cost_what_the_model_says(case):
     uniforms = np.stack([draws(options, (0, 0), 3)])
 
     def run():
-        return sample(*constrained([table], options, [3]), options, uniforms, limits=[3], start=START, end=END)
+        return sample(*constrained([table], options, [3]), options, uniforms, limits=[3], start=START)
 
     found = Hypotheses(*(x.numpy()[0] for x in tf.function(run)()))
     expected = {words: score for score, words in exhaustive(table, 3, 1.0) if allowed(words, options, True)}
-    drawn = [tuple(words[:length]) for words, length in zip(found.words, found.lengths, strict=True)]
+    drawn = [tuple(words[:length]) for words, length in zip(found.words, found.lengths.numpy(), strict=True)]
     finite = np.isfinite(found.scores)
     assert {words for words, there in zip(drawn, finite, strict=True) if there} <= expected.keys()
-    assert not found.lengths[~finite].any()
+    assert not found.words[~finite].any()
     assert finite.any() == bool(expected)
     np.testing.assert_allclose(
         found.scores[finite], [expected[words] for words in itertools.compress(drawn, finite)], rtol=1e-5
@@ -196,7 +195,7 @@ def test_what_is_allowed_is_drawn_with_its_share_of_the_probability():
     uniforms = np.stack([draws(options, (line, 0), 1) for line in range(20)])
     uniforms[0, 0] = np.nextafter(np.float32(1), np.float32(0))
     limits = [1] * 20
-    found = sample(*constrained(tables, options, limits), options, uniforms, limits=limits, start=START, end=END)
+    found = sample(*constrained(tables, options, limits), options, uniforms, limits=limits, start=START)
     frequencies = np.bincount(found.words.numpy()[:, :, 0].ravel(), minlength=4) / 20_000
     np.testing.assert_allclose(frequencies, [0, 1 / 3, 2 / 3, 0], atol=0.01)
     assert frequencies[END] == frequencies[UNKNOWN] == 0

@@ -10,6 +10,7 @@ from nmt.decoding.options import DecodingOptions
 from nmt.decoding.translator import Translator
 from nmt.model.registry import build_model
 from nmt.text.batches import pad
+from nmt.text.vocabulary import Vocabularies
 from tests.nmt.training.test_update import FILES
 
 RNN = {"embedding_size": 6, "state_size": 5}
@@ -35,7 +36,7 @@ def build(options):
 
 
 def translate(model, vocabulary):
-    lines = Translator(vocabulary, vocabulary, model, OPTIONS).lines(LINES)
+    lines = Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS).lines(LINES)
     return [list(zip(line.texts, line.scores, strict=True)) for line in lines]
 
 

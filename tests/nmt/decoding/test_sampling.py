@@ -32,7 +32,7 @@ def draw(options, first=0, model=None):
     uniforms = np.stack([draws(options, (first + line, 0), MAX_LENGTH) for line in range(lines)])
     limits = tf.fill([lines], MAX_LENGTH)
     state = tf.zeros([lines, 1])
-    return sample(model or step, state, (), options, uniforms, limits=limits, start=-1, end=0)
+    return sample(model or step, state, (), options, uniforms, limits=limits, start=-1)
 
 
 @pytest.mark.parametrize(

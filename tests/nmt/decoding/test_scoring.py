@@ -6,6 +6,7 @@ import tensorflow as tf
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
 from nmt.text.batches import LONGEST, TOKENS
+from nmt.text.vocabulary import Vocabularies
 from tests.nmt.pairs import encode_pairs
 
 PAIRS = [(b"a b", b"c"), (b"a " * (LONGEST + 1), b"b"), (b"", b""), (b"a", b"b " * (LONGEST + 1)), (b"d", b"d c a")]
@@ -15,7 +16,7 @@ RAW = DecodingOptions(normalization_alpha=0.0)
 def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabulary):
     """A pair that is too long costs infinitely much and changes nothing for the others."""
     model = make_model()
-    scorer = Scorer(vocabulary, vocabulary, model, DecodingOptions())
+    scorer = Scorer(Vocabularies(vocabulary, vocabulary), model, DecodingOptions())
     costs = scorer.costs(PAIRS)
     assert np.flatnonzero(np.isinf(costs)).tolist() == [1, 3]
     for i in (0, 2, 4):
@@ -24,7 +25,7 @@ def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabula
 
 
 def test_a_pair_of_the_greatest_length_is_scored(make_model, vocabulary):
-    scorer = Scorer(vocabulary, vocabulary, make_model("none"), RAW)
+    scorer = Scorer(Vocabularies(vocabulary, vocabulary), make_model("none"), RAW)
     assert np.isfinite(scorer.costs([(b"a " * LONGEST, b"b")])).all()
 
 
@@ -46,7 +47,7 @@ class Widths:
 def test_long_pairs_are_scored_in_pieces_of_few_tokens(vocabulary):
     model = Widths()
     pairs = [(b"a", b"b " * (100 * i)) for i in range(10)] * 4
-    costs = Scorer(vocabulary, vocabulary, model, RAW).costs(pairs)
+    costs = Scorer(Vocabularies(vocabulary, vocabulary), model, RAW).costs(pairs)
     assert costs.tolist() == [100 * i + 1 for i in range(10)] * 4
     assert len(model.found) > 1
     assert max(model.found) <= TOKENS

@@ -22,7 +22,6 @@ def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
             alpha=alpha,
             limits=tf.fill([sentences], max_length),
             start=START,
-            end=END,
         )
 
     return Hypotheses(*(x.numpy() for x in (tf.function(run) if compiled else run)()))
@@ -42,7 +41,7 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
         return step(words, state, memory)
 
     state = (tf.zeros(8, tf.int32), tf.range(8))
-    options = {"beam_size": 2, "alpha": 1.0, "limits": tf.fill([8], 8), "start": START, "end": END}
+    options = {"beam_size": 2, "alpha": 1.0, "limits": tf.fill([8], 8), "start": START}
     found = beam_search(counted, state, tf.range(8), **options)
     np.testing.assert_array_equal(found.lengths[:, 0], lengths)
     np.testing.assert_array_equal(found.words[:, 0] == 1, np.arange(8) < lengths[:, np.newaxis])
@@ -91,10 +90,11 @@ def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
     for i, table in enumerate(tables):
         expected = exhaustive(table, 3, alpha)
         scores, sequences = zip(*expected, strict=True)
+        lengths = found.lengths[i].numpy()
         assert len(expected) == 40
         np.testing.assert_allclose(found.scores[i], scores, rtol=1e-5)
-        np.testing.assert_allclose(found.costs[i], found.scores[i] * (found.lengths[i] + 1) ** alpha, rtol=1e-5)
-        for words, length, sequence in zip(found.words[i], found.lengths[i], sequences, strict=True):
+        np.testing.assert_allclose(found.costs[i], found.scores[i] * (lengths + 1) ** alpha, rtol=1e-5)
+        for words, length, sequence in zip(found.words[i], lengths, sequences, strict=True):
             assert tuple(words[:length]) == sequence
             assert not words[length:].any()
 
@@ -138,7 +138,6 @@ def test_each_sentence_has_its_own_limit_and_what_it_ends_is_cut():
         alpha=1.0,
         limits=tf.constant([4, 1, 2]),
         start=START,
-        end=END,
     )
     np.testing.assert_array_equal(found.lengths[:, 0], [4, 1, 2])
     np.testing.assert_array_equal(found.cut[:, 0], [True, True, False])

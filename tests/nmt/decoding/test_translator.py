@@ -8,7 +8,7 @@ from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
 from nmt.decoding.translator import Translations, Translator, join_translations
 from nmt.errors import UserError
 from nmt.text.batches import LONGEST
-from nmt.text.vocabulary import load_vocabulary
+from nmt.text.vocabulary import Vocabularies, load_vocabulary
 from tests.nmt.pairs import encode_pairs
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]
@@ -37,7 +37,7 @@ def make_translator(make_random_model):
 
     def make(vocabulary, kind="layernorm"):
         model = make_random_model(kind, vocabulary)
-        return Translator(vocabulary, vocabulary, model, OPTIONS)
+        return Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS)
 
     return make
 
@@ -64,7 +64,7 @@ def test_translations_are_ranked_and_an_empty_line_stays_empty(make_translator, 
 def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary):
     """A score is the model's cost of the translation, divided by its length with the end."""
     model = make_random_model("layernorm", vocabulary)
-    translator = Translator(vocabulary, vocabulary, model, OPTIONS)
+    translator = Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS)
     for line in ("a b c", "d", "x a d d b"):
         (beam,) = beams(translator, [line])
         assert len(beam) == 3
@@ -112,7 +112,7 @@ def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, v
     model = make_random_model("layernorm", vocabulary)
     bias = model.decoder.output_bias
     bias.assign(bias.numpy() - 100.0 * np.eye(vocabulary.size)[0])  # never ends by itself
-    translator = Translator(vocabulary, vocabulary, model, DecodingOptions(beam_size=2))
+    translator = Translator(Vocabularies(vocabulary, vocabulary), model, DecodingOptions(beam_size=2))
     lines = translator.lines(["a b c", "", "d"])
     assert [line.cut[0] for line in lines] == [True, False, True]
     assert [len(line.words[0]) for line in lines] == [3 * FACTOR + CONSTANT, 0, FACTOR + CONSTANT]
@@ -126,7 +126,7 @@ def test_an_id_without_a_word_is_an_unknown_word_too(make_random_model, dictiona
     assert vocabulary.decode(tf.ragged.constant([[1, 2, 6, 7]])) == b"UNK a UNK UNK"
     model = make_random_model("layernorm", vocabulary)
     usual, without = (
-        Translator(vocabulary, vocabulary, model, DecodingOptions(beam_size=3, suppress_unknown=suppress))
+        Translator(Vocabularies(vocabulary, vocabulary), model, DecodingOptions(beam_size=3, suppress_unknown=suppress))
         for suppress in (False, True)
     )
     assert "UNK" in " ".join(usual.best(LINES))
@@ -138,7 +138,7 @@ def test_an_id_without_a_word_is_an_unknown_word_too(make_random_model, dictiona
 def test_a_translation_begins_with_its_prefix(make_random_model, vocabulary):
     """The costs of its words are part of the cost. Lines without a prefix are translated as ever."""
     model = make_random_model("layernorm", vocabulary)
-    translator = Translator(vocabulary, vocabulary, model, OPTIONS)
+    translator = Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS)
     prefixes = ["c c", "", "d a x", "", "b"]
     lines = ["a b c", "d", "", "", "a b c d " * 300]
     found, usual = translator.lines(lines, prefixes=prefixes), translator.lines(lines)

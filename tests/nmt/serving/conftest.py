@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
+from nmt.text.vocabulary import Vocabularies, load_vocabulary, train_sentencepiece
 from tests.nmt.serving.exports import SOURCE, TARGET, make_signatures, save
 from tests.nmt.serving.toy import Client, write_toy
 
@@ -43,7 +43,7 @@ def vocabularies(tmp_path_factory):
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         train_sentencepiece(folder / name, folder / f"{name}.model", 50)
         vocabularies.append(load_vocabulary(folder / f"{name}.model"))
-    return vocabularies
+    return Vocabularies(*vocabularies)
 
 
 @pytest.fixture(scope="module")

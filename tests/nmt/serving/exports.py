@@ -42,8 +42,8 @@ def make_model(vocabularies, kind, architecture="rnn"):
 
 def make_signatures(vocabularies, kind, architecture="rnn"):
     model = make_model(vocabularies, kind, architecture)
-    translator = Translator(*vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
-    return Signatures(*vocabularies, model, translator)
+    translator = Translator(vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
+    return Signatures(vocabularies, model, translator)
 
 
 def save(signatures, path):

@@ -59,11 +59,11 @@ def test_costs_and_translations_are_ours(kind, position, vocabularies, tmp_path,
     found = engine.score_batch(*([pieces(vocabulary, line) for line in lines] for vocabulary, lines in sides))
     costs = [-sum(each.log_probs) for each in found]
     np.testing.assert_allclose(
-        costs, Scorer(*vocabularies, model, DecodingOptions(normalization_alpha=0.0)).costs(PAIRS), rtol=1e-4
+        costs, Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0)).costs(PAIRS), rtol=1e-4
     )
 
     lines = [line.encode() for line in SOURCE]
-    translator = Translator(*vocabularies, model, DecodingOptions(beam_size=1, translation_maxlen=12))
+    translator = Translator(vocabularies, model, DecodingOptions(beam_size=1, translation_maxlen=12))
     sources = [pieces(vocabularies[0], line) for line in lines]
     theirs = engine.translate_batch(sources, beam_size=1, max_decoding_length=12, min_decoding_length=0)
     words = ["".join(each.hypotheses[0]).replace("▁", " ").strip() for each in theirs]

@@ -28,7 +28,7 @@ print(json.dumps({name: value.numpy().tolist() for name, value in found.items()}
 def ids(vocabularies):
     """The signatures of ids for the model and the options of the fixture of the strings."""
     model = make_model(vocabularies, "layernorm", "transformer")
-    translator = Translator(*vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
+    translator = Translator(vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
     return IdSignatures(vocabularies[0].size, model, translator)
 
 

@@ -36,7 +36,7 @@ def test_n_best_counts_what_was_found(signatures):
 def test_scores_are_those_of_the_command(vocabularies):
     signatures = make_signatures(vocabularies, "layernorm")
     sources, targets = [*SOURCE, "a", "", "ab " * LONGEST], [*TARGET[:5], "", "", ""]
-    expected = Scorer(*vocabularies, make_model(vocabularies, "layernorm"), DecodingOptions()).costs(
+    expected = Scorer(vocabularies, make_model(vocabularies, "layernorm"), DecodingOptions()).costs(
         [(source.encode(), target.encode()) for source, target in zip(sources, targets, strict=True)]
     )
     found = signatures.score(tf.constant(sources), tf.constant(targets))["scores"].numpy()
@@ -65,8 +65,8 @@ def test_a_prefix_that_is_cut_is_flagged_though_the_model_would_end_there(vocabu
     model = make_model(vocabularies, "layernorm")
     bias = model.decoder.output_bias
     bias.assign(bias.numpy() + 100.0 * np.eye(vocabularies[1].size)[0])
-    translator = Translator(*vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
-    signatures = Signatures(*vocabularies, model, translator)
+    translator = Translator(vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
+    signatures = Signatures(vocabularies, model, translator)
     found = signatures.with_prefix(tf.constant(["a", "a"]), tf.constant([TARGET[19] * 4, "дом"]))
     assert found["translation_cut"].numpy().tolist() == [True, False]
 

@@ -19,6 +19,7 @@ from nmt.errors import UserError
 from nmt.model.registry import build_model
 from nmt.text.datasets import TrainingData, ValidationData
 from nmt.text.parallel_text import ParallelText
+from nmt.text.vocabulary import Vocabularies
 from nmt.training.trainer import MOST_SKIPPED, Trainer
 from nmt.training.update import Update
 from nmt.training.validation import Validator
@@ -53,9 +54,13 @@ def make_trainer(write_lines, vocabulary):
         keras.utils.set_random_seed(config.seed)
         model = build(config, 6, 6)
         text = ParallelText(*files)
-        data = TrainingData(text, vocabulary, vocabulary, batch_size=config.batch_size, maxlen=9, seed=config.seed)
+        data = TrainingData(
+            text, Vocabularies(vocabulary, vocabulary), batch_size=config.batch_size, maxlen=9, seed=config.seed
+        )
         valid_text = ParallelText(valid_files, valid_files)
-        valid = ValidationData(valid_text, vocabulary, vocabulary, batch_size=32, target_prefixes=target_prefixes)
+        valid = ValidationData(
+            valid_text, Vocabularies(vocabulary, vocabulary), batch_size=32, target_prefixes=target_prefixes
+        )
         trainer = Trainer(Update(model, config), directory, {})
 
         def translated(lines, between):
