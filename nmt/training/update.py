@@ -62,7 +62,7 @@ def clip_mean(
             token, ends included.
     """
     count = sums.words if loss_function == "per-token-cross-entropy" else sums.sentences
-    gradients = [_divide(gradient, count) for gradient in sums.gradients]
+    gradients = [tf.math.scalar_mul(1 / count, gradient) for gradient in sums.gradients]
     if norm == "words":
         gradients = list(map(tf.convert_to_tensor, gradients))
     return tf.clip_by_global_norm(gradients, limit)
@@ -219,12 +219,6 @@ def _add(a: Gradient, b: Gradient) -> Gradient:
         pairs = zip((a.values, a.indices), (b.values, b.indices), strict=True)
         return tf.IndexedSlices(*(tf.concat(pair, 0) for pair in pairs), a.dense_shape)
     return a + b
-
-
-def _divide(gradient: Gradient, number: tf.Tensor) -> Gradient:
-    if isinstance(gradient, tf.IndexedSlices):
-        return tf.IndexedSlices(gradient.values / number, gradient.indices, gradient.dense_shape)
-    return gradient / number
 
 
 def _reserve_memory() -> None:

@@ -53,12 +53,6 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert (status, said) == (2, "nmt: saved exists already; remove it or give another path\n")
 
 
-def test_nematus_dictionaries_are_copied(run, dictionary, tmp_path):
-    assert run("vocab", "--dictionaries", dictionary, dictionary, "--to", "vocab")[0] == 0
-    for side in ("source", "target"):
-        assert (tmp_path / "vocab" / f"{side}.json").read_bytes() == dictionary.read_bytes()
-
-
 def test_output_goes_into_a_pipe_and_through_a_link(run, trained, tmp_path):
     (tmp_path / "text").write_text("a b\n")
     assert run("translate", "-m", "model", "-i", "text", "-o", "plain")[0] == 0
@@ -88,23 +82,13 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("export -m nowhere --to there", "nmt: nowhere holds no model"),
         ("vocab --source_dataset a --target_dataset b --to v", "nmt: the text a does not exist"),
         ("translate -m nowhere -n nan", "nmt: --normalization_alpha is nan; it must be a finite number"),
-        ("vocab --dictionaries words.json words.json --to words.json", "nmt: words.json: File exists"),
-        ("vocab --dictionaries a.json b.json --joint --to v", "trains nothing; leave out --joint\n"),
-        (
-            "vocab --dictionaries a b --size 9 --kind unigram --user_symbols x --to v",
-            "--size, --kind, --user_symbols\n",
-        ),
-        ("vocab --source_dataset a --to v", "nmt: give --source_dataset and --target_dataset, or --dictionaries"),
-        (
-            "vocab --dictionaries a.json b.json --source_dataset a --to v",
-            "nmt: --dictionaries copies a pair and trains",
-        ),
+        ("vocab --source_dataset a --target_dataset b --to words.json", "nmt: words.json: File exists"),
+        ("vocab --source_dataset a --to v", "the following arguments are required: --target_dataset"),
         ("vocab --source_dataset a --target_dataset b --to v --size 100000000000", "above 0 and at most 10000000"),
         (
             f"vocab --source_dataset a --target_dataset b --to v --size {'9' * 5000}",
             "is not a whole number above 0 and",
         ),
-        ("vocab --dictionaries a.json b.json --to v", "nmt: there is no vocabulary a.json"),
         ("train -m model --config none.json", "nmt: none.json cannot be read"),
         ("train -m model --batch_size many", "python -m nmt train: argument --batch_size: invalid int value: 'many'"),
         ("translate -m model -k 0", "nmt: --beam_size is 0; it must be from 1 to 1000"),
