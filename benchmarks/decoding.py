@@ -175,9 +175,10 @@ def main():
             engine.end()
     from figures_log import model_facts, write_log
 
-    from nmt.config import make_config, read_options
+    from nmt.config import make_config
+    from nmt.storage.files import read_json
 
-    config = make_config(read_options(Path(options.model, "config.json")))
+    config = make_config(read_json(Path(options.model, "config.json")))
     given = {"sentences": Path(options.input).read_bytes().count(b"\n"), "rounds": options.rounds}
     described = {**model_facts(config), **given}
     print("\n".join(tables.decoding({"options": described, "figures": figures})[0]))

@@ -252,16 +252,15 @@ def main():
     options = parse()
     with tempfile.TemporaryDirectory() as folder:
         sys.path[:0] = [os.path.abspath(options.baseline or patched_baseline(folder)), str(ROOT)]
-        from nmt.config import read_options
         from nmt.errors import UserError
         from nmt.load_tensorflow import load_tensorflow
-        from nmt.storage.files import atomic_write
+        from nmt.storage.files import atomic_write, read_json
 
         load_tensorflow()  # as the commands do
         start = own_memory()
         try:
             if options.config:
-                work = real_work(read_options(options.config), options.batches)
+                work = real_work(read_json(options.config), options.batches)
             else:
                 work = made_up_work(options.batches, options.batch_size, options.vocabulary, **model_options(options))
             if options.alone:

@@ -35,9 +35,8 @@ from .decoding.options import SEARCH, DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
-from .storage.files import atomic_write, read_inside
+from .storage.files import atomic_write, read_json
 
-_LONGEST = 1 << 24  # bytes of the JSON files of a model
 VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
@@ -254,26 +253,6 @@ class Config:
         """The options that two models must share to have the same weights."""
         return {name: value for name, value in self.fixed_options().items() if name in _ARCHITECTURE}
 
-    @property
-    def layers(self) -> int:
-        """The GRUs, or the layers, of its models; each has several weights."""
-        if self.model_type == "transformer":
-            return self.transformer_enc_depth + self.transformer_dec_depth
-        encoder = self.rnn_enc_depth * self.rnn_enc_transition_depth
-        decoder = self.rnn_dec_base_transition_depth + (self.rnn_dec_depth - 1) * self.rnn_dec_high_transition_depth
-        return encoder + decoder
-
-    @property
-    def least_size(self) -> int:
-        """A number of weights that its models certainly have, known without making one."""
-        words = max(self.source_vocab_sizes or 2, self.target_vocab_size or 2)
-        layer, others = 3 * self.state_size**2, words * self.embedding_size
-        if self.model_type == "transformer":
-            layer += 2 * self.state_size * self.transformer_ffn_hidden_size
-        else:  # the projections from the word before, and to the gates
-            others += self.embedding_size * (self.embedding_size + 3 * self.state_size)
-        return others + self.layers * layer
-
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as a JSON file for `--config`."""
         with atomic_write(path) as file:
@@ -310,27 +289,6 @@ def make_config(options: dict[str, Any]) -> Config:
     return config
 
 
-def read_options(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
-    """Reads the options of a JSON file, as `Config.save` writes it.
-
-    Args:
-        directory: The model directory that holds it, if any; it may come from an untrusted source.
-
-    Raises:
-        UserError: The file cannot be read or does not hold a JSON object.
-    """
-    try:
-        content = read_inside(Path(path), directory, _LONGEST) if directory else Path(path).read_bytes()
-        options = json.loads(content.decode("utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON: {error}") from None
-    if not isinstance(options, dict):
-        raise UserError(f"{path} must hold a JSON object from option to value")
-    return options
-
-
 def read_config(directory: Path) -> Config:
     """Returns the configuration of a model directory, also of versions that had one `loss_function`.
 
@@ -339,7 +297,7 @@ def read_config(directory: Path) -> Config:
     """
     path = directory / "config.json"
     try:
-        return make_config({"loss_function": LOSSES[0], **read_options(path, directory)})
+        return make_config({"loss_function": LOSSES[0], **read_json(path, directory)})
     except UserError as error:
         lines = str(error).splitlines()
         raise UserError("\n".join(line if str(path) in line else f"{path}: {line}" for line in lines)) from None

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .config import FILES, Config, read_config, read_options
+from .config import FILES, Config, read_config
 from .config_rules import PER_FILE
 from .decoding.ensemble import Ensemble
 from .decoding.options import DecodingOptions
@@ -25,7 +25,7 @@ from .model.contract import TranslationModel
 from .model.registry import build_model
 from .storage.cache import open_cache
 from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
-from .storage.files import atomic_write
+from .storage.files import atomic_write, read_json
 from .text.lines import content_digests
 from .text.shards import MissingFile, all_shards, find_shards
 from .text.vocabulary import Vocabularies, load_vocabulary
@@ -110,7 +110,7 @@ def save_system(system: System, directory: Path) -> None:
     """
     digests, path = file_digests(system.config), directory / "files.json"
     if (directory / LAST).exists() and path.exists():
-        original = read_options(path, directory)
+        original = read_json(path, directory)
         # Earlier versions wrote fewer of the corpora.
         known = [name for name in digests if name in original or not name.startswith(_CORPORA)]
         _refuse([name for name in known if digests[name] != original.get(name)], "contents", directory)
@@ -164,13 +164,27 @@ def load_ensemble(directories: Sequence[Path]) -> System:
 
 def _require_room(config: Config, checkpoint: Path) -> None:
     """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made."""
-    arrays, numbers = checkpoint_size(checkpoint)
+    (arrays, numbers), (layers, weights) = checkpoint_size(checkpoint), _least_size(config)
     # Smaller differences are named when the weights are loaded. An architecture need not have what its options say.
-    if config.layers > 4 * arrays + 100 or config.least_size > 4 * numbers + 2**26:
+    if layers > 4 * arrays + 100 or weights > 4 * numbers + 2**26:
         raise UserError(
             f"{checkpoint} has {arrays} arrays of at most {numbers} numbers, but its config.json describes a model of "
-            f"{config.layers} layers and at least {config.least_size} weights; copy the directory again"
+            f"{layers} layers and at least {weights} weights; copy the directory again"
         )
+
+
+def _least_size(config: Config) -> tuple[int, int]:
+    """Returns the GRUs or layers of a model, each with several weights, and the numbers that it has at least."""
+    state, embedding = config.state_size, config.embedding_size
+    words = max(config.source_vocab_sizes or 2, config.target_vocab_size or 2)
+    if config.model_type == "transformer":
+        layers = config.transformer_enc_depth + config.transformer_dec_depth
+        layer, others = 3 * state**2 + 2 * state * config.transformer_ffn_hidden_size, 0
+    else:
+        layers = config.rnn_enc_depth * config.rnn_enc_transition_depth + config.rnn_dec_base_transition_depth
+        layers += (config.rnn_dec_depth - 1) * config.rnn_dec_high_transition_depth
+        layer, others = 3 * state**2, embedding * (embedding + 3 * state)  # from the word before, and to the gates
+    return layers, words * embedding + others + layers * layer
 
 
 def _vocabulary(system: System) -> list:

@@ -4,11 +4,10 @@ import argparse
 
 import numpy as np
 
-from ..config import read_options
 from ..config_fields import MOST, positive
 from ..errors import UserError
 from ..storage.checkpoints import BEST, kept_checkpoints, load_checkpoint, save_checkpoint
-from ..storage.files import atomic_directory, read_inside
+from ..storage.files import atomic_directory, read_inside, read_json
 from ..system import load_system
 from ..training.progress import Progress
 from .arguments import add_model, add_number, add_path, say
@@ -53,6 +52,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _updates(arguments: argparse.Namespace) -> list[int]:
     """Returns the updates of the latest validations, or of the best ones of the last ranking, in their order."""
-    progress = Progress.from_json(read_options(arguments.model / "progress.json", arguments.model))
+    progress = Progress.from_json(read_json(arguments.model / "progress.json", arguments.model))
     chosen = progress.ranking[: arguments.best] if arguments.best else progress.validations[-arguments.last :]
     return sorted(each.update for each in chosen)

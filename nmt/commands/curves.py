@@ -4,9 +4,8 @@ import argparse
 import os
 from pathlib import Path
 
-from ..config import read_options
 from ..errors import UserError
-from ..storage.files import atomic_write
+from ..storage.files import atomic_write, read_json
 from ..training.progress import Progress, Validation
 from .arguments import add_path
 
@@ -49,4 +48,4 @@ def _validations(directory: Path) -> tuple[Validation, ...]:
     path = directory / "progress.json"
     if not path.exists():
         raise UserError(f"{directory} has no validations: its progress.json is missing")
-    return Progress.from_json(read_options(path, directory)).validations
+    return Progress.from_json(read_json(path, directory)).validations

@@ -7,12 +7,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..config import Config, read_config, read_options
+from ..config import Config, read_config
 from ..decoding.options import CONSTANT, CONSTRAINTS, FACTOR, SEARCH, DecodingOptions
 from ..errors import UserError
 from ..serving.ctranslate2_model import save_ctranslate2
 from ..serving.saved_model import save_signatures
 from ..serving.signatures import IdSignatures, Signatures
+from ..storage.files import read_json
 from ..system import System, load_ensemble
 from ..training.progress import Progress
 from .arguments import add_model, add_path, say
@@ -117,4 +118,4 @@ def _best_validation(directory: Path) -> dict[str, Any] | None:
 
 
 def _read(directory: Path, name: str) -> dict[str, Any] | None:
-    return read_options(directory / name, directory) if (directory / name).exists() else None
+    return read_json(directory / name, directory) if (directory / name).exists() else None

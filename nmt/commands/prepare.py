@@ -2,9 +2,10 @@
 
 import argparse
 
-from ..config import make_config, read_options
+from ..config import make_config
 from ..errors import UserError
 from ..storage.cache import open_cache
+from ..storage.files import read_json
 from ..text.vocabulary import Vocabularies, load_vocabulary
 from .arguments import add_path, say
 from .options import add_options
@@ -25,7 +26,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Scans texts in advance, so that `train` with the same options starts at once."""
     options = vars(arguments)
     path = options.pop("config")
-    options = {**(read_options(path) if path else {}), **options}
+    options = {**(read_json(path) if path else {}), **options}
     with_validation = any(name in options for name in _VALIDATION)
     if not with_validation:  # required by `train` alone
         options |= dict.fromkeys(_VALIDATION, "")

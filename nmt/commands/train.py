@@ -11,13 +11,13 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from ..config import CHANGEABLE, DEPENDENT, Config, make_config, read_options
+from ..config import CHANGEABLE, DEPENDENT, Config, make_config
 from ..config import read_config as read_model_config
 from ..errors import UserError
 from ..presets import PRESETS
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, KEPT, LAST, load_checkpoint
-from ..storage.files import exclusive, path_inside
+from ..storage.files import exclusive, path_inside, read_json
 from ..system import System, code_digests, file_digests, open_system, save_system
 from ..training.interruption import Interrupted, sigterm_exits
 from ..training.log import message_file, say
@@ -69,7 +69,7 @@ def read_config(arguments: argparse.Namespace) -> Config:
         UserError: An option is wrong.
     """
     given = {name: value for name, value in vars(arguments).items() if name not in ("model", "config")}
-    options = {**(read_options(arguments.config) if arguments.config else {}), **given}
+    options = {**(read_json(arguments.config) if arguments.config else {}), **given}
     if (arguments.model / LAST).exists():
         original = read_model_config(arguments.model)
         options = {name: getattr(original, name) for name in DEPENDENT} | options

@@ -12,10 +12,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ..config import Config, make_config, read_options
+from ..config import Config, make_config
 from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
-from ..storage.files import atomic_directory
+from ..storage.files import atomic_directory, read_json
 from . import rnn_names, transformer_names
 from .rnn_names import given
 
@@ -81,7 +81,7 @@ def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Co
     Raises:
         UserError: Options are not supported; the message names all of them.
     """
-    options = read_options(path)
+    options = read_json(path)
     model_type = options.get("model_type") or "rnn"
     if not isinstance(model_type, str) or model_type not in _NAMES:
         raise UserError(f"{path}: model_type is {model_type!r}; only {' and '.join(_NAMES)} are supported")

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import secrets
@@ -9,13 +10,14 @@ import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
 from ..errors import UserError
 
 _LOCK = "lock"
+_LONGEST = 1 << 24  # bytes of a file of JSON in a model directory
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.part")
 
 
@@ -117,6 +119,27 @@ def read_inside(path: Path, directory: Path, most: int) -> bytes:
     if len(content) > most:
         raise UserError(f"{path} has more than {most} bytes, which no such file needs; copy the directory again")
     return content
+
+
+def read_json(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
+    """Returns the JSON object in a file, such as options by name.
+
+    Args:
+        directory: The model directory that holds it, if any; it may come from an untrusted source.
+
+    Raises:
+        UserError: The file cannot be read or does not hold a JSON object.
+    """
+    try:
+        content = read_inside(Path(path), directory, _LONGEST) if directory else Path(path).read_bytes()
+        found = json.loads(content.decode("utf-8"))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path} must hold a JSON object")
+    return found
 
 
 @contextlib.contextmanager

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from nmt.config import CHANGEABLE, Config, make_config, read_options
+from nmt.config import CHANGEABLE, Config, make_config
 from nmt.errors import UserError
+from nmt.storage.files import read_json
 from tests.nmt.required_options import REQUIRED
 
 GIVEN = {**REQUIRED, "batch_size": 7, "learning_rate": 0.5, "tie_decoder_embeddings": True}
@@ -15,14 +16,14 @@ GIVEN = {**REQUIRED, "batch_size": 7, "learning_rate": 0.5, "tie_decoder_embeddi
 def test_saved_and_read_back(tmp_path):
     config = make_config(GIVEN)
     config.save(tmp_path / "config.json")
-    assert make_config(read_options(tmp_path / "config.json")) == config
+    assert make_config(read_json(tmp_path / "config.json")) == config
     assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
 def test_one_file_in_a_list_is_that_file(tmp_path):
     several = {"source_dataset": ("a", "b"), "target_dataset": ("c", "d"), "dataset_weights": (1.0, 2.5)}
     make_config({**REQUIRED, **several}).save(tmp_path / "config.json")
-    read = read_options(tmp_path / "config.json")
+    read = read_json(tmp_path / "config.json")
     assert make_config(read) == Config(**{**REQUIRED, **several})
     assert make_config({**REQUIRED, "source_dataset": ["train.en"]}) == Config(**REQUIRED)
 
@@ -169,4 +170,4 @@ def test_a_bad_file_is_refused(tmp_path, content, said):
     if content is not None:
         (tmp_path / "options.json").write_text(content)
     with pytest.raises(UserError, match=said):
-        read_options(tmp_path / "options.json")
+        read_json(tmp_path / "options.json")

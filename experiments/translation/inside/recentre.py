@@ -11,8 +11,9 @@ from pathlib import Path
 
 import keras
 
-from nmt.config import make_config, read_options
+from nmt.config import make_config
 from nmt.storage.checkpoints import LAST, save_checkpoint
+from nmt.storage.files import read_json
 from nmt.system import open_system, save_system
 from nmt.training.progress import Progress
 from nmt.training.update import Update
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--centre", type=float, required=True)
     parser.add_argument("--moved", choices=("all", "embeddings", "matrices"), default="all", help="default: all")
     options = parser.parse_args()
-    config = make_config(read_options(options.config))
+    config = make_config(read_json(options.config))
     keras.utils.set_random_seed(config.seed)
     options.model.mkdir(parents=True, exist_ok=True)
     system = open_system(config, options.model)

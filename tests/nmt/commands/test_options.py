@@ -7,7 +7,8 @@ import json
 import pytest
 
 from nmt.commands.options import add_options
-from nmt.config import Config, make_config, read_options
+from nmt.config import Config, make_config
+from nmt.storage.files import read_json
 from tests.nmt.required_options import REQUIRED
 
 
@@ -25,7 +26,7 @@ def test_command_line_and_file_give_the_same(tmp_path):
     ]
     given = {**REQUIRED, "batch_size": 7, "learning_rate": 0.5, "tie_decoder_embeddings": True}
     (tmp_path / "given.json").write_text(json.dumps(given))
-    from_line, from_file = make_config(parse(*words)), make_config(read_options(tmp_path / "given.json"))
+    from_line, from_file = make_config(parse(*words)), make_config(read_json(tmp_path / "given.json"))
     assert from_line == from_file == Config(**given)
 
 
