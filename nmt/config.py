@@ -58,8 +58,8 @@ class Config:
     dataset_weights: tuple[float, ...] | None = option(
         None,
         "weight of each file or pattern of --source_dataset: how often an epoch takes its pairs; by default, once",
-        "above 0",
-        lambda value: min(value) > 0,
+        "above 0 and at most 1000",
+        lambda value: min(value) > 0 and max(value) <= 1000,
         nargs="+",
         metavar="WEIGHT",
     )

@@ -113,6 +113,7 @@ def _require_no_way_out(directory: Path) -> None:
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:
     config, replicas = system.config, update.replicas
     data, valid = read_checked_texts(config, system.vocabularies, open_cache())
+    trainer.last_update(data)  # refuses before anything is written
     say(f"trains {describe_devices(config.dtype, replicas.count)}")
     translator = system.translator(config.decoding)
 

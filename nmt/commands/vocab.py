@@ -1,11 +1,12 @@
 """`python -m nmt vocab`."""
 
 import argparse
-from collections.abc import Sequence
+import itertools
+import shutil
+import tempfile
 from pathlib import Path
 
 from ..config_fields import MOST, between, positive
-from ..storage.files import atomic_write
 from ..text.vocabulary import NORMALIZATION_RULES, load_vocabulary, train_sentencepiece
 from .arguments import add_number, add_path, say
 
@@ -40,19 +41,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Trains a SentencePiece vocabulary for each side, or one for both."""
-    texts = (arguments.source_dataset, arguments.target_dataset)
+    source, target = arguments.source_dataset, arguments.target_dataset
+    texts = [[source, target]] * 2 if arguments.joint else [[source], [target]]
+    options = {name: getattr(arguments, name) for name in _OPTIONS}
     arguments.to.mkdir(parents=True, exist_ok=True)
-    source, target = (arguments.to / f"{side}.model" for side in ("source", "target"))
-    if not arguments.joint:
-        for text, to in zip(texts, (source, target), strict=True):
-            _train([text], to, arguments)
-        return
-    _train(texts, source, arguments)
-    with atomic_write(target, "wb") as file:
-        file.write(source.read_bytes())
-    say(f"{target}: a copy of {source}")
-
-
-def _train(texts: Sequence[Sequence[str]], to: Path, arguments: argparse.Namespace) -> None:
-    train_sentencepiece(texts, to, arguments.size, **{name: getattr(arguments, name) for name in _OPTIONS})
-    say(f"{to}: {load_vocabulary(to).size} units of {' and '.join(name for text in texts for name in text)}")
+    with tempfile.TemporaryDirectory(dir=arguments.to) as folder:  # both are replaced, or none
+        made = [Path(folder, f"{side}.model") for side in ("source", "target")]
+        for text, path in zip(texts[:1] if arguments.joint else texts, made, strict=False):
+            train_sentencepiece(text, path, arguments.size, **options)
+        if arguments.joint:
+            shutil.copyfile(*made)
+        for path in made:
+            path.replace(arguments.to / path.name)
+    for path, text in zip(made, texts, strict=True):
+        to = arguments.to / path.name
+        say(f"{to}: {load_vocabulary(to).size} units of {' and '.join(itertools.chain(*text))}")

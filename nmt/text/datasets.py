@@ -94,8 +94,9 @@ class TrainingData:
         self._buckets = list(zip(widths, members, strict=True))
         self.used = sum(map(len, members))
         if not self.used:
+            prefixes = ", prefixes included" if any(map(len, self._prefixes)) else ""
             raise UserError(
-                f"none of the {self.pairs} sentence pairs has 1 to {maxlen} tokens on both sides"
+                f"none of the {self.pairs} sentence pairs has 1 to {maxlen} tokens on both sides{prefixes}"
                 f"{f' and lengths within --max_length_ratio {max_length_ratio}' if self.unlike else ''}; "
                 f"give other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
             )

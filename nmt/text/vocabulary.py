@@ -60,8 +60,8 @@ class SentencePieceVocabulary(tf.Module):
         end, begin, unknown = processor.eos_id(), processor.bos_id(), processor.unk_id()
         if end != END or (unknown != 1 and (begin, unknown) != (1, 2)):
             raise UserError(
-                f"{path} has end of sentence at id {end} and unknown at id {unknown}; "
-                f"they must be 0 and 1; train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
+                f"{path} has end of sentence at id {end} and unknown at id {unknown}; they must be 0 and 1, or 0 and 2 "
+                "with the beginning at 1; train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
             )
         self.unknown, self.unknowns = unknown, (unknown,)
         self.size, self._drawing = processor.GetPieceSize(), Processes("splits text at random", Drawing, model)
@@ -218,8 +218,9 @@ def train_sentencepiece(
     for symbol in user_symbols:
         if not symbol or any(map(str.isspace, symbol)) or list(user_symbols).count(symbol) > 1:
             raise UserError(f"--user_symbols has {symbol!r}; each must be given once and have no white space")
-        if symbol in ("<unk>", "</s>", *(["<s>"] if begin_symbol else [])):
-            raise UserError(f"--user_symbols has {symbol}, which every vocabulary has; leave it out")
+        units = (*(f"<0x{i:02X}>" for i in range(256) if byte_fallback), *(["<s>"] if begin_symbol else []))
+        if symbol in ("<unk>", "</s>", *units):
+            raise UserError(f"--user_symbols has {symbol}, which such a vocabulary has anyway; leave it out")
     texts = [all_shards(text) for text in as_list(texts)]
     counts = [sum(map(count_lines, paths)) for paths in texts]
     for paths, count in zip(texts, counts, strict=True):
@@ -253,7 +254,7 @@ def train_sentencepiece(
 def _explain(error: str) -> str:
     """Returns the cause of a SentencePiece error, and what to do."""
     if found := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        return f"the characters alone need {found[1]}; give a --size of at least {found[1]}"
+        return f"characters, bytes and symbols alone need {found[1]}; give a --size of at least {found[1]}"
     if found := re.search(r"too high .* <= (\d+)", error):
         return f"the words yield only {found[1]}; give a --size of at most {found[1]}"
     if "sentences_.empty()" in error or "all_chars_count" in error:

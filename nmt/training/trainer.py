@@ -63,23 +63,32 @@ class Trainer:
         found = Progress.from_json(load_checkpoint(checkpoint, self._update.variables, made_with))
         self.progress, self._begin = Progress(update=found.update), found.update
 
-    def train(self, data: TrainingData, validate: Validate) -> Progress:
-        """Trains until a limit of the configuration is reached, and returns the progress.
+    def last_update(self, data: TrainingData) -> int:
+        """Returns the number of the last update.
 
         Raises:
-            UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, a checkpoint
-                cannot be written, or the training that this one continues has made as many updates already.
-            Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
+            UserError: The training that this one continues has made as many updates already.
         """
-        self._start = time.monotonic() - self.progress.seconds
-        self._reduce_learning_rate()
-        self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
         last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
         if self._begin >= last:
             raise UserError(
                 f"this training begins after update {self._begin} and would end at {last}; give a larger "
                 "--finish_after or --max_epochs"
             )
+        return last
+
+    def train(self, data: TrainingData, validate: Validate) -> Progress:
+        """Trains until a limit of the configuration is reached, and returns the progress.
+
+        Raises:
+            UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, a checkpoint
+                cannot be written, or there is nothing to train (`last_update`).
+            Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
+        """
+        self._start = time.monotonic() - self.progress.seconds
+        self._reduce_learning_rate()
+        self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
+        last = self.last_update(data)
         self._widths = sum(pairs > 0 for _, _, pairs in data.sizes)
         batches = data.batches(self.progress.update, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:

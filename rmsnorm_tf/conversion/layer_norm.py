@@ -68,7 +68,8 @@ def fold_layer_norm(
     check_flag("for_inference", for_inference)
     check_flag("fold_gains", fold_gains)
     check_copyable(model)
-    modes = [False] if for_inference else modes_of(model)
+    # None: calls without `training`, where a graph may switch a dropout on by itself.
+    modes = [None, False] if for_inference else modes_of(model)
     return convert_and_check(model, modes, lambda left_out: fold(model, modes, fold_gains, left_out))
 
 

@@ -53,6 +53,18 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert (status, said) == (2, "nmt: saved exists already; remove it or give another path\n")
 
 
+def test_both_vocabularies_are_made_or_none(run, write_lines, tmp_path):
+    write_lines("good", ["a b c d e f g h"])
+    write_lines("bad", ["a"])
+    texts = ("--source_dataset", "good", "--target_dataset")
+    assert run("vocab", *texts, "good", "--size", 11, "--to", "vocab")[0] == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "vocab").iterdir()}
+    assert before.keys() == {"source.model", "target.model"}
+    status, _, said = run("vocab", *texts, "bad", "--size", 12, "--to", "vocab")
+    assert (status, "cannot make a vocabulary of 12 units from bad" in said) == (2, True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "vocab").iterdir()} == before
+
+
 def test_output_goes_into_a_pipe_and_through_a_link(run, trained, tmp_path):
     (tmp_path / "text").write_text("a b\n")
     assert run("translate", "-m", "model", "-i", "text", "-o", "plain")[0] == 0

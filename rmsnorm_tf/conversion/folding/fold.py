@@ -19,7 +19,7 @@ from rmsnorm_tf.conversion.model.saved import Changes
 
 
 def fold(
-    model: keras.Model, modes: Collection[bool], fold_gains: bool, left_out: dict[str, str]
+    model: keras.Model, modes: Collection[bool | None], fold_gains: bool, left_out: dict[str, str]
 ) -> tuple[keras.Model, list[Conversion], list[str]]:
     """Returns a copy with all folds but the ones left out, the report, and what these folds are called.
 

@@ -81,7 +81,7 @@ def multiply(weight: keras.Variable, axis: int, gain: np.ndarray) -> None:
 
 def fold_gains(
     model: keras.Model,
-    modes: Collection[bool],
+    modes: Collection[bool | None],
     why_fixed: Callable[[keras.Variable], str | None],
     left_out: dict[str, str],
 ) -> dict[Path, Gain]:

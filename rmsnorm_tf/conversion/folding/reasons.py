@@ -62,7 +62,9 @@ class Reasons:
         if operation.type == "Placeholder":
             return f"{name} is an input of the model"
         if isinstance(layer, _DROPOUT):
-            return f"{name} drops entries in training, after which the mean is no longer zero (see for_inference)"
+            return (
+                f"{name} drops entries, after which the mean is no longer zero (for_inference ignores that in training)"
+            )
         if isinstance(layer, keras.layers.LayerNormalization) and layer.gamma is not None:
             return f"{name} multiplies its output by a gain, after which the mean is no longer zero"
         activation = getattr(layer, "activation", None)

@@ -67,7 +67,7 @@ class Trace:
         return self.calls[int(numbers[-1])] if numbers else None
 
 
-def trace(model: keras.Model, modes: Collection[bool], norms: Collection[keras.Layer]) -> Trace:
+def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[keras.Layer]) -> Trace:
     """Returns the operations of a functional model, of its calls with and without each optional input.
 
     Args:

@@ -22,7 +22,7 @@ def inputs_of(model: keras.Model) -> Any:
     return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
 
 
-def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool]) -> list[Any]:
+def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool | None]) -> list[Any]:
     """Returns the outputs of all calls of a model, first of those with all inputs.
 
     Args:

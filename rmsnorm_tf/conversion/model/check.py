@@ -26,7 +26,7 @@ Convert = Callable[[dict[str, str]], tuple[keras.Model, list[Conversion], list[s
 
 
 def convert_and_check(
-    model: keras.Model, modes: Collection[bool], convert: Convert
+    model: keras.Model, modes: Collection[bool | None], convert: Convert
 ) -> tuple[keras.Model, list[Conversion]]:
     """Returns a converted copy with the same outputs as a model, and a report.
 
@@ -82,9 +82,9 @@ class _Check:
 
     def __init__(self, model, modes):
         self._seeds = [keras.ops.convert_to_numpy(seed) for seed in _seeds(model)]
-        self._expected: dict[bool, tuple[Any, list[np.ndarray]]] = {}
-        self._noise: dict[bool, list[float]] = {}
-        self._why_not: dict[bool, str] = {}
+        self._expected: dict[bool | None, tuple[Any, list[np.ndarray]]] = {}
+        self._noise: dict[bool | None, list[float]] = {}
+        self._why_not: dict[bool | None, str] = {}
         for mode in modes:
             try:
                 self._expected[mode] = _inputs_and_outputs(_Function(model, mode), self._seeds)

@@ -78,7 +78,10 @@ class Passes:
         head = x
         if self.spec.prefix is not None:
             head = x[(slice(None),) * self.spec.axes[0] + (slice(self.spec.prefix),)]
-        mean = self._sum(tf.square(head * shrink)) / self._count(x)
+        head *= shrink
+        if head.shape.num_elements() == 1:  # else XLA moves shrink out of the square, which overflows then
+            head = tf.maximum(head, head.dtype.min)
+        mean = self._sum(tf.square(head)) / self._count(x)
         return tf.math.rsqrt(mean + self.spec.epsilon * shrink * shrink) * shrink
 
     def _affine(self, z, t):

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-# Entries of a row in a block: of TensorFlow's sum, which is a tree, and of a product with ones.
-_TREE = 512
-_PRODUCT_IN_XLA = 512
+# Entries of a row in a block: of TensorFlow's sum, which is a tree, and of a product with ones, which may add them one
+# after the other.
+_BLOCK = 512
 _PRODUCT = 64
-_LONGEST_PRODUCT = 1024  # of a row and weights that are not ones
+_LONGEST_PRODUCT = 1024  # of a whole row in XLA, which vectorizes it
 
 # Parts of a column, which are added like vectors. A column of fewer rows than the last number stays whole.
 _SLICES = 8
@@ -88,7 +88,7 @@ def _sum_over_run(t, first, end, in_xla, in_float64):
     before, size, after = (_product(part) for part in (sizes[:first], sizes[first:end], sizes[end:]))
     in_xla = in_xla and isinstance(size, int)  # slices need known bounds
     is_row = isinstance(after, int) and after == 1
-    if isinstance(size, int) and size < (2 * _TREE if is_row else _FEW_ROWS) and not (is_row and in_xla):
+    if isinstance(size, int) and size < (2 * _BLOCK if is_row else _FEW_ROWS) and not (is_row and in_xla):
         return tf.reduce_sum(t, range(first, end), keepdims=True)
     if is_row:
         total = _sum_rows(tf.reshape(t, [before, size]), before, size, in_xla, in_float64)
@@ -99,14 +99,44 @@ def _sum_over_run(t, first, end, in_xla, in_float64):
 
 def _sum_rows(t, rows, size, in_xla, in_float64):
     """Sums `[rows, size]` over its last axis."""
-    # XLA vectorizes matrix products, and no sums along the last axis.
-    block, sum_block = (_PRODUCT_IN_XLA, _product_with_ones) if in_xla else (_TREE, _sum_rows_at_once)
-    if isinstance(size, int) and size < 2 * block:
-        return sum_block(t)
-    blocks, rest = size // block, size % block
-    total = tf.reshape(sum_block(tf.reshape(t[:, : blocks * block], [rows * blocks, block])), [rows, blocks])
+    if in_xla:
+        return _sum_rows_in_xla(t, rows, size)
+    if isinstance(size, int) and size < 2 * _BLOCK:
+        return _sum_rows_at_once(t)
+    total = _sum_blocks(t, rows, size // _BLOCK, _BLOCK, _sum_rows_at_once)
+    blocks, rest = size // _BLOCK, size % _BLOCK
     total = _sum_in_float64(total) if in_float64 else _sum_by_products(total, rows, blocks, _LEVELS)
-    return total if _is_zero(rest) else total + sum_block(t[:, blocks * block :])
+    return total if _is_zero(rest) else total + _sum_rows_at_once(t[:, blocks * _BLOCK :])
+
+
+def _sum_rows_in_xla(t, rows, size):
+    """Sums `[rows, size]` over its last axis, by products: XLA vectorizes these, and no sums along the last axis.
+
+    It does not vectorize products of blocks if their number in a row is no power of two, nor several products of one
+    row, which it computes in one loop.
+    """
+    if size <= _LONGEST_PRODUCT:
+        return _product_with_ones(t)
+    is_single, block = isinstance(rows, int) and rows == 1, _BLOCK
+    if not is_single and (size // block).bit_count() > 1:
+        if size <= _SLICES * _LONGEST_PRODUCT:
+            return _sum_slices_of_rows(t, size)
+        block = _PRODUCT
+    blocks, rest = divmod(size, block)
+    total = _sum_in_float64(_sum_blocks(t, rows, blocks, block, _product_with_ones))
+    sum_rest = _sum_in_float64 if is_single else _product_with_ones
+    return total if rest == 0 else total + sum_rest(t[:, blocks * block :])
+
+
+def _sum_slices_of_rows(t, size):
+    count = -(-size // _LONGEST_PRODUCT)
+    ends = [size * i // count for i in range(count + 1)]
+    return tf.add_n([_product_with_ones(t[:, first:end]) for first, end in itertools.pairwise(ends)])
+
+
+def _sum_blocks(t, rows, blocks, block, sum_block):
+    """Returns the sum of each block of a row, `[rows, blocks]`."""
+    return tf.reshape(sum_block(tf.reshape(t[:, : blocks * block], [rows * blocks, block])), [rows, blocks])
 
 
 def _sum_by_products(t, rows, size, levels):

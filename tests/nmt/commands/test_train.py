@@ -242,6 +242,7 @@ def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
     assert [each["update"] for each in validated] == [4]
     status, _, said = train(*progress, "-m", "other")
     assert (status, "this training begins after update 2 and would end at 2; give a larger" in said) == (2, True)
+    assert not (tmp_path / "other").exists()
     status, _, said = train("-m", "other", "--reload_training_progress")
     assert (status, "--reload_training_progress needs --reload DIR" in said) == (2, True)
 

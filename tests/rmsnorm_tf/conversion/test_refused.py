@@ -78,7 +78,7 @@ REFUSED = {
     "post-LN": (with_post_ln, "post-LN: the output of first is the stream, which branch reads too"),
     "dropout": (
         after(dense(), layers.Dropout(0.1, name="drop")),
-        "drop drops entries in training, after which the mean is no longer zero (see for_inference)",
+        "drop drops entries, after which the mean is no longer zero (for_inference ignores that in training)",
     ),
     "activation inside": (after(dense(activation="tanh")), "dense has the activation tanh"),
     "activation between": (
@@ -192,10 +192,17 @@ def test_dropout_in_a_residual_stream_is_for_inference_only():
     model = pre_ln_transformer(dropout=0.1)
     _, report = fold(model)
     assert [entry.converted for entry in report.values()] == [True, False, False, False, False]
-    assert "drops entries in training" in report["last"].reason
+    assert "drops entries" in report["last"].reason
     folded, report = fold_layer_norm(model, for_inference=True)
     assert all(entry.converted for entry in report)
     assert_same_outputs(model, folded)
+
+
+def test_dropout_that_a_graph_switches_on_counts_at_inference():
+    x = keras.Input((6,), name="x")
+    dropped = layers.Dropout(0.5, name="drop")(dense("dense")(x), training=True)
+    _, [entry] = fold_layer_norm(keras.Model(x, norm("norm")(dropped)), for_inference=True)
+    assert entry == Conversion("norm", False, REFUSED["dropout"][1])
 
 
 def test_part_of_a_model_is_folded_where_the_rest_cannot_be():

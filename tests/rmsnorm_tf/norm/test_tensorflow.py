@@ -20,6 +20,14 @@ def test_large_rows_of_an_unknown_batch():
     assert_close(normalize(tf.fill((3, 2), 5e30), tf.fill(2, 1e-3)), np.full((3, 2), 1e-3))
 
 
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (2, 1)])
+@pytest.mark.parametrize("fused", [False, True])
+def test_single_entries_have_the_range_of_rows(shape, fused):
+    compiled = tf.function(rms_norm, jit_compile=True, autograph=False)
+    for y in (rms_norm(tf.fill(shape, 1e20), fused=fused), compiled(tf.fill(shape, -1e30), fused=fused)):
+        assert_close(tf.abs(y), np.ones(shape))
+
+
 @pytest.mark.parametrize("largest", [1.0, 1e25])
 @pytest.mark.parametrize("fused", [False, True])
 def test_vectorized_map(fused, largest):
