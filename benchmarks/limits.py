@@ -2,8 +2,9 @@
 
     python benchmarks/limits.py --json benchmarks/results/limits.json
 
-Errors: both passes of normal rows of each length, of a few columns of as many rows, and a row of which all entries are
-0.1, against NumPy in float64; the largest difference, relative to the largest value.
+Errors: both passes of normal rows of each length, of a few columns of as many rows, and one and three rows of which all
+entries are the same, the worst of several values, against NumPy in float64; the largest difference, relative to the
+largest value.
 
 Memory: what the process gains, and how many graphs stay, when a `tf.function` of eight norms and gradients is traced
 100 times, and when 200 shapes are called with `fused=True`. Each is measured in a process of its own.
@@ -26,7 +27,8 @@ from figures_log import write_log
 
 from rmsnorm_tf import RMSNormalization, rms_norm
 
-LENGTHS = [2, 16, 1024, 65_537, 1_000_003, 2**22, 2**24]
+LENGTHS = [2, 16, 1024, 1500, 3072, 10_000, 65_537, 1_000_003, 2**22, 2**24]
+VALUES = [0.1, *(0.5 + i / 24 for i in range(13))]  # of constant rows
 MODES = ["plain", "compiled", "unknown sizes", "keras, XLA"]
 EPSILON = 1e-6
 
@@ -55,20 +57,27 @@ def errors(mode, x, dy, scale):
     return [float(np.max(np.abs(a - e)) / np.max(np.abs(e))) for a, e in zip(actual, expected, strict=True)]
 
 
+def error_of_y(mode, x):
+    """Returns the error of y without the other figures, relative to its largest value."""
+    y, wide = np.asarray(norm(mode)(tf.constant(x), tf.ones(x.shape[1])), np.float64), np.float64(x[0, 0])
+    return float(np.max(np.abs(y * np.sqrt(wide**2 + EPSILON) / wide - 1)))
+
+
 def errors_by_length(mode, length):
-    """Returns the errors of a normal row, of a few columns, and of a constant row."""
+    """Returns the errors of a normal row, of a few columns, and of constant rows."""
     rng = np.random.default_rng(0)
     row, dy, scale = (rng.standard_normal(shape, np.float32) for shape in ((1, length), (1, length), length))
     width = 16 if length < 2**20 else 2
     shapes = ((length, width), (length, width), width)
     columns, upstream, few = (rng.standard_normal(shape, np.float32) for shape in shapes)
-    constant = np.full((1, length), 0.1, np.float32)
+    values = VALUES if length < 2**16 else VALUES[::6]
+    constant = (np.full((rows, length), value, np.float32) for rows in (1, 3) for value in values)
     y, dx, _ = errors(mode, row, dy, scale)
     return {
         "y": y,
         "dx": dx,
         "dscale of as many rows": errors(mode, columns, upstream, few)[2],
-        "y of a constant row": errors(mode, constant, dy, scale)[0],
+        "y of constant rows": max(error_of_y(mode, rows) for rows in constant),
     }
 
 
