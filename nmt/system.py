@@ -174,7 +174,7 @@ def _require_room(config: Config, checkpoint: Path) -> None:
 
 
 def _least_size(config: Config) -> tuple[int, int]:
-    """Returns the GRUs or layers of a model, each with several weights, and the numbers that it has at least."""
+    """Returns the number of GRUs or layers, each of several arrays, and a lower bound of the number of weights."""
     state, embedding = config.state_size, config.embedding_size
     words = max(config.source_vocab_sizes or 2, config.target_vocab_size or 2)
     if config.model_type == "transformer":

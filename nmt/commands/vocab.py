@@ -2,11 +2,11 @@
 
 import argparse
 import itertools
-import shutil
 import tempfile
 from pathlib import Path
 
 from ..config_fields import MOST, between, positive
+from ..storage.files import atomic_write
 from ..text.vocabulary import NORMALIZATION_RULES, load_vocabulary, train_sentencepiece
 from .arguments import add_number, add_path, say
 
@@ -45,14 +45,13 @@ def run(arguments: argparse.Namespace) -> None:
     texts = [[source, target]] * 2 if arguments.joint else [[source], [target]]
     options = {name: getattr(arguments, name) for name in _OPTIONS}
     arguments.to.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=arguments.to) as folder:  # both are replaced, or none
+    with tempfile.TemporaryDirectory() as folder:  # a training that fails replaces neither
         made = [Path(folder, f"{side}.model") for side in ("source", "target")]
         for text, path in zip(texts[:1] if arguments.joint else texts, made, strict=False):
             train_sentencepiece(text, path, arguments.size, **options)
-        if arguments.joint:
-            shutil.copyfile(*made)
         for path in made:
-            path.replace(arguments.to / path.name)
+            with atomic_write(arguments.to / path.name, "wb") as file:
+                file.write((made[0] if arguments.joint else path).read_bytes())
     for path, text in zip(made, texts, strict=True):
         to = arguments.to / path.name
         say(f"{to}: {load_vocabulary(to).size} units of {' and '.join(itertools.chain(*text))}")

@@ -25,7 +25,7 @@ _LEAST_SHARE = 1 / 8  # Sentences leave only when this share of the batch has st
 
 
 class Hypotheses(NamedTuple):
-    """The finished hypotheses of each sentence, best score first. Unused places have infinite cost."""
+    """The finished hypotheses of each sentence, best score first. Unused places have infinite cost and no words."""
 
     words: tf.Tensor  # [batch, beam, time] ids, padded with the end
     costs: tf.Tensor  # [batch, beam]
@@ -34,7 +34,7 @@ class Hypotheses(NamedTuple):
 
     @property
     def lengths(self) -> tf.Tensor:
-        """The words of each, without the end, `[batch, beam]`."""
+        """The number of words of each hypothesis, without the end, `[batch, beam]`."""
         return tf.reduce_sum(tf.cast(self.words != END, tf.int32), -1)
 
 

@@ -146,7 +146,7 @@ def file_lines(path: Path) -> Iterator[bytes]:
     Raises:
         UserError: The file is damaged, or its beginning is not text.
     """
-    return _lines_and_pauses(read_pieces(path), path)
+    return _lines_and_pauses(read_pieces(path), path)  # a file has no pauses
 
 
 def _read(descriptor: int) -> Iterator[bytes | None]:

@@ -215,12 +215,13 @@ def train_sentencepiece(
         UserError: A symbol is empty, has white space or is given twice; a text is missing, empty, damaged or not UTF-8;
             or the texts are too small for the size.
     """
+    units = {"<unk>", "</s>", *(["<s>"] if begin_symbol else [])}
+    units |= {f"<0x{i:02X}>" for i in range(256)} if byte_fallback else set()
     for symbol in user_symbols:
         if not symbol or any(map(str.isspace, symbol)) or list(user_symbols).count(symbol) > 1:
             raise UserError(f"--user_symbols has {symbol!r}; each must be given once and have no white space")
-        units = (*(f"<0x{i:02X}>" for i in range(256) if byte_fallback), *(["<s>"] if begin_symbol else []))
-        if symbol in ("<unk>", "</s>", *units):
-            raise UserError(f"--user_symbols has {symbol}, which such a vocabulary has anyway; leave it out")
+        if symbol in units:
+            raise UserError(f"--user_symbols has {symbol}, which the vocabulary has anyway; leave it out")
     texts = [all_shards(text) for text in as_list(texts)]
     counts = [sum(map(count_lines, paths)) for paths in texts]
     for paths, count in zip(texts, counts, strict=True):
@@ -254,7 +255,7 @@ def train_sentencepiece(
 def _explain(error: str) -> str:
     """Returns the cause of a SentencePiece error, and what to do."""
     if found := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        return f"characters, bytes and symbols alone need {found[1]}; give a --size of at least {found[1]}"
+        return f"characters, bytes (if any) and symbols need {found[1]}; give a --size of at least {found[1]}"
     if found := re.search(r"too high .* <= (\d+)", error):
         return f"the words yield only {found[1]}; give a --size of at most {found[1]}"
     if "sentences_.empty()" in error or "all_chars_count" in error:

@@ -14,7 +14,7 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
 
     The schedule `warmup-plateau-decay` rises linearly to a peak, stays there, then falls with 1 / sqrt(update).
     `transformer` does so without a plateau; its peak follows from the size of the model. `constant` is an endless
-    plateau: Keras stores a plain number in a variable of the optimizer, so a resumed training could not change it.
+    plateau, not a plain number: Keras would store that in a variable, and a resumed training could not change it.
 
     Attributes:
         factor: The factor. Its value follows from the validations, so no checkpoint holds it.

@@ -41,8 +41,8 @@ def fold_layer_norm(
 
     Args:
         model: A sequential or functional model with an input, or a subclass of these with a config.
-        for_inference: Whether outputs need to be the same at inference only, so that dropout does not matter. Default:
-            False, in training too.
+        for_inference: Whether outputs need to be the same at inference only, so that dropout does not matter unless the
+            graph itself switches it on. Default: False, in training too.
         fold_gains: Whether to multiply the gain of a norm into the maps behind it, where nothing but linear maps reads
             the norm. The norm then has no gain. Default: False.
 

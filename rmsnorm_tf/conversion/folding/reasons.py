@@ -62,9 +62,8 @@ class Reasons:
         if operation.type == "Placeholder":
             return f"{name} is an input of the model"
         if isinstance(layer, _DROPOUT):
-            return (
-                f"{name} drops entries, after which the mean is no longer zero (for_inference ignores that in training)"
-            )
+            why = "drops entries, after which the mean is no longer zero"
+            return f"{name} {why}; for_inference=True ignores dropout that only training has"
         if isinstance(layer, keras.layers.LayerNormalization) and layer.gamma is not None:
             return f"{name} multiplies its output by a gain, after which the mean is no longer zero"
         activation = getattr(layer, "activation", None)

@@ -2,7 +2,8 @@
 
 Adding one float32 after the other loses a digit with every hundredfold length. So a long sum is cut into blocks, which
 are summed in float32, and their sums are summed in float64. TFLite and ONNX lack sums in float64, so a statistic that
-may be exported is cut into blocks again. No number of operations depends on a size, but for the levels of these blocks.
+may be exported is cut into blocks again. The number of operations does not grow with a size, but for at most eight
+slices of a row and the levels of these blocks.
 
 Accelerators sum in a tree by themselves, and may round the factors of a matrix product.
 """
@@ -15,11 +16,11 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-# Entries of a row in a block: of TensorFlow's sum, which is a tree, and of a product with ones, which may add them one
-# after the other.
+# Entries of a row in a block of TensorFlow's sum, which is a tree, or of a product that XLA vectorizes; in a block of a
+# product that may add one entry after the other; in a product of whole rows or slices in XLA.
 _BLOCK = 512
 _PRODUCT = 64
-_LONGEST_PRODUCT = 1024  # of a whole row in XLA, which vectorizes it
+_LONGEST_PRODUCT = 1024
 
 # Parts of a column, which are added like vectors. A column of fewer rows than the last number stays whole.
 _SLICES = 8
@@ -103,8 +104,8 @@ def _sum_rows(t, rows, size, in_xla, in_float64):
         return _sum_rows_in_xla(t, rows, size)
     if isinstance(size, int) and size < 2 * _BLOCK:
         return _sum_rows_at_once(t)
-    total = _sum_blocks(t, rows, size // _BLOCK, _BLOCK, _sum_rows_at_once)
     blocks, rest = size // _BLOCK, size % _BLOCK
+    total = _sum_blocks(t, rows, blocks, _BLOCK, _sum_rows_at_once)
     total = _sum_in_float64(total) if in_float64 else _sum_by_products(total, rows, blocks, _LEVELS)
     return total if _is_zero(rest) else total + _sum_rows_at_once(t[:, blocks * _BLOCK :])
 
@@ -112,23 +113,26 @@ def _sum_rows(t, rows, size, in_xla, in_float64):
 def _sum_rows_in_xla(t, rows, size):
     """Sums `[rows, size]` over its last axis, by products: XLA vectorizes these, and no sums along the last axis.
 
-    It does not vectorize products of blocks if their number in a row is no power of two, nor several products of one
-    row, which it computes in one loop.
+    It vectorizes products of blocks only if the number of blocks in a row is a power of two. If there is one row, it
+    computes several products in one loop, entry by entry. So these get short blocks, and the rest is summed in float64.
     """
-    if size <= _LONGEST_PRODUCT:
+    if size < _LONGEST_PRODUCT:
         return _product_with_ones(t)
-    is_single, block = isinstance(rows, int) and rows == 1, _BLOCK
-    if not is_single and (size // block).bit_count() > 1:
-        if size <= _SLICES * _LONGEST_PRODUCT:
-            return _sum_slices_of_rows(t, size)
+    is_many = isinstance(rows, int) and rows > 1
+    if (size // _BLOCK).bit_count() == 1:
+        block = _BLOCK
+    elif is_many and size <= _SLICES * _LONGEST_PRODUCT:
+        return _sum_slices_of_rows(t, size)
+    else:
         block = _PRODUCT
     blocks, rest = divmod(size, block)
     total = _sum_in_float64(_sum_blocks(t, rows, blocks, block, _product_with_ones))
-    sum_rest = _sum_in_float64 if is_single else _product_with_ones
+    sum_rest = _product_with_ones if is_many else _sum_in_float64
     return total if rest == 0 else total + sum_rest(t[:, blocks * block :])
 
 
 def _sum_slices_of_rows(t, size):
+    """Sums `[rows, size]` over its last axis, in a few slices."""
     count = -(-size // _LONGEST_PRODUCT)
     ends = [size * i // count for i in range(count + 1)]
     return tf.add_n([_product_with_ones(t[:, first:end]) for first, end in itertools.pairwise(ends)])
@@ -144,8 +148,8 @@ def _sum_by_products(t, rows, size, levels):
     if size < 2 * _PRODUCT if isinstance(size, int) else levels == 0:
         return _product_with_ones(t)
     blocks, rest = size // _PRODUCT, size % _PRODUCT
-    total = _product_with_ones(tf.reshape(t[:, : blocks * _PRODUCT], [rows * blocks, _PRODUCT]))
-    total = _sum_by_products(tf.reshape(total, [rows, blocks]), rows, blocks, levels - 1)
+    total = _sum_blocks(t, rows, blocks, _PRODUCT, _product_with_ones)
+    total = _sum_by_products(total, rows, blocks, levels - 1)
     return total if _is_zero(rest) else total + _product_with_ones(t[:, blocks * _PRODUCT :])
 
 

@@ -88,7 +88,7 @@ def test_the_beginning_of_a_sentence_may_have_an_id_of_its_own(make):
     assert (
         vocabulary.decode(tf.ragged.constant([[1, *vocabulary.encode(["im Jahr"]).to_list()[0]]])).numpy() == b"im Jahr"
     )
-    with pytest.raises(UserError, match="--user_symbols has <s>, which such a vocabulary has anyway"):
+    with pytest.raises(UserError, match="--user_symbols has <s>, which the vocabulary has anyway"):
         make(begin_symbol=True, user_symbols=["<s>"])
 
 
@@ -136,8 +136,8 @@ def test_a_rule_normalizes(make):
         ({"user_symbols": ["<a>", "<a>"]}, "--user_symbols has '<a>'; each must be given once and have no white space"),
         ({"user_symbols": ["a b"]}, "--user_symbols has 'a b'; each must be"),
         ({"user_symbols": [""]}, "--user_symbols has ''; each must be"),
-        ({"user_symbols": ["<0x41>"], "byte_fallback": True}, "--user_symbols has <0x41>, which such a vocabulary has"),
-        ({"user_symbols": ["</s>"]}, "--user_symbols has </s>, which such a vocabulary has anyway; leave it out"),
+        ({"user_symbols": ["<0x41>"], "byte_fallback": True}, "--user_symbols has <0x41>, which the vocabulary has"),
+        ({"user_symbols": ["</s>"]}, "--user_symbols has </s>, which the vocabulary has anyway; leave it out"),
         ({"byte_fallback": True}, r"give a --size of at least \d+$"),
     ],
 )
@@ -185,7 +185,7 @@ def test_size_is_for_dictionaries_only(tmp_path, write_lines):
     ("lines", "size", "said"),
     [
         (["abc", "cab"], 500, r"the words yield only (\d+); give a --size of at most \1$"),
-        (["abcdefghij"], 5, r"characters, bytes and symbols alone need 13; give a --size of at least 13$"),
+        (["abcdefghij"], 5, r"bytes \(if any\) and symbols need 13; give a --size of at least 13$"),
         ([""], 5, "there are no words"),
         (["", " "], 5, "there are no words"),
     ],

@@ -38,6 +38,10 @@ def test_warmup_plateau_and_decay(plateau):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+def test_a_constant_schedule_is_constant():
+    np.testing.assert_array_equal(rates(make(learning_rate=0.5)), np.full(len(STEPS), 0.5))
+
+
 @pytest.mark.parametrize("schedule", ["constant", "warmup-plateau-decay", "transformer"])
 def test_a_factor_multiplies_every_schedule(schedule):
     warmup = {} if schedule == "constant" else {"warmup_steps": 40}

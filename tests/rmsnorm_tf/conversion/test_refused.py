@@ -78,7 +78,8 @@ REFUSED = {
     "post-LN": (with_post_ln, "post-LN: the output of first is the stream, which branch reads too"),
     "dropout": (
         after(dense(), layers.Dropout(0.1, name="drop")),
-        "drop drops entries, after which the mean is no longer zero (for_inference ignores that in training)",
+        "drop drops entries, after which the mean is no longer zero; "
+        "for_inference=True ignores dropout that only training has",
     ),
     "activation inside": (after(dense(activation="tanh")), "dense has the activation tanh"),
     "activation between": (
