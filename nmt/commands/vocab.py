@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..config_fields import MOST, between, positive
@@ -42,16 +43,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Trains a SentencePiece vocabulary for each side, or one for both."""
     source, target = arguments.source_dataset, arguments.target_dataset
-    texts = [[source, target]] * 2 if arguments.joint else [[source], [target]]
-    options = {name: getattr(arguments, name) for name in _OPTIONS}
     arguments.to.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:  # a training that fails replaces neither
-        made = [Path(folder, f"{side}.model") for side in ("source", "target")]
-        for text, path in zip(texts[:1] if arguments.joint else texts, made, strict=False):
-            train_sentencepiece(text, path, arguments.size, **options)
-        for path in made:
-            with atomic_write(arguments.to / path.name, "wb") as file:
-                file.write((made[0] if arguments.joint else path).read_bytes())
-    for path, text in zip(made, texts, strict=True):
-        to = arguments.to / path.name
-        say(f"{to}: {load_vocabulary(to).size} units of {' and '.join(itertools.chain(*text))}")
+    # Both are trained before one is written: a training that fails replaces neither.
+    if arguments.joint:
+        texts = [[source, target]] * 2
+        models = [_train(texts[0], arguments)] * 2
+    else:
+        texts = [[source], [target]]
+        models = [_train(each, arguments) for each in texts]
+    for side, text, model in zip(("source", "target"), texts, models, strict=True):
+        path = arguments.to / f"{side}.model"
+        with atomic_write(path, "wb") as file:
+            file.write(model)
+        say(f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}")
+
+
+def _train(texts: Sequence[Sequence[str]], arguments: argparse.Namespace) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        train_sentencepiece(texts, path, arguments.size, **{name: getattr(arguments, name) for name in _OPTIONS})
+        return path.read_bytes()

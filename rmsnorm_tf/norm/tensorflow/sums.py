@@ -113,8 +113,9 @@ def _sum_rows(t, rows, size, in_xla, in_float64):
 def _sum_rows_in_xla(t, rows, size):
     """Sums `[rows, size]` over its last axis, by products: XLA vectorizes these, and no sums along the last axis.
 
-    It vectorizes products of blocks only if the number of blocks in a row is a power of two. If there is one row, it
-    computes several products in one loop, entry by entry. So these get short blocks, and the rest is summed in float64.
+    It vectorizes products of blocks only if a row has a power of two of them; other rows are cut into slices or short
+    blocks. It computes several products of a single row in one loop, entry by entry, so a row that may be single gets
+    no slices, and its rest is summed in float64.
     """
     if size < _LONGEST_PRODUCT:
         return _product_with_ones(t)

@@ -13,7 +13,7 @@ from tests.parameters import slow
 # Of the largest value, whatever the length.
 BAR = 1e-6
 
-LENGTHS = [2, 7, 127, 128, 129, 511, 512, 1023, 1024, 1025, 3072, 4099, 65_537, 1_000_003]
+LENGTHS = [2, 7, 127, 128, 129, 511, 512, 1023, 1024, 1025, 3073, 4099, 65_537, 1_000_003]
 VERY_LONG = [2**22, 2**24, 16_000_057]
 
 
