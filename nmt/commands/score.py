@@ -1,6 +1,8 @@
 """`python -m nmt score`."""
 
 import argparse
+import collections
+import math
 from pathlib import Path
 
 from ..decoding.scoring import Scorer
@@ -36,19 +38,17 @@ def run(arguments: argparse.Namespace) -> None:
     scorer = Scorer(system.vocabularies, system.model, options)
     pairs = zip(file_lines(source), file_lines(target), strict=True)
     chunks = warn_of_invalid_utf8(chunked(pairs, chunk_size(options)), b"\n".join)
-    too_long = []
+    numbers = collections.defaultdict(list)  # of the lines of each kind, from 1
     with open_output(arguments.output, [source, target]) as output:
         costs = (cost for chunk in chunks for cost in scorer.costs(chunk))
         for number, cost in enumerate(with_bar(costs, output, total=count, unit=" pairs"), 1):
             output.write(f"{cost:.6f}\n")
-            if cost == float("inf"):
-                too_long.append(number)
-    if too_long:
-        pairs = counted(too_long, "pair has", "pairs have")
-        say(
-            f"warning: {pairs} more than {LONGEST} tokens on a side; their cost is written as inf "
-            f"({number_list(too_long)})"
-        )
+            if not math.isfinite(cost):
+                numbers[f"{cost}"].append(number)
+    for cost, why in (("inf", f"more than {LONGEST} tokens on a side"), ("nan", "no cost, as the weights overflow")):
+        if found := numbers[cost]:
+            pairs = counted(found, "pair has", "pairs have")
+            say(f"warning: {pairs} {why}; {cost} is written in place of a cost ({number_list(found)})")
 
 
 def _one_file(pattern: Path) -> Path:

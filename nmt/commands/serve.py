@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     at_once = "batches computed at the same time; by default, as many as there are cores, or 1 with a GPU"
     add_number(group, "workers", int, positive(None, at_once, 1000))
     add_number(group, "batch", int, positive(64, "sentences joined into a batch", MOST))
-    add_number(group, "queue", int, positive(1024, "sentences waiting or computed", MOST))
+    waiting = "sentences waiting or computed; by default, 1024, or 4 batches for each worker if that is more"
+    add_number(group, "queue", int, positive(None, waiting, MOST))
     add_number(group, "timeout", int, positive(30, "seconds for a request", MOST))
 
 
@@ -42,12 +43,12 @@ def run(arguments: argparse.Namespace) -> None:
         from ..serving.service.server import serve
     except ModuleNotFoundError as error:
         raise UserError(f"{error.name} is missing; `pip install -e '.[serving]'` brings it") from None
-    use_cores_for_batches()
+    use_cores_for_batches(arguments.workers)
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("serve").setLevel(logging.INFO)
-    limits = Limits(
-        workers=arguments.workers or workers(), batch=arguments.batch, queue=arguments.queue, deadline=arguments.timeout
-    )
+    at_once, batch = arguments.workers or workers(), arguments.batch
+    queue = arguments.queue or max(1024, 4 * at_once * batch)
+    limits = Limits(workers=at_once, batch=batch, queue=queue, deadline=arguments.timeout)
     key = read_key(arguments.api_key_file) if arguments.api_key_file else None
     access = Access(arguments.allowed_hosts, arguments.any_content_type, key)
     serve(arguments.models, arguments.host, arguments.port, limits, access)

@@ -42,10 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Translates a text that has one sentence per line."""
     options, aligns = decoding_options(arguments), _aligns(arguments)
-    if arguments.target_prefix and not arguments.target_prefix.is_file():
-        raise UserError(
-            f"--target_prefix {arguments.target_prefix} is not a file; give a text with as many lines as the input"
-        )
+    if arguments.target_prefix:
+        _check_prefixes(arguments.target_prefix, arguments.input)
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
@@ -120,6 +118,22 @@ def _say_notes(numbers: Mapping[str, list[int]], constraints: list[str]) -> None
         say(f"warning: {lines}; it is empty there")
 
 
+def _check_prefixes(prefixes: Path, text: Path | None) -> None:
+    """Raises `UserError` if there is not a prefix for each line; the lines of a stream are not known yet."""
+    if not prefixes.is_file():
+        raise UserError(f"--target_prefix {prefixes} is not a file; give a text with as many lines as the input")
+    if text and text.is_file():
+        count, lines = (sum(1 for _ in file_lines(path)) for path in (prefixes, text))
+        if count != lines:
+            raise _uneven(prefixes, count, lines)
+
+
+def _uneven(prefixes: Path, count: int | str, lines: int | str) -> UserError:
+    return UserError(
+        f"{prefixes} has {count} lines and the input has {lines}; give one line for each, an empty one for no prefix"
+    )
+
+
 def _translate(
     chunks: Iterable[list[bytes]], translator: Translator, aligner: Aligner | None, prefix_file: Path | None
 ) -> Iterator[tuple[Line, Alignment | None]]:
@@ -129,21 +143,18 @@ def _translate(
     for chunk in chunks:
         begins = list(itertools.islice(prefixes, len(chunk))) if prefixes else None
         if prefixes and len(begins) < len(chunk):
-            raise UserError(
-                f"{prefix_file} has {count + len(begins)} lines and the input has more; give one line for each, "
-                "an empty one for no prefix"
-            )
+            raise _uneven(prefix_file, count + len(begins), "more")
         lines = translator.lines(chunk, count, prefixes=begins)
         count += len(chunk)
         yield from zip(lines, aligner.align(lines) if aligner else [None] * len(lines), strict=True)
     if prefixes and next(prefixes, None) is not None:
-        raise UserError(f"{prefix_file} has more lines than the input, which has {count}; give one line for each")
+        raise _uneven(prefix_file, "more", count)
 
 
 def _aligns(arguments: argparse.Namespace) -> bool:
     """Returns whether alignments are asked for."""
     paths = [path for path in (arguments.alignments, arguments.alignment_weights) if path]
-    written = [path.absolute() for path in (*paths, arguments.output) if path]
+    written = [path.resolve() for path in (*paths, arguments.output) if path]
     if len(set(written)) < len(written):
         raise UserError("two of --output, --alignments and --alignment_weights name the same file; give different ones")
     if paths and vars(arguments).get("n_best"):

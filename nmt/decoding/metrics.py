@@ -54,12 +54,13 @@ class Evaluation:
         Reference: Koehn (2004), "Statistical significance tests for machine translation evaluation".
         """
         _require_equal_lengths(first, second, *self._references)
-        if list(first) == list(second):
-            return dict.fromkeys(self._metrics, 1.0)  # sacreBLEU itself gives 0.001 here
         systems = [("first", list(first)), ("second", list(second))]
         _, scores = PairedTest(systems, self._metrics, self._references, test_type="bs", n_samples=1000)()
         _, *columns = scores.values()  # the first holds the names of the systems
-        return {name: column[1].p_value for name, column in zip(self._metrics, columns, strict=True)}
+        return {  # where the scores are equal, sacreBLEU itself may give 0.001
+            name: 1.0 if one.score == other.score else other.p_value
+            for name, (one, other) in zip(self._metrics, columns, strict=True)
+        }
 
 
 def _bleu(tokenizer: str, option: str, **settings: str) -> Metric:

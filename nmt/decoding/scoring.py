@@ -29,7 +29,7 @@ class Scorer:
         """Returns the cost of each target, its end included, `[batch]`.
 
         The cost is the negative log-probability in nats, divided by the length to the power alpha. It is infinite if
-        the pair has more than `LONGEST` tokens on a side.
+        the pair has more than `LONGEST` tokens on a side, and NaN if the weights of the model overflow.
         """
         sources, targets = (
             rows_of(vocabulary.encode(tf.constant(side, tf.string)))
@@ -40,7 +40,8 @@ class Scorer:
 
         def score(numbers: np.ndarray) -> np.ndarray:
             sides = ([side[i] for i in scored[numbers]] for side in (sources, targets))
-            return self._costs(*map(ragged, sides)).numpy()
+            found = self._costs(*map(ragged, sides)).numpy()
+            return np.where(np.isfinite(found), found, np.nan)
 
         costs = np.full(len(pairs), np.inf)
         costs[scored] = map_batches(score, longest[scored] + 1, self._options.batch_size)

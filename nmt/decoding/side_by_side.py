@@ -16,11 +16,15 @@ from ..text.parallel import cores, parallel_map
 _LEAST_SENTENCES, _LEAST_TOKENS = 16, 2048  # of a batch, so that many cores do not make tiny batches
 
 
-def use_cores_for_batches() -> None:
-    """Gives each operation one thread. Has an effect only before TensorFlow has computed anything."""
+def use_cores_for_batches(batches: int | None = None) -> None:
+    """Shares the cores among this many batches, by default `workers`, as threads of each operation.
+
+    Has an effect only before TensorFlow has computed anything.
+    """
     if workers() > 1:
         with contextlib.suppress(RuntimeError):
-            tf.config.threading.set_intra_op_parallelism_threads(1)
+            threads = max(1, cores() // (batches or workers()))
+            tf.config.threading.set_intra_op_parallelism_threads(threads)
 
 
 def workers() -> int:

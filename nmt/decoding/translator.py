@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from ..errors import UserError
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.long_lines import join_pieces, split_line
@@ -91,17 +90,24 @@ class Translator(tf.Module):
         Args:
             ids: At most `LONGEST` for each sentence.
             uniforms: The random numbers of `sample`, if the options draw translations.
-            prefixes: Ids that the translations begin with, `[batch, (tokens)]`, not more than their limits.
+            prefixes: Ids that the translations begin with, `[batch, (tokens)]`. One that is longer than its translation
+                may be is cut, as `cut` says.
         """
-        found = self._search(ids, uniforms, prefixes)
-        given = ids if prefixes is None else tf.concat([ids, prefixes], 1)
+        limits, too_long, given = self.options.limits(tf.cast(ids.row_lengths(), tf.int32)), False, ids
+        if prefixes is not None:
+            starts, ends = prefixes.row_starts(), prefixes.row_limits()
+            most = starts + tf.cast(limits, starts.dtype)
+            too_long = (ends > most)[:, tf.newaxis]
+            prefixes = tf.gather(prefixes.values, tf.ragged.range(starts, tf.minimum(ends, most)))
+            given = tf.concat([ids, prefixes], 1)
+        found = self._search(ids, limits, uniforms, prefixes)
         empty = (given.row_lengths() == 0)[:, tf.newaxis]
         only_first = tf.where(tf.range(self.options.hypotheses) == 0, 0.0, float("inf"))
         return Hypotheses(
             tf.where(empty[..., tf.newaxis], END, found.words),
             tf.where(empty, only_first, found.costs),
             tf.where(empty, only_first, found.scores),
-            found.cut & ~empty,
+            (found.cut | too_long) & ~empty,
         )
 
     @tf.function(autograph=False)
@@ -118,9 +124,6 @@ class Translator(tf.Module):
             first: Number of the first of them in its text. The number of a line decides its samples.
             between: Called between batches; it may raise.
             prefixes: What the translation of each line begins with, or nothing if it is empty.
-
-        Raises:
-            UserError: A prefix is longer than the limit of its translation.
         """
         sources = rows_of(self._source_vocabulary.encode(tf.constant(lines, tf.string)))
         begin = None if prefixes is None else rows_of(self._target_vocabulary.encode(tf.constant(prefixes, tf.string)))
@@ -131,7 +134,6 @@ class Translator(tf.Module):
             pieces += [ids] if len(line) == 1 else rows_of(self._source_vocabulary.encode(tf.constant(line)))
             places += [(first + number, piece) for piece in range(len(line))]
             if begin is not None:
-                self._require_within_limit(begin[number], len(pieces[-len(line)]), first + number + 1)
                 begins += [begin[number], *[begin[number][:0]] * (len(line) - 1)]
         specs = [_IDS, tf.TensorSpec([None, None, None], tf.float32), *([] if begin is None else [_IDS])]
         run = self._translate.get_concrete_function(*specs)
@@ -154,13 +156,6 @@ class Translator(tf.Module):
             return [line]
         encode = self._source_vocabulary.encode
         return split_line(line, lambda pieces: (encode(tf.constant(pieces)).row_lengths() <= LONGEST).numpy())
-
-    def _require_within_limit(self, prefix: np.ndarray, length: int, number: int) -> None:
-        if len(prefix) > (limit := self.options.limits(length)):
-            raise UserError(
-                f"the prefix of line {number} has {len(prefix)} tokens and the translation at most {limit}; give a "
-                "shorter prefix or a larger --translation_maxlen"
-            )
 
     def _uniforms(self, places: Sequence[tuple[int, int]], lengths: Sequence[int]) -> np.ndarray:
         """Returns the random numbers of `sample` for each piece, 0 after its own limit."""
@@ -187,9 +182,14 @@ class Translator(tf.Module):
         """Returns the best translation of each line."""
         return [line.texts[0] for line in self.lines(lines)]
 
-    def _search(self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None, prefixes: tf.RaggedTensor | None) -> Hypotheses:
+    def _search(
+        self,
+        ids: tf.RaggedTensor,
+        limits: tf.Tensor,
+        uniforms: tf.Tensor | None,
+        prefixes: tf.RaggedTensor | None,
+    ) -> Hypotheses:
         options = self.options
-        limits = options.limits(tf.cast(ids.row_lengths(), tf.int32))
         state, memory = self._encode(*pad(ids))
         unknowns = self._target_vocabulary.unknowns
         step, state, memory = constrain(self._make_step(), state, memory, options, unknowns, limits, prefixes)

@@ -54,13 +54,16 @@ def write_warmup(export: Path, functions: dict[str, Any], sentences: Sequence) -
 
 
 def read_warmup(export: Path) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yields signature and inputs of every warm-up request of an export, if it has any."""
+    """Yields signature and inputs of every warm-up request to predict of an export, if it has any."""
     from tensorflow_serving.apis import prediction_log_pb2
 
     file = export / WARMUP
     if not file.exists():
         return
     for record in tf.data.TFRecordDataset(str(file)):
-        request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
+        log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
+        if not log.HasField("predict_log"):  # a request that the service does not answer, such as to classify
+            continue
+        request = log.predict_log.request
         inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
         yield request.model_spec.signature_name or "serving_default", inputs

@@ -140,11 +140,7 @@ class Signatures(tf.Module):
 
     def _translate(self, sources: tf.Tensor, prefixes: tf.Tensor | None = None) -> Tensors:
         ids, source_cut = self._translator.encode(sources)
-        inputs, prefix_cut = (ids,), False
-        if prefixes is not None:
-            begun, limits = self._target_vocabulary.encode(prefixes), self._options.limits(ids.row_lengths())
-            inputs += (tf.RaggedTensor.from_tensor(begun.to_tensor(), tf.minimum(begun.row_lengths(), limits)),)
-            prefix_cut = (begun.row_lengths() > limits)[:, tf.newaxis]
+        inputs = (ids,) if prefixes is None else (ids, self._target_vocabulary.encode(prefixes))
         beam = self._options.hypotheses
         nothing = (tf.fill([0, beam], ""), tf.zeros([0, beam]), tf.fill([0, beam], value=False))
 
@@ -153,7 +149,7 @@ class Signatures(tf.Module):
             return found.texts, found.scores, found.cut
 
         texts, scores, cut = in_slices(translate, inputs, ids.row_lengths(), nothing)
-        return texts, scores, cut | prefix_cut, source_cut
+        return texts, scores, cut, source_cut
 
     def _ids(self, sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         sources, targets = _as_many(sources, targets, "targets")
@@ -220,15 +216,16 @@ class IdSignatures(tf.Module):
 
         def translate(rows: tf.RaggedTensor) -> Tensors:
             found = self._search(rows)
-            words, count = found.words[:, 0], found.lengths[:, 0]
+            words = found.words[:, 0]
             padding = [[0, 0], [0, longest - tf.shape(words)[1]]]
-            return tf.pad(words, padding, constant_values=END), count, found.scores[:, 0], found.cut[:, 0]
+            return tf.pad(words, padding, constant_values=END), found.scores[:, 0], found.cut[:, 0]
 
-        nothing = (tf.zeros([0, longest], tf.int32), tf.zeros([0], tf.int32), tf.zeros([0]), tf.fill([0], value=False))
+        nothing = (tf.zeros([0, longest], tf.int32), tf.zeros([0]), tf.fill([0], value=False))
         ids = tf.RaggedTensor.from_tensor(sources[:, :LONGEST], read)
-        words, counts, scores, cut = in_slices(translate, (ids,), read, nothing)
+        words, scores, cut = in_slices(translate, (ids,), read, nothing)
+        used = tf.reduce_sum(tf.cast(tf.reduce_any(words != END, 0), tf.int32))
         return {
-            "translations": words[:, : tf.maximum(tf.reduce_max(counts), 0)],
+            "translations": words[:, :used],
             "scores": scores,
             "source_cut": lengths > LONGEST,
             "translation_cut": cut,

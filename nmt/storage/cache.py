@@ -69,9 +69,8 @@ class Cache:
         return path, record
 
     def _remove(self, entry: Path) -> None:
-        """Removes a damaged entry, and what killed processes left of it."""
-        for old in (entry, *self.directory.glob(f".{entry.name}.*.part")):
-            shutil.rmtree(old, ignore_errors=True)
+        """Removes a damaged entry."""
+        shutil.rmtree(entry, ignore_errors=True)
         if entry.exists():  # another user's, who alone may remove its files
             entry.rename(temporary_path(entry))
 

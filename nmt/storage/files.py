@@ -42,7 +42,7 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-        _sync_directory(target.parent)
+        _sync(target.parent)
     except OSError as error:
         own = map(str, (temporary, target, target.parent))
         if error.filename is not None and str(error.filename) not in own:  # another file, in the caller's block
@@ -55,7 +55,7 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Makes a temporary directory and yields it. It is renamed to `path` when the block succeeds.
+    """Makes a temporary directory and yields it. It is renamed to `path` when the block succeeds and all is synced.
 
     Raises:
         UserError: `path` exists already.
@@ -63,11 +63,18 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     if path.exists():
         raise UserError(f"{path} exists already; remove it or give another path")
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(path.parent)
     temporary = temporary_path(path)
     temporary.mkdir()
     try:
-        yield temporary
-        temporary.rename(path)
+        with _opened(temporary) as descriptor:
+            with contextlib.suppress(OSError):  # as on NFS, which locks no directory
+                fcntl.flock(descriptor, fcntl.LOCK_EX)  # tells _remove_abandoned that it is in use
+            yield temporary
+            for each in [*temporary.rglob("*"), temporary]:
+                _sync(each)
+            temporary.rename(path)
+        _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -176,18 +183,26 @@ def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
 
 
 def _remove_abandoned(directory: Path) -> None:
-    """Removes temporary files that no process is writing to."""
+    """Removes temporary files and directories that no process is writing to."""
     for path in directory.iterdir():
-        if _TEMPORARY.fullmatch(path.name) and path.is_file():  # opening a pipe would never end
-            with contextlib.suppress(OSError), path.open() as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+        # Opening a pipe would never end; what a link points to is not ours.
+        if _TEMPORARY.fullmatch(path.name) and not path.is_symlink() and (path.is_file() or path.is_dir()):
+            with contextlib.suppress(OSError), _opened(path) as descriptor:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _sync_directory(directory: Path) -> None:
-    """Makes a rename in a directory survive a loss of power."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
+def _sync(path: Path) -> None:
+    """Makes the content of a file, or the names in a directory, survive a loss of power."""
+    with _opened(path) as descriptor:
         os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """Yields the descriptor of a file or directory."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)

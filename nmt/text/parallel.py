@@ -2,12 +2,14 @@
 
 import collections
 import contextlib
+import math
 import multiprocessing
 import os
 import queue
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, describe_end
@@ -15,9 +17,18 @@ from ..errors import UserError, describe_end
 _SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
 
 
-def cores() -> int:
-    """Returns the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Returns the number of cores that this process may use.
+
+    Args:
+        quota: File in which Linux says how much processor time a container gets: microseconds of each period, and the
+            period, such as `150000 100000` for one core and a half, or `max 100000` for all.
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with contextlib.suppress(OSError, ValueError):
+        time, period = map(int, quota.read_text("ascii").split())
+        usable = min(usable, max(1, math.ceil(time / period)))
+    return usable
 
 
 def parallel_map(function: Callable[[Any], Any], items: Iterable, threads: int | None = None) -> Iterator:

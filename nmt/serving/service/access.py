@@ -59,7 +59,7 @@ class Gate:
 
     def __init__(self, app: ASGIApp, access: Access):
         self._app, self._access = app, access
-        self._hosts = {host.lower() for host in access.hosts}
+        self._hosts = {_name(host) for host in access.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -99,11 +99,16 @@ class Gate:
 
     def _knows(self, host: str) -> bool:
         """Returns whether a Host header names this service."""
-        found = _HOST.fullmatch(host.strip().lower())
-        if found is None:
+        name = _name(host)
+        if name is None:
             return "*" in self._hosts
-        name = found[1].rstrip(".")
         with contextlib.suppress(ValueError):  # it is not an address
             ipaddress.ip_address(name.strip("[]"))
             return True
         return name == "localhost" or name.endswith(".localhost") or not self._hosts.isdisjoint((name, "*"))
+
+
+def _name(host: str) -> str | None:
+    """Returns the name in a host, without its port and a final dot, or `None` if it has none."""
+    found = _HOST.fullmatch(host.strip().lower())
+    return found[1].rstrip(".") if found else None

@@ -115,11 +115,16 @@ class Service:
         )
 
     async def _status(self, request: Request) -> Response:
-        number, name = str(self._find(request).version), request.path_params["name"]
-        broken = {str(v): why for (n, v), why in self._store.broken.items() if n == name}
-        states = [_state(number, "AVAILABLE", "OK", broken.pop(number, ""))]  # else its changed files are refused
-        states += [_state(v, "END", "UNKNOWN", why) for v, why in broken.items()]
-        return JSONResponse({"model_version_status": states})
+        name, version = request.path_params["name"], request.path_params.get("version")
+        states = {str(v): ("END", "UNKNOWN", why) for (n, v), why in self._store.broken.items() if n == name}
+        if name in (served := self._store.served):
+            number = str(served[name].version)
+            why = states.pop(number, ("",))[-1]  # its files were changed to some that are refused
+            states = {number: ("AVAILABLE", "OK", why), **states}
+        shown = [_state(number, *state) for number, state in states.items() if version in (None, number)]
+        if not shown:
+            self._find(request)  # raises
+        return JSONResponse({"model_version_status": shown})
 
     def _find(self, request: Request) -> Served:
         return self._store.find(request.path_params["name"], request.path_params.get("version"))

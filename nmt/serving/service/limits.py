@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+_ROW_BYTES = 128  # of the inputs of a row, in a batch that is full
 PIECE = 1 << 20  # bytes that wait in a connection; the rest of a response follows when the client has read them
 
 
@@ -16,7 +17,6 @@ class Limits:
 
     workers: int = 1  # batches computed at the same time
     batch: int = 64  # rows in a batch
-    batch_bytes: int = 8 << 10  # bytes of the inputs in a batch of several rows
     batch_wait: float = 0.003  # seconds to wait for the callers of the last batch; longer after a long one
     queue: int = 1024  # rows that wait or are computed
     queue_bytes: int = 16 << 20  # bytes of the inputs that wait or are computed
@@ -26,6 +26,11 @@ class Limits:
     deadline: float = 30.0  # seconds from the headers to the response, and to read each MiB of the response
     unread: int = 256 << 20  # bytes of responses that clients have not read yet
     connections: int = 1000
+
+    @property
+    def batch_bytes(self) -> int:
+        """Bytes of the inputs in a batch of several rows."""
+        return _ROW_BYTES * self.batch
 
 
 async def refusal(_: Request | None, refused: Refused) -> Response:

@@ -136,6 +136,10 @@ def test_a_model_whose_weights_overflow_is_named(run, tmp_path):
     status, _, said = run("translate", "-m", "large", "-i", GOLDEN / "test.en")
     assert status == 0
     assert "no translation, or a piece without one, as costs are infinite: the weights overflow" in said
+    status, output, said = run("score", "-m", "large", "-s", GOLDEN / "test.en", "-t", GOLDEN / "test.en")
+    count = output.count("\n")
+    assert (status, output) == (0, "nan\n" * count)
+    assert f"warning: {count} pairs have no cost, as the weights overflow; nan is written in place of a cost" in said
 
 
 @pytest.mark.parametrize(
@@ -160,14 +164,36 @@ def test_translations_begin_with_the_lines_of_a_file(run, trained, tmp_path):
     assert (first[:3], second, third[0]) == ("d c", "", "b")
     before = (tmp_path / "out").read_text()
     for text, message in (
-        ("a\n\n", "begin has 2 lines and the input has more; give one line for each"),
-        ("a\n\n\n\n", "begin has more lines than the input, which has 3; give one line for each"),
-        ("\n\n" + "a " * 6, "the prefix of line 3 has 6 tokens and the translation at most 5; give a shorter prefix"),
+        ("a\n\n", "begin has 2 lines and the input has 3; give one line for each"),
+        ("a\n\n\n\n", "begin has 4 lines and the input has 3; give one line for each"),
     ):
         (tmp_path / "begin").write_text(text)
-        status, output, said = run(*words, "begin", "--translation_maxlen", 5)
-        assert (status, output, message in said) == (2, "", True), said
-        assert said.startswith("nmt: ") or "\nnmt: " in said
+        status, output, said = run(*words, "begin")
+        assert (status, output, said.count("\n"), message in said) == (2, "", 1, True), said
     assert (tmp_path / "out").read_text() == before
     status, _, said = run(*words, "missing")
     assert (status, "nmt: --target_prefix missing is not a file" in said) == (2, True)
+    (tmp_path / "begin").write_text("\n\n" + "a b " * 3)
+    status, _, said = run(*words, "begin", "--translation_maxlen", 5)
+    assert (status, "a translation that was cut at the limit of length (line 3" in said) == (0, True)
+    assert (tmp_path / "out").read_text().splitlines()[2] == "a b a b a"
+
+
+def test_a_stream_with_more_or_fewer_lines_than_prefixes_is_refused(run, trained, tmp_path, monkeypatch):
+    (tmp_path / "text").write_bytes(TEXT)
+    for begin, message in (
+        ("a\n\n", "begin has 2 lines and the input has more; give one line for each"),
+        ("a\n\n\n\n", "begin has more lines and the input has 3; give one line for each"),
+    ):
+        (tmp_path / "begin").write_text(begin)
+        with (tmp_path / "text").open() as text:
+            monkeypatch.setattr("sys.stdin", text)
+            status, _, said = run("translate", "-m", "model", "-o", "out", "--target_prefix", "begin")
+        assert (status, message in said, (tmp_path / "out").exists()) == (2, True, False), said
+
+
+def test_two_outputs_in_one_file_are_refused(run, tmp_path):
+    (tmp_path / "link").symlink_to("out")
+    for name in ("out", "link", "folder/../out"):
+        status, _, said = run("translate", "-m", "model", "-o", "out", "--alignments", name)
+        assert (status, "name the same file" in said) == (2, True)

@@ -53,6 +53,7 @@ def test_a_difference_between_systems_is_significant_if_every_line_differs():
     halves = [LINES[:20] + WORSE[20:], WORSE[:20] + LINES[20:]]
     assert all(p > 0.3 for p in p_values(*halves).values())
     assert p_values(WORSE, WORSE) == {"BLEU": 1.0, "chrF": 1.0, "TER": 1.0}
+    assert p_values(WORSE, [line.replace(" ", "  ") for line in WORSE]) == {"BLEU": 1.0, "chrF": 1.0, "TER": 1.0}
 
 
 def test_texts_of_different_lengths_are_refused():

@@ -23,7 +23,7 @@ def models(toy, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def service(models, start_service):
-    return start_service(models, "--allowed_hosts", "translate.example", "other.example")
+    return start_service(models, "--allowed_hosts", "translate.example:8501", "other.example.")
 
 
 def request(*lines, body=BODY, start=b"POST /v1/models/toy:predict HTTP/1.1"):

@@ -82,15 +82,16 @@ def test_others_are_computed_between_the_pieces_of_a_large_request():
 
 
 def test_a_batch_is_limited_by_bytes_too():
-    signature, numbers = Doubling(releases=9), np.arange(10, dtype=np.int32)
-    found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": numbers}, 10), batch_bytes=15)
+    """By 128 bytes for each of its rows: 1,280, which three rows of 400 do not exceed."""
+    signature, numbers = Doubling(releases=9), np.arange(1000, dtype=np.int32).reshape(10, 100)
+    found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": numbers}, 10), batch=10)
     np.testing.assert_array_equal(found["doubles"], 2 * numbers)
     assert signature.sizes == [3, 3, 3, 1]
 
 
 def test_a_row_that_is_larger_than_a_batch_is_computed_alone():
     signature = Doubling(releases=9)
-    with_batcher(lambda batcher: batcher.run(signature, {"numbers": np.zeros(3, np.int32)}, 3), batch_bytes=1)
+    with_batcher(lambda batcher: batcher.run(signature, {"numbers": np.zeros((3, 129), np.int32)}, 3), batch=4)
     assert signature.sizes == [1, 1, 1]
 
 

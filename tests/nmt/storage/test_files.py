@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from nmt.errors import UserError
-from nmt.storage.files import atomic_write, exclusive, temporary_path
+from nmt.storage.files import atomic_directory, atomic_write, exclusive, temporary_path
 
 WAIT = """
 import pathlib, sys
@@ -50,15 +50,24 @@ def test_other_files_named_part_are_kept(tmp_path):
 
 def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
     temporary_path(tmp_path / "last.npz").write_text("half")
-    temporary_path(tmp_path / "exported").mkdir()
+    (temporary_path(tmp_path / "averaged") / "assets").mkdir(parents=True)
     (tmp_path / ".mine.part").write_text("mine")
-    with atomic_write(tmp_path / "translations") as file:
+    (tmp_path / ".linked.01234567.part").symlink_to(tmp_path / ".mine.part")
+    with atomic_write(tmp_path / "translations") as file, atomic_directory(tmp_path / "exported") as folder:
         with exclusive(tmp_path):
             pass
         file.write("of another process")
-    names = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
-    assert names == [".mine.part", "lock", "translations"]
-    assert len(list(tmp_path.iterdir())) == 4
+        (folder / "model").write_text("of another process")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [".linked.01234567.part", ".mine.part", "exported", "lock", "translations"]
+    assert [path.name for path in (tmp_path / "exported").iterdir()] == ["model"]
+
+
+def test_a_new_directory_removes_what_killed_processes_left_beside_it(tmp_path):
+    temporary_path(tmp_path / "1").mkdir()
+    with atomic_directory(tmp_path / "1"), atomic_directory(tmp_path / "2"):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
 
 
 def test_temporary_files_in_folders_are_removed_but_not_behind_links(tmp_path):

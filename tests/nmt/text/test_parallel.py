@@ -30,6 +30,17 @@ def test_results_come_in_order_and_few_are_made_ahead():
     assert list(found) == [number * 2 for number in range(1, 50)]
 
 
+@pytest.mark.parametrize(
+    ("text", "most"), [("100000 100000\n", 1), ("10000 100000", 1), ("max 100000", None), ("", None), ("1e9 9", None)]
+)
+def test_a_container_gets_as_many_cores_as_its_quota(tmp_path, text, most):
+    (tmp_path / "cpu.max").write_text(text)
+    usable = cores(tmp_path / "missing")
+    assert cores(tmp_path / "cpu.max") == min(most or usable, usable)
+    (tmp_path / "cpu.max").write_text(f"{usable * 100000 - 1} 100000")
+    assert cores(tmp_path / "cpu.max") == usable
+
+
 def test_threads_share_the_processes():
     length, found = Processes("counts", operator.methodcaller, "__len__"), []
     threads = [threading.Thread(target=lambda text: found.append(length(text)), args=["a" * i]) for i in range(8)]
