@@ -65,7 +65,7 @@ def export_checkpoint(
     inserted = [version == "master" and side.unknown == 1 and room for side, room in zip(words, has_room, strict=True)]
     arrays = {path: _with_row(path, array, inserted) for path, array in arrays.items()}
     new_words = [_with_specials(side, more, version) for side, more in zip(words, inserted, strict=True)]
-    named = dict(_named(config, arrays, version))
+    named = dict(_named(config, arrays))
     if version == "v0.3":
         named |= _fresh_optimizer(config, named)
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -127,13 +127,14 @@ def _with_specials(words: Words, inserted: bool, version: str) -> Words:
     """Returns a vocabulary with the special words of a version; `inserted` shifts all ids but the first by one."""
     if words.unknown == 2:
         return words
-    first = {"eos": 0, "UNK": 1} if version == "v0.3" else {"<EOS>": 0, "<GO>": 1}
-    special = first | ({"<UNK>": 2} if inserted else {})
-    others = {word: i + inserted for word, i in words.ids.items() if i > 1 and word not in special}
-    return Words(special | others, len(special) - 1, words.size + inserted)
+    others = {word: i + inserted for word, i in words.ids.items() if i > 1}
+    if version == "v0.3":  # which knows its special words by their ids, so a word may have their names
+        return Words({"eos": 0, "UNK": 1} | others, 1, words.size)
+    special = {"<EOS>": 0, "<GO>": 1} | ({"<UNK>": 2} if inserted else {})
+    return Words(special | others | special, len(special) - 1, words.size + inserted)
 
 
-def _named(config: Config, arrays: dict[str, np.ndarray], version: str) -> Iterable[tuple[str, np.ndarray]]:
+def _named(config: Config, arrays: dict[str, np.ndarray]) -> Iterable[tuple[str, np.ndarray]]:
     """Yields the variables with their names in Nematus."""
     if config.model_type == "transformer":
         depths = {"encoder": config.transformer_enc_depth, "decoder": config.transformer_dec_depth}
@@ -143,8 +144,6 @@ def _named(config: Config, arrays: dict[str, np.ndarray], version: str) -> Itera
         return
     for path, array in arrays.items():
         name = rnn_names.nematus_name(path, ())
-        if version == "v0.3" and name.endswith("/scale"):
-            name = f"{name.removesuffix('scale')}new_std"
         yield name, array.T if name == rnn_names.TRANSPOSED else array
 
 
@@ -167,6 +166,8 @@ def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]
         "output_hidden_activation": config.output_hidden_activation,
     }
     common |= {name: getattr(config, name) for name in _SAME}
+    if not normalizes:  # a switch of its own says so
+        common["layer_normalization_type"] = "layernorm"
     common["translation_maxlen"] = config.translation_maxlen or _MAXLEN
     if version == "v0.3":
         return common | rnn_names.options_of_v03(config) | {"use_layer_norm": normalizes}

@@ -46,7 +46,7 @@ _WEIGHTS = {
     "bias": ("b",),
     "gamma": ("new_std",),
     "beta": ("new_mean",),
-    "scale": ("scale", "new_std"),  # RMSNorm: in master a class of its own, in a patched v0.3 the name of LayerNorm
+    "scale": ("scale", "new_std"),  # RMSNorm; the second where it took the place of LayerNorm's class
 }
 
 

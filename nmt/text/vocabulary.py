@@ -26,6 +26,7 @@ from .segmentation import Drawing
 from .shards import Files, all_shards, as_list
 
 END = 0
+_SPECIAL = ("eos", "UNK")  # names of the ids 0 and 1 in Nematus v0.3
 NORMALIZATION_RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")  # of SentencePiece
 _LARGEST = 1 << 26  # bytes of a file
 
@@ -102,7 +103,7 @@ class DictionaryVocabulary(tf.Module):
 
     Args:
         content: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`, or without it
-            `<GO>`) may have any other.
+            `<GO>`) may have any other. See `_read_dictionary` for texts that have these words.
         size: Number of ids; by default, the number of words. In a smaller vocabulary the words with higher ids are
             unknown. In a larger one the ids without a word decode to the unknown word.
 
@@ -119,10 +120,10 @@ class DictionaryVocabulary(tf.Module):
     def __init__(self, path: Path, content: bytes, size: int | None = None):
         super().__init__()
         self.digest = hashlib.sha256(content).hexdigest()
-        ids = _read_dictionary(path, content)
-        self.size = size or len(ids)
-        words = sorted(ids, key=ids.get)
-        self.unknown = unknown = unknown_id(ids)
+        ids, unknown = _read_dictionary(path, content)
+        names = dict(enumerate(_SPECIAL)) | {i: word for word, i in ids.items()}
+        words = [names[i] for i in range(max(ids.values()) + 1)]
+        self.size, self.unknown = size or len(words), unknown
         if unknown >= self.size:
             raise UserError(
                 f"{path} has its unknown word at id {unknown}, outside a vocabulary of size {self.size}; "
@@ -130,11 +131,12 @@ class DictionaryVocabulary(tf.Module):
             )
         self.unknowns = (unknown, *range(len(words), self.size))
         unused = [words[unknown]] * (self.size - len(words))
-        words = words[: self.size]
         # Skip id 0, or the word `eos` in a text would end the sentence.
-        initializer = tf.lookup.KeyValueTensorInitializer(words[1:], tf.range(1, len(words)))
+        known = {word: i for word, i in ids.items() if END < i < self.size}
+        table = tf.constant(list(known), tf.string), tf.constant(list(known.values()), tf.int32)
+        initializer = tf.lookup.KeyValueTensorInitializer(*table)
         self._ids = tf.lookup.StaticHashTable(initializer, default_value=unknown)
-        self._words = tf.constant(words + unused)
+        self._words = tf.constant(words[: self.size] + unused)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Maps strings `[batch]` to ids `[batch, (tokens)]`, without the end of sentence."""
@@ -263,22 +265,27 @@ def _explain(error: str) -> str:
     return error.splitlines()[-1]
 
 
-def unknown_id(ids: dict[str, int]) -> int | None:
-    """Returns the id of the unknown word in a dictionary of Nematus."""
-    return next((ids[word] for word in ("UNK", "<UNK>", "<GO>") if word in ids), None)
+def _read_dictionary(path: Path, content: bytes) -> tuple[dict[str, int], int]:
+    """Returns the ids of the words, and that of the unknown word.
 
-
-def _read_dictionary(path: Path, content: bytes) -> dict[str, int]:
+    If a text has the word `eos` or `UNK`, v0.3 makes a dictionary that gives it a later id, and has no word of id 0 or 1.
+    These ids still are those of the end and of the unknown word.
+    """
     try:
         ids = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}") from None
-    if not isinstance(ids, dict) or sorted(i for i in ids.values() if type(i) is int) != list(range(len(ids))):
+    numbers = {i for i in ids.values() if type(i) is int} if isinstance(ids, dict) else set()
+    missing = {i for i, word in enumerate(_SPECIAL) if word in ids and i not in numbers} if numbers else set()
+    if not numbers or len(numbers) != len(ids) or numbers | missing != set(range(len(ids) + len(missing))):
         raise UserError(f"{path} must map words to the ids 0, 1, 2, ..., each once; give a Nematus dictionary")
-    if ids.get("eos", ids.get("<EOS>")) != END or unknown_id(ids) is None:
+    of_master = ids.get("<EOS>") == END
+    names = ("<UNK>", "<GO>", "UNK") if of_master else ("UNK", "<UNK>", "<GO>")
+    unknowns = [ids[word] for word in names if word in ids]
+    if not (of_master or ids.get("eos") == END or END in missing) or not unknowns:
         raise UserError(f"{path} must map eos (or <EOS>) to {END} and have an entry UNK (or <UNK>)")
     try:
         "".join(ids).encode()
     except UnicodeEncodeError as error:  # JSON can escape a lone surrogate
         raise UserError(f"{path} has a word that is not valid Unicode: {error}") from None
-    return ids
+    return ids, 1 if 1 in missing else unknowns[0]

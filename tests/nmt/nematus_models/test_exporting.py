@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
+import tensorflow as tf
 
 from nmt.config import Config, make_config
 from nmt.storage.checkpoints import BEST, save_checkpoint
@@ -17,11 +18,11 @@ from tests.nmt.nematus_files import DATA, read_arrays, read_options, write_check
 MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"
 
 
-def write_pieces(directory, model):
-    """Writes the texts as Nematus reads them: the pieces of the SentencePiece models of a directory, and an unknown."""
+def write_pieces(directory, model, last="é"):
+    """Writes the texts as Nematus reads them: pieces of the SentencePiece models of a directory; with a last line."""
     for side, ending in (("source", "en"), ("target", "de")):
         processor = sentencepiece.SentencePieceProcessor(model_file=str(model / f"{side}.model"))
-        lines = [*(MODELS / f"test.{ending}").read_text().splitlines(), "é"]
+        lines = [*(MODELS / f"test.{ending}").read_text().splitlines(), last]
         (directory / ending).write_text("".join(f"{line}\n" for line in lines))
         pieces = [" ".join(processor.encode(line, out_type=str)) for line in lines]
         (directory / f"{ending}.pieces").write_text("".join(f"{line}\n" for line in pieces))
@@ -42,15 +43,14 @@ def costs(run, tmp_path):
 
 
 @pytest.fixture
-def make_transformer(tmp_path):
-    """Writes a Transformer with random weights and the SentencePiece models of the golden models."""
+def make_model(tmp_path):
+    """Writes a model with random weights and the SentencePiece models of a folder."""
 
-    def make(vocabularies=MODELS / "layernorm", **options):
+    def make(vocabularies, **options):
         files = {field.name: "-" for field in dataclasses.fields(Config) if field.name.endswith("dataset")}
         names = [str(vocabularies / f"{side}.model") for side in ("source", "target")]
-        sizes = {"embedding_size": 8, "state_size": 8, "transformer_num_heads": 2, "transformer_ffn_hidden_size": 9}
-        depths = {"model_type": "transformer", "transformer_enc_depth": 2, "transformer_dec_depth": 1}
-        given = {**files, "dictionaries": names, **sizes, **depths, "layer_normalization_type": "layernorm", **options}
+        sizes = {"embedding_size": 8, "state_size": 8}
+        given = {**files, "dictionaries": names, **sizes, "layer_normalization_type": "layernorm", **options}
         system = build_system(make_config(given), tuple(map(Path, names)))
         rng = np.random.default_rng(1)
         for weight in system.model.variables:
@@ -64,6 +64,14 @@ def make_transformer(tmp_path):
         return directory
 
     return make
+
+
+@pytest.fixture
+def make_transformer(make_model):
+    """Writes a Transformer with random weights."""
+    options = {"model_type": "transformer", "transformer_num_heads": 2, "transformer_ffn_hidden_size": 9}
+    options |= {"transformer_enc_depth": 2, "transformer_dec_depth": 1}
+    return lambda vocabularies=MODELS / "layernorm", **given: make_model(vocabularies, **options, **given)
 
 
 def round_trip(run, model, to, *words):
@@ -86,6 +94,23 @@ def test_an_rnn_has_the_same_costs(run, costs, kind, tmp_path, version):
     np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=0, atol=1e-4)
     words = json.loads((tmp_path / "exported.target.json").read_text())
     assert list(words)[:2] == (["<EOS>", "<GO>"] if version == "master" else ["eos", "UNK"])
+    options = json.loads((tmp_path / "exported.json").read_text())
+    assert options["layer_normalization_type"] == (
+        "layernorm" if kind == "none" else kind
+    )  # patched ones know no "none"
+    gains = [name for name, _ in tf.train.list_variables(str(tmp_path / "exported")) if name.endswith("/scale")]
+    assert bool(gains) == (kind in ("rmsnorm", "prmsnorm"))  # the patches call them so
+
+
+def test_units_named_like_the_special_words_of_v03_are_kept(run, costs, make_model, tmp_path):
+    for side, ending in (("source", "en"), ("target", "de")):
+        text, model = MODELS / f"test.{ending}", tmp_path / f"{side}.model"
+        train_sentencepiece(text, model, 20, user_symbols=("eos", "UNK"))
+    model = make_model(tmp_path)
+    write_pieces(tmp_path, model, "eos UNK é")
+    imported = round_trip(run, model, tmp_path, "--version", "v0.3")
+    expected = costs(model, "en", "de")
+    np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4)
 
 
 def test_a_transformer_has_the_same_costs(run, costs, make_transformer, tmp_path):

@@ -32,6 +32,33 @@ def test_dictionaries_of_later_nematus_versions(tmp_path):
     assert encode(load_vocabulary(path), "word other") == [[3, 2]]
 
 
+def test_the_special_words_of_a_dictionary_are_those_of_its_version(tmp_path):
+    """A text may have the words `UNK` and `eos`."""
+    path = tmp_path / "vocab.json"
+    path.write_text(json.dumps({"<EOS>": 0, "<GO>": 1, "<UNK>": 2, "UNK": 3, "eos": 4}))
+    vocabulary = load_vocabulary(path)
+    assert vocabulary.unknown == 2
+    assert vocabulary.encode(tf.constant(["UNK eos other <UNK>"])).to_list() == [[3, 4, 2, 2]]
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ({"UNK": 1, "a": 2, "eos": 3}, [3, 1, 2]),
+        ({"eos": 0, "UNK": 2, "a": 3}, [1, 2, 3]),
+        ({"UNK": 2, "eos": 3}, [3, 2, 1]),
+    ],
+)
+def test_a_word_that_is_named_like_a_special_one_has_its_own_id_in_v03(tmp_path, ids, expected):
+    """Then no word has id 0 or 1, which stay those of the end and of the unknown word."""
+    path = tmp_path / "vocab.json"
+    path.write_text(json.dumps(ids))
+    vocabulary = load_vocabulary(path)
+    assert (vocabulary.unknown, vocabulary.size) == (1, max(ids.values()) + 1)
+    assert vocabulary.encode(tf.constant(["eos UNK a"])).to_list() == [expected]
+    assert vocabulary.tokens(tf.constant([0, 1])).numpy().tolist() == [b"eos", b"UNK"]
+
+
 def test_words_beyond_the_size_are_unknown(dictionary):
     vocabulary = load_vocabulary(dictionary, size=4)
     assert vocabulary.size == 4
@@ -154,7 +181,10 @@ def test_options_of_a_vocabulary_that_do_not_fit_are_refused(make, tmp_path, opt
         ("a.txt", "", "must end in .model"),
         ("a.model", "no model", "is not a SentencePiece model"),
         ("a.json", "{", "is not JSON"),
-        ("a.json", '{"eos": 0, "UNK": 2}', "each once"),
+        ("a.json", '{"eos": 0, "UNK": 1, "word": 3}', "each once"),
+        ("a.json", '{"<EOS>": 0, "<UNK>": 2}', "each once"),
+        ("a.json", "[]", "each once"),
+        ("a.json", "7", "each once"),
         ("a.json", '{"eos": 0, "UNK": "1"}', "each once"),
         ("a.json", '{"eos": 0, "UNK": [1]}', "each once"),
         ("a.json", '{"UNK": 0, "eos": 1}', "must map eos"),
