@@ -268,8 +268,8 @@ def _explain(error: str) -> str:
 def _read_dictionary(path: Path, content: bytes) -> tuple[dict[str, int], int]:
     """Returns the ids of the words, and that of the unknown word.
 
-    If a text has the word `eos` or `UNK`, v0.3 makes a dictionary that gives it a later id, and has no word of id 0 or 1.
-    These ids still are those of the end and of the unknown word.
+    If a text has the word `eos` or `UNK`, v0.3 gives it a later id, and the dictionary has no word of id 0 or 1. These
+    ids still are those of the end and of the unknown word.
     """
     try:
         ids = json.loads(content)
