@@ -147,7 +147,7 @@ def test_exported_costs_of_subwords_equal_nematus(tmp_path):
         "export-nematus", golden / "layernorm", "--to", tmp_path / "exported", "--version", "v0.3" if V03 else "master"
     )
     nematus(tmp_path, "score.py", "-m", "exported", "-s", "en", "-t", "de", "-o", "theirs")
-    texts = ("-s", tmp_path / "raw.en", "-t", tmp_path / "raw.de", "-o", tmp_path / "ours")
+    texts = ("-s", tmp_path / "raw.en", "-t", tmp_path / "raw.de", "-n", 0, "-o", tmp_path / "ours")
     ours("score", "-m", golden / "layernorm", *texts)
     np.testing.assert_allclose(*(np.loadtxt(tmp_path / name) for name in ("ours", "theirs")), rtol=0, atol=1e-4)
 
