@@ -6,7 +6,7 @@ from rmsnorm_tf.conversion.model.calls import modes_of
 from rmsnorm_tf.conversion.model.check import convert_and_check
 from rmsnorm_tf.conversion.model.copy import check_copyable, copy_of, why_shared
 from rmsnorm_tf.conversion.model.in_place import counterpart, is_cell_with_layer_norm
-from rmsnorm_tf.conversion.model.norms import Parts, why_masked, why_no_counterpart
+from rmsnorm_tf.conversion.model.norms import Parts, why_no_counterpart, why_refusing
 from rmsnorm_tf.conversion.model.report import Conversion
 from rmsnorm_tf.conversion.model.saved import Changes
 from rmsnorm_tf.norm.arguments import check_flag
@@ -91,8 +91,8 @@ def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion
 
     Returns:
         The new model, and an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass, has
-        an epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or `rms_scaling=True`, or normalizes over an
-        axis of which a mask leaves entries out.
+        an epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or `rms_scaling=True`, reads integers, or
+        normalizes over an axis of which a mask leaves entries out.
 
     Raises:
         TypeError: The model is subclassed.
@@ -100,13 +100,13 @@ def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion
     """
     copy = copy_of(model)
     parts = Parts(copy, why_shared(model))
-    masked = why_masked(copy, [layer for _, _, layer in parts.layers if id(layer) in parts.norms])
+    refusing = why_refusing(copy, [layer for _, _, layer in parts.layers if id(layer) in parts.norms])
     changes, report = Changes(copy), []
     for path, name, layer in parts.layers:
         is_cell = is_cell_with_layer_norm(layer)
         if not is_cell and id(layer) not in parts.norms:
             continue
-        why = parts.shared.get(id(layer)) or (None if is_cell else why_no_counterpart(layer) or masked.get(id(layer)))
+        why = parts.shared.get(id(layer)) or (None if is_cell else why_no_counterpart(layer) or refusing.get(id(layer)))
         report.append(Conversion(name, why is None, why or _NOT_CENTRED))
         if why is None and is_cell:
             changes.turn_cell(path)

@@ -92,7 +92,8 @@ class Centring:
             return f"the model does not call {norm.name}"
         if any(t is None for t in tensors):
             return f"{norm.name} is called in a loop or in another function, which is not looked into"
-        return _together([self._plans[t.name, -1] for t in tensors])
+        why = f"{norm.name} reads numbers that are not floating-point, or of unknown rank"
+        return _together([self._plans.get((t.name, -1), why) for t in tensors])
 
     def _reason_for(self, cuts):
         return next(why for cut, why in self._why_cut.items() if cut in cuts)
@@ -152,6 +153,9 @@ class Centring:
                 return self._reasons.not_affine(operation)
             if seen := sorted(absorbed.products & self._readers.keys()):
                 return self._reasons.visible(tensor, self._readers[seen[0]])
+            gain = self._traced.variables[absorbed.gain]
+            if not gain.numpy().all():
+                return f"{self._names[id(gain)]} multiplies by 0, which weights would not recover from in training"
             plans = [
                 self._why_fixed(name) or Plan(frozenset({(name, a)}), frozenset({(name, a, absorbed.gain)}))
                 for name, a in absorbed.weights

@@ -107,6 +107,8 @@ def fold_gains(
         gain, offset = (None if t is None else np.asarray(t) for t in gain_and_offset(norm))
         if offset is not None and np.min(abs(gain)) <= SMALLEST_GAIN * np.max(abs(gain)):
             weights = "it has entries near zero, by which the offset would be divided"
+        elif not gain.all():
+            weights = "it has entries of 0, which the weights behind it would not recover from in training"
         if isinstance(weights, str):
             report[path] = Gain(name, False, f"gain stays: {weights}", change)
             continue

@@ -42,6 +42,9 @@ def convert_and_check(
         copy, report, _ = convert(left_out)
     if remark := check.remark():
         report = [replace(entry, reason=entry.reason + remark) if entry.converted else entry for entry in report]
+    for each in (model, copy):
+        if each.losses:  # those of the traced calls, which nothing can compute; the next call clears them
+            each(inputs_of(each))
     return copy, report
 
 

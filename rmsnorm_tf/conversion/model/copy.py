@@ -1,5 +1,6 @@
 """A copy of a functional model with the same weights."""
 
+import inspect
 from typing import Any
 
 import keras
@@ -13,7 +14,7 @@ def copy_of(model: keras.Model) -> keras.Model:
     Raises:
         TypeError: The model is subclassed, so its calls are unknown.
         ValueError: The model has no input yet; a layer cannot be copied from its config, or not with all its weights;
-            or two layers share a weight.
+            or two layers share a weight, which one of them may read in the code of a Lambda.
     """
     check_copyable(model)
     copies: dict[int, Any] = {}
@@ -70,6 +71,13 @@ def check_copyable(model: Any) -> None:
                     "would not. Convert a model that ends before the second one, or give that one a weight of its own."
                 )
     for layer in _copied_alone(model):
+        for weight in _weights_in_code(layer):
+            if owner := owners.get(id(weight)):
+                raise ValueError(
+                    f"The code of {layer.name!r} reads the weight {weight.path!r} of {owner.name!r}, and in a copy it "
+                    "would still read that of the given model. Call the other layer instead, or convert a model that "
+                    "ends before this one."
+                )
         _attempt(layer, layer.get_config)
 
 
@@ -80,6 +88,18 @@ def _copied_alone(model):
         return
     for layer in model.layers:
         yield from _copied_alone(layer)
+
+
+def _weights_in_code(layer):
+    """Yields the weights that the function of a Lambda layer finds outside its arguments."""
+    if not inspect.isfunction(getattr(layer, "function", None)):
+        return
+    found = inspect.getclosurevars(layer.function)
+    for value in (*found.nonlocals.values(), *found.globals.values()):
+        if isinstance(value, keras.Variable):
+            yield value
+        elif isinstance(value, keras.Layer):
+            yield from value.weights
 
 
 def _attempt(layer, step):

@@ -78,11 +78,21 @@ def _rank(layer):
     return len(layer.get_build_config()["input_shape"])
 
 
-def why_masked(model: keras.Model, norms: Collection[keras.layers.LayerNormalization]) -> dict[int, str]:
-    """Returns, by id, why norms of a model stay that count entries which a mask leaves out."""
+def why_refusing(model: keras.Model, norms: Collection[keras.layers.LayerNormalization]) -> dict[int, str]:
+    """Returns, by id, why norms of a model stay that read integers, or count entries which a mask leaves out."""
     found: dict[int, str] = {}
 
-    def noting(norm):
+    def noting_dtype(norm):
+        def call(inputs):
+            if keras.backend.is_float_dtype(inputs.dtype):
+                # Keras asks for no mask of an output that has one, as the input itself would.
+                return keras.ops.copy(inputs)
+            found[id(norm)] = f"{norm.name} reads {keras.backend.standardize_dtype(inputs.dtype)}"
+            return keras.ops.cast(inputs, norm.compute_dtype)
+
+        return call
+
+    def noting_mask(norm):
         def compute_mask(inputs, previous_mask):
             axes = [axis % len(inputs.shape) for axis in axes_of(norm)]
             over = [axis for axis in axes if previous_mask is not None and axis < len(previous_mask.shape)]
@@ -94,8 +104,7 @@ def why_masked(model: keras.Model, norms: Collection[keras.layers.LayerNormaliza
 
     own = {id(norm): vars(norm)["call"] for norm in norms if "call" in vars(norm)}  # it subtracts the mean
     for norm in norms:
-        # Keras asks for no mask of an output that has one, as the input itself would.
-        norm.call, norm.compute_mask = keras.ops.copy, noting(norm)
+        norm.call, norm.compute_mask = noting_dtype(norm), noting_mask(norm)
     try:
         with contextlib.suppress(Exception):  # a model that does not run, whatever its layers raise
             keras.layers.Lambda(lambda inputs: model(inputs))(inputs_of(model))  # traces the calls, masks included

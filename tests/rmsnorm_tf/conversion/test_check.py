@@ -247,3 +247,14 @@ def test_rounding_in_the_narrowest_layer_is_no_difference():
     y = norm("norm", **narrow)(dense("narrow", units=64, **narrow)(x))
     _, report = fold_layer_norm(with_drawn_weights(keras.Model(x, dense("wide", dtype="float32")(y))))
     assert report == [Conversion("norm", True, "centring folded into narrow")]
+
+
+def test_no_tensors_of_graphs_stay_in_the_losses():
+    """A loss that an activity regularizer adds in a trace cannot be computed outside it."""
+    x = keras.Input((6,))
+    model = keras.Model(x, norm("norm")(dense()(layers.Dense(6, activity_regularizer="l2", name="first")(x))))
+    folded, _ = fold_layer_norm(model)
+    for each in (model, folded):
+        assert each.losses == []
+        each(np.ones((2, 6), np.float32))
+        assert float(sum(each.losses)) > 0

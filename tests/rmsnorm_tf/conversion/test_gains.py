@@ -53,6 +53,24 @@ def test_a_small_gain_stays_as_its_offset_would_be_divided_by_it(smallest):
     assert_same_outputs(model, folded)
 
 
+def test_a_gain_with_zeros_stays_as_the_kernel_behind_it_would_be_lost():
+    model = keras.Sequential([keras.Input((6,)), dense(), norm("norm", center=False), dense("head")])
+    model.get_layer("norm").gamma.assign([0.0, *[1.0] * 5])
+    folded, [entry] = fold_layer_norm(model, fold_gains=True)
+    assert entry.reason.startswith("centring folded into dense; gain stays: it has entries of 0")
+    assert_same_outputs(model, folded)
+
+
+def test_a_layer_scale_with_zeros_stays():
+    x = keras.Input((6,))
+    scale = Scale(name="scale")
+    model = keras.Model(x, norm("norm")(scale(dense()(x))))
+    scale.weights[0].assign(np.eye(6)[0])
+    _, report = fold_layer_norm(model)
+    reason = "scale multiplies by 0, which weights would not recover from in training"
+    assert report == [Conversion("norm", False, reason)]
+
+
 def test_a_layer_scale_stays_whose_other_products_are_read_elsewhere():
     x = keras.Input((6,))
     shared, scale = dense("shared"), Scale(name="scale")

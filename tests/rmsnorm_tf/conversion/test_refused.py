@@ -124,6 +124,10 @@ REFUSED = {
         "the output of einsum is not affine in weights that can be centred (Einsum)",
     ),
     "constant": (lambda x: norm("norm")(dense()(x) + 1.0), "Add adds a constant, which no weight can take away"),
+    "integers": (
+        lambda x: norm("norm")(keras.ops.cast(x, "int32")),
+        "norm reads numbers that are not floating-point, or of unknown rank",
+    ),
     "another axis": (lambda x: norm("norm", axis=1)(dense()(x)), "norm normalizes over axis [1]"),
     "two axes": (lambda x: norm("norm", axis=(1, 2))(dense()(x)), "norm normalizes over axis [1, 2]"),
     "post-LN over another axis": (

@@ -97,6 +97,14 @@ def test_replace_reports_what_stays(layer, name, reason):
     assert type(replaced.layers[0]) is type(layer)
 
 
+def test_a_norm_of_integers_stays():
+    x = keras.Input((6,), dtype="int32")
+    replaced, report = replace_layer_norm(keras.Model(x, norm("plain")(norm("norm")(x))))
+    assert report[0] == Conversion("norm", False, "norm reads int32")
+    assert report[1].converted
+    assert replaced(np.ones((2, 6), np.int32)).shape == (2, 6)
+
+
 def test_inputs_stay_as_they_are():
     x, y = keras.Input((6,), name="x"), keras.Input((6,), name="y", optional=True)
     either = layers.Lambda(lambda both: both[0] if both[1] is None else both[1], output_shape=(6,))([x, y])

@@ -50,6 +50,22 @@ class Adapted(Block):
 
 
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
+@pytest.mark.parametrize("read", ["layer", "variable"])
+def test_the_code_of_a_lambda_must_not_read_a_weight_that_is_copied(convert, read):
+    """The logits of the copy would be made with the table of the given model."""
+    words, tokens = layers.Embedding(9, 6, name="words"), keras.Input((4,), dtype="int32")
+    x = norm("norm")(words(tokens))
+    table = words.embeddings
+    code = {
+        "layer": lambda t: keras.ops.matmul(t, keras.ops.transpose(words.embeddings)),
+        "variable": lambda t: keras.ops.matmul(t, keras.ops.transpose(table)),
+    }
+    logits = layers.Lambda(code[read], output_shape=(4, 9), name="logits")(x)
+    with pytest.raises(ValueError, match=r"The code of 'logits' reads the weight 'words/embeddings' of 'words'"):
+        convert(keras.Model(tokens, logits))
+
+
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
 def test_what_a_copy_shares_does_not_change(convert):
     x = keras.Input((4, 6))
     inside = layers.RMSNormalization(name="norm") if convert is replace_rms_norm else norm("norm")
