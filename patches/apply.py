@@ -195,9 +195,11 @@ def describe(files: list[File], series: Series) -> str:
     drifted = [file.path for file in files if file.applied is None]
     if drifted:
         return f"{series.name}: drifted: {', '.join(drifted)}"
-    for k in range(len(series.patches), -1, -1):
+    if not any(file.applied for file in files):  # patches that change only skipped files are in no other state
+        return f"{series.name}: pristine"
+    for k in range(len(series.patches), 0, -1):
         if all(file.applied == file.count_in(series.patches[:k]) for file in files):
-            return f"{series.name}: " + (f"applied {k} of {len(series.patches)}" if k else "pristine")
+            return f"{series.name}: applied {k} of {len(series.patches)}"
     return f"{series.name}: interrupted: not all files have the same patches; run apply or revert to finish"
 
 
@@ -205,10 +207,12 @@ def print_status(files: list[File], series: Series) -> None:
     """Prints the comments of the series and whether each patch is applied."""
     unknown = {change.patch for file in files if file.applied is None for change in file.changes}
     missing = {change.patch for file in files for change in file.changes[file.applied or 0 :]}
+    known = {change.patch for file in files for change in file.changes}
     for line in series.comments:
         print(f"  {line}")
     for name in series.patches:
-        print(f"  {'unknown' if name in unknown else 'not yet' if name in missing else 'applied'}  {name}")
+        state = "unknown" if name in unknown else "not yet" if name in missing else "applied"
+        print(f"  {state if name in known else 'skipped'}  {name}")
 
 
 def explain_drift(file: File, undo: bool) -> str:

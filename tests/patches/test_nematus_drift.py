@@ -61,6 +61,15 @@ def test_a_drifted_file_is_changed_by_hand_and_the_others_by_the_script(v03):
     assert v03.snapshot() == before
 
 
+def test_a_patch_of_skipped_files_alone_is_neither_applied_nor_missing(v03):
+    lines = v03.apply("status", "--skip", "nematus/rmsnorm.py").stdout.splitlines()
+    assert "nematus-v0.3: pristine" in lines
+    assert [line.split() for line in lines if "add-" in line] == [
+        ["skipped", "add-module.patch"],
+        ["not", "yet", "add-rmsnorm.patch"],
+    ]
+
+
 def test_an_edited_line_of_a_patch_is_drift(v03):
     v03.apply("apply")
     file = v03.root / "nematus/layers.py"
