@@ -2,9 +2,6 @@
 
 import argparse
 import itertools
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
 
 from ..config_fields import MOST, between, positive
 from ..storage.files import atomic_write
@@ -44,22 +41,16 @@ def run(arguments: argparse.Namespace) -> None:
     """Trains a SentencePiece vocabulary for each side, or one for both."""
     source, target = arguments.source_dataset, arguments.target_dataset
     arguments.to.mkdir(parents=True, exist_ok=True)
+    options = {name: getattr(arguments, name) for name in _OPTIONS}
     # Both are trained before one is written: a training that fails replaces neither.
     if arguments.joint:
         texts = [[source, target]] * 2
-        models = [_train(texts[0], arguments)] * 2
+        models = [train_sentencepiece(texts[0], arguments.size, **options)] * 2
     else:
         texts = [[source], [target]]
-        models = [_train(each, arguments) for each in texts]
+        models = [train_sentencepiece(each, arguments.size, **options) for each in texts]
     for side, text, model in zip(("source", "target"), texts, models, strict=True):
         path = arguments.to / f"{side}.model"
         with atomic_write(path, "wb") as file:
             file.write(model)
         say(f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}")
-
-
-def _train(texts: Sequence[Sequence[str]], arguments: argparse.Namespace) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model")
-        train_sentencepiece(texts, path, arguments.size, **{name: getattr(arguments, name) for name in _OPTIONS})
-        return path.read_bytes()

@@ -6,6 +6,7 @@ unknown word with id 2. In a dictionary, the unknown word has any id but 0.
 """
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -19,7 +20,7 @@ import tensorflow as tf
 import tensorflow_text
 
 from ..errors import UserError
-from ..storage.files import atomic_write, read_inside
+from ..storage.files import read_inside
 from .lines import count_lines, spread, stream_lines
 from .parallel import Processes
 from .segmentation import Drawing
@@ -35,7 +36,7 @@ class SentencePieceVocabulary(tf.Module):
     """Subword units of raw text.
 
     Args:
-        model: The content of the file, as `train_sentencepiece` writes it: end of sentence at id 0, then the unknown
+        model: The content of the file, as `train_sentencepiece` makes it: end of sentence at id 0, then the unknown
             word, or the beginning of a sentence and the unknown word.
 
     Attributes:
@@ -186,7 +187,6 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory:
 
 def train_sentencepiece(
     texts: str | os.PathLike | Sequence[Files],
-    to: str | os.PathLike,
     size: int,
     *,
     kind: str = "bpe",
@@ -197,8 +197,8 @@ def train_sentencepiece(
     normalization_rule: str = "nmt_nfkc",
     split_digits: bool = False,
     begin_symbol: bool = False,
-) -> None:
-    """Trains a SentencePiece model on one or more texts, one sentence a line, and writes it.
+) -> bytes:
+    """Returns a SentencePiece model that is trained on one or more texts, one sentence a line.
 
     Args:
         texts: The texts, each of one or several files, which may be compressed.
@@ -230,28 +230,29 @@ def train_sentencepiece(
         if not count:
             raise UserError(f"the text {' and '.join(map(str, paths))} is empty")
     samples = (spread(stream_lines(paths), *each, sample_lines) for paths, *each in zip(texts, counts, strict=True))
+    model = io.BytesIO()
     try:
-        with atomic_write(to, "wb") as model:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(line.decode() for sample in samples for line in sample),
-                model_writer=model,
-                vocab_size=size,
-                model_type=kind,
-                character_coverage=character_coverage,
-                byte_fallback=byte_fallback,
-                user_defined_symbols=list(user_symbols),
-                normalization_rule_name=normalization_rule,
-                split_digits=split_digits,
-                max_sentence_length=2**30,  # by default it skips lines of more than 4192 bytes
-                eos_id=END,
-                unk_id=2 if begin_symbol else 1,
-                bos_id=1 if begin_symbol else -1,
-                pad_id=-1,
-                minloglevel=2,
-            )
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(line.decode() for sample in samples for line in sample),
+            model_writer=model,
+            vocab_size=size,
+            model_type=kind,
+            character_coverage=character_coverage,
+            byte_fallback=byte_fallback,
+            user_defined_symbols=list(user_symbols),
+            normalization_rule_name=normalization_rule,
+            split_digits=split_digits,
+            max_sentence_length=2**30,  # by default it skips lines of more than 4192 bytes
+            eos_id=END,
+            unk_id=2 if begin_symbol else 1,
+            bos_id=1 if begin_symbol else -1,
+            pad_id=-1,
+            minloglevel=2,
+        )
     except RuntimeError as error:
         names = " and ".join(str(path) for paths in texts for path in paths)
         raise UserError(f"cannot make a vocabulary of {size} units from {names}: {_explain(str(error))}") from None
+    return model.getvalue()
 
 
 def _explain(error: str) -> str:

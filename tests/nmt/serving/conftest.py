@@ -41,7 +41,7 @@ def vocabularies(tmp_path_factory):
     vocabularies = []
     for name, lines in (("source", SOURCE), ("target", TARGET)):
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        train_sentencepiece(folder / name, folder / f"{name}.model", 50)
+        (folder / f"{name}.model").write_bytes(train_sentencepiece(folder / name, 50))
         vocabularies.append(load_vocabulary(folder / f"{name}.model"))
     return Vocabularies(*vocabularies)
 

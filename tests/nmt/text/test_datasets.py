@@ -41,7 +41,7 @@ SENTENCES = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
 @pytest.mark.parametrize(("kind", "alpha"), [("bpe", 0.1), ("unigram", 0.02)])
 def test_random_segmentations_depend_on_seed_and_batch_alone(write_lines, tmp_path, kind, alpha):
     """They differ from epoch to epoch, fit their batch and spell the same text."""
-    train_sentencepiece(write_lines("sentences", SENTENCES), tmp_path / "some.model", 40, kind=kind)
+    (tmp_path / "some.model").write_bytes(train_sentencepiece(write_lines("sentences", SENTENCES), 40, kind=kind))
     vocabulary = load_vocabulary(tmp_path / "some.model")
     path = write_lines("one", SENTENCES[:1])
     text = ParallelText(path, path)
@@ -254,7 +254,9 @@ def test_targets_of_a_corpus_begin_with_its_prefix(corpora, vocabulary):
 
 
 def test_randomly_split_targets_begin_with_the_prefix_as_it_is_usually_split(write_lines, tmp_path):
-    train_sentencepiece(write_lines("sentences", SENTENCES), tmp_path / "some.model", 40, user_symbols=["<bt>"])
+    (tmp_path / "some.model").write_bytes(
+        train_sentencepiece(write_lines("sentences", SENTENCES), 40, user_symbols=["<bt>"])
+    )
     vocabulary, path = load_vocabulary(tmp_path / "some.model"), write_lines("one", SENTENCES[:1])
     options = {"batch_size": 1, "maxlen": 150, "seed": 1, "subword_sampling": 0.2, "target_prefixes": ["<bt>"]}
     prefix = vocabulary.encode(["<bt>"]).to_list()[0]

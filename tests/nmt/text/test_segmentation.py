@@ -24,7 +24,9 @@ def make(tmp_path, write_lines):
     """Trains a vocabulary and returns the content of its file."""
 
     def make(kind, size=48, **options):
-        train_sentencepiece(write_lines("sentences", LINES), tmp_path / "some.model", size, kind=kind, **options)
+        (tmp_path / "some.model").write_bytes(
+            train_sentencepiece(write_lines("sentences", LINES), size, kind=kind, **options)
+        )
         return (tmp_path / "some.model").read_bytes()
 
     return make
