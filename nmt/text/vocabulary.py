@@ -104,7 +104,7 @@ class DictionaryVocabulary(tf.Module):
 
     Args:
         content: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`, or without it
-            `<GO>`) may have any other. See `_read_dictionary` for texts that have these words.
+            `<GO>`) may have any other. A dictionary of v0.3 without id 0 or 1 is read too, if its text had these words.
         size: Number of ids; by default, the number of words. In a smaller vocabulary the words with higher ids are
             unknown. In a larger one the ids without a word decode to the unknown word.
 

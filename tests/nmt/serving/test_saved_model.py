@@ -16,7 +16,7 @@ import tensorflow_text
 from tensorflow.core.protobuf import saved_model_pb2
 
 from nmt.errors import UserError
-from nmt.serving.assets import CARD, WARMUP
+from nmt.serving.assets import CARD, WARMUP, read_warmup
 from nmt.serving.saved_model import save_signatures
 from tests.nmt.serving.exports import (
     best,
@@ -186,6 +186,16 @@ def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
         played.append((name, len(inputs["sources"])))
         assert set(signatures.functions[name](**{key: tf.constant(value) for key, value in inputs.items()}))
     assert played == [(name, count) for name in signatures.functions for count in (1, 2)]
+
+
+def test_warm_up_requests_of_other_kinds_are_left_out(tmp_path):
+    """TensorFlow Serving also records requests to classify and others, which the service does not answer."""
+    logs = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
+    (tmp_path / WARMUP).parent.mkdir()
+    with tf.io.TFRecordWriter(str(tmp_path / WARMUP)) as file:
+        for kind in ({"classify_log": logs.ClassifyLog()}, {"predict_log": logs.PredictLog()}):
+            file.write(logs.PredictionLog(**kind).SerializeToString())
+    assert list(read_warmup(tmp_path)) == [("serving_default", {})]
 
 
 @models("transformer")

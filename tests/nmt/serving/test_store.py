@@ -16,7 +16,6 @@ from tests.nmt.serving.toy import until, write_toy
 
 pytest.importorskip("starlette")
 
-from nmt.serving.assets import WARMUP
 from nmt.serving.service.store import Store
 
 
@@ -102,20 +101,6 @@ def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service
     assert service.predict({"inputs": ["a"]})[0] == 404
     assert service.get("/healthz")[0] == 200
     until(lambda: b"nmt_model_version{" not in service.request("GET", "/metrics")[2])
-
-
-def test_warm_up_requests_of_other_kinds_are_left_out(toy, tmp_path):
-    """TensorFlow Serving also records requests to classify and others, which the service does not answer."""
-    prediction_log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
-    file = shutil.copytree(toy, tmp_path / "toy" / "1") / WARMUP
-    file.parent.mkdir(exist_ok=True)
-    with tf.io.TFRecordWriter(str(file)) as records:
-        records.write(
-            prediction_log_pb2.PredictionLog(classify_log=prediction_log_pb2.ClassifyLog()).SerializeToString()
-        )
-    store = Store(tmp_path)
-    store.open()
-    assert store.served["toy"].version == 1
 
 
 def test_a_version_that_breaks_again_is_logged_again(toy, newer, tmp_path, caplog):
