@@ -29,6 +29,18 @@ def test_a_pair_of_the_greatest_length_is_scored(make_model, vocabulary):
     assert np.isfinite(scorer.costs([(b"a " * LONGEST, b"b")])).all()
 
 
+class Overflowing:
+    """A model whose weights overflow."""
+
+    def costs(self, source, source_mask, target, target_mask):
+        return tf.fill(tf.shape(target)[:1], float("inf"))
+
+
+def test_a_pair_without_a_finite_cost_is_not_taken_for_one_that_is_too_long(vocabulary):
+    costs = Scorer(Vocabularies(vocabulary, vocabulary), Overflowing(), RAW).costs(PAIRS)
+    np.testing.assert_array_equal(costs, [np.nan, np.inf, np.nan, np.inf, np.nan])
+
+
 class Widths:
     """A model whose cost of a pair is its number of target words; it notes the sizes of its batches."""
 
