@@ -1,7 +1,7 @@
 """Vocabularies: strings to token ids and back, in the graph.
 
 There are two kinds: SentencePiece models (`.model`) and Nematus dictionaries (`.json`). In both, id 0 ends a sentence.
-A Transformer begins with id 1. In a SentencePiece model, that is the unknown word, or a symbol of its own before the
+A Transformer begins with id 1. Of a SentencePiece model, that is the unknown word, or a symbol of its own before the
 unknown word with id 2. In a dictionary, the unknown word has any id but 0.
 """
 
@@ -35,45 +35,53 @@ _LARGEST = 1 << 26  # bytes of a file
 class SentencePieceVocabulary(tf.Module):
     """Subword units of raw text.
 
+    The ids of the model are those of the pieces in the file if the end of sentence has id 0 there and the unknown word
+    id 1, as `train_sentencepiece` makes it. Otherwise the end, the beginning if there is one, and the unknown word come
+    first, then the other pieces in their order.
+
     Args:
-        model: The content of the file, as `train_sentencepiece` makes it: end of sentence at id 0, then the unknown
-            word, or the beginning of a sentence and the unknown word.
+        model: The content of the file.
+        ids: The id in the model of each piece in the file, if it is neither of these. The end has id 0. Pieces that the
+            model lacks have the id of the unknown word.
+        size: Number of ids; by default, the largest of `ids` and one more. Ids without a piece decode to the unknown
+            word.
 
     Attributes:
-        digest: SHA-256 of the file.
+        digest: SHA-256 of the file and of `ids`.
         size: Number of ids.
         unknown: Id of the unknown word.
         unknowns: Ids that decode to the unknown word.
 
     Raises:
-        UserError: The file is not a SentencePiece model, or has other ids for these.
+        UserError: The file is not a SentencePiece model, or has no end of sentence.
 
     Reference: Kudo & Richardson (2018), arXiv:1808.06226.
     """
 
-    def __init__(self, path: Path, model: bytes):
+    def __init__(self, path: Path, model: bytes, ids: Sequence[int] | None = None, size: int | None = None):
         super().__init__()
-        self.digest = hashlib.sha256(model).hexdigest()
+        self.digest = hashlib.sha256(model + (b"" if ids is None else json.dumps([*ids]).encode())).hexdigest()
         processor = sentencepiece.SentencePieceProcessor()
         try:
             processor.LoadFromSerializedProto(model)
         except RuntimeError:
             raise UserError(f"{path} is not a SentencePiece model; `python -m nmt vocab` makes one") from None
-        end, begin, unknown = processor.eos_id(), processor.bos_id(), processor.unk_id()
-        if end != END or (unknown != 1 and (begin, unknown) != (1, 2)):
-            raise UserError(
-                f"{path} has end of sentence at id {end} and unknown at id {unknown}; they must be 0 and 1, or 0 and 2 "
-                "with the beginning at 1; train it with --eos_id=0 --unk_id=1 --bos_id=-1 --pad_id=-1"
-            )
-        self.unknown, self.unknowns = unknown, (unknown,)
-        self.size, self._drawing = processor.GetPieceSize(), Processes("splits text at random", Drawing, model)
+        self._ids = _ids_of_pieces(path, processor) if ids is None else np.array(ids, np.int32)
+        self.size, self.unknown = size or int(self._ids.max()) + 1, int(self._ids[processor.unk_id()])
+        self._pieces = np.full(self.size, processor.unk_id(), np.int32)
+        self._pieces[self._ids] = np.arange(len(self._ids))
+        self._pieces[self.unknown] = processor.unk_id()
+        self.unknowns = tuple(np.flatnonzero(self._pieces == processor.unk_id()).tolist())
+        self._keeps_ids = self._ids.tolist() == list(range(self.size))
+        self._drawing = Processes("splits text at random", Drawing, model)
         # A SavedModel shares one tokenizer among all of the same name, so the name identifies the model.
-        name = f"sentencepiece_{self.digest}"
+        name = f"sentencepiece_{hashlib.sha256(model).hexdigest()}"
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, name=name)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Maps strings `[batch]` to ids `[batch, (tokens)]`, without the end of sentence."""
-        return self._tokenizer.tokenize(lines)
+        pieces = self._tokenizer.tokenize(lines)
+        return pieces if self._keeps_ids else tf.ragged.map_flat_values(tf.gather, self._ids, pieces)
 
     def sample(self, lines: list[bytes], alpha: float, seed: Sequence[int], longest: int) -> list[np.ndarray]:
         """Returns the ids of a random segmentation of each line, without the end of sentence.
@@ -88,15 +96,18 @@ class SentencePieceVocabulary(tf.Module):
 
         Reference: Kudo (2018), arXiv:1804.10959; Provilkov et al. (2020), arXiv:1910.13267.
         """
-        return self._drawing(lines, alpha, list(seed), longest)
+        return [self._ids[row] for row in self._drawing(lines, alpha, list(seed), longest)]
 
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Maps ids `[batch, (tokens)]`, without the end of sentence, to strings `[batch]`."""
-        return self._tokenizer.detokenize(ids)
+        return self._tokenizer.detokenize(tf.ragged.map_flat_values(self._to_pieces, ids))
 
     def tokens(self, ids: tf.Tensor) -> tf.Tensor:
         """Maps ids of any shape to their subword units, where `▁` stands for a space."""
-        return self._tokenizer.id_to_string(ids)
+        return self._tokenizer.id_to_string(self._to_pieces(ids))
+
+    def _to_pieces(self, ids: tf.Tensor) -> tf.Tensor:
+        return ids if self._keeps_ids else tf.gather(self._pieces, ids)
 
 
 class DictionaryVocabulary(tf.Module):
@@ -253,6 +264,19 @@ def train_sentencepiece(
         names = " and ".join(str(path) for paths in texts for path in paths)
         raise UserError(f"cannot make a vocabulary of {size} units from {names}: {_explain(str(error))}") from None
     return model.getvalue()
+
+
+def _ids_of_pieces(path: Path, processor: sentencepiece.SentencePieceProcessor) -> np.ndarray:
+    """Returns the id in the model of each piece in the file."""
+    end, begin, unknown, size = processor.eos_id(), processor.bos_id(), processor.unk_id(), processor.GetPieceSize()
+    if end < 0:
+        raise UserError(f"{path} has no end of sentence; train it without --eos_id=-1")
+    if (end, unknown) == (END, 1):
+        return np.arange(size, dtype=np.int32)
+    special = [end, unknown] if begin < 0 else [end, begin, unknown]
+    ids = np.zeros(size, np.int32)
+    ids[special + [piece for piece in range(size) if piece not in special]] = np.arange(size)
+    return ids
 
 
 def _explain(error: str) -> str:

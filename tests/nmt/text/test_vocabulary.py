@@ -1,12 +1,14 @@
 """Vocabularies: strings to ids and back, and files that are refused."""
 
+import io
 import json
 
 import pytest
+import sentencepiece
 import tensorflow as tf
 
 from nmt.errors import UserError
-from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
+from nmt.text.vocabulary import SentencePieceVocabulary, load_vocabulary, train_sentencepiece
 
 
 def encode(vocabulary, *lines):
@@ -117,6 +119,72 @@ def test_the_beginning_of_a_sentence_may_have_an_id_of_its_own(make):
     )
     with pytest.raises(UserError, match="--user_symbols has <s>, which the vocabulary has anyway"):
         make(begin_symbol=True, user_symbols=["<s>"])
+
+
+@pytest.fixture
+def model(write_lines):
+    """Returns a function that trains a model of `TEXT` with the special ids that it is given."""
+
+    def model(**special):
+        file = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(write_lines("text", TEXT)),
+            model_writer=file,
+            vocab_size=60,
+            model_type="bpe",
+            minloglevel=2,
+            **special,
+        )
+        return file.getvalue()
+
+    return model
+
+
+@pytest.mark.parametrize(
+    ("special", "first"),
+    [
+        ({}, ["</s>", "<s>", "<unk>"]),  # the defaults of SentencePiece: unknown 0, beginning 1, end 2
+        ({"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, ["</s>", "<unk>", "<pad>"]),
+        ({"bos_id": 0, "pad_id": 1, "eos_id": 2, "unk_id": 3}, ["</s>", "<s>", "<unk>", "<pad>"]),
+        ({"eos_id": 0, "unk_id": 1, "bos_id": 2}, ["</s>", "<unk>", "<s>"]),
+    ],
+)
+def test_other_ids_of_the_special_pieces_are_mapped(model, special, first, tmp_path):
+    """The end comes first, the unknown word after the beginning, and a text reads as in SentencePiece."""
+    (tmp_path / "made.model").write_bytes(content := model(**special))
+    vocabulary = load_vocabulary(tmp_path / "made.model")
+    tokens = [token.decode() for token in vocabulary.tokens(tf.range(vocabulary.size)).numpy()]
+    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+    others = [piece for i in range(60) if (piece := processor.id_to_piece(i)) not in first]
+    assert tokens == [*first, *others]
+    assert (vocabulary.unknown, vocabulary.unknowns) == (first.index("<unk>"), (first.index("<unk>"),))
+    line = "Größe 12, 日 im Jahr"
+    (ids,) = encode(vocabulary, line)
+    assert [tokens[i] for i in ids] == [processor.id_to_piece(i) for i in processor.encode(line)]
+    assert vocabulary.decode(tf.ragged.constant([ids])).numpy()[0].decode() == processor.decode(processor.encode(line))
+    (drawn,) = vocabulary.sample([line.encode()], 0.0, [1], 100)  # no merge is skipped
+    assert drawn.tolist() == ids
+
+
+def test_pieces_have_the_ids_that_are_given(model, tmp_path):
+    """Of a larger vocabulary: piece i has id i + 10, the end id 0, and the model lacks the last piece."""
+    content = model()
+    given = [1, 1, 0, *range(13, 69), 1]
+    vocabulary = SentencePieceVocabulary(tmp_path, content, given, size=75)
+    plain = SentencePieceVocabulary(tmp_path, content, range(60), size=60)
+    pieces = plain.encode(tf.constant(["Größe 12, 日", "im Jahr"]))
+    ids = vocabulary.encode(tf.constant(["Größe 12, 日", "im Jahr"]))
+    assert ids.to_list() == [[given[i] for i in row] for row in pieces.to_list()]
+    assert vocabulary.decode(ids).numpy().tolist() == plain.decode(pieces).numpy().tolist()
+    assert (vocabulary.size, vocabulary.unknown) == (75, 1)
+    assert vocabulary.unknowns == (1, *range(2, 13), *range(69, 75))
+    assert len({vocabulary.digest, plain.digest, SentencePieceVocabulary(tmp_path, content).digest}) == 3
+
+
+def test_a_model_without_an_end_is_refused(model, tmp_path):
+    (tmp_path / "made.model").write_bytes(model(eos_id=-1))
+    with pytest.raises(UserError, match="no end of sentence"):
+        load_vocabulary(tmp_path / "made.model")
 
 
 @pytest.mark.parametrize("line", ["日本 x", "a😀b", "∂"])
