@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import importlib
 import importlib.metadata
 import os
 import shutil
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+from .commands.parser import parse_arguments
 from .errors import UserError
 from .load_tensorflow import load_tensorflow
 
@@ -45,18 +47,16 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if not os.isatty(2):  # write fewer progress lines to a log file
         os.environ.setdefault("TQDM_MININTERVAL", "30")
+    command, arguments = parse_arguments()  # in a moment, before TensorFlow is loaded
     _keep_compiled()
-    tf = load_tensorflow(translates=sys.argv[1:2] in (["translate"], ["serve"]))
+    tf = load_tensorflow(translates=command in ("translate", "serve"))
 
-    from .commands.parser import parse_arguments
     from .training.interruption import Interrupted
 
+    module = importlib.import_module(f".commands.{command}", __package__)
     _handle_signals()
-    arguments = parse_arguments()
-    run = arguments.run
-    del arguments.run
     try:
-        run(arguments)
+        module.run(arguments)
     except UserError as error:
         _fail(str(error))
     except BrokenPipeError:  # the reader closed the pipe, as `head` does

@@ -1,7 +1,7 @@
 """The configuration of a training.
 
-Every option is declared once, here, under its name in Nematus if Nematus has it. `commands/options.py` builds the
-command line from these declarations.
+Every option is declared once, here, under its name in Nematus if Nematus has it. `commands/parser.py` makes the
+command line of these declarations.
 """
 
 import dataclasses
@@ -18,6 +18,7 @@ from .config_fields import (
     choice,
     fraction,
     from_list,
+    from_text,
     has_effect,
     like,
     mistakes,
@@ -267,11 +268,38 @@ DEPENDENT = ("loss_function", "layer_normalization_type")
 FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metadata["argument"].get("metavar") == "FILE")
 
 
+def read_options(path: Path) -> dict[str, Any]:
+    """Returns the options in a file: YAML if its name ends in `.yaml` or `.yml`, else JSON.
+
+    Values in YAML are converted by the type of the option, so that `1e-4` is a number and `no` turns a flag off.
+
+    Raises:
+        UserError: The file cannot be read, or does not map names to values.
+    """
+    if path.suffix not in (".yaml", ".yml"):
+        return read_json(path)
+    import yaml
+
+    try:
+        options = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # all values are texts
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(options, dict):
+        raise UserError(f"{path} must hold options, each as `name: value`")
+    for field in dataclasses.fields(Config):
+        if field.name in options:
+            options[field.name] = from_text(field, options[field.name])
+    return options
+
+
 def make_config(options: dict[str, Any]) -> Config:
     """Returns the validated configuration with these options, and defaults for the others.
 
     Args:
-        options: Options of `Config` by name, and `preset`, which stands for those of `PRESETS` that are not given.
+        options: Options of `Config` by name, and `preset`, which stands for those of a file in `presets/`, if they
+            are not given.
 
     Raises:
         UserError: Options are unknown or, if none is, have wrong values or, if none has, do not fit together. The

@@ -1,6 +1,7 @@
 """Declares options: default, help, allowed values, and the options that they depend on."""
 
 import argparse
+import contextlib
 import dataclasses
 import functools
 import math
@@ -140,6 +141,21 @@ def from_list(field: dataclasses.Field, value: list) -> Any:
     return value[0] if str in _kinds(field) and len(value) == 1 else tuple(value)
 
 
+def from_text(field: dataclasses.Field, value: Any) -> Any:
+    """Returns the value of an option that is given as a text or a list of texts; one that is wrong stays."""
+    kind = _kinds(field)[0]
+    kind = typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind
+
+    def convert(text: Any) -> Any:
+        with contextlib.suppress(ValueError, TypeError):
+            return _FLAGS.get(text.lower(), text) if kind is bool else kind(text) if isinstance(text, str) else text
+        return text
+
+    if isinstance(value, list):
+        return [convert(each) for each in value]
+    return None if is_optional(field) and value in _NONE else convert(value)
+
+
 def _kinds(field: dataclasses.Field) -> tuple[type, ...]:
     """Returns the types that an option may have."""
     return typing.get_args(field.type) if isinstance(field.type, types.UnionType) else (field.type,)
@@ -158,6 +174,9 @@ def _fits(kind: type, value: Any) -> bool:
     return type(value) is kind
 
 
+# What YAML writes for a value that is not given, and for flags.
+_NONE = ("", "~", "null")
+_FLAGS = dict.fromkeys(("true", "yes", "on"), True) | dict.fromkeys(("false", "no", "off"), False)
 # Types of options -> how messages call them. Other types have their own names.
 _DESCRIBED = {
     float: "a finite number",

@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from .decoding.options import limit_conflicts
 from .errors import UserError
-from .presets import PRESETS
+from .storage.files import read_json
 
+_PRESETS = Path(__file__).parent / "presets"  # a file of options for each
 LOSSES = ("cross-entropy", "per-token-cross-entropy")
 # Options with a value for each file or pattern of a text.
 PER_FILE = {
@@ -15,6 +17,11 @@ PER_FILE = {
     "target_prefixes": "target_dataset",
     "valid_target_prefixes": "valid_target_dataset",
 }
+
+
+def preset_names() -> list[str]:
+    """Returns the names that `--preset` takes. A release never changes the meaning of a name."""
+    return sorted(path.stem for path in _PRESETS.glob("*.json"))
 
 
 def complete(config: type, given: dict[str, Any]) -> dict[str, Any]:
@@ -31,9 +38,9 @@ def complete(config: type, given: dict[str, Any]) -> dict[str, Any]:
     defaults = {field.name: field.default for field in fields}
     given = dict(given)
     name = given.pop("preset", None)
-    if name is not None and (not isinstance(name, str) or name not in PRESETS):
-        raise UserError(f"--preset is {name!r}; it must be one of {', '.join(PRESETS)}")
-    preset = dict(PRESETS.get(name, {}))
+    if name is not None and name not in preset_names():
+        raise UserError(f"--preset is {name!r}; it must be one of {', '.join(preset_names())}")
+    preset = read_json(_PRESETS / f"{name}.json") if name else {}
     if given.get("batch_size"):
         preset.pop("token_batch_size", None)
     options = preset | given

@@ -1,19 +1,24 @@
 """The kinds of normalization, and the function that builds one.
 
 The models build every normalization here, so a new kind changes this file alone. The patches in `patches/nmt` do that.
+A builder imports what it needs, so that the command line knows the kinds before Keras is loaded.
 """
 
-import keras
+from typing import Any
 
 # Inside the square root, as in Nematus.
 EPSILON = 1e-5
 
 
-def _none(name: str) -> keras.layers.Layer:
+def _none(name: str) -> Any:
+    import keras
+
     return keras.layers.Identity(name=name)
 
 
-def _layernorm(name: str) -> keras.layers.Layer:
+def _layernorm(name: str) -> Any:
+    import keras
+
     return keras.layers.LayerNormalization(epsilon=EPSILON, name=name)
 
 
@@ -26,7 +31,7 @@ _BUILDERS = {
 KINDS = tuple(_BUILDERS)
 
 
-def build_normalization(kind: str, units: int, name: str) -> keras.layers.Layer:
+def build_normalization(kind: str, units: int, name: str) -> Any:
     """Builds the normalization of one `[..., units]` activation.
 
     Args:

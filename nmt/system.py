@@ -207,11 +207,11 @@ def file_digests(config: Config) -> dict[str, list]:
 
 
 def code_digests() -> dict[str, str]:
-    """Returns digests of the modules of this package, and the versions of the libraries."""
+    """Returns digests of the modules and presets of this package, and the versions of the libraries."""
     root = Path(__file__).parent
     modules = {
         str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*.py"))
+        for path in sorted([*root.rglob("*.py"), *root.glob("presets/*.json")])
     }
     return modules | _versions()
 

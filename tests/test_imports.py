@@ -26,7 +26,6 @@ NMT = {
     "errors": set(),
     "load_tensorflow": set(),
     "normalization": set(),
-    "presets": set(),
     "storage": {"errors"},
     "config": {
         "config_fields",
@@ -38,7 +37,7 @@ NMT = {
         "storage.files",
     },
     "config_fields": set(),
-    "config_rules": {"decoding.options", "errors", "presets"},
+    "config_rules": {"decoding.options", "errors", "storage.files"},
     "text": {"errors", "storage.cache", "storage.files"},
     "model": {"normalization"},
     "model.ctranslate2_spec": {"errors", "normalization"},
@@ -76,10 +75,10 @@ NMT = {
     "commands": {
         "config",
         "config_fields",
+        "config_rules",
         "decoding",
         "errors",
         "nematus_models",
-        "presets",
         "serving",
         "storage",
         "system",

@@ -5,15 +5,13 @@ import contextlib
 import difflib
 import re
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn, TextIO, TypeVar
+from typing import Any, NoReturn
 
 from ..config_fields import is_absurd, short
 
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
-T = TypeVar("T")
 _ALIKE = 0.7  # similarity of a mistyped option with the right one, as difflib measures it
 
 
@@ -87,14 +85,6 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any, required: b
         metavar="N",
         help=f"{field.metadata['help']} ({field.metadata['allowed']}; {'required' if required else otherwise})",
     )
-
-
-def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
-    """Draws a progress bar, unless the caller writes the results to a terminal: it would stand between the lines."""
-    from tqdm import tqdm  # not in the environment of nmt.bulk, which shares this module
-
-    hidden = {"disable": True} if output.isatty() else {}  # False would overrule TQDM_DISABLE
-    return tqdm(results, **given, **hidden)
 
 
 def say(text: str) -> None:

@@ -4,27 +4,18 @@ import argparse
 
 import numpy as np
 
-from ..config_fields import MOST, positive
 from ..errors import UserError
 from ..storage.checkpoints import BEST, kept_checkpoints, load_checkpoint, save_checkpoint
 from ..storage.files import atomic_directory, read_inside, read_json
 from ..system import load_system
 from ..training.progress import Progress
-from .arguments import add_model, add_number, add_path, say
+from .arguments import say
 
 _FILES = ("config.json", "versions.json", "files.json", "source.*", "target.*")  # of a model directory
 _LARGEST = 1 << 26  # bytes of one of them
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    add_number(parser, "last", int, positive(None, "average only the latest N; by default, all kept", MOST))
-    add_number(parser, "best", int, positive(None, "average only the best N, by --valid_metric", MOST))
-    add_path(parser, "--to", metavar="DIR", required=True, help="directory of the new model")
-
-
 def run(arguments: argparse.Namespace) -> None:
-    """Averages the weights of the models that `train --keep` and `--keep_best` kept."""
     if arguments.last and arguments.best:
         raise UserError("--last and --best choose different models; give one of them")
     system = load_system(arguments.model)

@@ -7,22 +7,12 @@ from pathlib import Path
 from ..errors import UserError
 from ..storage.files import atomic_write, read_json
 from ..training.progress import Progress, Validation
-from .arguments import add_path
 
 _PANELS = {"valid_loss": "validation loss (nats per token)", "bleu": "validation BLEU", "chrf": "validation chrF"}
 _MARKERS = "o^sDvPX*<>"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("models", type=Path, nargs="+", metavar="DIR", help="model directories (required)")
-    add_path(parser, "--to", required=True, help="picture, .png or .svg")
-    parser.add_argument(
-        "--by", choices=("update", "seconds"), default="update", help="horizontal axis (default: update)"
-    )
-
-
 def run(arguments: argparse.Namespace) -> None:
-    """Draws the validations of trainings side by side."""
     if arguments.to.suffix not in (".png", ".svg"):
         raise UserError(f"{arguments.to} must end in .png or .svg")
     trainings = {os.fspath(directory): _validations(directory) for directory in arguments.models}

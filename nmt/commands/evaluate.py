@@ -1,24 +1,12 @@
 """`python -m nmt evaluate`."""
 
 import argparse
-from pathlib import Path
 
-from ..config import TOKENIZERS
 from ..decoding.metrics import Evaluation, cannot_split, exact_match, read_lines
-from .arguments import add_path, say
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("translations", type=Path, metavar="TRANSLATIONS", help="text, one sentence a line (required)")
-    references = "a reference for each line, one file or more (required)"
-    parser.add_argument("references", type=Path, nargs="+", metavar="REFERENCES", help=references)
-    add_path(parser, "--against", help="translations of another system, to test the difference")
-    tokenizer = "tokenizer of sacreBLEU; char suits any script (default: 13a)"
-    parser.add_argument("--tokenizer", choices=TOKENIZERS, default="13a", help=tokenizer)
+from .arguments import say
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Compares translations with references: prints BLEU, chrF, TER and the share of exact matches."""
     translations = read_lines(arguments.translations)
     references = [read_lines(path) for path in arguments.references]
     evaluation = Evaluation(references, arguments.tokenizer)

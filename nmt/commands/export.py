@@ -16,35 +16,16 @@ from ..serving.signatures import IdSignatures, Signatures
 from ..storage.files import read_json
 from ..system import System, load_ensemble
 from ..training.progress import Progress
-from .arguments import add_model, add_path, say
-from .options import add_decoding, decoding_options
+from .arguments import say
 
 _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser, several=True)
-    where = "where the model goes; MODELS/NAME/VERSION for `serve` and TensorFlow Serving"
-    add_path(parser, "--to", metavar="DIR", required=True, help=where)
-    parser.add_argument(
-        "--format",
-        choices=("savedmodel", "savedmodel_ids", "ctranslate2"),
-        default="savedmodel",
-        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps token ids to token ids "
-        "and needs no tensorflow-text, or a model of CTranslate2 that maps tokens to tokens and gets its search "
-        "options with each call (default: savedmodel)",
-    )
-    languages = "for the model card (default: the endings of the training texts)"
-    parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
-    add_decoding(parser, *SEARCH)
-
-
 def run(arguments: argparse.Namespace) -> None:
-    """Exports a model."""
     if arguments.format == "ctranslate2":
         _export_ctranslate2(arguments)
         return
-    options = decoding_options(arguments)
+    options = DecodingOptions.among(vars(arguments))
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
     if arguments.format == "savedmodel_ids":

@@ -6,22 +6,13 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from ..nematus_models.exporting import VERSIONS, Words, export_checkpoint
+from ..nematus_models.exporting import Words, export_checkpoint
 from ..system import load_system
 from ..text.vocabulary import Vocabulary
-from .arguments import add_path, say
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=Path, metavar="DIR", help="directory of a trained model (required)")
-    add_path(parser, "--to", metavar="MODEL", required=True, help="path of the checkpoint without extension")
-    parser.add_argument(
-        "--version", choices=VERSIONS, default="master", help="the Nematus that reads it; master is also for v0.5"
-    )
+from .arguments import say
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Converts a model to a Nematus checkpoint."""
     system = load_system(arguments.model)
     words = tuple(
         _words(arguments.model / f"{side}{Path(name).suffix}", vocabulary)

@@ -1,31 +1,238 @@
-"""The command line of `python -m nmt`."""
+"""The command line of `python -m nmt`: its commands and their options.
+
+Each function here adds the options of a command to a parser, and its docstring is the help. The module of the same name
+runs it; it is imported after the command line has been read, because TensorFlow takes seconds to load.
+"""
 
 import argparse
 import contextlib
+import dataclasses
 import importlib.metadata
+from collections.abc import Collection
+from pathlib import Path
 
-from . import (
-    average,
-    corpus,
-    curves,
-    evaluate,
-    export,
-    export_nematus,
-    import_nematus,
-    launch,
-    prepare,
-    score,
-    serve,
-    train,
-    translate,
-    vocab,
-)
-from .arguments import Parser
+from ..config import TOKENIZERS, Config
+from ..config_fields import MOST, argument, between, is_optional, positive
+from ..config_rules import preset_names
+from ..decoding.options import SEARCH, DecodingOptions
+from .arguments import Arguments, Parser, add_model, add_number, add_path
+
+# First option of each group in --help -> title of the group.
+_GROUPS = {
+    "source_dataset": "texts",
+    "model_type": "model",
+    "rnn_dropout_embedding": "optimization",
+    "learning_schedule": "learning rate",
+    "finish_after": "stopping and validation",
+}
+# Options of `prepare`, and those that it does not require.
+VALIDATION_TEXT = ("valid_source_dataset", "valid_target_dataset")
+_PREPARED = ("source_dataset", "target_dataset", "maxlen", "subword_sampling", "seed", *VALIDATION_TEXT)
+_PREPARED += ("dictionaries", "source_vocab_sizes", "target_vocab_size")
+_RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")  # of Unicode normalization in SentencePiece
+_SHORT = {"batch_size": "-b", "beam_size": "-k", "normalization_alpha": "-n"}  # of `DecodingOptions`
+
+
+def corpus(parser: argparse.ArgumentParser) -> None:
+    """Writes a parallel corpus: texts for training, validation and test."""
+    parser.add_argument("name", choices=("demo", "multi30k"), help="name of the corpus (required)")
+    add_path(parser, "--to", metavar="DIR", required=True, help="where its files go")
+
+
+def vocab(parser: argparse.ArgumentParser) -> None:
+    """Trains a SentencePiece vocabulary for each side, or one for both."""
+    add_path(parser, "--to", metavar="DIR", required=True, help="where source.model and target.model go")
+    for side in ("source", "target"):
+        text = f"training text, {side} side: files or patterns, also .gz, .zst (required)"
+        parser.add_argument(f"--{side}_dataset", nargs="+", metavar="FILE", required=True, help=text)
+    add_number(parser, "size", int, positive(8000, "subword units on each side", 10_000_000))
+    parser.add_argument(
+        "--kind", choices=("bpe", "unigram"), default="bpe", help="byte-pair encoding or unigram model (default: bpe)"
+    )
+    lines = positive(None, "train on N lines of each side, evenly spread; by default, on all", MOST)
+    add_number(parser, "sample_lines", int, lines)
+    coverage = "share of the characters of the text that get a unit; 0.9995 suits Chinese"
+    add_number(parser, "character_coverage", float, between(1.0, coverage, 0.98, 1))
+    parser.add_argument("--byte_fallback", action="store_true", help="add 256 units for bytes: no character is unknown")
+    parser.add_argument(
+        "--user_symbols", nargs="+", default=(), metavar="SYMBOL", help="units that are never split, such as <2de>"
+    )
+    rule = "Unicode normalization of the text; _cf folds case (default: nmt_nfkc)"
+    parser.add_argument("--normalization_rule", choices=_RULES, default="nmt_nfkc", help=rule)
+    begin = "give the beginning of a sentence an id of its own; else a Transformer begins with the unknown word"
+    parser.add_argument("--begin_symbol", action="store_true", help=begin)
+    parser.add_argument("--split_digits", action="store_true", help="make each digit a unit")
+    parser.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    """Scans texts in advance, so that `train` with the same options starts at once."""
+    parser.usage = "%(prog)s [--config FILE] [options]"
+    add_path(parser, "--config", help="file of options of `train`, JSON or YAML; the command line overrides it")
+    _add_options(parser, _PREPARED, optional=VALIDATION_TEXT)
+
+
+def train(parser: argparse.ArgumentParser) -> None:
+    """Trains a model, or resumes the training found in its directory."""
+    parser.usage = "%(prog)s -m DIR [--config FILE] [options]"
+    add_path(parser, "-m", "--model", metavar="DIR", required=True, help="where the model goes")
+    add_path(parser, "--config", help="file of options, JSON or YAML; the command line overrides it")
+    preset = "options that belong together; options that are given too, here or in --config, win"
+    names = f"{{{','.join(preset_names())}}}"
+    parser.add_argument("--preset", default=argparse.SUPPRESS, metavar=names, help=preset)
+    _add_options(parser)
+
+
+def launch(parser: argparse.ArgumentParser) -> None:
+    """Trains one model with several processes on this machine."""
+    parser.usage = "%(prog)s --processes N train -m DIR [options of train]"
+    each = "each gets one GPU or, if there are none, a share of the cores"
+    add_number(parser, "processes", int, positive(None, each, 1000), required=True)
+    parser.add_argument("command", choices=["train"], help="the command to run in each process (required)")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="options", help="its options")
+
+
+def average(parser: argparse.ArgumentParser) -> None:
+    """Averages the weights of the models that `train --keep` and `--keep_best` kept."""
+    add_model(parser)
+    add_number(parser, "last", int, positive(None, "average only the latest N; by default, all kept", MOST))
+    add_number(parser, "best", int, positive(None, "average only the best N, by --valid_metric", MOST))
+    add_path(parser, "--to", metavar="DIR", required=True, help="directory of the new model")
+
+
+def curves(parser: argparse.ArgumentParser) -> None:
+    """Draws the validations of trainings side by side."""
+    parser.add_argument("models", type=Path, nargs="+", metavar="DIR", help="model directories (required)")
+    add_path(parser, "--to", required=True, help="picture, .png or .svg")
+    parser.add_argument(
+        "--by", choices=("update", "seconds"), default="update", help="horizontal axis (default: update)"
+    )
+
+
+def translate(parser: argparse.ArgumentParser) -> None:
+    """Translates a text that has one sentence per line."""
+    add_model(parser, several=True)
+    add_path(parser, "-i", "--input", help="text, also .gz and .zst (default: standard input)")
+    add_path(parser, "-o", "--output", help="translations (default: standard output)")
+    prefixes = "line i is the beginning of translation i, an empty line none; also .gz and .zst"
+    add_path(parser, "--target_prefix", help=prefixes)
+    _add_decoding(
+        parser,
+        *("batch_size", *SEARCH, "n_best"),
+        *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
+    )
+    group = parser.add_argument_group("alignments, of an RNN")
+    pairs = "write `i-j` for each target token j and the source token i that has its largest attention weight"
+    add_path(group, "--alignments", help=pairs)
+    add_path(group, "--alignment_weights", help="write tokens and all attention weights as JSON lines")
+
+
+def evaluate(parser: argparse.ArgumentParser) -> None:
+    """Compares translations with references: prints BLEU, chrF, TER and the share of exact matches."""
+    parser.add_argument("translations", type=Path, metavar="TRANSLATIONS", help="text, one sentence a line (required)")
+    references = "a reference for each line, one file or more (required)"
+    parser.add_argument("references", type=Path, nargs="+", metavar="REFERENCES", help=references)
+    add_path(parser, "--against", help="translations of another system, to test the difference")
+    tokenizer = "tokenizer of sacreBLEU; char suits any script (default: 13a)"
+    parser.add_argument("--tokenizer", choices=TOKENIZERS, default="13a", help=tokenizer)
+
+
+def score(parser: argparse.ArgumentParser) -> None:
+    """Writes the cost of given translations: the negative log-probability of each with its end, over its length."""
+    add_model(parser, several=True)
+    add_path(parser, "-s", "--source", required=True, help="source text")
+    add_path(parser, "-t", "--target", required=True, help="its translation")
+    add_path(parser, "-o", "--output", help="costs (default: standard output)")
+    _add_decoding(parser, "batch_size", "normalization_alpha")
+
+
+def export(parser: argparse.ArgumentParser) -> None:
+    """Exports a model."""
+    add_model(parser, several=True)
+    where = "where the model goes; MODELS/NAME/VERSION for `serve` and TensorFlow Serving"
+    add_path(parser, "--to", metavar="DIR", required=True, help=where)
+    parser.add_argument(
+        "--format",
+        choices=("savedmodel", "savedmodel_ids", "ctranslate2"),
+        default="savedmodel",
+        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps token ids to token ids "
+        "and needs no tensorflow-text, or a model of CTranslate2 that maps tokens to tokens and gets its search "
+        "options with each call (default: savedmodel)",
+    )
+    languages = "for the model card (default: the endings of the training texts)"
+    parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
+    _add_decoding(parser, *SEARCH)
+
+
+def serve(parser: argparse.ArgumentParser) -> None:
+    """Serves exported models over HTTP, with a page at / and the REST API of TensorFlow Serving."""
+    parser.add_argument(
+        "models", type=Path, metavar="MODELS", help="folder of NAME/VERSION folders, each an export (required)"
+    )
+    group = parser.add_argument_group("address")
+    group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    add_number(group, "port", int, between(8501, "port to listen on; 0: any free one", 0, 2**16 - 1))
+    group = parser.add_argument_group("who may call")
+    names = "names of this service in requests, besides localhost and IP addresses; '*': any (default: none)"
+    group.add_argument("--allowed_hosts", nargs="+", default=[], metavar="NAME", help=names)
+    group.add_argument(
+        "--any_content_type", action="store_true", help="take POST without Content-Type: application/json too"
+    )
+    add_path(group, "--api_key_file", help="file with a key that requests must bring (default: none)")
+    group = parser.add_argument_group("batches and limits")
+    at_once = "batches computed at the same time; by default, as many as there are cores, or 1 with a GPU"
+    add_number(group, "workers", int, positive(None, at_once, 1000))
+    add_number(group, "batch", int, positive(64, "sentences joined into a batch", MOST))
+    waiting = "sentences waiting or computed; by default, 1024, or 4 batches for each worker if that is more"
+    add_number(group, "queue", int, positive(None, waiting, MOST))
+    add_number(group, "timeout", int, positive(30, "seconds for a request", MOST))
+
+
+def import_nematus(parser: argparse.ArgumentParser) -> None:
+    """Converts a Nematus checkpoint to a model."""
+    parser.add_argument(
+        "checkpoint", type=Path, metavar="CHECKPOINT", help="path without extension, as .../model-20 (required)"
+    )
+    add_path(parser, "--to", metavar="DIR", required=True, help="where the model goes")
+    about = ".json dictionaries (default: those named in the options of the checkpoint)"
+    add_path(parser, "--dictionaries", nargs=2, metavar=("SOURCE", "TARGET"), help=about)
+
+
+def export_nematus(parser: argparse.ArgumentParser) -> None:
+    """Converts a model to a Nematus checkpoint."""
+    parser.add_argument("model", type=Path, metavar="DIR", help="directory of a trained model (required)")
+    add_path(parser, "--to", metavar="MODEL", required=True, help="path of the checkpoint without extension")
+    parser.add_argument(
+        "--version",
+        choices=("master", "v0.3"),
+        default="master",
+        help="the Nematus that reads it; master is also for v0.5",
+    )
+
 
 _COMMANDS = (
     *(corpus, vocab, prepare, train, launch, average, curves),
     *(translate, evaluate, score, export, serve, import_nematus, export_nematus),
 )
+
+
+def parse_arguments() -> tuple[str, argparse.Namespace]:
+    """Returns the name of the module that runs the command, and its parsed options."""
+    parser = Parser(prog="python -m nmt", description="Neural machine translation, Nematus style.")
+    parser.add_argument("--version", action="version", version=_versions())
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in _COMMANDS:
+        added = commands.add_parser(
+            add.__name__.replace("_", "-"), help=add.__doc__.rstrip("."), description=add.__doc__
+        )
+        add(added)
+        added.set_defaults(module=add.__name__, fail=added.unrecognized)
+    arguments, unknown = parser.parse_known_args()
+    if unknown:  # argparse itself would refer to the help of all commands, not of this one
+        arguments.fail(unknown)
+    module = arguments.module
+    del arguments.module, arguments.fail
+    return module, arguments
 
 
 def _versions() -> str:
@@ -37,19 +244,50 @@ def _versions() -> str:
     return ", ".join(found)
 
 
-def parse_arguments() -> argparse.Namespace:
-    """Returns the parsed command line; its attribute `run` is the function of the command."""
-    parser = Parser(prog="python -m nmt", description="Neural machine translation, Nematus style.")
-    parser.add_argument("--version", action="version", version=_versions())
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in _COMMANDS:
-        name = module.__name__.rpartition(".")[2].replace("_", "-")
-        text = module.run.__doc__
-        added = commands.add_parser(name, help=text.rstrip("."), description=text)
-        module.add_arguments(added)
-        added.set_defaults(run=module.run, fail=added.unrecognized)
-    arguments, unknown = parser.parse_known_args()
-    if unknown:  # argparse itself would refer to the help of all commands, not of this one
-        arguments.fail(unknown)
-    del arguments.fail
-    return arguments
+def _add_options(
+    parser: argparse.ArgumentParser, names: Collection[str] | None = None, optional: Collection[str] = ()
+) -> None:
+    """Adds options of `Config` to a command, in groups. Options not given are absent from the parsed arguments.
+
+    Args:
+        names: The options to add; `None` adds all.
+        optional: Options that a training requires and this command does not.
+    """
+    groups, title = {}, ""
+    for field in dataclasses.fields(Config):
+        title = _GROUPS.get(field.name, title)
+        if names is not None and field.name not in names:
+            continue
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        _add(groups[title], field, field.name in optional)
+
+
+def _add_decoding(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Adds these options of `DecodingOptions` to a command. Options not given are absent from the parsed arguments."""
+    group = parser.add_argument_group("translation")
+    for field in dataclasses.fields(DecodingOptions):
+        if field.name in names:
+            _add(group, field, False, *filter(None, [_SHORT.get(field.name)]))
+
+
+def _add(group: Arguments, field: dataclasses.Field, optional: bool, *short: str) -> None:
+    group.add_argument(
+        *short,
+        *dict.fromkeys([f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]),
+        dest=field.name,
+        default=argparse.SUPPRESS,
+        help=f"{field.metadata['help']} ({_remark(field, optional)})",
+        **argument(field),
+    )
+
+
+def _remark(field: dataclasses.Field, optional: bool) -> str:
+    """Returns the allowed values, unless the metavar lists them, and the default or whether the option is required."""
+    listed = field.metadata["argument"].get("metavar", "").startswith("{")
+    allowed = "" if listed else field.metadata["allowed"]
+    if field.default is not None:
+        given = f"default: {field.default}"
+    else:
+        given = "optional" if optional or is_optional(field) else "required"
+    return "; ".join(filter(None, [allowed, given]))

@@ -5,6 +5,7 @@ import collections
 import math
 from pathlib import Path
 
+from ..decoding.options import DecodingOptions
 from ..decoding.scoring import Scorer
 from ..decoding.side_by_side import use_cores_for_batches
 from ..errors import UserError
@@ -13,22 +14,12 @@ from ..text.batches import LONGEST
 from ..text.lines import file_lines
 from ..text.parallel_text import other_lines
 from ..text.shards import all_shards
-from .arguments import add_model, add_path, say, with_bar
-from .options import add_decoding, decoding_options
-from .streams import chunk_size, chunked, counted, number_list, open_output, warn_of_invalid_utf8
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser, several=True)
-    add_path(parser, "-s", "--source", required=True, help="source text")
-    add_path(parser, "-t", "--target", required=True, help="its translation")
-    add_path(parser, "-o", "--output", help="costs (default: standard output)")
-    add_decoding(parser, "batch_size", "normalization_alpha")
+from .arguments import say
+from .streams import chunk_size, chunked, counted, number_list, open_output, warn_of_invalid_utf8, with_bar
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Writes the cost of given translations: the negative log-probability of each with its end, over its length."""
-    options = decoding_options(arguments)
+    options = DecodingOptions.among(vars(arguments))
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     source, target = _one_file(arguments.source), _one_file(arguments.target)

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import IO, Any, TextIO, TypeVar
+
+from tqdm import tqdm
 
 from ..decoding.options import DecodingOptions
 from ..decoding.side_by_side import workers
@@ -15,6 +17,7 @@ from ..errors import UserError
 from ..text.lines import replace_text
 from .arguments import say
 
+T = TypeVar("T")
 _BATCHES_PER_WORKER = 20
 _NAMED = 10  # lines that a message names
 
@@ -83,6 +86,12 @@ def chunked(items: Iterable, size: int) -> Iterator[list]:
     items = iter(items)
     while chunk := list(itertools.islice(items, size)):
         yield chunk
+
+
+def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
+    """Draws a progress bar, unless the caller writes the results to a terminal: it would stand between the lines."""
+    hidden = {"disable": True} if output.isatty() else {}  # False would overrule TQDM_DISABLE
+    return tqdm(results, **given, **hidden)
 
 
 def counted(numbers: list[int], one: str, several: str) -> str:

@@ -11,13 +11,11 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from ..config import CHANGEABLE, DEPENDENT, Config, make_config
-from ..config import read_config as read_model_config
+from ..config import CHANGEABLE, DEPENDENT, Config, make_config, read_config, read_options
 from ..errors import UserError
-from ..presets import PRESETS
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, KEPT, LAST, load_checkpoint
-from ..storage.files import exclusive, path_inside, read_json
+from ..storage.files import exclusive, path_inside
 from ..system import System, code_digests, file_digests, open_system, save_system
 from ..training.interruption import Interrupted, sigterm_exits
 from ..training.log import message_file, say
@@ -25,9 +23,7 @@ from ..training.replicas import Replicas, connect, read_cluster
 from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Validator
-from .arguments import add_path
 from .devices import describe_devices
-from .options import add_options
 from .processes import end_with_launcher, train_in_processes, visible_gpus
 from .training_text import read_checked_texts
 
@@ -35,20 +31,9 @@ _FOLDERS = (KEPT, "logs", "valid")
 _WRITTEN = {*_FOLDERS, BEST, LAST, "config.json", "files.json", "progress.json", "train.log", "versions.json"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s -m DIR [--config FILE] [options]"
-    add_path(parser, "-m", "--model", metavar="DIR", required=True, help="where the model goes")
-    add_path(parser, "--config", help="JSON file of options; the command line overrides it")
-    preset = "options that belong together; options that are given too, here or in --config, win"
-    names = f"{{{','.join(PRESETS)}}}"
-    parser.add_argument("--preset", default=argparse.SUPPRESS, metavar=names, help=preset)
-    add_options(parser)
-
-
 def run(arguments: argparse.Namespace) -> None:
-    """Trains a model, or resumes the training found in its directory."""
     end_with_launcher()
-    config = read_config(arguments)
+    config = config_of(arguments)
     gpus = visible_gpus()
     if len(gpus) > 1 and len(read_cluster()[0]) < 2:
         say(f"training on {len(gpus)} GPUs, with a process for each; CUDA_VISIBLE_DEVICES can name fewer")
@@ -62,16 +47,16 @@ def run(arguments: argparse.Namespace) -> None:
             _train(config, arguments.model, replicas)
 
 
-def read_config(arguments: argparse.Namespace) -> Config:
+def config_of(arguments: argparse.Namespace) -> Config:
     """Returns the configuration that parsed arguments and their `--config` file give.
 
     Raises:
         UserError: An option is wrong.
     """
     given = {name: value for name, value in vars(arguments).items() if name not in ("model", "config")}
-    options = {**(read_json(arguments.config) if arguments.config else {}), **given}
+    options = {**(read_options(arguments.config) if arguments.config else {}), **given}
     if (arguments.model / LAST).exists():
-        original = read_model_config(arguments.model)
+        original = read_config(arguments.model)
         options = {name: getattr(original, name) for name in DEPENDENT} | options
     return make_config(options)
 
@@ -153,7 +138,7 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
 def _say_changes(config: Config, directory: Path) -> None:
     """Prints the options that differ from those of the training found in a directory."""
     if (directory / LAST).exists():
-        original = read_model_config(directory)
+        original = read_config(directory)
         for name in CHANGEABLE:
             if getattr(config, name) != getattr(original, name):
                 say(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")

@@ -9,39 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..decoding.alignment import Aligner, Alignment
-from ..decoding.options import CONSTRAINTS, SEARCH
+from ..decoding.options import CONSTRAINTS, DecodingOptions
 from ..decoding.side_by_side import use_cores_for_batches
 from ..decoding.translator import Line, Translator
 from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import file_lines, read_chunks
-from .arguments import add_model, add_path, say, with_bar
+from .arguments import say
 from .devices import describe_devices
-from .options import add_decoding, decoding_options
-from .streams import chunk_size, counted, number_list, open_input, open_output, warn_of_invalid_utf8
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser, several=True)
-    add_path(parser, "-i", "--input", help="text, also .gz and .zst (default: standard input)")
-    add_path(parser, "-o", "--output", help="translations (default: standard output)")
-    prefixes = "line i is the beginning of translation i, an empty line none; also .gz and .zst"
-    add_path(parser, "--target_prefix", help=prefixes)
-    add_decoding(
-        parser,
-        *("batch_size", *SEARCH, "n_best"),
-        *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
-    )
-    group = parser.add_argument_group("alignments, of an RNN")
-    pairs = "write `i-j` for each target token j and the source token i that has its largest attention weight"
-    add_path(group, "--alignments", help=pairs)
-    add_path(group, "--alignment_weights", help="write tokens and all attention weights as JSON lines")
+from .streams import chunk_size, counted, number_list, open_input, open_output, warn_of_invalid_utf8, with_bar
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Translates a text that has one sentence per line."""
-    options, aligns = decoding_options(arguments), _aligns(arguments)
+    options, aligns = DecodingOptions.among(vars(arguments)), _aligns(arguments)
     if arguments.target_prefix:
         _check_prefixes(arguments.target_prefix, arguments.input)
     use_cores_for_batches()

@@ -3,6 +3,7 @@
 They belong to no model. A checkpoint does not depend on them, so they may change from one use of a model to the next.
 """
 
+import dataclasses
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -74,6 +75,12 @@ class DecodingOptions:
                 "--beam_size has no effect with --translation_strategy sampling, which draws one translation a line; "
                 "leave it out, or give --n_best"
             )
+
+    @classmethod
+    def among(cls, options: dict[str, Any]) -> "DecodingOptions":
+        """Returns the options among others, with defaults for those that are missing."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{name: value for name, value in options.items() if name in names})
 
     @property
     def samples(self) -> bool:

@@ -58,7 +58,7 @@ def import_checkpoint(
             variables do not fit the model.
     """
     arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
-    config = read_config(options_path, dictionaries)
+    config = read_checkpoint_config(options_path, dictionaries)
     if config.exponential_smoothing:  # Nematus translates with these too
         arrays = {name.removesuffix(_SMOOTH): arrays[name] for name in arrays if name.endswith(_SMOOTH)}
     if config.model_type == "transformer":
@@ -75,7 +75,7 @@ def import_checkpoint(
         save_checkpoint(directory / BEST, variables, {}, made_with)
 
 
-def read_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Config:
+def read_checkpoint_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Config:
     """Returns our configuration for a JSON file of Nematus's options.
 
     Raises:

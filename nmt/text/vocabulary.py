@@ -28,7 +28,6 @@ from .shards import Files, all_shards, as_list
 
 END = 0
 _SPECIAL = ("eos", "UNK")  # names of the ids 0 and 1 in Nematus v0.3
-NORMALIZATION_RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")  # of SentencePiece
 _LARGEST = 1 << 26  # bytes of a file
 
 
@@ -219,7 +218,7 @@ def train_sentencepiece(
         character_coverage: Share of the characters of the text that get a unit, 0.98 to 1. The others are unknown.
         byte_fallback: Adds a unit for each byte, so that no character is unknown.
         user_symbols: Strings that are units of their own and never split.
-        normalization_rule: One of `NORMALIZATION_RULES`.
+        normalization_rule: One of SentencePiece, such as `"nmt_nfkc"` or `"identity"`.
         split_digits: Makes each digit a unit.
         begin_symbol: Gives the beginning of a sentence an id of its own, 1, and the unknown word id 2. By default, a
             Transformer begins with the unknown word, id 1.

@@ -118,7 +118,9 @@ def start():
     `files` are its standard input, output and error; `first` is what it runs before the command.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["nmt.__main__", "nmt.commands.parser"])
+    context.set_forkserver_preload(
+        ["nmt.__main__", *(f"nmt.commands.{name}" for name in ("train", "translate", "export"))]
+    )
     before = os.getcwd()
     os.chdir(ROOT)  # the server imports from its directory, and ignores a module that it does not find
     multiprocessing.forkserver.ensure_running()

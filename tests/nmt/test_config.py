@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.config import CHANGEABLE, Config, make_config
+from nmt.config import CHANGEABLE, Config, make_config, read_options
 from nmt.errors import UserError
 from nmt.storage.files import read_json
 from tests.nmt.required_options import REQUIRED
@@ -172,3 +172,43 @@ def test_a_bad_file_is_refused(tmp_path, content, said):
         (tmp_path / "options.json").write_text(content)
     with pytest.raises(UserError, match=said):
         read_json(tmp_path / "options.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read"),
+        ("a: [", "is not YAML: .* line 1"),
+        ("- a", "must hold options"),
+        ("", "must hold options"),
+        (b"\xff", "is not YAML"),
+    ],
+)
+def test_a_bad_file_of_yaml_is_refused(tmp_path, content, said):
+    if content is not None:
+        (tmp_path / "options.yml").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError, match=said):
+        read_options(tmp_path / "options.yml")
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("seed: 08", 8),
+        ("clip_c: 1", 1.0),
+        ("deterministic: No", False),
+        ("valid_freq: ~", None),
+        ("valid_tokenizer: none", "none"),
+        ("target_prefixes: ['', <2de>, no]", ["", "<2de>", "no"]),
+        ("dictionaries: [1, 2]", ["1", "2"]),
+        ("batch_size: many", "many"),
+        ("batch_size: {a: 1}", {"a": "1"}),
+        ("deterministic: 2", "2"),
+        ("other: 1", "1"),
+    ],
+)
+def test_values_in_yaml_have_the_type_of_the_option(tmp_path, line, value):
+    (tmp_path / "options.yaml").write_text(line)
+    found = read_options(tmp_path / "options.yaml")[line.partition(":")[0]]
+    assert found == value
+    assert type(found) is type(value)

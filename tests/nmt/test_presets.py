@@ -1,13 +1,16 @@
 """Presets: a name stands for options, which `config.json` lists, and options that are given too win."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+import nmt
 from nmt.config import Config, make_config
 from nmt.errors import UserError
-from nmt.presets import PRESETS
 from tests.nmt.required_options import REQUIRED
+
+PRESETS = {path.stem: json.loads(path.read_text()) for path in Path(nmt.__file__).parent.glob("presets/*.json")}
 
 
 def options(config, *names):
@@ -53,12 +56,14 @@ def test_options_beside_a_preset_win(given):
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones(train):
-    said = "--preset is {!r}; it must be one of transformer-base, transformer-tiny, rnnsearch"
+    said = "--preset is {!r}; it must be one of rnnsearch, transformer-base, transformer-tiny"
     status, _, errors = train("--preset", "transformer-big")
     assert (status, errors.strip().endswith(said.format("transformer-big"))) == (2, True), errors
     with pytest.raises(UserError) as caught:
         make_config({**REQUIRED, "preset": ["rnnsearch"]})
     assert str(caught.value) == said.format(["rnnsearch"])
+    with pytest.raises(UserError):
+        make_config({**REQUIRED, "preset": "../presets/rnnsearch"})  # no file of another place
 
 
 def test_the_command_writes_the_options_of_a_preset(train, tmp_path):

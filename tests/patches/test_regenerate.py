@@ -44,7 +44,7 @@ def test_patches_are_adapted_to_a_changed_file(project, old, new, history):
     result = regenerate(project)
     assert (result.returncode, result.stderr) == (0, "")
     assert project.apply("apply").stdout.splitlines()[-1] == "nmt: applied 3 of 3"
-    assert b"_L2Normalization" in project.file.read_bytes()
+    assert b"L2Normalization" in project.file.read_bytes()
     assert new.encode() in project.file.read_bytes()
     assert project.apply("revert").returncode == 0
     assert project.file.read_bytes() == pristine

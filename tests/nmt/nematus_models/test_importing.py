@@ -8,7 +8,7 @@ import pytest
 
 from nmt.decoding.options import DecodingOptions
 from nmt.errors import UserError
-from nmt.nematus_models.importing import read_config
+from nmt.nematus_models.importing import read_checkpoint_config
 from nmt.normalization import KINDS
 from nmt.system import load_system
 from tests.nmt.nematus_files import DATA, read_arrays, read_options, run, write_checkpoint
@@ -45,7 +45,7 @@ def test_option_names_of_all_versions_are_equivalent(tmp_path):
     old_names = ("embedding_size", "state_size", "source_vocab_sizes", "target_vocab_size", "learning_rate")
     new = {"rnn_layer_normalization": True, "layer_normalization_type": "layernorm", "rnn_enc_depth": 1}
     configs = [
-        read_config(write_options(tmp_path / name, *left_out, dictionaries=dictionaries, **options))
+        read_checkpoint_config(write_options(tmp_path / name, *left_out, dictionaries=dictionaries, **options))
         for dictionaries in [[str(DATA / f"tiny.vocab.{side}.json") for side in ("en", "de")]]
         for name, left_out, options in [
             ("v0.3", (), {"use_layer_norm": True}),
@@ -61,7 +61,7 @@ def test_option_names_of_all_versions_are_equivalent(tmp_path):
 @pytest.mark.parametrize(("theirs", "ours"), [(0, None), (4096, 4096)])
 def test_a_batch_size_in_tokens_is_kept(tmp_path, theirs, ours):
     dictionaries = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
-    config = read_config(write_options(tmp_path / "options.json", token_batch_size=theirs), dictionaries)
+    config = read_checkpoint_config(write_options(tmp_path / "options.json", token_batch_size=theirs), dictionaries)
     assert config.token_batch_size == ours
 
 
@@ -71,15 +71,15 @@ def test_the_loss_function_is_kept(tmp_path, theirs):
     dictionaries = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
     options = write_options(tmp_path / "options.json", loss_function=theirs, token_batch_size=4096)
     ours = "per-token-cross-entropy" if theirs == "per-token-cross-entropy" else "cross-entropy"
-    assert read_config(options, dictionaries).loss_function == ours
+    assert read_checkpoint_config(options, dictionaries).loss_function == ours
 
 
 def test_dropout_rates_need_the_switch(tmp_path):
     dictionaries = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
-    off = read_config(DATA / "tiny_none.json")
-    on = read_config(write_options(tmp_path / "on", use_dropout=True), dictionaries)
+    off = read_checkpoint_config(DATA / "tiny_none.json")
+    on = read_checkpoint_config(write_options(tmp_path / "on", use_dropout=True), dictionaries)
     later = {"rnn_use_dropout": True, "rnn_dropout_hidden": 0.1, "rnn_dropout_embedding": 0.2}
-    master = read_config(
+    master = read_checkpoint_config(
         write_options(tmp_path / "later", "dropout_hidden", "dropout_embedding", **later), dictionaries
     )
     rates = [(config.rnn_dropout_embedding, config.rnn_dropout_hidden) for config in (off, on, master)]
@@ -127,7 +127,7 @@ def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
 )
 def test_unsupported_options_are_refused(tmp_path, option, value):
     with pytest.raises(UserError, match=f"{option} is {value!r}; only .* is supported"):
-        read_config(write_options(tmp_path / "options.json", **{option: value}))
+        read_checkpoint_config(write_options(tmp_path / "options.json", **{option: value}))
 
 
 def test_depths_have_two_names_each(tmp_path):
@@ -135,7 +135,7 @@ def test_depths_have_two_names_each(tmp_path):
     old = {"enc_depth": 2, "enc_recurrence_transition_depth": 3, "dec_base_recurrence_transition_depth": 4}
     new = {"rnn_enc_depth": 2, "rnn_enc_transition_depth": 3, "rnn_dec_base_transition_depth": 4}
     configs = [
-        read_config(write_options(tmp_path / name, *left_out, **options), dictionaries)
+        read_checkpoint_config(write_options(tmp_path / name, *left_out, **options), dictionaries)
         for name, left_out, options in (("old", (), old), ("new", old, new))
     ]
     assert configs[0] == configs[1]
@@ -154,7 +154,7 @@ def test_depths_have_two_names_each(tmp_path):
 def test_deep_models_that_cannot_be_equalled_are_refused_with_the_reason(tmp_path, options, said):
     old = {"dec_depth": None, "enc_recurrence_transition_depth": None}
     with pytest.raises(UserError, match=said):
-        read_config(write_options(tmp_path / "options.json", **{**old, **options}))
+        read_checkpoint_config(write_options(tmp_path / "options.json", **{**old, **options}))
 
 
 def test_smoothed_weights_are_imported(tmp_path, tiny):
@@ -196,21 +196,21 @@ def test_biases_that_old_versions_never_read_are_ignored(tmp_path, tiny):
 )
 def test_options_of_the_wrong_type_are_refused(tmp_path, option, said):
     with pytest.raises(UserError, match=said):
-        read_config(write_options(tmp_path / "options.json", **option))
+        read_checkpoint_config(write_options(tmp_path / "options.json", **option))
 
 
 @pytest.mark.parametrize("kind", [name for name in ("rmsnorm", "prmsnorm", "a new one") if name not in KINDS])
 def test_a_kind_missing_from_this_tree_names_the_patch_command(tmp_path, kind):
     path = write_options(tmp_path / "options.json", use_layer_norm=True, layer_normalization_type=kind)
     with pytest.raises(UserError, match=r"patches/apply\.py apply"):
-        read_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
+        read_checkpoint_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
 
 
 @pytest.mark.skipif("rmsnorm" not in KINDS, reason="needs a tree with the patches applied")
 def test_rmsnorm_fast_is_imported_as_rmsnorm(tmp_path):
     options = {"rnn_layer_normalization": True, "layer_normalization_type": "rmsnorm_fast"}
     path = write_options(tmp_path / "options.json", **options)
-    config = read_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
+    config = read_checkpoint_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
     assert config.layer_normalization_type == "rmsnorm"
 
 
