@@ -12,7 +12,8 @@ The `index` line of a patch holds the git blob id of each file before and after 
 pristine, patched or, if its id is unknown, drifted. The ids also tell the version of Nematus. If any file
 has drifted, nothing is changed. For a file of Nematus, the message shows the lines to insert by hand;
 `--skip FILE` then patches the other files. All files are checked before the first is written. CRLF line
-endings are kept.
+endings are kept, and so are links to files inside DIR; other links are refused. One run waits for another,
+but not on Windows or a network file system that locks no folders: do not start two at once there.
 
 The exit status is 0 on success, even if there is nothing to do, and 2 on any error.
 """
@@ -20,14 +21,16 @@ The exit status is 0 on success, even if there is nothing to do, and 2 on any er
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
 import re
 import signal
 import stat
 import sys
+import tempfile
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Iterator, NamedTuple, NoReturn
 
 HERE = Path(__file__).resolve().parent
 ABSENT = "0" * 40  # The id that git gives to a missing file.
@@ -36,6 +39,7 @@ _FILE = re.compile(
     rb"a/(\S+) b/\1\n(?:new file mode [0-7]{6}\n)?index ([0-9a-f]{40})\.\.([0-9a-f]{40})(?: [0-7]{6})?\n"
     rb"--- (?:a/\1|/dev/null)\n\+\+\+ b/\1\n"
 )
+_TEMPORARY = ".patched-"  # and 8 random characters
 _VERBS = {"apply": "applied", "revert": "reverted", "check": "would apply"}
 
 
@@ -97,6 +101,19 @@ class File(NamedTuple):
         return sum(change.patch in patches for change in self.changes)
 
 
+@contextlib.contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Waits for other runs on the folder and locks it, if it can be locked. The lock leaves no file."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):  # Windows; a network file system, or no folder at all
+            import fcntl
+
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
 def blob_id(text: bytes | None) -> str:
     """Returns the id that git gives to a file with this content."""
     return ABSENT if text is None else hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
@@ -147,9 +164,10 @@ def find_series(target: Path) -> Series:
     if not (target / "nematus").is_dir():
         what = "contains neither nmt/ nor nematus/" if target.is_dir() else "is not a folder"
         raise Refused(f"{target} {what}; give the folder that contains one of them")
-    files = {f"nematus/{file.name}": file for file in (target / "nematus").glob("*.py") if file.is_file()}
-    ids = {path: blob_id(file.read_bytes().replace(b"\r\n", b"\n")) for path, file in files.items()}
     candidates = [load_series(file.parent) for file in sorted(HERE.glob("nematus-*/series"))]
+    paths = {change.path: change for series in candidates for change in series.changes}
+    files = [(path, locate(target, change)) for path, change in paths.items()]
+    ids = {path: blob_id(file.read_bytes().replace(b"\r\n", b"\n")) for path, file in files if file.exists()}
 
     def known(series: Series) -> int:
         changes = [change for change in series.changes if change.old_id != ABSENT]
@@ -164,14 +182,24 @@ def find_series(target: Path) -> Series:
     raise Refused(f"{target} is {what}; check out one of {versions}")
 
 
+def locate(target: Path, change: Change) -> Path:
+    """Returns the place of a file, which may be missing. Links inside the tree are followed, so writing keeps them."""
+    path, root = target / change.path, Path(os.path.realpath(target))
+    place = Path(os.path.realpath(path))
+    is_missing = not os.path.lexists(place) and not path.is_symlink()
+    is_added_link = path.is_symlink() and change.old_id == ABSENT  # Reverting would leave it, leading nowhere.
+    if root not in place.parents or is_added_link or not (is_missing or place.is_file()):
+        raise Refused(f"{change.path} is no regular file, or a link that leads to none in {target}; replace it")
+    return place
+
+
 def read_file(target: Path, changes: list[Change]) -> File:
-    """Reads a file of the tree. Symbolic links are followed, so writing the file keeps them."""
-    path = changes[0].path
-    location = (target / path).resolve()
-    if changes[0].old_id == ABSENT and not location.exists():
+    """Reads a file of the tree."""
+    path, location = changes[0].path, locate(target, changes[0])
+    if not location.exists():
+        if changes[0].old_id != ABSENT:
+            raise Refused(f"{target} has no file {path}; restore it")
         return File(path, location, None, False, 0o644, changes)
-    if not location.is_file():
-        raise Refused(f"{target} has no file {path}; restore it")
     data = location.read_bytes()
     text = data.replace(b"\r\n", b"\n")
     if text != data != text.replace(b"\n", b"\r\n"):
@@ -224,7 +252,8 @@ def explain_drift(file: File, undo: bool) -> str:
         return message + "move the file away"
     message += "restore the file"
     hunks = [pair for change in file.changes for pair in zip(change.places, change.hunks)]
-    by_hand = [(place, hunk) for place, hunk in hunks if _has_lines(file.text, hunk.new) == undo]
+    text = b"\n%s\n" % (file.text or b"")
+    by_hand = [(place, hunk) for place, hunk in hunks if (b"\n".join([b"", *hunk.new, b""]) in text) == undo]
     if by_hand:
         message += f", or use `--skip {file.path}` and {'remove' if undo else 'insert'} these lines by hand:"
     elif hunks:
@@ -232,10 +261,6 @@ def explain_drift(file: File, undo: bool) -> str:
     for place, hunk in by_hand:
         message += f"\n  {place}:" + "".join("\n" + f"    {line.decode()}".rstrip() for line in hunk.new)
     return message
-
-
-def _has_lines(text: bytes | None, lines: list[bytes]) -> bool:
-    return b"\n".join([b"", *lines, b""]) in b"\n%s\n" % (text or b"")
 
 
 def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | None:
@@ -256,24 +281,28 @@ def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | N
 
 def write_files(changed: list[File], files: list[File]) -> None:
     """Writes temporary files first, then renames all of them; removes files last."""
-    temporary = {file.path: file.location.with_name(f".{file.location.name}.patched") for file in files}
-    written = [file for file in changed if file.text is not None]
+    temporary = {}
+    for folder in {file.location.parent for file in files}:
+        for path in folder.glob(f"{_TEMPORARY}????????"):  # from a run that was killed
+            path.unlink()
     try:
-        for file in written:
-            with open(temporary[file.path], "wb") as stream:
-                stream.write(file.text.replace(b"\n", b"\r\n") if file.crlf else file.text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.chmod(temporary[file.path], file.mode)
-        for file in written:
-            os.replace(temporary[file.path], file.location)
+        for file in changed:
+            if file.text is not None:  # mkstemp never opens what is there already, such as a link.
+                descriptor, temporary[file.location] = tempfile.mkstemp(prefix=_TEMPORARY, dir=file.location.parent)
+                with open(descriptor, "wb") as stream:
+                    stream.write(file.text.replace(b"\n", b"\r\n") if file.crlf else file.text)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                    os.chmod(temporary[file.location], file.mode)
+        for location, name in temporary.items():
+            os.replace(name, location)
         for file in changed:
             if file.text is None:
                 file.location.unlink()
     finally:
-        for path in temporary.values():
-            if path.exists():  # From this run if it failed, or from one that was killed.
-                path.unlink()
+        for name in temporary.values():
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
 
 
 def change_tree(command: str, files: list[File], series: Series, through: str | None) -> None:
@@ -315,22 +344,22 @@ def main() -> int:
     options = parser.parse_args()
     if options.command == "status" and options.through:
         parser.error("status takes no --through: it lists all patches")
+    undo = options.command == "revert"
     try:
-        series = find_series(options.target)
-        files = read_files(options.target, series, options.skip)
-        print(describe(files, series))
-        if options.command == "status":
-            print_status(files, series)
-        drifted = [explain_drift(file, options.command == "revert") for file in files if file.applied is None]
-        if drifted:
-            raise Refused("\n".join(drifted))
-        if options.command != "status":
-            change_tree(options.command, files, series, options.through)
-    except Refused as error:
-        print(f"apply.py: nothing was changed: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"apply.py: {error}; fix this and run the same command again", file=sys.stderr)
+        with exclusive(options.target):
+            series = find_series(options.target)
+            files = read_files(options.target, series, options.skip)
+            print(describe(files, series))
+            if options.command == "status":
+                print_status(files, series)
+            if any(file.applied is None for file in files):
+                raise Refused("\n".join(explain_drift(file, undo) for file in files if file.applied is None))
+            if options.command != "status":
+                change_tree(options.command, files, series, options.through)
+    except (Refused, OSError) as error:
+        is_ours = isinstance(error, Refused)
+        said = f"nothing was changed: {error}" if is_ours else f"{error}; fix this and run the same command again"
+        print(f"apply.py: {said}", file=sys.stderr)
         return 2
     return 0
 

@@ -1,0 +1,114 @@
+"""apply.py on a tree that somebody else made, and beside another run: nothing outside the tree is touched."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+fcntl = pytest.importorskip("fcntl", reason="Windows locks no folders, and links there need rights of their own")
+
+
+@pytest.fixture
+def outside(project):
+    """A file beside the tree, which looks just like the one that the patches change."""
+    file = project.root.parent / "outside.py"
+    file.write_bytes(project.file.read_bytes())
+    return file
+
+
+def link_out(project, outside):
+    project.file.unlink()
+    project.file.symlink_to(outside)
+
+
+def link_folder_out(project, outside):
+    (project.root / "nmt").rename(outside.parent / "elsewhere")
+    (project.root / "nmt").symlink_to(outside.parent / "elsewhere")
+
+
+def link_to_nothing(project, outside):
+    project.file.unlink()
+    project.file.symlink_to(project.root / "nothing.py")
+
+
+def link_in_a_loop(project, outside):
+    project.file.unlink()
+    project.file.symlink_to(project.file.name)
+
+
+def link_to_a_folder(project, outside):
+    project.file.unlink()
+    project.file.symlink_to(project.root / "patches")
+
+
+def pipe(project, outside):
+    project.file.unlink()
+    os.mkfifo(project.file)
+
+
+@pytest.mark.parametrize("command", ["status", "check", "apply", "revert"])
+@pytest.mark.parametrize(
+    "spoil",
+    [link_out, link_folder_out, link_to_nothing, link_in_a_loop, link_to_a_folder, pipe],
+    ids=lambda f: f.__name__,
+)
+def test_what_is_no_file_of_the_tree_is_refused(project, outside, spoil, command):
+    text = outside.read_bytes()
+    spoil(project, outside)
+    before = {path: path.lstat() for path in project.root.parent.rglob("*")}
+    result = project.apply(command)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert "nmt/normalization.py is no regular file" in result.stderr
+    assert "replace it" in result.stderr
+    assert outside.read_bytes() == text
+    assert {path: path.lstat() for path in project.root.parent.rglob("*")}.keys() == before.keys()
+
+
+@pytest.mark.parametrize("command", ["apply", "revert"])
+@pytest.mark.parametrize("leads_to", ["../outside", "../nothing", "kept.py", "rmsnorm.py"])
+def test_a_link_in_the_place_of_an_added_file_is_refused(v03, command, leads_to):
+    v03.apply("apply")
+    module = v03.root / "nematus/rmsnorm.py"
+    (v03.root / "outside").write_bytes(module.read_bytes())
+    (v03.root / "nematus/kept.py").write_bytes(module.read_bytes())
+    module.unlink()
+    module.symlink_to(leads_to)
+    result = v03.apply(command)
+    assert (result.returncode, "nematus/rmsnorm.py is no regular file" in result.stderr) == (2, True)
+    assert module.is_symlink() and (v03.root / "outside").exists() and not (v03.root / "nothing").exists()
+
+
+@pytest.mark.parametrize("name", [".normalization.py.patched", ".patched-abcd1234"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_temporary_files_go_through_nothing_that_is_there(project, outside, name, kind):
+    text, odd = outside.read_bytes(), project.root / "nmt" / name
+    odd.symlink_to(outside) if kind == "link" else os.mkfifo(odd)
+    project.apply("apply", check=True)
+    assert outside.read_bytes() == text != project.file.read_bytes()
+    assert not project.file.is_symlink()
+
+
+@pytest.mark.parametrize("command", ["apply", "revert"])
+def test_a_run_waits_until_another_has_ended(project, command):
+    project.apply("apply", "--through", "add-rmsnorm", check=True)
+    before = project.snapshot()
+    folder = os.open(project.root, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    run = subprocess.Popen([sys.executable, "-IS", "patches/apply.py", command, "."], cwd=project.root)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            run.wait(0.5)
+        assert project.snapshot() == before
+    finally:
+        os.close(folder)
+        status = run.wait(60)
+    assert (status, project.snapshot() == before) == (0, False)
+
+
+def test_a_folder_that_cannot_be_locked_is_patched_all_the_same(project, monkeypatch):
+    def refuse(*_):
+        raise OSError("this file system has no locks")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert project.apply("apply").stdout.endswith("nmt: applied 3 of 3\n")
