@@ -121,7 +121,7 @@ $(DEMO)/test.translated: $(DEMO)/vocab/target.model
 	$(IN_DEMO) -m nmt translate --model model --input corpus/test.en --output test.translated -n
 
 $(DEMO)/saved_model/saved_model.pb: $(DEMO)/test.translated
-	$(IN_DEMO) -m nmt evaluate test.translated corpus/test.de
+	cd $(DEMO) && $(CURDIR)/$(BIN)/sacrebleu corpus/test.de -i test.translated -m bleu chrf --format text
 	rm -rf $(DEMO)/saved_model
 	$(IN_DEMO) -m nmt export --model model --to saved_model -n
 

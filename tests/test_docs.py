@@ -139,7 +139,6 @@ def test_every_option_that_other_toolkits_are_compared_with_exists():
 
     of_commands = {"preset", "joint", "kind", "sample_lines", "n_best", "alignments", "alignment_weights", "format"}
     of_commands |= {
-        "tokenizer",
         "translation_strategy",
         "sampling_temperature",
         "sampling_top_k",

@@ -11,7 +11,7 @@ import importlib.metadata
 from collections.abc import Collection
 from pathlib import Path
 
-from ..config import TOKENIZERS, Config
+from ..config import Config
 from ..config_fields import MOST, argument, between, is_optional, positive
 from ..config_rules import preset_names
 from ..decoding.options import SEARCH, DecodingOptions
@@ -127,16 +127,6 @@ def translate(parser: argparse.ArgumentParser) -> None:
     add_path(group, "--alignment_weights", help="write tokens and all attention weights as JSON lines")
 
 
-def evaluate(parser: argparse.ArgumentParser) -> None:
-    """Compares translations with references: prints BLEU, chrF, TER and the share of exact matches."""
-    parser.add_argument("translations", type=Path, metavar="TRANSLATIONS", help="text, one sentence a line (required)")
-    references = "a reference for each line, one file or more (required)"
-    parser.add_argument("references", type=Path, nargs="+", metavar="REFERENCES", help=references)
-    add_path(parser, "--against", help="translations of another system, to test the difference")
-    tokenizer = "tokenizer of sacreBLEU; char suits any script (default: 13a)"
-    parser.add_argument("--tokenizer", choices=TOKENIZERS, default="13a", help=tokenizer)
-
-
 def score(parser: argparse.ArgumentParser) -> None:
     """Writes the cost of given translations: the negative log-probability of each with its end, over its length."""
     add_model(parser, several=True)
@@ -212,7 +202,7 @@ def export_nematus(parser: argparse.ArgumentParser) -> None:
 
 _COMMANDS = (
     *(corpus, vocab, prepare, train, launch, average, curves),
-    *(translate, evaluate, score, export, serve, import_nematus, export_nematus),
+    *(translate, score, export, serve, import_nematus, export_nematus),
 )
 
 
