@@ -11,7 +11,7 @@ from ..decoding.side_by_side import use_cores_for_batches
 from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
-from ..text.lines import file_lines
+from ..text.lines import read_lines
 from ..text.parallel_text import other_lines
 from ..text.shards import all_shards
 from .arguments import say
@@ -23,11 +23,11 @@ def run(arguments: argparse.Namespace) -> None:
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     source, target = _one_file(arguments.source), _one_file(arguments.target)
-    count, others = (sum(1 for _ in file_lines(path)) for path in (source, target))
+    count, others = (sum(1 for _ in read_lines(path, errors="keep")) for path in (source, target))
     if count != others:
         raise other_lines(source, target, count, others)
     scorer = Scorer(system.vocabularies, system.model, options)
-    pairs = zip(file_lines(source), file_lines(target), strict=True)
+    pairs = zip(*(read_lines(path, errors="keep") for path in (source, target)), strict=True)
     chunks = warn_of_invalid_utf8(chunked(pairs, chunk_size(options)), b"\n".join)
     numbers = collections.defaultdict(list)  # of the lines of each kind, from 1
     with open_output(arguments.output, [source, target]) as output:

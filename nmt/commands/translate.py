@@ -15,7 +15,7 @@ from ..decoding.translator import Line, Translator
 from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
-from ..text.lines import file_lines, read_chunks
+from ..text.lines import read_chunks, read_lines
 from .arguments import say
 from .devices import describe_devices
 from .streams import chunk_size, counted, number_list, open_input, open_output, warn_of_invalid_utf8, with_bar
@@ -104,7 +104,7 @@ def _check_prefixes(prefixes: Path, text: Path | None) -> None:
     if not prefixes.is_file():
         raise UserError(f"--target_prefix {prefixes} is not a file; give a text with as many lines as the input")
     if text and text.is_file():
-        count, lines = (sum(1 for _ in file_lines(path)) for path in (prefixes, text))
+        count, lines = (sum(1 for _ in read_lines(path, errors="keep")) for path in (prefixes, text))
         if count != lines:
             raise _uneven(prefixes, count, lines)
 
@@ -120,7 +120,7 @@ def _translate(
 ) -> Iterator[tuple[Line, Alignment | None]]:
     """Yields each line with its alignment; raises `UserError` if there are more or fewer prefixes than lines."""
     count = 0
-    prefixes = file_lines(prefix_file) if prefix_file else None
+    prefixes = read_lines(prefix_file, errors="keep") if prefix_file else None
     for chunk in chunks:
         begins = list(itertools.islice(prefixes, len(chunk))) if prefixes else None
         if prefixes and len(begins) < len(chunk):

@@ -8,7 +8,7 @@ import sacrebleu
 from sacrebleu.metrics.base import Metric
 
 from ..errors import UserError
-from ..text.lines import stream_lines
+from ..text import lines
 from ..text.shards import all_shards
 
 # Scripts without spaces that a tokenizer does not split, as the first words of Unicode's character names.
@@ -36,7 +36,7 @@ def read_lines(path: str | os.PathLike) -> list[str]:
     Raises:
         UserError: The file is missing or not UTF-8.
     """
-    return [line.decode() for line in stream_lines(all_shards(path))]
+    return [line.decode() for line in lines.read_lines(*all_shards(path))]
 
 
 def cannot_split(tokenizer: str, references: Sequence[str]) -> bool:

@@ -155,7 +155,7 @@ class Translator(tf.Module):
         if len(ids) <= LONGEST:
             return [line]
         encode = self._source_vocabulary.encode
-        return split_line(line, lambda pieces: (encode(tf.constant(pieces)).row_lengths() <= LONGEST).numpy())
+        return split_line(line, lambda piece: encode(tf.constant([piece])).flat_values.shape[0] <= LONGEST)
 
     def _uniforms(self, places: Sequence[tuple[int, int]], lengths: Sequence[int]) -> np.ndarray:
         """Returns the random numbers of `sample` for each piece, 0 after its own limit."""

@@ -32,41 +32,18 @@ _FEW = 2  # strange characters that any text may have
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # NUL and others that no text is made of
 
 
-def read_blocks(pieces: Iterable[bytes], name: Path, size: int = 0) -> Iterator[bytes]:
-    """Yields text in blocks of whole lines, each with a line feed at its end.
+def read_lines(*paths: Path, errors: str = "strict") -> Iterator[bytes]:
+    """Yields the lines of files. Memory holds a part of one file.
 
     Args:
-        pieces: The text, cut anywhere.
-        name: What users call it.
-        size: If given, a block ends at the first end of a line after this many bytes. The last may be smaller.
+        errors: With `strict`, all bytes must be UTF-8. With `keep`, lines may have other bytes, but the beginning of a
+            file must look like text.
 
     Raises:
-        UserError: A line is not UTF-8.
-    """
-    held, lines = b"", 0
-    for block in _whole_lines(pieces):
-        _require_utf8(block, name, lines)
-        lines += block.count(b"\n")
-        held, start = held + block, 0
-        while size and (end := held.find(b"\n", start + size - 1) + 1):
-            yield held[start:end]
-            start = end
-        held = held[start:]
-        if not size:
-            yield held
-            held = b""
-    if held:
-        yield held
-
-
-def stream_lines(paths: Iterable[Path]) -> Iterator[bytes]:
-    """Yields the lines of files of UTF-8. Memory holds a part of one file.
-
-    Raises:
-        UserError: A file is damaged or not UTF-8.
+        UserError: A file is damaged or not text.
     """
     for path in paths:
-        for block in read_blocks(read_pieces(path), path):
+        for block in read_blocks(read_pieces(path), path, errors=errors):
             yield from block[:-1].split(b"\n")
 
 
@@ -77,6 +54,38 @@ def count_lines(path: Path) -> int:
         UserError: The file is damaged or not UTF-8.
     """
     return sum(block.count(b"\n") for block in read_blocks(read_pieces(path), path))
+
+
+def read_blocks(
+    pieces: Iterable[bytes | None], name: str | Path, size: int = 0, errors: str = "strict"
+) -> Iterator[bytes | None]:
+    """Yields text in blocks of whole lines, each with a line feed at its end, and `None` for each `None`.
+
+    Args:
+        pieces: The text, cut anywhere. `None` is a pause of a stream.
+        name: What users call it.
+        size: If given, a block ends at the first end of a line after this many bytes. The last may be smaller.
+        errors: As in `read_lines`.
+
+    Raises:
+        UserError: The text is not UTF-8, or no text at all.
+    """
+    held, lines = b"", 0
+    for block in _whole_lines(pieces if errors == "strict" else _text(pieces, name)):
+        if block is not None and errors == "strict":
+            _require_utf8(block, name, lines)
+            _require_line_feeds(block, name, lines)
+            lines += block.count(b"\n")
+        if block is None or not size:
+            yield block
+            continue
+        held, start = held + block, 0
+        while end := held.find(b"\n", start + size - 1) + 1:
+            yield held[start:end]
+            start = end
+        held = held[start:]
+    if held:
+        yield held
 
 
 def spread(items: Iterable[T], number: int, count: int | None) -> Iterator[T]:
@@ -104,7 +113,7 @@ def _whole_lines(pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:
         yield last.removeprefix(mark).rstrip(b"\r") + b"\n"
 
 
-def _require_utf8(block: bytes, name: Path, lines: int) -> None:
+def _require_utf8(block: bytes, name: str | Path, lines: int) -> None:
     """Checks a block that follows this many lines."""
     try:
         block.decode()
@@ -115,6 +124,12 @@ def _require_utf8(block: bytes, name: Path, lines: int) -> None:
         except UnicodeDecodeError as error:
             where = f"{name}, line {lines + number + 1}"
             raise UserError(f"{where} is not UTF-8: {error}; convert the file first") from None
+
+
+def _require_line_feeds(block: bytes, name: str | Path, lines: int) -> None:
+    """Refuses a text that has carriage returns in the place of line feeds: it would be one line."""
+    if not lines and block.count(b"\n") == 1 and block.count(b"\r") > 1:
+        raise UserError(f"{name} ends its lines with carriage returns; convert it: tr '\\r' '\\n' < OLD > NEW")
 
 
 def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
@@ -128,25 +143,18 @@ def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
     Raises:
         UserError: The beginning is not text, or the file is damaged.
     """
-    chunk = []
-    stream = isinstance(source, int)
-    for line in _lines_and_pauses(_read(source) if stream else read_pieces(source), "the input" if stream else source):
-        if line is not None:
+    chunk, pieces = [], _read(source) if isinstance(source, int) else read_pieces(source)
+    for block in read_blocks(pieces, "the input" if isinstance(source, int) else source, errors="keep"):
+        for line in block[:-1].split(b"\n") if block is not None else ():
             chunk.append(line)
-        if len(chunk) == size or (line is None and chunk):
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+        if block is None and chunk:
             yield chunk
             chunk = []
     if chunk:
         yield chunk
-
-
-def file_lines(path: Path) -> Iterator[bytes]:
-    """Yields the lines of a file, which may be compressed and need not be UTF-8.
-
-    Raises:
-        UserError: The file is damaged, or its beginning is not text.
-    """
-    return _lines_and_pauses(read_pieces(path), path)  # a file has no pauses
 
 
 def _read(descriptor: int) -> Iterator[bytes | None]:
@@ -158,15 +166,6 @@ def _read(descriptor: int) -> Iterator[bytes | None]:
         if not data:
             return
         yield data
-
-
-def _lines_and_pauses(pieces: Iterable[bytes | None], name: str | Path) -> Iterator[bytes | None]:
-    """Yields every line in pieces of text, and `None` for each piece that is `None`."""
-    for block in _whole_lines(_text(pieces, name)):
-        if block is None:
-            yield None
-        else:
-            yield from block[:-1].split(b"\n")
 
 
 def _text(pieces: Iterable[bytes | None], name: str | Path) -> Iterator[bytes | None]:

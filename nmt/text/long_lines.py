@@ -1,32 +1,22 @@
 """Lines that are too long to be translated as a whole: where to split them, and how to join the translations."""
 
-import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 _SENTENCE_END = re.compile(rb"""(?:[.!?]|\xe2\x80\xa6)["')\]]*\s+|\xe3\x80\x82|\xef\xbc[\x81\x9f]""")  # dots of CJK too
 _SPACE = re.compile(rb"\s+")
 _CHARACTER = re.compile(rb"(?<=.)(?=[\x00-\x7f\xc0-\xff])", re.DOTALL)
 
 
-def split_line(line: bytes, fit: Callable[[list[bytes]], Sequence[bool]]) -> list[bytes]:
+def split_line(line: bytes, fits: Callable[[bytes], bool]) -> list[bytes]:
     """Returns pieces that fit; together they are the line.
 
     A line is split near its middle: at the end of a sentence or else at a space in its middle half, or else between two
-    characters. Halves that do not fit are split again.
-
-    Args:
-        line: The line.
-        fit: Returns whether each of some pieces fits. Single bytes are taken to fit.
+    characters. Halves that do not fit are split again. Single bytes are taken to fit.
     """
-    pieces = [line]
-    while True:
-        parts = [
-            [piece] if fits or len(piece) < 2 else halve(piece) for piece, fits in zip(pieces, fit(pieces), strict=True)
-        ]
-        if len(parts) == sum(map(len, parts)):
-            return pieces
-        pieces = list(itertools.chain(*parts))
+    if len(line) < 2 or fits(line):
+        return [line]
+    return [piece for half in halve(line) for piece in split_line(half, fits)]
 
 
 def join_pieces(translations: list[str], pieces: list[bytes]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..storage.cache import Cache
-from .lines import content_digests, count_lines, stream_lines
+from .lines import content_digests, count_lines, read_lines
 from .shards import Files, as_list, paired_shards
 
 
@@ -51,7 +51,7 @@ class ParallelText:
         """
         files = slice(*self.corpora[number : number + 2])
         for path, other in zip(self.source[files], self.target[files], strict=True):
-            for pair in itertools.zip_longest(stream_lines([path]), stream_lines([other])):
+            for pair in itertools.zip_longest(read_lines(path), read_lines(other)):
                 if None in pair:
                     raise other_lines(path, other, count_lines(path), count_lines(other))
                 yield pair

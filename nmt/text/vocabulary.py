@@ -21,7 +21,7 @@ import tensorflow_text
 
 from ..errors import UserError
 from ..storage.files import read_inside
-from .lines import count_lines, spread, stream_lines
+from .lines import count_lines, read_lines, spread
 from .parallel import Processes
 from .segmentation import Drawing
 from .shards import Files, all_shards, as_list
@@ -239,7 +239,7 @@ def train_sentencepiece(
     for paths, count in zip(texts, counts, strict=True):
         if not count:
             raise UserError(f"the text {' and '.join(map(str, paths))} is empty")
-    samples = (spread(stream_lines(paths), *each, sample_lines) for paths, *each in zip(texts, counts, strict=True))
+    samples = (spread(read_lines(*paths), *each, sample_lines) for paths, *each in zip(texts, counts, strict=True))
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

@@ -9,7 +9,7 @@ import pytest
 from backports import zstd
 
 from nmt.errors import UserError
-from nmt.text.lines import file_lines, read_chunks, stream_lines
+from nmt.text.lines import read_blocks, read_chunks, read_lines
 
 
 @pytest.mark.parametrize(
@@ -19,15 +19,29 @@ from nmt.text.lines import file_lines, read_chunks, stream_lines
         (b"one\r\ntwo\n\nlast", [b"one", b"two", b"", b"last"]),
         (b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", [b"one", b"\xef\xbb\xbftwo"]),
         (b"\xef\xbb\xbf", [b""]),
+        (b"one\r\r\ntwo\r\n\r\nlast\r\r", [b"one", b"two", b"", b"last"]),
+        ("one \ufefftwo\nthree\ufeff\n".encode(), ["one \ufefftwo".encode(), "three\ufeff".encode()]),
+        (b"\r", [b""]),
         (b"a\0b\n\0\n", [b"a\0b", b"\0"]),
         ("a\u2028b\x0bc\x0cd\x85e\rf\n".encode(), ["a\u2028b\x0bc\x0cd\x85e\rf".encode()]),
         (b"x" * 10**6 + b"\ny\n", [b"x" * 10**6, b"y"]),
     ],
-    ids=["empty", "line ends", "mark", "only a mark", "NUL", "other separators", "megabyte"],
+    ids=[
+        "empty",
+        "line ends",
+        "mark",
+        "only a mark",
+        "carriage returns",
+        "marks later",
+        "a carriage return",
+        "NUL",
+        "other separators",
+        "megabyte",
+    ],
 )
 def test_files_and_streams_give_the_same_lines(write, content, lines):
     path = write("text", content)
-    assert list(stream_lines([path])) == lines
+    assert list(read_lines(path)) == lines
     with path.open("rb") as file:
         chunks = list(read_chunks(file.fileno(), 2))
     assert [line for chunk in chunks for line in chunk] == lines
@@ -54,13 +68,29 @@ def test_what_is_not_text_is_refused(write, content):
     with pytest.raises(UserError, match="data is not text: "):
         list(read_chunks(path, 2))
     with pytest.raises(UserError, match="data is not text: "):
-        list(file_lines(path))
+        list(read_lines(path, errors="keep"))
 
 
 def test_text_with_some_strange_bytes_is_read(write):
     latin = "Größe, Süße, Maße und weiterer Text in einer alten Kodierung".encode("latin-1")
     for content in (latin, b"a\0b", b"\xff\xfe a", b"a\tb\f" * 50):
-        assert list(file_lines(write("data", content))) == [content]
+        assert list(read_lines(write("data", content), errors="keep")) == [content]
+
+
+def test_lines_do_not_depend_on_where_the_text_is_cut(write):
+    """Marks, carriage returns and letters of several bytes may be cut anywhere."""
+    text, lines = "\ufeffä\r\r\n\r\nb\ufeff\n\rc\r".encode(), ["ä".encode(), b"", "b\ufeff".encode(), b"\rc"]
+    for size in range(1, len(text)):
+        pieces = [text[start : start + size] for start in range(0, len(text), size)]
+        for errors in ("strict", "keep"):
+            assert b"".join(read_blocks(pieces, "text", errors=errors)) == b"\n".join(lines) + b"\n"
+
+
+def test_a_text_of_carriage_returns_is_refused_where_lines_must_be_right(write):
+    path = write("text", b"one\rtwo\rthree")
+    with pytest.raises(UserError, match="text ends its lines with carriage returns; convert it: tr"):
+        list(read_lines(path))
+    assert list(read_lines(path, errors="keep")) == [b"one\rtwo\rthree"]
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
@@ -69,7 +99,7 @@ def test_a_file_may_be_compressed(write, ending):
     packed = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}[ending](content)
     path = write(f"text{ending}", packed)
     assert list(read_chunks(path, 3)) == [[b"one", b"two", b""], [b"last"]]
-    assert list(file_lines(path)) == [b"one", b"two", b"", b"last"]
+    assert list(read_lines(path, errors="keep")) == [b"one", b"two", b"", b"last"]
 
 
 def test_a_stream_gives_lines_before_it_ends():

@@ -12,9 +12,17 @@ def test_even_short_lines_are_split_until_all_pieces_fit():
     for parts in itertools.chain(*(itertools.product(PARTS, repeat=count) for count in (1, 2, 3, 4))):
         line, rounds = b"".join(parts), itertools.count()
 
-        def fit(pieces, line=line, rounds=rounds):
-            assert next(rounds) < 20, line
-            assert all(pieces), line
-            return [len(piece) < 2 for piece in pieces]
+        def fits(piece, line=line, rounds=rounds):
+            assert next(rounds) < 40, line
+            assert piece, line
+            return len(piece) < 2
 
-        assert split_line(line, fit) == [bytes([byte]) for byte in line]
+        assert split_line(line, fits) == [bytes([byte]) for byte in line]
+
+
+def test_a_line_is_split_at_the_end_of_the_sentence_nearest_to_its_middle():
+    line = b"One two. " * 3 + b"Three four five. " + b"Six seven! Eight"
+    pieces = split_line(line, lambda piece: len(piece) < len(line))
+    assert pieces == [b"One two. " * 3, b"Three four five. Six seven! Eight"]
+    line = b"a " * 10 + b"b. " + b"c " * 40  # the only end of a sentence is not in the middle half
+    assert split_line(line, lambda piece: len(piece) < len(line)) == [line[:51], line[51:]]

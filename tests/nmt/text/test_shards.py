@@ -9,7 +9,7 @@ from backports import zstd
 
 from nmt.errors import UserError
 from nmt.storage.cache import Cache
-from nmt.text.lines import content_digests, read_blocks, read_pieces, stream_lines
+from nmt.text.lines import content_digests, read_blocks, read_lines, read_pieces
 from nmt.text.parallel_text import ParallelText
 from nmt.text.prepared import raw_lines, token_ids
 from nmt.text.shards import all_shards, find_shards
@@ -55,7 +55,7 @@ def test_several_files_are_read_as_one(write, cache):
     parts = [b"one\ntwo\r\n", b"", b"\xef\xbb\xbfthree\n\nfive", b"\xef\xbb\xbf", "sechs ß\n".encode()]
     paths = [write(f"part-{i}", part) for i, part in enumerate(parts)]
     lines = [b"one", b"two", b"three", b"", b"five", b"", "sechs ß".encode()]
-    assert prepared(paths, cache) == list(stream_lines(paths)) == lines
+    assert prepared(paths, cache) == list(read_lines(*paths)) == lines
     assert raw_lines(paths, cache).starts == [0, 2, 2, 5, 6, 7]
 
 
@@ -63,7 +63,7 @@ def test_several_files_are_read_as_one(write, cache):
 def test_compressed_files_equal_plain_ones(write, cache, ending):
     content = b"".join(b"line %d\n" % i for i in range(200_000)) + b"last"
     path, plain = write(f"text{ending}", content), write("text", content)
-    assert prepared([path], cache) == prepared([plain], cache) == list(stream_lines([path]))
+    assert prepared([path], cache) == prepared([plain], cache) == list(read_lines(path))
     assert content_digests([path], cache) == content_digests([plain], cache)
 
 
@@ -80,7 +80,7 @@ def test_a_frame_may_end_inside_a_line(write, cache, size):
     path = write("text.zst", b"")
     path.write_bytes(b"".join(map(zstd.compress, [b"one\ntw", b"", b"o", b"\nthr", b"ee"])))
     assert b"".join(read_blocks(read_pieces(path, size), path)) == b"one\ntwo\nthree\n"
-    assert prepared([path], cache) == list(stream_lines([path])) == [b"one", b"two", b"three"]
+    assert prepared([path], cache) == list(read_lines(path)) == [b"one", b"two", b"three"]
 
 
 def test_an_empty_piece_is_not_the_end(tmp_path):
