@@ -47,7 +47,15 @@ NMT = {
     "decoding": {"errors", "model.contract", "storage.files", "text"},
     "decoding.options": {"config_fields", "errors"},
     "decoding.search": {"model.contract", "text.vocabulary"},
-    "serving": {"decoding.options", "decoding.translator", "errors", "model.contract", "storage.files", "text"},
+    "serving": {
+        "decoding.options",
+        "decoding.scoring",
+        "decoding.translator",
+        "errors",
+        "model.contract",
+        "storage.files",
+        "text",
+    },
     "serving.service": {"errors"},
     "bulk": {
         "commands.arguments",

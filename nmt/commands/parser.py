@@ -118,7 +118,7 @@ def translate(parser: argparse.ArgumentParser) -> None:
     add_path(parser, "--target_prefix", help=prefixes)
     _add_decoding(
         parser,
-        *("batch_size", *SEARCH, "n_best"),
+        *("batch_size", *SEARCH, "n_best", "units"),
         *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
     group = parser.add_argument_group("alignments, of an RNN")
@@ -133,7 +133,7 @@ def score(parser: argparse.ArgumentParser) -> None:
     add_path(parser, "-s", "--source", required=True, help="source text")
     add_path(parser, "-t", "--target", required=True, help="its translation")
     add_path(parser, "-o", "--output", help="costs (default: standard output)")
-    _add_decoding(parser, "batch_size", "normalization_alpha")
+    _add_decoding(parser, "batch_size", "normalization_alpha", "units")
 
 
 def export(parser: argparse.ArgumentParser) -> None:

@@ -52,6 +52,7 @@ class DecodingOptions:
         None, "never choose the same tokens, this many in a row, twice in a translation", 1, 100
     )
     n_best: bool = option(False, "write the whole beam: line ||| translation ||| cost")
+    units: bool = option(False, "targets are units of the vocabulary with spaces between them, not text")
     translation_strategy: str = choice(
         "beam_search",
         "search, or draw each word at random: one translation a line, or --beam_size with --n_best",

@@ -15,35 +15,40 @@ from .side_by_side import map_batches
 class Scorer:
     """Scores pairs of a sentence and its translation.
 
-    Costs are divided by the length, the end included, to the power `normalization_alpha`.
+    A score is the cost, the negative log-probability of the target with its end in nats, divided by the length, the end
+    included, to the power `normalization_alpha`.
     """
 
     def __init__(self, vocabularies: Vocabularies, model: Decodable, options: DecodingOptions):
-        self._vocabularies, self._options = vocabularies, options
+        self._model_costs, self._options = model.costs, options
+        target = vocabularies.target
+        self._encoders = vocabularies.source.encode, target.ids_of_units if options.units else target.encode
         ids = tf.RaggedTensorSpec([None, None], tf.int32)
-        self._costs = tf.function(
-            lambda source, target: model.costs(*pad(source), *pad(target)), input_signature=[ids, ids], autograph=False
-        )
+        self._traced = tf.function(lambda *sides: self.scores(*sides), [ids, ids], autograph=False)
+
+    def ids(self, sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
+        """Returns the ids `[batch, (tokens)]` of strings `[batch]`, without the ends."""
+        return tuple(encode(side) for encode, side in zip(self._encoders, (sources, targets), strict=True))
+
+    def scores(self, source: tf.RaggedTensor, target: tf.RaggedTensor) -> tf.Tensor:
+        """Returns the score of each target, `[batch]`. Both are ids `[batch, (tokens)]`, at most `LONGEST`."""
+        lengths = tf.cast(target.row_lengths() + 1, tf.float32)
+        return self._model_costs(*pad(source), *pad(target)) / lengths**self._options.normalization_alpha
 
     def costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
-        """Returns the cost of each target, its end included, `[batch]`.
+        """Returns the score of each pair, `[batch]`.
 
-        The cost is the negative log-probability in nats, divided by the length to the power alpha. It is infinite if
-        the pair has more than `LONGEST` tokens on a side, and NaN if the weights of the model overflow.
+        It is infinite if the pair has more than `LONGEST` tokens on a side, and NaN if the weights of the model
+        overflow.
         """
-        sources, targets = (
-            rows_of(vocabulary.encode(tf.constant(side, tf.string)))
-            for vocabulary, side in zip(self._vocabularies, zip(*pairs, strict=True), strict=True)
-        )
-        longest = np.array([max(map(len, pair)) for pair in zip(sources, targets, strict=True)])
+        sides = [rows_of(ids) for ids in self.ids(*(tf.constant(side, tf.string) for side in zip(*pairs, strict=True)))]
+        longest = np.array([max(map(len, pair)) for pair in zip(*sides, strict=True)])
         scored = np.flatnonzero(longest <= LONGEST)
 
         def score(numbers: np.ndarray) -> np.ndarray:
-            sides = ([side[i] for i in scored[numbers]] for side in (sources, targets))
-            found = self._costs(*map(ragged, sides)).numpy()
+            found = self._traced(*(ragged([side[i] for i in scored[numbers]]) for side in sides)).numpy()
             return np.where(np.isfinite(found), found, np.nan)
 
         costs = np.full(len(pairs), np.inf)
         costs[scored] = map_batches(score, longest[scored] + 1, self._options.batch_size)
-        lengths = np.array([len(target) + 1.0 for target in targets])
-        return costs / lengths**self._options.normalization_alpha
+        return costs

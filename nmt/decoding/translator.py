@@ -15,7 +15,7 @@ import tensorflow as tf
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.long_lines import join_pieces, split_line
-from ..text.vocabulary import END, Vocabularies
+from ..text.vocabulary import END, Vocabularies, units
 from .constraints import constrain
 from .options import DecodingOptions
 from .sampling import draws, sample
@@ -76,7 +76,8 @@ class Translator(tf.Module):
         words = tf.RaggedTensor.from_tensor(
             tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(lengths, [-1])
         )
-        decoded = tf.strings.regex_replace(self._target_vocabulary.decode(words), r"[\r\n]+", " ")
+        texts = units(self._target_vocabulary, words) if self.options.units else self._target_vocabulary.decode(words)
+        decoded = tf.strings.regex_replace(texts, r"[\r\n]+", " ")
         texts = tf.reshape(decoded, tf.shape(found.scores))
         return Translations(texts, found.scores, found.words, lengths, found.cut)
 
@@ -126,7 +127,9 @@ class Translator(tf.Module):
             prefixes: What the translation of each line begins with, or nothing if it is empty.
         """
         sources = rows_of(self._source_vocabulary.encode(tf.constant(lines, tf.string)))
-        begin = None if prefixes is None else rows_of(self._target_vocabulary.encode(tf.constant(prefixes, tf.string)))
+        target = self._target_vocabulary
+        encode = target.ids_of_units if self.options.units else target.encode
+        begin = None if prefixes is None else rows_of(encode(tf.constant(prefixes, tf.string)))
         begins = []  # ids of the prefix of each piece; only the first of a line has one
         pieces, places = [], []  # of all lines: ids, and (number of the line in its text, number of the piece)
         texts = [self._pieces(line, ids) for line, ids in zip(lines, sources, strict=True)]
@@ -171,7 +174,9 @@ class Translator(tf.Module):
         self, pieces: list[bytes], ids: np.ndarray, prefix: np.ndarray, found: list[tuple[np.ndarray, ...]]
     ) -> Line:
         joined = join_translations(
-            [Translations(*fields) for fields in found], pieces, self.options.normalization_alpha
+            [Translations(*fields) for fields in found],
+            [piece + b" " for piece in pieces] if self.options.units else pieces,
+            self.options.normalization_alpha,
         )
         texts, scores, words, cut = map(list, zip(*joined, strict=True))
         unknown = np.isin(ids, self._source_vocabulary.unknowns).sum() * 2 >= max(len(ids), 1)

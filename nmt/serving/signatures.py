@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 
+from ..decoding.scoring import Scorer
 from ..decoding.translator import Translator
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, TOKENS, pad
@@ -37,7 +38,7 @@ class Signatures(tf.Module):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = vocabularies
         # Bound methods are not tracked: the translator tracks the variables, and tracking the model would save copies.
-        self._costs, self._attend = model.costs, getattr(model, "attention", None)
+        self._scorer, self._attend = Scorer(vocabularies, model, translator.options), getattr(model, "attention", None)
         self._translator, self._options = translator, translator.options
         if self._attend:  # an attribute, since a SavedModel gets every tf.function of the object
             self.attention = tf.function(self._attention, input_signature=_PAIRS, autograph=False)
@@ -94,15 +95,12 @@ class Signatures(tf.Module):
 
         It is infinite if one of them has more than `LONGEST` tokens.
         """
-        ids = self._ids(sources, targets)
+        ids = self._scorer.ids(*_as_many(sources, targets, "targets"))
         lengths = tf.maximum(*(each.row_lengths() for each in ids))
-
-        def score(*sides: tf.RaggedTensor) -> Tensors:
-            source, target = map(pad, sides)
-            return (self._costs(*source, *target) / tf.reduce_sum(target[1], -1) ** self._options.normalization_alpha,)
-
         read = tuple(each[:, :LONGEST] for each in ids)
-        (scores,) = in_slices(score, read, tf.minimum(lengths, LONGEST), (tf.zeros([0]),))
+        (scores,) = in_slices(
+            lambda *sides: (self._scorer.scores(*sides),), read, tf.minimum(lengths, LONGEST), (tf.zeros([0]),)
+        )
         return {"scores": tf.where(lengths <= LONGEST, scores, float("inf"))}
 
     def _attention(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -115,7 +113,7 @@ class Signatures(tf.Module):
         Raises:
             tf.errors.InvalidArgumentError: There are more than `WEIGHTS` weights.
         """
-        ids = tuple(each[:, :LONGEST] for each in self._ids(sources, targets))
+        ids = tuple(each[:, :LONGEST] for each in self._scorer.ids(*_as_many(sources, targets, "targets")))
         source_time, target_time = (1 + tf.cast(each.bounding_shape(1), tf.int64) for each in ids)
         count = ids[0].nrows() * source_time * target_time
         few = f"attention has at most {WEIGHTS} weights (sentences x source tokens x target tokens); ask for fewer"
@@ -150,10 +148,6 @@ class Signatures(tf.Module):
 
         texts, scores, cut = in_slices(translate, inputs, ids.row_lengths(), nothing)
         return texts, scores, cut, source_cut
-
-    def _ids(self, sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-        sources, targets = _as_many(sources, targets, "targets")
-        return self._source_vocabulary.encode(sources), self._target_vocabulary.encode(targets)
 
 
 def _best(texts: tf.Tensor, scores: tf.Tensor, cut: tf.Tensor, source_cut: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -105,6 +105,12 @@ class SentencePieceVocabulary(tf.Module):
         """Maps ids of any shape to their subword units, where `▁` stands for a space."""
         return self._tokenizer.id_to_string(self._to_pieces(ids))
 
+    def ids_of_units(self, lines: tf.Tensor) -> tf.RaggedTensor:
+        """Maps lines of units with spaces between them, `[batch]`, to ids `[batch, (tokens)]`; see `units`."""
+        pieces = tf.ragged.map_flat_values(self._tokenizer.string_to_id, _split(lines))
+        ids = pieces if self._keeps_ids else tf.ragged.map_flat_values(tf.gather, self._ids, pieces)
+        return tf.ragged.map_flat_values(lambda ids: tf.where(ids == END, self.unknown, ids), ids)
+
     def _to_pieces(self, ids: tf.Tensor) -> tf.Tensor:
         return ids if self._keeps_ids else tf.gather(self._pieces, ids)
 
@@ -155,7 +161,11 @@ class DictionaryVocabulary(tf.Module):
 
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Maps ids `[batch, (tokens)]`, without the end of sentence, to strings `[batch]`."""
-        return tf.strings.reduce_join(self.tokens(ids), axis=-1, separator=" ")
+        return units(self, ids)
+
+    def ids_of_units(self, lines: tf.Tensor) -> tf.RaggedTensor:
+        """Maps lines of units with spaces between them, `[batch]`, to ids `[batch, (tokens)]`: units are words."""
+        return self.encode(lines)
 
     def tokens(self, ids: tf.Tensor) -> tf.Tensor:
         """Maps ids of any shape to their words."""
@@ -163,6 +173,17 @@ class DictionaryVocabulary(tf.Module):
 
 
 Vocabulary = SentencePieceVocabulary | DictionaryVocabulary
+
+
+def units(vocabulary: Vocabulary, ids: tf.RaggedTensor) -> tf.Tensor:
+    """Returns the units of ids `[batch, (tokens)]` with spaces between them, `[batch]`."""
+    return tf.strings.reduce_join(vocabulary.tokens(ids), axis=-1, separator=" ")
+
+
+def _split(lines: tf.Tensor) -> tf.RaggedTensor:
+    """Splits lines at spaces alone, as units may have other white space."""
+    found = tf.strings.split(lines, " ")
+    return tf.ragged.boolean_mask(found, found != "")
 
 
 class Vocabularies(NamedTuple):

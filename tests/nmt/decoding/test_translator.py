@@ -5,9 +5,10 @@ import pytest
 import tensorflow as tf
 
 from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
+from nmt.decoding.scoring import Scorer
 from nmt.decoding.translator import Translations, Translator, join_translations
 from nmt.text.batches import LONGEST
-from nmt.text.vocabulary import Vocabularies, load_vocabulary
+from nmt.text.vocabulary import Vocabularies, load_vocabulary, train_sentencepiece
 from tests.nmt.pairs import encode_pairs
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]
@@ -151,6 +152,46 @@ def test_a_translation_begins_with_its_prefix(make_random_model, vocabulary):
         np.testing.assert_allclose(each.scores[0], model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-4)
     (line,) = translator.lines(["a"], prefixes=["a b " * 6])
     assert (len(line.words[0]), line.texts[0].split()[:10], all(line.cut)) == (10, ["a", "b"] * 5, True)
+
+
+@pytest.fixture
+def subwords(tmp_path, write_lines):
+    """A vocabulary that spells most words in several ways."""
+    text = write_lines("text", ["abc bca cab acb abab bcbc caca"] * 20)
+    (tmp_path / "made.model").write_bytes(train_sentencepiece(text, 24))
+    return load_vocabulary(tmp_path / "made.model")
+
+
+def test_the_cost_of_units_is_that_of_the_translation(make_random_model, subwords):
+    """However the model spells a text. As text, it has another cost, because the vocabulary spells it otherwise."""
+    model = make_random_model("layernorm", subwords)
+    both, given = Vocabularies(subwords, subwords), {"n_best": True, "translation_strategy": "sampling"}
+    sources, prefix = ["abc", "cab bca", "", "abab"], "\u2581 a b"
+    differs = 0
+    for units in (True, False):
+        options = DecodingOptions(units=units, beam_size=3, **given)
+        lines = Translator(both, model, options).lines(sources, prefixes=[prefix if units else "ab"] * 4)
+        pairs = [
+            (source.encode(), text.encode()) for source, line in zip(sources, lines, strict=True) for text in line.texts
+        ]
+        costs = Scorer(both, model, options).costs(pairs)
+        scores = [score for line in lines for score in line.scores]
+        if units:
+            np.testing.assert_allclose(costs, scores, rtol=1e-4)
+            assert all(text.startswith(prefix.encode()) for _, text in pairs)
+        else:
+            differs = (~np.isclose(costs, scores, rtol=1e-3)).sum()
+    assert differs > 2
+
+
+def test_units_of_a_line_in_pieces_are_those_of_its_pieces(make_random_model, subwords):
+    model = make_random_model("layernorm", subwords)
+    translator = Translator(Vocabularies(subwords, subwords), model, DecodingOptions(units=True, beam_size=1))
+    long = "abc" * 700  # no spaces
+    (line,) = translator.lines([long])
+    assert len(line.pieces) > 1
+    ids = subwords.ids_of_units(tf.constant([line.texts[0]])).to_list()[0]
+    assert ids == [word for words in line.words for word in words]
 
 
 def test_no_lines(make_translator, vocabulary):
