@@ -1,6 +1,5 @@
 """The line that says what a command runs on, and why TensorFlow does not use a GPU that is there."""
 
-import ctypes
 from pathlib import Path
 
 import pytest
@@ -31,25 +30,13 @@ def test_without_a_gpu_the_line_ends_with_the_dtype(monkeypatch):
     assert describe_devices("float32", 3).startswith("3 processes, each on the CPU (")
 
 
-def test_a_missing_driver_is_named(monkeypatch, gpu):
-    def missing(name):
-        raise OSError
-
-    monkeypatch.setattr(ctypes, "CDLL", missing)
+def test_missing_libraries_are_named_with_what_installs_them(monkeypatch, gpu):
+    monkeypatch.setattr(tf.sysconfig, "get_build_info", lambda: {"is_cuda_build": True})
     said = describe_devices("float32")
     assert (
-        "; warning: there is an NVIDIA GPU that TensorFlow cannot use: libcuda.so.1 of the NVIDIA driver cannot" in said
+        "; warning: there is an NVIDIA GPU that TensorFlow cannot use: a driver (libcuda.so.1) or CUDA library" in said
     )
-    assert "install the driver, or start the container with the GPU (docker run --gpus all)" in said
-
-
-def test_missing_libraries_are_named_with_what_installs_them(monkeypatch, gpu):
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: None)
-    build = {"is_cuda_build": True, "cuda_version": "12.5.1", "cudnn_version": "9"}
-    monkeypatch.setattr(tf.sysconfig, "get_build_info", lambda: build)
-    said = describe_devices("float32")
-    assert "it needs CUDA 12.5.1 and cuDNN 9" in said
-    assert f"pip install 'tensorflow[and-cuda]=={tf.__version__}'" in said
+    assert f"pip install 'tensorflow[and-cuda]=={tf.__version__}', docker run --gpus all" in said
 
 
 def test_a_tensorflow_without_cuda_is_named(monkeypatch, gpu):
@@ -61,7 +48,7 @@ def test_a_tensorflow_without_cuda_is_named(monkeypatch, gpu):
 @pytest.mark.parametrize("visible", ["", "-1"])
 def test_a_gpu_that_the_user_hides_is_no_mistake(monkeypatch, gpu, visible):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert describe_devices("float32").endswith(f"; CUDA_VISIBLE_DEVICES={visible} hides the GPU")
+    assert describe_devices("float32").endswith("; CUDA_VISIBLE_DEVICES hides the GPU")
 
 
 def test_train_and_translate_begin_with_the_line(monkeypatch, gpu, train, run):
