@@ -24,7 +24,7 @@ from .streams import chunk_size, counted, number_list, open_input, open_output, 
 def run(arguments: argparse.Namespace) -> None:
     options, aligns = DecodingOptions.among(vars(arguments)), _aligns(arguments)
     if arguments.target_prefix:
-        _check_prefixes(arguments.target_prefix, arguments.input)
+        _require_prefix_of_each_line(arguments.target_prefix, arguments.input)
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
@@ -99,7 +99,7 @@ def _say_notes(numbers: Mapping[str, list[int]], constraints: list[str]) -> None
         say(f"warning: {lines}; it is empty there")
 
 
-def _check_prefixes(prefixes: Path, text: Path | None) -> None:
+def _require_prefix_of_each_line(prefixes: Path, text: Path | None) -> None:
     """Raises `UserError` if there is not a prefix for each line; the lines of a stream are not known yet."""
     if not prefixes.is_file():
         raise UserError(f"--target_prefix {prefixes} is not a file; give a text with as many lines as the input")

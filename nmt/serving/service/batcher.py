@@ -15,7 +15,7 @@ import tensorflow as tf
 from prometheus_client import Gauge, Histogram
 
 from .limits import Limits, Refused
-from .loaded_model import Arrays, Signature
+from .loaded_model import Arrays, ServedFunction
 
 _LONGEST_WAIT = 0.1  # seconds to wait for callers after a long batch
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
@@ -30,7 +30,7 @@ _log = logging.getLogger("serve")
 class _Piece:
     """Rows of a request that are computed together."""
 
-    signature: Signature
+    signature: ServedFunction
     inputs: Arrays
     rows: int
     size: int  # bytes of the inputs
@@ -75,7 +75,7 @@ class Batcher:
             await asyncio.gather(*workers, return_exceptions=True)
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def run(self, signature: Signature, inputs: Arrays, rows: int) -> Arrays:
+    async def run(self, signature: ServedFunction, inputs: Arrays, rows: int) -> Arrays:
         """Returns the outputs for the inputs. A caller that is cancelled gives its place in the queue back.
 
         Raises:
@@ -106,7 +106,7 @@ class Batcher:
             self._count(waiting=-sum(piece.places for piece in pieces))
         return found[0] if len(found) == 1 else {name: np.concatenate([x[name] for x in found]) for name in found[0]}
 
-    def _cut(self, signature: Signature, inputs: Arrays, rows: int) -> deque[_Piece]:
+    def _cut(self, signature: ServedFunction, inputs: Arrays, rows: int) -> deque[_Piece]:
         """Returns the pieces of a request. Each fits into a batch, or is a row that is larger than one."""
         if not signature.joinable:
             size = sum(int(_sizes(array).sum()) for array in inputs.values())

@@ -16,7 +16,7 @@ from ..assets import read_card, read_warmup
 Arrays = dict[str, np.ndarray]
 
 
-class Signature:
+class ServedFunction:
     """A function of a model, from named arrays to named arrays.
 
     Attributes:
@@ -56,7 +56,7 @@ class LoadedModel:
     def __init__(self, path: Path):
         try:
             loaded = tf.saved_model.load(str(path))
-            self.signatures = {name: Signature(function) for name, function in loaded.signatures.items()}
+            self.signatures = {name: ServedFunction(function) for name, function in loaded.signatures.items()}
             self.metadata = _metadata(path)
             self.card = read_card(path)
             for signature, inputs in read_warmup(path):

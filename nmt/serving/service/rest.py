@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from .limits import Refused
-from .loaded_model import Arrays, LoadedModel, Signature
+from .loaded_model import Arrays, LoadedModel, ServedFunction
 
 _KEYS = {"signature_name", "instances", "inputs"}
 _PIECE = 5000  # values that `json` writes at once
@@ -24,7 +24,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 class Prediction(NamedTuple):
     """A request, parsed."""
 
-    signature: Signature
+    signature: ServedFunction
     inputs: Arrays
     rows: int  # 1 if the signature has no rows
     by_row: bool
@@ -93,7 +93,7 @@ def _refuse_constant(name: str) -> NoReturn:
     _refuse(f"the body is not JSON: {name} is not a number of JSON")
 
 
-def _columns(instances: Any, signature: Signature) -> dict[str, list]:
+def _columns(instances: Any, signature: ServedFunction) -> dict[str, list]:
     """Returns the list of each input's values from a list of rows."""
     if not signature.has_rows:
         _refuse("this signature has no rows; give inputs instead of instances")
@@ -108,7 +108,7 @@ def _columns(instances: Any, signature: Signature) -> dict[str, list]:
     return {name: [row[name] for row in instances] for name in signature.inputs}
 
 
-def _named(inputs: Any, signature: Signature) -> dict[str, Any]:
+def _named(inputs: Any, signature: ServedFunction) -> dict[str, Any]:
     """Returns the values by the names of the inputs. The name of a single input may be left out."""
     if isinstance(inputs, dict) and set(inputs) == set(signature.inputs):
         return inputs
@@ -163,7 +163,7 @@ def _kind(spec: tf.TensorSpec) -> str:
     return "a list of " * spec.shape.rank + {"string": "strings"}.get(spec.dtype.name, f"{spec.dtype.name} values")
 
 
-def _names(signature: Signature) -> str:
+def _names(signature: ServedFunction) -> str:
     return " and ".join(sorted(signature.inputs))
 
 
