@@ -161,7 +161,7 @@ class Config:
     weight_decay: float = non_negative(
         0.0, "AdamW: an update takes this share of each matrix away, times the learning rate; 0 turns it off"
     )
-    clip_c: float = positive(1.0, "clip the gradient to this global norm")
+    clip_c: float = non_negative(1.0, "clip the gradient to this global norm; 0 turns it off")
     clip_counts: str = choice(
         "occurrences",
         "what the norm that --clip_c limits counts. occurrences (Nematus v0.3): each occurrence of a word in an RNN's "

@@ -93,10 +93,11 @@ def launch(parser: argparse.ArgumentParser) -> None:
 
 
 def average(parser: argparse.ArgumentParser) -> None:
-    """Averages the weights of the models that `train --keep` and `--keep_best` kept."""
-    add_model(parser)
-    add_number(parser, "last", int, positive(None, "average only the latest N; by default, all kept", MOST))
-    add_number(parser, "best", int, positive(None, "average only the best N, by --valid_metric", MOST))
+    """Averages the weights of models: those that one training kept, or the best of several."""
+    about = "directory of a training, whose models `train --keep` and `--keep_best` kept, or several: the best of each"
+    add_path(parser, "-m", "--model", nargs="+", metavar="DIR", required=True, help=about)
+    add_number(parser, "last", int, positive(None, "average the latest N of each; by default, all kept", MOST))
+    add_number(parser, "best", int, positive(None, "average the best N of each, by --valid_metric", MOST))
     add_path(parser, "--to", metavar="DIR", required=True, help="directory of the new model")
 
 

@@ -94,7 +94,7 @@ def read_checkpoint_config(path: Path, dictionaries: tuple[Path, Path] | None = 
         ours["source_vocab_sizes"] = sizes[0]
     for name in ("source_vocab_sizes", "target_vocab_size", "clip_c", "token_batch_size"):
         if isinstance(ours[name], int | float) and ours[name] <= 0:  # in Nematus, this turns the option off
-            ours[name] = None
+            ours[name] = 0.0 if name == "clip_c" else None
     ours["model_type"] = model_type
     if ours["loss_function"] != "per-token-cross-entropy":  # MRT, and versions before the option, count sentences too
         ours["loss_function"] = "cross-entropy"

@@ -55,7 +55,7 @@ def clip_mean(
 
     Args:
         sums: The sums over all parts of the batch and all processes.
-        limit: The largest norm.
+        limit: The largest norm; 0 for any.
         norm: With `occurrences`, each row of a sparse gradient counts in the norm, one for each occurrence of a word.
             With `words`, rows of the same word are summed first.
         loss_function: `cross-entropy` for the mean cost of a sentence, `per-token-cross-entropy` for that of a target
@@ -65,7 +65,7 @@ def clip_mean(
     gradients = [tf.math.scalar_mul(1 / count, gradient) for gradient in sums.gradients]
     if norm == "words":
         gradients = list(map(tf.convert_to_tensor, gradients))
-    return tf.clip_by_global_norm(gradients, limit)
+    return tf.clip_by_global_norm(gradients, limit) if limit else (gradients, tf.linalg.global_norm(gradients))
 
 
 def split(batch: Batch, parts: int) -> list[Batch]:

@@ -11,8 +11,11 @@ def test_the_best_models_are_kept_beside_the_latest_and_averaged(run, train, tmp
     assert sorted(path.name for path in kept.iterdir()) == ["4.npz", "6.npz"]
     assert train(*keep, "--finish_after", 12, "--learning_rate", 100.0)[0] in (0, 2)
     assert sorted(path.name for path in kept.iterdir()) == ["12.npz", "4.npz", "6.npz"]
-    assert run("average", "-m", "model", "--best", 2, "--to", "best")[2] == "best: the average of updates 4, 6\n"
-    assert run("average", "-m", "model", "--last", 1, "--to", "last")[2] == "last: the average of updates 12\n"
+    assert (
+        run("average", "-m", "model", "--best", 2, "--to", "best")[2]
+        == "best: the average of model/kept/4.npz, model/kept/6.npz\n"
+    )
+    assert run("average", "-m", "model", "--last", 1, "--to", "last")[2] == "last: the average of model/kept/12.npz\n"
     for options, which in ((("--last", 2), "2 latest"), (("--best", 3), "3 best"), (("--best", 9), "9 best")):
         status, _, said = run("average", "-m", "model", *options, "--to", "other")
         assert (status, said.split("; ")[0]) == (
@@ -31,7 +34,10 @@ def test_kept_models_are_averaged(run, train, tmp_path):
     assert train("--keep", 2, "--finish_after", 6, "--learning_rate", 0.1)[0] == 0
     kept = sorted(path.name for path in (tmp_path / "model" / "kept").iterdir())
     assert kept == ["4.npz", "6.npz"]
-    assert run("average", "-m", "model", "--to", "mean")[::2] == (0, "mean: the average of updates 4, 6\n")
+    assert run("average", "-m", "model", "--to", "mean")[::2] == (
+        0,
+        "mean: the average of model/kept/4.npz, model/kept/6.npz\n",
+    )
     expected = (table("model/kept/4.npz") + table("model/kept/6.npz")) / 2
     np.testing.assert_allclose(table("mean/best.npz"), expected, rtol=1e-6)
     assert run("translate", "-m", "mean", "-i", "dev.en", "-o", "out")[0] == 0
@@ -51,3 +57,23 @@ def test_a_training_resumed_without_keep_leaves_the_models_of_before(run, train,
     said = run("average", "-m", "model", "--last", 1, "--to", "other")
     assert said[0] == 2
     assert "holds 1 kept models, but not those of the 1 latest validations; train with --keep 1" in said[2]
+
+
+def test_models_of_several_trainings_are_averaged(run, train, tmp_path):
+    """The best of each, or some of each. The trainings may differ in all but vocabularies and architecture."""
+
+    def table(path):
+        with np.load(tmp_path / path) as saved:
+            return saved["table"]
+
+    for name, seed in (("one", 1), ("two", 2)):
+        assert train("--keep", 2, "--finish_after", 4, "--learning_rate", 0.1, "--seed", seed)[0] == 0
+        (tmp_path / "model").rename(tmp_path / name)
+    said = run("average", "-m", "one", "two", "--to", "both")
+    assert said[::2] == (0, "both: the average of one/best.npz, two/best.npz\n")
+    np.testing.assert_allclose(table("both/best.npz"), (table("one/best.npz") + table("two/best.npz")) / 2, rtol=1e-6)
+    assert run("average", "-m", "one", "two", "--last", 2, "--to", "four")[0] == 0
+    four = [table(f"{name}/kept/{update}.npz") for name in ("one", "two") for update in (2, 4)]
+    np.testing.assert_allclose(table("four/best.npz"), sum(four) / 4, rtol=1e-6)
+    status, _, said = run("average", "-m", "one", "none", "--to", "other")
+    assert (status, "there is no checkpoint none/best.npz" in said) == (2, True)

@@ -94,7 +94,7 @@ def test_options_not_given_are_absent():
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("clip_c", "(above 0; default: 1.0)"),
+        ("clip_c", "(0 or more; default: 1.0)"),
         ("label_smoothing", "(at least 0 and below 1; default: 0.0)"),
         ("token_batch_size", "(above 0 and at most 10000000; optional)"),
         ("source_dataset", "(required)"),

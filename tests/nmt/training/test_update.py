@@ -165,6 +165,17 @@ def test_the_parts_of_a_batch_give_the_update_of_the_whole(make_bigrams_update, 
         np.testing.assert_allclose(parts, whole, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("norm", ["occurrences", "words"])
+def test_a_limit_of_0_clips_nothing(make_bigrams_update, norm):
+    found = {}
+    for limit in (0.0, 1e6, 0.01):
+        update, model = make_bigrams_update(clip_c=limit, clip_counts=norm)
+        found[limit] = [update(BATCH, 1)[2], update(BATCH, 2)[0], model.table.numpy()]
+    for unclipped, off in zip(found[1e6], found[0.0], strict=True):
+        np.testing.assert_allclose(off, unclipped, rtol=1e-6)
+    assert found[0.0][0] > 0.01
+
+
 def test_the_clipped_norm_counts_occurrences_or_words(make_bigrams_update):
     """Of two occurrences of a word, Nematus v0.3 counts two rows, and master their sum."""
     norms = {norm: make_bigrams_update(clip_counts=norm)[0](BATCH, 1)[2] for norm in ("occurrences", "words")}
