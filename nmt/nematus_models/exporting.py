@@ -65,7 +65,7 @@ def export_checkpoint(
     inserted = [version == "master" and side.unknown == 1 and room for side, room in zip(words, has_room, strict=True)]
     arrays = {path: _with_row(path, array, inserted) for path, array in arrays.items()}
     new_words = [_with_specials(side, more, version) for side, more in zip(words, inserted, strict=True)]
-    named = dict(_named(config, arrays))
+    named = dict(_named(config, arrays, version))
     if version == "v0.3":
         named |= _fresh_optimizer(config, named)
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -134,8 +134,8 @@ def _with_specials(words: Words, inserted: bool, version: str) -> Words:
     return Words(special | others | special, len(special) - 1, words.size + inserted)
 
 
-def _named(config: Config, arrays: dict[str, np.ndarray]) -> Iterable[tuple[str, np.ndarray]]:
-    """Yields the variables with their names in Nematus."""
+def _named(config: Config, arrays: dict[str, np.ndarray], version: str) -> Iterable[tuple[str, np.ndarray]]:
+    """Yields the variables with their names in a version of Nematus."""
     if config.model_type == "transformer":
         depths = {"encoder": config.transformer_enc_depth, "decoder": config.transformer_dec_depth}
         last = [f"transformer_model/{side}/layer_{depth}/final_transform/" for side, depth in depths.items()]
@@ -144,6 +144,7 @@ def _named(config: Config, arrays: dict[str, np.ndarray]) -> Iterable[tuple[str,
         return
     for path, array in arrays.items():
         name = rnn_names.nematus_name(path, ())
+        name = f"{name.removesuffix('scale')}new_std" if version == "v0.3" and name.endswith("/scale") else name
         yield name, array.T if name == rnn_names.TRANSPOSED else array
 
 

@@ -58,7 +58,7 @@ def import_checkpoint(
             variables do not fit the model.
     """
     arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
-    config = read_checkpoint_config(options_path, dictionaries)
+    config = read_checkpoint_config(options_path, dictionaries, arrays)
     if config.exponential_smoothing:  # Nematus translates with these too
         arrays = {name.removesuffix(_SMOOTH): arrays[name] for name in arrays if name.endswith(_SMOOTH)}
     if config.model_type == "transformer":
@@ -75,8 +75,10 @@ def import_checkpoint(
         save_checkpoint(directory / BEST, variables, {}, made_with)
 
 
-def read_checkpoint_config(path: Path, dictionaries: tuple[Path, Path] | None = None) -> Config:
-    """Returns our configuration for a JSON file of Nematus's options.
+def read_checkpoint_config(
+    path: Path, dictionaries: tuple[Path, Path] | None = None, variables: Collection[str] = ()
+) -> Config:
+    """Returns our configuration for a JSON file of Nematus's options, and the names of a checkpoint's variables.
 
     Raises:
         UserError: Options are not supported; the message names all of them.
@@ -107,7 +109,7 @@ def read_checkpoint_config(path: Path, dictionaries: tuple[Path, Path] | None = 
     ours["dictionaries"] = tuple(
         str(_dictionary(name, path)) for name in dictionaries or _named_dictionaries(options, path)
     )
-    ours["layer_normalization_type"] = _kind(options, model_type)
+    ours["layer_normalization_type"] = _kind(options, model_type, variables)
     return make_config({name: value for name, value in ours.items() if value is not None})
 
 
@@ -121,10 +123,10 @@ def _refuse_unsupported(options: dict[str, Any], all_supported: dict[str, Any], 
         raise UserError("\n".join(f"{path}: {why}" for why in refused))
 
 
-def _kind(options: dict[str, Any], model_type: str) -> str:
+def _kind(options: dict[str, Any], model_type: str, variables: Collection[str]) -> str:
     if model_type == "rnn" and not given(options, ("rnn_layer_normalization", "use_layer_norm", "layer_normalisation")):
         return "none"
-    kind = options.get("layer_normalization_type") or "layernorm"
+    kind = options.get("layer_normalization_type") or rnn_names.kind_of(variables)
     return "rmsnorm" if kind == "rmsnorm_fast" else kind  # a faster class of the same norm in a patched master
 
 

@@ -46,7 +46,7 @@ _WEIGHTS = {
     "bias": ("b",),
     "gamma": ("new_std",),
     "beta": ("new_mean",),
-    "scale": ("scale", "new_std"),  # RMSNorm; the second where it took the place of LayerNorm's class
+    "scale": ("scale", "new_std"),  # RMSNorm; in v0.3, as in the models that the paper's authors publish, new_std
 }
 
 
@@ -94,6 +94,12 @@ def _dropout(nematus: dict[str, Any], rate: str) -> float:
     if not given(nematus, ("rnn_use_dropout", "use_dropout")):
         return 0.0
     return given(nematus, (f"rnn_dropout_{rate}", f"dropout_{rate}")) or 0.0
+
+
+def kind_of(names: Iterable[str]) -> str:
+    """Returns the kind of normalization in a checkpoint whose options do not name it, as those of the authors."""
+    weights = {name.rpartition("/")[2] for name in names}
+    return "rmsnorm" if "new_std" in weights and "new_mean" not in weights else "layernorm"
 
 
 def nematus_name(path: str, names: Collection[str]) -> str:

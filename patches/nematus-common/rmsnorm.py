@@ -6,8 +6,9 @@ The mean runs over the last axis; for pRMSNorm, over its first 6.25 %, rounded u
 Reference: Zhang and Sennrich 2019, arXiv:1910.07467, equation 4 and section 5.
 
 Runs on Python 2.7 and 3, and on TensorFlow 1 and 2 in graph mode. All kinds store one weight, the
-gain, as `scale`. The JSON file of a model stores its kind as `layer_normalization_type`; a model
-without this entry has layer normalization.
+gain: in v0.3 as `new_std`, like the authors' own change of v0.3; in other versions as `scale`, like
+master. The JSON file of a model stores its kind as `layer_normalization_type`. A model without this
+entry has layer normalization, or RMSNorm if its checkpoint has gains and no biases of normalization.
 """
 
 import logging
@@ -28,7 +29,7 @@ _selected = LAYERNORM
 
 def plain_gain(size):
     """Creates the gain in v0.3, whose scopes are name scopes."""
-    return tf1.Variable(tf.ones([size]), name="scale")
+    return tf1.Variable(tf.ones([size]), name="new_std")
 
 
 def rnn_gain(size):
@@ -73,12 +74,38 @@ def layer(kind, make_gain):
 def select(config):
     """Selects the kind for all layers built from now on: the one in the configuration of a model."""
     global _selected
-    _selected = getattr(config, "layer_normalization_type", LAYERNORM)
+    _selected = getattr(config, "layer_normalization_type", None) or _kind_in(getattr(config, "reload", None))
     if _selected != LAYERNORM:
         layer(_selected, None)  # Raises now if the kind is unknown.
         normalizes = getattr(config, "use_layer_norm", getattr(config, "rnn_layer_normalization", False))
         if not normalizes and getattr(config, "model_type", "rnn") == "rnn":
             logging.warning("layer normalization is off, so layer_normalization_type %s has no effect", _selected)
+
+
+def _kind_in(checkpoint):
+    """Returns the kind in a checkpoint of a model that does not name it; without a checkpoint, LayerNorm."""
+    if not checkpoint or not tf1.train.checkpoint_exists(checkpoint):
+        return LAYERNORM
+    names = tf1.train.NewCheckpointReader(checkpoint).get_variable_to_shape_map()
+    weights = set(name.split("/")[-1] for name in names)
+    return "rmsnorm" if "new_std" in weights and "new_mean" not in weights else LAYERNORM
+
+
+def read_scale_too(saver, variables):
+    """Lets a saver of v0.3 restore models whose gains are named `scale`, as older versions of this module did.
+
+    Args:
+        saver: Saves and restores `variables`.
+        variables: The variables by their names in a checkpoint.
+    """
+
+    def restore(session, checkpoint):
+        found = tf1.train.NewCheckpointReader(checkpoint).get_variable_to_shape_map()
+        older = dict((name, name.replace("/new_std", "/scale")) for name in variables if name not in found)
+        renamed = dict((older.get(name, name), variable) for name, variable in variables.items())
+        tf1.train.Saver(renamed).restore(session, checkpoint)
+
+    saver.restore = restore
 
 
 def instead_of(layernorm, make_gain):

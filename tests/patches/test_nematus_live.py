@@ -96,8 +96,8 @@ class Nematus:
         assert result.returncode == 0, result.stderr[-4000:]
         return result
 
-    def train(self, model_type: str, kind: str) -> Path:
-        """Returns the model of this kind; trains it at the first call."""
+    def train(self, model_type: str, kind: str, *more) -> Path:
+        """Returns the model of this kind; trains it at the first call. A tree without patches knows no kinds."""
         model = self.folder / f"{model_type}.{kind}" / "model"
         if not model.parent.exists():
             model.parent.mkdir()
@@ -107,7 +107,7 @@ class Nematus:
                 "--saveto": [model],
                 "--embedding_size": [16],
                 "--state_size": [32],
-                "--layer_normalization_type": [kind],
+                **({"--layer_normalization_type": [kind]} if kind != "unpatched" else {}),
                 "--batch_size": [20],
                 "--learning_rate": [0.01],
                 "--finish_after": [UPDATES],
@@ -138,7 +138,8 @@ class Nematus:
                 if self.version == "master":
                     options["--tie_decoder_embeddings"] = []
             program = "nmt.py" if self.version == "v0.3" else "train.py"
-            log = self.run(program, *(word for name, values in options.items() for word in (name, *values))).stderr
+            words = [word for name, values in options.items() for word in (name, *values)]
+            log = self.run(program, *words, *more).stderr
             loss = re.findall(r"Loss/word:? ?([\d.]+)", log)
             print(f"{self.version} {model_type} {kind}: loss per word at update {len(loss)} is {float(loss[-1]):.3f}")
             assert float(loss[-1]) < 10

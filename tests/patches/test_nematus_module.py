@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 FILE = Path(__file__).resolve().parents[2] / "patches/nematus-common/rmsnorm.py"
-GAINS = {"plain_gain": "scope/scale", "rnn_gain": "scope/scale", "transformer_gain": "scope/rms_norm/scale"}
+GAINS = {"plain_gain": "scope/new_std", "rnn_gain": "scope/scale", "transformer_gain": "scope/rms_norm/scale"}
 tf1 = tf.compat.v1
 
 

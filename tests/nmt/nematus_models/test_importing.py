@@ -206,6 +206,25 @@ def test_a_kind_missing_from_this_tree_names_the_patch_command(tmp_path, kind):
         read_checkpoint_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
 
 
+@pytest.mark.parametrize(
+    ("variables", "named", "kind"),
+    [
+        (["gru0/new_std"], {}, "rmsnorm"),  # a model that the paper's authors published
+        (["gru0/new_std", "gru0/new_mean"], {}, "layernorm"),
+        (["gru0/new_std"], {"layer_normalization_type": "layernorm"}, "layernorm"),
+        ([], {}, "layernorm"),
+    ],
+)
+def test_the_variables_tell_a_kind_that_the_options_do_not_name(tmp_path, variables, named, kind):
+    path = write_options(tmp_path / "options.json", use_layer_norm=True, **named)
+    dictionaries = [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")]
+    if kind not in KINDS:
+        with pytest.raises(UserError, match=f"{kind}.*patches/apply\\.py apply"):
+            read_checkpoint_config(path, dictionaries, variables)
+    else:
+        assert read_checkpoint_config(path, dictionaries, variables).layer_normalization_type == kind
+
+
 @pytest.mark.skipif("rmsnorm" not in KINDS, reason="needs a tree with the patches applied")
 def test_rmsnorm_fast_is_imported_as_rmsnorm(tmp_path):
     options = {"rnn_layer_normalization": True, "layer_normalization_type": "rmsnorm_fast"}
