@@ -82,4 +82,4 @@ def test_reads_and_trains_a_model_of_the_older_patch(patched, recipe, tmp_path):
     )
     assert patched.score(older) == close(costs)
     assert patched.translate(older, model) == translations  # each of an ensemble has names of its own
-    assert patched.train("rnn", "prmsnorm", "--reload", older, "--finish_after", UPDATES + 1)
+    assert patched.train("rnn", "prmsnorm", "--reload", older, "--no_reload_training_progress")

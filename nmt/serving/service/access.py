@@ -16,7 +16,8 @@ from .connection import Connection
 from .limits import Refused, refusal
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(:[0-9]*)?")
-_OPEN = ("/", "/healthz", "/readyz")  # paths that need no key
+_HEALTH = ("/healthz", "/readyz")  # paths that are always answered
+_OPEN = ("/", *_HEALTH)  # paths that need no key
 _CLOSE = {"Connection": "close"}
 
 
@@ -73,13 +74,16 @@ class Gate:
         with connection.request():
             try:
                 self._check(scope, Headers(scope=scope))
+                if connection.places.are_taken and scope["path"] not in _HEALTH:
+                    text = "too many requests are in progress; try again later"
+                    raise Refused(503, text, _CLOSE | {"Retry-After": "1"})
             except Refused as refused:
                 return await (await refusal(None, refused))(scope, receive, send_if_open)
             await self._app(scope, receive, send_if_open)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Raises `Refused` unless the request may be answered."""
-        framing = "transfer-encoding" in headers and ("content-length" in headers or scope["http_version"] == "1.0")
+        framing = "transfer-encoding" in headers and ("content-length" in headers or scope["http_version"] != "1.1")
         if framing or not scope["raw_path"].startswith(b"/"):
             # A proxy in front may take such a request for another one, or for two.
             raise Refused(400, "the length or the target of the request can be read in two ways; send only one", _CLOSE)
@@ -87,9 +91,10 @@ class Gate:
         if host is not None and not self._knows(host):
             text = f"this service does not answer for the host {host[:100]!r}; --allowed_hosts names more"
             raise Refused(403, text, _CLOSE)
-        given = headers.get("authorization", "").encode()
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        brought = given.strip().encode() if scheme.lower() == "bearer" else b""
         key = self._access.key
-        if key and scope["path"] not in _OPEN and not hmac.compare_digest(given, f"Bearer {key}".encode()):
+        if key and scope["path"] not in _OPEN and not hmac.compare_digest(brought, key.encode()):
             text = "this service needs the header Authorization: Bearer KEY, with the key of its --api_key_file"
             raise Refused(401, text, _CLOSE | {"WWW-Authenticate": "Bearer"})
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()

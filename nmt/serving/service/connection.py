@@ -5,7 +5,40 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from .limits import Limits
+
 _log = logging.getLogger("serve")
+
+
+class Places:
+    """The open connections. When there are more than a limit, the one that is idle for longest is ended.
+
+    A connection is idle while no request on it is in progress.
+    """
+
+    def __init__(self, most: int):
+        self._most = most
+        self._busy: set[Connection] = set()
+        self._idle: dict[Connection, None] = {}  # in the order in which they became idle
+
+    @property
+    def are_taken(self) -> bool:
+        """Whether requests are in progress on more connections than the limit."""
+        return len(self._busy) > self._most
+
+    def update(self, connection: "Connection") -> None:
+        """Counts a connection that is new, or has become idle, busy or lost."""
+        self._busy.discard(connection)
+        self._idle.pop(connection, None)
+        if connection.requests and not connection.lost.is_set():
+            self._busy.add(connection)
+        elif not connection.lost.is_set():
+            self._idle[connection] = None
+            *others, _ = self._idle
+            if others and len(self._idle) + len(self._busy) > self._most:
+                ended = min(others, key=lambda each: each.transport.get_write_buffer_size() > 0)  # else it is read now
+                del self._idle[ended]
+                ended.transport.abort()
 
 
 class Connection(asyncio.Protocol):
@@ -17,40 +50,44 @@ class Connection(asyncio.Protocol):
 
     Args:
         protocol: The protocol of uvicorn, which gets the other arguments.
-        headers_timeout: Seconds to send the line and headers of the next request.
-        reading_timeout: Seconds to read what waits in the connection, at most `limits.PIECE`.
+        places: All connections of the service.
+        limits: `headers_timeout` for the head of the next request; `deadline` to read what waits, at most `PIECE`.
     """
 
-    def __init__(self, protocol: Callable, headers_timeout: float, reading_timeout: float, *, app_state: dict, **given):
+    def __init__(self, protocol: Callable, places: Places, limits: Limits, *, app_state: dict, **given):
         self._protocol = protocol(app_state=app_state | {"connection": self}, **given)
-        self._headers_timeout, self._reading_timeout = headers_timeout, reading_timeout
-        self._requests = 0  # in progress
+        self.places = places
+        self._limits = limits
+        self.requests = 0  # in progress
         self._request_timer: asyncio.TimerHandle | None = None
         self._response_timer: asyncio.TimerHandle | None = None
-        self._lost = asyncio.Event()
+        self.lost = asyncio.Event()
 
     @contextmanager
     def request(self) -> Iterator[None]:
         """Within this context, the timer for the head of the next request does not run."""
-        self._requests += 1
+        self.requests += 1
+        self.places.update(self)
         self._request_timer = _stopped(self._request_timer)
         try:
             yield
         finally:
-            self._requests -= 1
+            self.requests -= 1
+            self.places.update(self)
 
     async def until_open(self) -> None:
         """Returns at once if the connection is open; else when it is lost, after which uvicorn sends nothing.
 
         uvicorn itself answers invalid HTTP in the body of a request that is being answered, and then closes.
         """
-        if self._transport.is_closing():
-            await self._lost.wait()
+        if self.transport.is_closing():
+            await self.lost.wait()
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
+        self.transport = transport
         self._protocol.connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # pause_writing is called when anything waits to be sent
+        self.places.update(self)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
@@ -58,7 +95,7 @@ class Connection(asyncio.Protocol):
             self._protocol.data_received(data)
         except Exception as error:  # uvicorn cannot answer invalid HTTP once a response has begun
             _log.info("a connection is ended: %s: %s", type(error).__name__, error)
-            self._transport.abort()
+            self.transport.abort()
         self._watch()
 
     def eof_received(self) -> bool | None:
@@ -66,7 +103,7 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._protocol.pause_writing()
-        self._response_timer = asyncio.get_running_loop().call_later(self._reading_timeout, self._cut_off)
+        self._response_timer = asyncio.get_running_loop().call_later(self._limits.deadline, self._cut_off)
 
     def resume_writing(self) -> None:
         self._response_timer = _stopped(self._response_timer)
@@ -75,16 +112,19 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._request_timer, self._response_timer = _stopped(self._request_timer), _stopped(self._response_timer)
         self._protocol.connection_lost(exc)
-        self._lost.set()
+        self.lost.set()
+        self.places.update(self)
 
     def _watch(self) -> None:
         """Runs the timer while no request is in progress."""
-        if not self._requests and self._request_timer is None and not self._transport.is_closing():
-            self._request_timer = asyncio.get_running_loop().call_later(self._headers_timeout, self._transport.close)
+        if not self.requests and self._request_timer is None and not self.transport.is_closing():
+            self._request_timer = asyncio.get_running_loop().call_later(
+                self._limits.headers_timeout, self.transport.close
+            )
 
     def _cut_off(self) -> None:
         _log.info("a client does not read its response, so its connection is ended")
-        self._transport.abort()
+        self.transport.abort()
 
 
 def _stopped(timer: asyncio.TimerHandle | None) -> None:

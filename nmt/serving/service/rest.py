@@ -75,7 +75,7 @@ def render(outputs: Arrays, rows: int | None) -> bytes:
 
 def _read(body: bytes) -> dict[str, Any]:
     try:
-        request = json.loads(body.decode(), parse_constant=_refuse_constant)
+        request = json.loads(body.decode(), parse_constant=np.float64, object_pairs_hook=_unique)
     except UnicodeDecodeError:
         _refuse("the body is not UTF-8")
     except RecursionError:
@@ -89,8 +89,13 @@ def _read(body: bytes) -> dict[str, Any]:
     return request
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    _refuse(f"the body is not JSON: {name} is not a number of JSON")
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns an object of JSON. Of a key that comes twice, a proxy in front may read the other value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        _refuse(f"an object has the key {_short(next(key for key in keys if keys.count(key) > 1))} twice")
+    return found
 
 
 def _columns(instances: Any, signature: ServedFunction) -> dict[str, list]:
@@ -155,6 +160,8 @@ def _scalar(value: Any, spec: tf.TensorSpec, name: str, limits: tuple[Any, Any] 
     if dtype.is_integer and type(value) is int and int(limits[0]) <= value <= int(limits[1]):
         return value
     if dtype.is_floating and type(value) in (int, float) and abs(value) <= float(limits[1]):
+        return value
+    if dtype.is_floating and type(value) is np.float64:  # NaN, Infinity or -Infinity; 1e999 is a float
         return value
     _refuse(f"{name} must be {_kind(spec)}")
 

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -17,10 +18,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ...errors import UserError
 from .access import Access
 from .app import Service
-from .connection import Connection
+from .connection import Connection, Places
 from .limits import Limits
 from .store import Store
 
+_FILES = 200  # open files besides connections
 _log = logging.getLogger("serve")
 
 
@@ -36,16 +38,16 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
         store = Store(models)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # process 1 of a container ignores it otherwise
         store.open()
+        most = _most_connections(limits.connections)
         config = uvicorn.Config(
             Service(store, limits, access).app,
-            http=functools.partial(Connection, H11Protocol, limits.headers_timeout, limits.deadline),
+            http=functools.partial(Connection, H11Protocol, Places(most), limits),
             ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=limits.connections,
             timeout_keep_alive=60,
             timeout_graceful_shutdown=round(limits.deadline) + 1,
         )
@@ -68,6 +70,14 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
             while not running.done():  # a signal that another thread gets does not end a wait without a limit
                 wait([running], 0.2)
             running.result()
+
+
+def _most_connections(wanted: int) -> int:
+    """Returns how many connections may be open, after raising the limit of open files if need be and if allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = max(soft, min(hard, wanted + _FILES))  # -1 stands for no limit
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return wanted if files < 0 else max(1, min(wanted, files - _FILES))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -48,6 +48,15 @@ AMBIGUOUS = {
     "both": request(b"Host: localhost", LENGTH, CHUNKED.strip(), body=CHUNKS),
     "both, length first": request(b"Host: localhost", CHUNKED.strip(), b"Content-Length: 0", body=CHUNKS),
     "chunked in HTTP/1.0": request(CHUNKED.strip(), body=CHUNKS, start=b"POST /v1/models/toy:predict HTTP/1.0"),
+    **{
+        f"chunked in HTTP/{version}": request(
+            b"Host: localhost",
+            CHUNKED.strip(),
+            body=CHUNKS,
+            start=b"POST /v1/models/toy:predict HTTP/%b" % version.encode(),
+        )
+        for version in ("0.9", "1.2", "2.0", "3.0")
+    },
     "two lengths": request(b"Host: localhost", LENGTH, b"Content-Length: 1"),
     "list of lengths": request(b"Host: localhost", b"Content-Length: 17, 18"),
     "signed length": request(b"Host: localhost", b"Content-Length: +17"),
@@ -166,13 +175,25 @@ def test_a_type_that_any_page_can_send_is_refused(service, given, status):
         assert "Content-Type: application/json" in json.loads(body)["error"]
 
 
+KEYS = [
+    ("Bearer 0123456789abcdef", 200),
+    ("bearer 0123456789abcdef", 200),  # RFC 9110: schemes have no case
+    ("Bearer 0123456789abcdeg", 401),
+    ("Bearer 0123456789ABCDEF", 401),
+    ("Basic 0123456789abcdef", 401),
+    ("0123456789abcdef", 401),
+    ("Bearer", 401),
+    ("", 401),
+]
+
+
 def test_with_a_key_only_its_owners_are_answered(models, start_service, tmp_path):
     (tmp_path / "key").write_text("0123456789abcdef\n")
     (tmp_path / "keyed").symlink_to(models)
     service = start_service(tmp_path / "keyed", "--api_key_file", tmp_path / "key")
     for path in (PREDICT, "/v1/models", "/v1/models/toy", "/metrics"):
         method, body = ("POST", BODY) if path == PREDICT else ("GET", None)
-        for given, status in [("Bearer 0123456789abcdef", 200), ("Bearer 0123456789abcdeg", 401), ("", 401)]:
+        for given, status in KEYS:
             found, headers, _ = service.request(method, path, body, {"Authorization": given})
             assert (path, found) == (path, status)
             assert headers.get("www-authenticate") == (None if status == 200 else "Bearer")

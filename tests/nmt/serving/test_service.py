@@ -55,6 +55,9 @@ def test_numbers_that_json_has_not_are_written_as_tensorflow_serving_writes_them
     body = '{"signature_name": "log", "instances": [1, 0, -1]}'
     status, _, body = service.request("POST", "/v1/models/toy:predict", body)
     assert (status, body) == (200, b'{"predictions":[0.0,-Infinity,NaN]}')
+    body = '{"signature_name": "halves", "instances": [NaN, Infinity, -Infinity, 3]}'
+    status, _, body = service.request("POST", "/v1/models/toy:predict", body)
+    assert (status, body) == (200, b'{"predictions":[NaN,Infinity,-Infinity,1.5]}')
 
 
 BAD = {
@@ -84,7 +87,13 @@ BAD = {
     '{"signature_name": "add", "inputs": [[1, 2.5]]}': "numbers must be",
     '{"signature_name": "add", "inputs": [[1, true]]}': "numbers must be",
     '{"signature_name": "add", "inputs": [[1, 4294967296]]}': "numbers must be",
-    '{"signature_name": "add", "inputs": [[1, NaN]]}': "NaN is not a number of JSON",
+    '{"signature_name": "add", "inputs": [[1, NaN]]}': "numbers must be",
+    '{"signature_name": "halves", "inputs": [1e999]}': "numbers must be",
+    '{"inputs": [Infinity]}': "sources must be a list of strings",
+    '{"inputs": [nan]}': "not JSON",
+    '{"inputs": ["a"], "inputs": ["b"]}': 'has the key "inputs" twice',
+    '{"inputs": {"sources": ["a"], "sources": ["a"]}}': 'has the key "sources" twice',
+    '{"instances": [{"b64": "YQ==", "b64": "Yg=="}]}': 'has the key "b64" twice',
     '{"signature_name": "add", "inputs": [[1, 1e999]]}': "numbers must be",
     '{"signature_name": "reverse", "instances": ["axa"]}': "refuses the inputs: no x",
     '{"signature_name": "roots", "inputs": [1]}': "cannot be served, because roots is complex64",

@@ -1,0 +1,92 @@
+"""Many open connections: health is always answered, and those that do nothing give way."""
+
+import contextlib
+import json
+import resource
+import shutil
+import socket
+
+import pytest
+
+pytest.importorskip("starlette")
+
+BODY = b'{"inputs": ["a"]}'
+HEAD = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+REQUEST = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY)
+MOST = 1000
+
+
+@pytest.fixture
+def service(toy, start_service, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= hard < MOST + 300:
+        pytest.skip(f"needs {MOST + 300} open files, but only {hard} are allowed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, MOST + 300), hard))
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    yield start_service(tmp_path / "models", "--timeout", 300)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture
+def connect(service):
+    with contextlib.ExitStack() as stack:
+
+        def begin(sent=b""):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
+            connection.sendall(sent)
+            return connection
+
+        yield begin
+
+
+def ended(connection):
+    """Returns whether the service has ended a connection."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def read(connection):
+    """Returns a response whose body is an object of JSON."""
+    found = b""
+    while not found.endswith(b"}"):
+        found += connection.recv(65536)
+    return found
+
+
+def is_well(service):
+    return [service.request("GET", path)[0] for path in ("/healthz", "/readyz")] == [200, 200]
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /heal"], ids=["silent", "half a head"])
+def test_idle_connections_give_way_the_oldest_first(service, connect, sent):
+    kept = connect(REQUEST + BODY)
+    assert read(kept).startswith(b"HTTP/1.1 200")
+    silent = [connect(sent) for _ in range(MOST + 5)]
+    assert is_well(service)
+    assert service.predict({"inputs": ["a"]})[0] == 200
+    gone = [ended(connection) for connection in (kept, *silent)]
+    assert gone == sorted(gone, reverse=True)
+    assert 6 <= sum(gone) < 20  # and one for each request of this test
+
+
+def test_requests_in_progress_keep_their_places_and_others_come_back_later(service, connect):
+    waiting = [connect(REQUEST) for _ in range(MOST)]  # their bodies do not come
+    for _ in range(50):  # those whose heads were not read yet have given way
+        waiting.append(connect(REQUEST))
+        status, headers, body = service.request("POST", "/v1/models/toy:predict", BODY)
+        if status == 503:
+            break
+    assert (status, headers["Retry-After"], headers["Connection"]) == (503, "1", "close")
+    assert "try again later" in json.loads(body)["error"]
+    assert is_well(service)
+    waiting[-1].sendall(BODY)
+    assert read(waiting[-1]).startswith(b"HTTP/1.1 200")
+    for connection in waiting[:20]:
+        connection.close()
+    assert service.predict({"inputs": ["a"]})[0] == 200
+    assert "Traceback" not in service.log.read_text()
