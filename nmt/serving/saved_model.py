@@ -1,6 +1,7 @@
 """Exports a system as a SavedModel, which runs with TensorFlow alone, and tensorflow-text if it reads strings."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from ..errors import UserError
 from ..storage.files import atomic_directory
 from .assets import write_card, write_warmup
 from .signatures import IdSignatures, Signatures
@@ -31,11 +33,17 @@ def save_signatures(
         Whether the requests were written; that takes the package `tensorflow-serving-api`.
 
     Raises:
-        UserError: `to` exists already.
+        UserError: `to` exists already, or cannot be written.
     """
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     with atomic_directory(Path(to)) as directory:
-        tf.saved_model.save(signatures, str(directory), signatures=signatures.functions, options=options)
+        try:
+            tf.saved_model.save(signatures, str(directory), signatures=signatures.functions, options=options)
+        except tf.errors.OpError as error:
+            reason = (
+                re.sub(r"\{\{.*?\}\}|\[Op:.*?\]", "", error.message).rpartition(";")[2].strip()
+            )  # after a file's name
+            raise UserError(f"{to} cannot be written: {reason}") from None
         _forget_gradients(directory / "saved_model.pb")
         write_card(directory, {**card, "signatures": list(signatures.functions)})
         return write_warmup(directory, signatures.functions, warmup)

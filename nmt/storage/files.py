@@ -57,11 +57,14 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 def atomic_directory(path: Path) -> Iterator[Path]:
     """Makes a temporary directory and yields it. It is renamed to `path` when the block succeeds and all is synced.
 
+    If the block fails, nothing is left, not even the parents of `path` that were missing.
+
     Raises:
         UserError: `path` exists already.
     """
     if path.exists():
         raise UserError(f"{path} exists already; remove it or give another path")
+    missing = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path.parent)
     temporary = temporary_path(path)
@@ -77,6 +80,9 @@ def atomic_directory(path: Path) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        for parent in missing:
+            with contextlib.suppress(OSError):  # it is not empty
+                parent.rmdir()
 
 
 def temporary_path(path: Path) -> Path:
