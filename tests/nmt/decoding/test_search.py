@@ -99,6 +99,58 @@ def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
             assert not words[length:].any()
 
 
+def reference(table, beam_size, alpha, limit):
+    """The search of one sentence, as the docstring of the module describes it: (score, words, cut), best first."""
+    opened, finished = [(0.0, ())], []
+    for time in range(limit + 1):
+        extensions = []
+        for cost, words in opened:
+            costs = cost - np.log(np.float64(table[time][words[-1] if words else 0]))
+            likeliest = costs.argmin()
+            allowed = [END] if time == limit else range(len(costs))
+            extensions += [(costs[word], words, word, time == limit and likeliest != END) for word in allowed]
+        extensions.sort(key=lambda extension: extension[0])
+        finished += [
+            (cost / (len(words) + 1) ** alpha, words, cut)
+            for cost, words, word, cut in extensions[:beam_size]
+            if word == END
+        ]
+        finished = sorted(finished, key=lambda each: each[0])[:beam_size]
+        opened = [(cost, (*words, word)) for cost, words, word, _ in extensions if word != END][:beam_size]
+        best_open = min((cost / (len(words) + 1) ** alpha for cost, words in opened), default=np.inf)
+        if len(finished) == beam_size and (beam_size == 1 or best_open >= finished[-1][0]):
+            break
+    return finished
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("beam_size", [1, 2, 4])
+def test_search_is_that_of_its_description(beam_size, alpha):
+    """On 200 random tables, each with a limit of its own, a third of them so short that it cuts."""
+    rng = np.random.default_rng(beam_size)
+    tables = [random_table(rng, 9, 6) for _ in range(200)]
+    limits = rng.choice([0, 2, 5, 8, 8, 8], size=200).astype(np.int32)
+    rows = tf.range(200)
+
+    @tf.function
+    def run():
+        state = (tf.zeros_like(rows), rows)
+        return beam_search(
+            scripted(tables), state, rows, beam_size=beam_size, alpha=alpha, limits=tf.constant(limits), start=START
+        )
+
+    found = Hypotheses(*(x.numpy() for x in run()))
+    for i, (table, limit) in enumerate(zip(tables, limits, strict=True)):
+        expected = reference(table, beam_size, alpha, limit)
+        lengths, count = found.lengths[i].numpy(), len(expected)
+        assert np.isfinite(found.scores[i]).sum() == count
+        assert [tuple(words[:length]) for words, length in zip(found.words[i], lengths, strict=True)][:count] == [
+            words for _, words, _ in expected
+        ]
+        np.testing.assert_allclose(found.scores[i][:count], [score for score, _, _ in expected], rtol=1e-4)
+        assert found.cut[i][:count].tolist() == [cut for _, _, cut in expected]
+
+
 @pytest.mark.parametrize("alpha", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])
 @pytest.mark.parametrize("beam_size", [1, 2])
 def test_a_sentence_has_the_same_result_in_any_batch(beam_size, alpha):
