@@ -69,6 +69,10 @@ def test_costs_are_those_of_the_model():
 
 
 def test_the_seed_and_the_number_of_the_line_decide():
+    options = sampling()
+    numbers = [draws(options, place, 5).tolist() for place in ((3, 0), (3, 1), (4, 0), (3, 0))]
+    assert numbers[0] == numbers[3]
+    assert numbers[0] != numbers[1] != numbers[2] != numbers[0]
     first, again, other, later = draw(sampling()), draw(sampling()), draw(sampling(seed=5)), draw(sampling(), 1)
     assert np.array_equal(first.words, again.words)
     assert not np.array_equal(first.words, other.words)

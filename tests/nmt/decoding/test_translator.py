@@ -96,6 +96,15 @@ def test_a_line_that_is_too_long_is_translated_in_pieces(make_translator, vocabu
     np.testing.assert_allclose(found.scores[0], cost / (sum(lengths) - 1), rtol=1e-5)
 
 
+def test_the_pieces_of_a_line_are_drawn_each_for_itself(make_random_model, vocabulary):
+    """Equal pieces have different samples."""
+    options = DecodingOptions(translation_strategy="sampling", translation_maxlen=20)
+    translator = Translator(Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options)
+    (line,) = translator.lines(["a b c d " * 300])
+    assert line.pieces[0] == line.pieces[1]
+    assert line.words[0] != line.words[1]
+
+
 def test_the_translations_of_a_line_in_pieces_are_best_first():
     """The second of both pieces together are better than the first: they are longer. An infinite score is none."""
     none, words = float("inf"), np.arange(27).reshape(3, 9)

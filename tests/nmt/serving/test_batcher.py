@@ -89,6 +89,46 @@ def test_a_batch_is_limited_by_bytes_too():
     assert signature.sizes == [3, 3, 3, 1]
 
 
+def test_a_batch_may_have_as_many_bytes_as_the_limit_and_no_more():
+    """512 for four rows: one request of that size, and two of half of it, but not with another byte."""
+
+    def sizes(*widths):
+        signature = Doubling()
+
+        async def work(batcher):
+            calls = [ask(batcher, signature)]
+            await asyncio.to_thread(signature.begun.acquire)
+            for width in widths:
+                rows = {"numbers": np.zeros((2, width), np.int8)}
+                calls.append(asyncio.ensure_future(batcher.run(signature, rows, 2)))
+            await asyncio.sleep(0)
+            signature.go.release(9)
+            await asyncio.gather(*calls)
+
+        with_batcher(work, batch=4)
+        return signature.sizes[1:]
+
+    assert sizes(256) == [2]
+    assert sizes(257) == [1, 1]
+    assert sizes(128, 128) == [4]
+    assert sizes(128, 129) == [2, 2]
+
+
+def test_requests_of_different_signatures_are_not_joined():
+    async def work(batcher):
+        one, other = Doubling(), Doubling()
+        calls = [ask(batcher, one)]
+        await asyncio.to_thread(one.begun.acquire)
+        calls += [ask(batcher, signature, rows) for signature, rows in ((one, 1), (other, 2), (one, 3), (other, 4))]
+        await asyncio.sleep(0)
+        for signature in (one, other):
+            signature.go.release(9)
+        found = await asyncio.gather(*calls)
+        return one.sizes, other.sizes, [len(each["doubles"]) for each in found]
+
+    assert with_batcher(work, batch=16) == ([1, 4], [6], [1, 1, 2, 3, 4])
+
+
 def test_a_row_that_is_larger_than_a_batch_is_computed_alone():
     signature = Doubling(releases=9)
     with_batcher(lambda batcher: batcher.run(signature, {"numbers": np.zeros((3, 129), np.int32)}, 3), batch=4)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 
@@ -25,6 +26,36 @@ def test_a_full_disk_leaves_the_old_file(full_disk, tmp_path):
     with pytest.raises(UserError, match=said), full_disk(), atomic_write(tmp_path / "text") as file:
         file.write("after" * 10_000)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("text", "before")]
+
+
+def test_a_file_keeps_its_permissions(tmp_path):
+    for mode in (0o600, 0o664):
+        (tmp_path / "text").write_text("before")
+        (tmp_path / "text").chmod(mode)
+        with atomic_write(tmp_path / "text") as file:
+            file.write("after")
+        assert (tmp_path / "text").stat().st_mode & 0o777 == mode
+
+
+def test_a_file_is_synced_before_it_replaces_the_old_one_and_its_directory_after(monkeypatch, tmp_path):
+    """A loss of power may not leave a file that is empty."""
+    (tmp_path / "text").write_text("before")
+    synced, sync = [], os.fsync
+
+    def fsync(descriptor):
+        status = os.fstat(descriptor)
+        what = "directory" if stat.S_ISDIR(status.st_mode) else status.st_size
+        synced.append((what, (tmp_path / "text").read_text()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with atomic_write(tmp_path / "text") as file:
+        file.write("after that")
+    assert synced == [(10, "before"), ("directory", "after that")]
+    synced.clear()
+    with atomic_directory(tmp_path / "folder") as folder:
+        (folder / "file").write_text("content")
+    assert [what for what, _ in synced] == [7, "directory", "directory"]
 
 
 def test_an_error_of_another_file_is_not_blamed_on_the_output(tmp_path):

@@ -25,6 +25,18 @@ def test_batches_have_at_most_so_many_tokens_with_their_padding_or_one_sentence(
     assert cut([], 9, 6) == []
 
 
+def test_no_batch_has_more_tokens_than_the_limit_and_none_could_have_another_sentence():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        lengths, sentences, tokens = rng.integers(1, 30, rng.integers(1, 60)), rng.integers(1, 20), rng.integers(30, 90)
+        batches = list(cut_batches(lengths, sentences, tokens))
+        assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
+        for number, batch in enumerate(batches):
+            longest = lengths[batch].max()
+            assert len(batch) <= min(sentences, tokens // longest)
+            assert number == len(batches) - 1 or len(batch) == min(sentences, tokens // longest)
+
+
 def test_rows_come_back_from_a_ragged_tensor():
     rows = [np.array([3, 1], np.int32), np.zeros(0, np.int32), np.array([2], np.int32)]
     assert [row.tolist() for row in rows_of(ragged(rows))] == [[3, 1], [], [2]]

@@ -83,3 +83,14 @@ def test_a_skipped_update_adds_nothing_and_is_counted():
 def test_malformed_progress_is_refused(state):
     with pytest.raises(UserError, match="progress of the training is damaged"):
         Progress.from_json(state)
+
+
+def test_bleu_is_compared_as_it_is_printed_and_the_loss_decides_between_equals():
+    """In hundredths."""
+    first = Validation(3, 0.5, 3.0, 2.0, 30.001, 9.5)
+    better = [replace(first, bleu=30.01, valid_loss=9.0), replace(first, bleu=30.004, valid_loss=1.9)]
+    worse = [replace(first, bleu=29.99, valid_loss=1.0), replace(first, bleu=30.004, valid_loss=2.1), first]
+    for others, bad in ((better, 0), (worse, 1)):
+        for other in others:
+            progress = Progress().after_validation(first).after_validation(replace(other, update=6))
+            assert (progress.bad_validations, progress.best.update) == (bad, 3 if bad else 6)
