@@ -101,15 +101,6 @@ def average(parser: argparse.ArgumentParser) -> None:
     add_path(parser, "--to", metavar="DIR", required=True, help="directory of the new model")
 
 
-def curves(parser: argparse.ArgumentParser) -> None:
-    """Draws the validations of trainings side by side."""
-    parser.add_argument("models", type=Path, nargs="+", metavar="DIR", help="model directories (required)")
-    add_path(parser, "--to", required=True, help="picture, .png or .svg")
-    parser.add_argument(
-        "--by", choices=("update", "seconds"), default="update", help="horizontal axis (default: update)"
-    )
-
-
 def translate(parser: argparse.ArgumentParser) -> None:
     """Translates a text that has one sentence per line."""
     add_model(parser, several=True)
@@ -202,7 +193,7 @@ def export_nematus(parser: argparse.ArgumentParser) -> None:
 
 
 _COMMANDS = (
-    *(corpus, vocab, prepare, train, launch, average, curves),
+    *(corpus, vocab, prepare, train, launch, average),
     *(translate, score, export, serve, import_nematus, export_nematus),
 )
 
