@@ -18,9 +18,8 @@ from apache_beam.utils.shared import Shared
 from ..errors import UserError
 from . import storage
 from .job import Job
-from .lines import read_lines, split
 from .model import Model, translate_lines
-from .pieces import Piece, Report, Shard, add, read_piece, write_piece
+from .pieces import Piece, Report, Shard, add, read_lines, read_piece, split, write_piece
 
 
 def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:

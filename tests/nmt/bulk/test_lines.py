@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from nmt.bulk.lines import read_lines, split
 from nmt.bulk.model import Fault
+from nmt.bulk.pieces import read_lines, split
 
 
 class InBlocks(io.BytesIO):

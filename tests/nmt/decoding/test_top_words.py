@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.decoding.top_words import top_words
+from nmt.decoding.search import top_words
 
 
 @pytest.mark.parametrize("kind", ["random", "ties", "infinite"])
