@@ -1,7 +1,5 @@
 """Additive attention, with a gradient that stores no `[batch, time, hidden]` per target word."""
 
-from collections.abc import Callable
-
 import keras
 import tensorflow as tf
 
@@ -80,28 +78,15 @@ def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
 
     Its gradient computes the tanh again: storing it would take `[batch, time, hidden]` for every target word.
     """
-    column = tf.squeeze(to_score, -1)
+    hidden = tf.tanh(projected + query[:, tf.newaxis])
 
     def gradient(d_energies):
-        d, hidden = d_energies[..., tf.newaxis], tf.tanh(projected + query[:, tf.newaxis])
-        d_projected = (d - d * hidden * hidden) * column
-        d_query = _time_sum(lambda d, hidden: d - d * hidden * hidden, d, hidden) * column
-        d_to_score = tf.reduce_sum(_time_sum(tf.multiply, d, hidden), 0)
-        return d_projected, d_query, d_to_score[:, tf.newaxis]
+        # Compute tanh again, and sum over time by products: on a CPU, XLA vectorizes no such sum of unknown length.
+        hidden = tf.tanh(projected + query[:, tf.newaxis])
+        slope, column, rows = 1.0 - hidden * hidden, tf.squeeze(to_score, -1), d_energies[:, tf.newaxis]
+        d_projected = d_energies[..., tf.newaxis] * slope * column
+        d_query = tf.squeeze(rows @ slope, 1) * column
+        d_to_score = tf.reduce_sum(rows @ hidden, 0)  # [1, hidden]
+        return d_projected, d_query, tf.transpose(d_to_score)
 
-    energies = over_rows(lambda rows: affine(rows, to_score), tf.tanh(projected + query[:, tf.newaxis]))
-    return tf.squeeze(energies, -1), gradient
-
-
-def _time_sum(function: Callable[..., tf.Tensor], d: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
-    """Returns the sum over time of a function of `[batch, time, 1]` and `[batch, time, hidden]`.
-
-    On a CPU, XLA vectorizes a sum of separate time steps and fuses it with the function. But it would compute a single
-    sum again for each use. It never repeats a concatenation, so this returns two halves concatenated.
-    """
-    if hidden.shape[1] is None:
-        return tf.reduce_sum(function(d, hidden), 1)
-    ds = tf.unstack(d, axis=1)
-    middle = hidden.shape[-1] // 2
-    halves = [tf.unstack(half, axis=1) for half in (hidden[..., :middle], hidden[..., middle:])]
-    return tf.concat([tf.add_n(list(map(function, ds, half))) for half in halves], -1)
+    return tf.squeeze(over_rows(lambda rows: affine(rows, to_score), hidden), -1), gradient

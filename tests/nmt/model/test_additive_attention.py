@@ -1,7 +1,6 @@
 """Additive attention and its gradient against their equations."""
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from nmt.model.additive_attention import AdditiveAttention
@@ -26,14 +25,12 @@ def test_attention():
     np.testing.assert_allclose(weights, shares, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("width", [4, None])
-@pytest.mark.parametrize("units", [6, 5])
-def test_the_gradient_of_attention_is_that_of_its_equation(units, width):
-    layer = AdditiveAttention(units, 3, "none", "attention")
+def test_the_gradient_of_attention_is_that_of_its_equation():
+    layer = AdditiveAttention(6, 3, "none", "attention")
     fill(layer)
     to_hidden, to_score = layer.state_to_hidden.value, layer.hidden_to_score.value
     mask = tf.constant([[1.0, 1, 1, 1], [1, 1, 0, 0]])
-    shape = tf.TensorSpec([None, width, units])
+    shape = tf.TensorSpec([None, None, 6])
 
     def equation(state, context, projected):
         energy = tf.tanh(projected + (state @ to_hidden)[:, tf.newaxis]) @ to_score
@@ -53,5 +50,5 @@ def test_the_gradient_of_attention_is_that_of_its_equation(units, width):
             found.append(tape.gradient(cost, [*given, to_hidden, to_score]))
         return found
 
-    for expected, found in zip(*gradients(normal(2, 3), normal(2, 4, units), normal(2, 4, units)), strict=True):
+    for expected, found in zip(*gradients(normal(2, 3), normal(2, 4, 6), normal(2, 4, 6)), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
