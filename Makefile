@@ -4,7 +4,7 @@ BIN := .venv/bin
 # PYTHONWARNINGS: setuptools warns of every editable installation.
 INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable
 
-.PHONY: demo test test-slow test-backends test-bulk test-nematus check format bench reproduce docs patches lock clean
+.PHONY: demo test test-slow test-backends test-bulk test-nematus check format bench compare reproduce docs patches lock clean
 
 .venv/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -142,6 +142,16 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/layer_figures.py build/layer.json --png build/layer.png
 	$(BIN)/python benchmarks/recurrent.py
 	$(BIN)/python benchmarks/convert.py
+
+# Two commits in turn; it fails where HEAD, by default the working tree, is slower: make compare BASE=main
+HEAD ?=
+ONLY ?=
+ACCEPT ?=
+
+compare: .venv/installed
+	$(if $(BASE),,$(error give the commit to compare with: make compare BASE=main))
+	$(BIN)/python -m benchmarks.compare "$(BASE)" $(if $(HEAD),--head "$(HEAD)") --only "$(ONLY)" --accept "$(ACCEPT)" \
+		$(if $(FULL),--full) $(if $(RT),--real_time)
 
 # The experiments of the papers: TASK is a folder of experiments/, DATA a name that the task knows or a folder of files.
 # An interrupted run continues.

@@ -1,0 +1,183 @@
+"""Times two commits in turn and fails where the second is slower. `make compare BASE=COMMIT` runs it.
+
+    make compare BASE=main                                  # the working tree against main
+    make compare BASE=v1 HEAD=main FULL=1                   # more rounds, both models, first updates with empty caches
+    make compare BASE=main ONLY="updates layer" RT=1        # some groups; real-time priority, which needs root
+    make compare BASE=main ACCEPT="eager both: one rule"    # a loss that is wanted, and why
+
+Each figure is head over base, with the noise: the base against itself, in the same turns. Head is slower where the
+ratio is above 1.05 and further from 1 than twice the noise, and is again when measured once more; the exit status is 1
+then. A figure that a commit lacks is `-`. ACCEPT names figures by words that are all in their names; `;` separates
+entries.
+"""
+
+import argparse
+import io
+import itertools
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks import compare_work as work
+from benchmarks.compare_sides import PLACE, Side
+from benchmarks.runner import ROOT, noise, ratio
+
+SLOWER = 1.05
+BASE, HEAD, AGAIN = "base", "head", "base again"
+Group = Callable[[Sequence[Side], int, Sequence[str]], work.Figures]
+
+
+class Row(NamedTuple):
+    """A figure: head over base, and its noise; None where a commit lacks it."""
+
+    name: str
+    base: float | None
+    head: float | None
+    ratio: float | None = None
+    noise: float | None = None
+
+    @property
+    def is_slower(self) -> bool:
+        return self.ratio is not None and self.ratio > SLOWER and self.ratio - 1 > 2 * self.noise
+
+
+def row(name: str, rounds: Mapping[str, Sequence[float]]) -> Row:
+    """Returns a figure from the values of the rounds by side."""
+    middle = {side: median(values) for side, values in rounds.items()}
+    if not {BASE, HEAD, AGAIN} <= middle.keys():
+        return Row(name, middle.get(BASE), middle.get(HEAD))
+    base, head, again = (rounds[side] for side in (BASE, HEAD, AGAIN))
+    return Row(name, middle[BASE], middle[HEAD], ratio(head, base), noise(again, base))
+
+
+def groups(full: bool) -> dict[str, Group]:
+    """Returns what to measure, by group."""
+    found: dict[str, Group] = {}
+    for model, dtype in itertools.product(work.MODELS, work.DTYPES):
+        found[f"updates {model} {dtype}"] = partial(work.updates, model=model, dtype=dtype)
+        if full:
+            found[f"first updates {model} {dtype}"] = partial(work.first_updates, model=model, dtype=dtype)
+    for model in work.TRANSLATES if full else ["Transformer"]:
+        found[f"translation {model}"] = partial(work.translation, model=model)
+    return found | {"layer": work.layer, "fit": work.fit, "import": work.imports}
+
+
+def checkout(commit: str) -> Path:
+    """Writes a commit to a folder in `build/`, unless it is there, and returns the folder."""
+    found = subprocess.run(
+        ["git", "rev-parse", "--verify", f"{commit}^{{commit}}"], capture_output=True, text=True, cwd=ROOT
+    )
+    if found.returncode:
+        sys.exit(f"compare.py: {commit} is no commit of this repository")
+    digest = found.stdout.strip()
+    folder = PLACE / digest[:12]
+    if not folder.exists():
+        archive = subprocess.check_output(["git", "archive", digest, "nmt", "rmsnorm_tf"], cwd=ROOT)
+        part = folder.with_suffix(".part")
+        with tarfile.open(fileobj=io.BytesIO(archive)) as file:
+            file.extractall(part, filter="data")
+        part.rename(folder)
+    return folder
+
+
+def sides_of(base: str, head: str | None) -> list[Side]:
+    """Returns base, head and base again."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    folders = {BASE: checkout(base), HEAD: checkout(head) if head else ROOT}
+    for folder in folders.values():
+        subprocess.run([sys.executable, "-m", "compileall", "-q", "nmt", "rmsnorm_tf"], cwd=folder, check=True)
+    found = []
+    for name, folder in [*folders.items(), (AGAIN, folders[BASE])]:
+        (cache := PLACE / "cache" / ("tree" if folder == ROOT else folder.name)).mkdir(parents=True, exist_ok=True)
+        found.append(Side(name, folder, cache))
+    return found
+
+
+def accepted(name: str, entries: Sequence[str]) -> str | None:
+    """Returns the reason why a figure may be slower, if an entry `WORDS: REASON` names it."""
+    words = set(name.replace(",", " ").replace(":", " ").split())
+    for wanted, _, reason in (entry.partition(":") for entry in entries):
+        if set(wanted.split()) <= words:
+            return reason.strip()
+    return None
+
+
+def lines(found: Sequence[Row], verdicts: Mapping[str, str]) -> Iterator[str]:
+    """Yields the table."""
+    cells = [("figure", BASE, HEAD, f"{HEAD} / {BASE}", "noise", "")]
+    for each in found:
+        ratios = ("-" if value is None else f"{value:.3f}" for value in (each.ratio, each.noise))
+        cells.append((each.name, number(each.base), number(each.head), *ratios, verdicts.get(each.name, "")))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, tuple("-" * width for width in widths))
+    for line in cells:
+        yield f"| {' | '.join(f'{cell:{width}}' for cell, width in zip(line, widths, strict=True))} |"
+
+
+def number(value: float | None) -> str:
+    """Returns three digits; below 0.1, in thousandths."""
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if value >= 0.1 else f"{1e3 * value:.3g}m"
+
+
+def compare(sides: Sequence[Side], chosen: Mapping[str, Group], rounds: int, accept: Sequence[str]) -> bool:
+    """Measures, prints the table, and returns whether head is slower somewhere."""
+    found, group_of = {}, {}
+    for name, group in chosen.items():
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        for figure, values in group(sides, rounds, []).items():
+            found[figure], group_of[figure] = row(figure, values), name
+    verdicts, doubted = {}, {}
+    for each in found.values():
+        if each.is_slower and (reason := accepted(each.name, accept)):
+            verdicts[each.name] = f"accepted: {reason}"
+        elif each.is_slower:
+            doubted.setdefault(group_of[each.name], []).append(each.name)
+    for name, figures in doubted.items():
+        print(f"{name} once more ...", file=sys.stderr, flush=True)
+        again = chosen[name](sides, rounds, figures)
+        for figure in figures:
+            second = row(figure, again[figure])
+            verdicts[figure] = f"{'SLOWER' if second.is_slower else 'not slower'}; before: {found[figure].ratio:.3f}"
+            found[figure] = second
+    print("\n".join(lines(list(found.values()), verdicts)))
+    return any(verdict.startswith("SLOWER") for verdict in verdicts.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("base", metavar="BASE", help="a commit")
+    parser.add_argument("--head", metavar="COMMIT", help="default: the working tree")
+    parser.add_argument("--only", default="", metavar="WORDS", help="groups whose names have one of these words")
+    parser.add_argument("--accept", default="", metavar="'WORDS: REASON; ...'", help="losses that are wanted")
+    parser.add_argument("--full", action="store_true", help="more rounds, both models, empty caches")
+    parser.add_argument("--real_time", action="store_true", help="take real-time priority")
+    options = parser.parse_args()
+    accept = [entry for entry in options.accept.split(";") if entry.strip()]
+    if without := [entry for entry in accept if not all(map(str.strip, entry.partition(":")[::2]))]:
+        parser.error(f"{without[0].strip()!r} is accepted without a reason; give 'WORDS: REASON'")
+    words = set(options.only.split())
+    chosen = {name: group for name, group in groups(options.full).items() if not words or words & set(name.split())}
+    if not chosen:
+        parser.error(f"no group has one of the words {options.only}; the groups are {', '.join(groups(options.full))}")
+    if options.real_time:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+        except PermissionError:
+            parser.error("real-time priority needs root; run without RT=1")
+    begun = time.monotonic()
+    slower = compare(sides_of(options.base, options.head), chosen, 10 if options.full else 4, accept)
+    print(f"\nSeconds (m: thousandths) or MiB. Measured in {time.monotonic() - begun:.0f} s.")
+    sys.exit(1 if slower else 0)
+
+
+if __name__ == "__main__":
+    main()

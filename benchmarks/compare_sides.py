@@ -1,0 +1,140 @@
+"""The processes of benchmarks/compare.py: commands, trainings that pause, and workers, each of one checkout."""
+
+import hashlib
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.runner import ROOT
+
+PLACE = ROOT / "build" / "compare"
+LIMIT = 300  # seconds that anything may take
+COUNT = re.compile(rb"\b(\d+)/\d+ \[|\bupdate (\d+)\b")  # updates so far, of a progress bar or of a message
+
+
+class Failed(Exception):
+    """A checkout could not do something. The message is the last line that it printed."""
+
+    def __init__(self, printed: bytes):
+        lines = re.split(r"[\r\n]+", printed.decode(errors="replace").strip())
+        super().__init__(lines[-1][:300] or "it ended without a message")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A checkout that takes part under a name. Its cache has only programs that it has compiled itself."""
+
+    name: str
+    checkout: Path
+    cache: Path
+
+    def start(self, *arguments: object, environment: Mapping[str, str] | None = None, **options: Any):
+        """Starts Python in the checkout, whose packages it imports, and returns the process."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("NMT_", "TF_", "XLA_"))}
+        given = {"PYTHONPATH": str(self.checkout), "XDG_CACHE_HOME": str(self.cache), "TF_CPP_MIN_LOG_LEVEL": "3"}
+        given |= {"TQDM_MININTERVAL": "0", **(environment or {})}  # a progress bar then shows each update
+        command = [sys.executable, *map(str, arguments)]
+        return subprocess.Popen(command, cwd=self.checkout, env=kept | given, **options)
+
+    def seconds(self, *arguments: object) -> float:
+        """Runs Python to its end and returns the seconds."""
+        begun = time.perf_counter()
+        with tempfile.TemporaryFile() as errors:
+            process = self.start(*arguments, stderr=errors, stdout=subprocess.DEVNULL)
+            try:
+                status = process.wait(LIMIT)
+            finally:
+                process.kill()
+            taken = time.perf_counter() - begun
+            errors.seek(0)
+            if status:
+                raise Failed(errors.read())
+        return taken
+
+    def digest(self) -> str:
+        """Returns a digest of the code of `nmt`."""
+        files = sorted((self.checkout / "nmt").rglob("*.py"))
+        return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+class Training:
+    """A training that makes updates only while it is asked for them."""
+
+    def __init__(self, side: Side, options: Path):
+        self._side, self._options = side, options
+        self._folder = tempfile.TemporaryDirectory(dir=PLACE)
+        self._process: subprocess.Popen | None = None
+        self._printed, self._updates = b"", 0
+
+    def seconds(self, updates: int) -> float:
+        """Lets it make this many further updates, pauses it, and returns the seconds. The first call starts it."""
+        begun, goal = time.perf_counter(), self._updates + updates
+        if self._process is None:
+            arguments = ("-m", "nmt", "train", "-m", self._folder.name, "--config", self._options)
+            self._process = self._side.start(*arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self._process.send_signal(signal.SIGCONT)
+        while self._updates < goal:
+            self._read(begun + LIMIT - time.perf_counter())
+        self._process.send_signal(signal.SIGSTOP)
+        return time.perf_counter() - begun
+
+    def _read(self, limit: float) -> None:
+        ready, _, _ = select.select([self._process.stderr], [], [], max(limit, 0))
+        read = os.read(self._process.stderr.fileno(), 2**16) if ready else b""
+        self._printed = (self._printed + read)[-(2**12) :]
+        if not read:
+            raise Failed(self._printed)
+        self._updates = max([self._updates, *(int(bar or message) for bar, message in COUNT.findall(self._printed))])
+
+    def end(self) -> float:
+        """Ends it and returns its peak memory in MiB."""
+        self._process.kill()
+        _, self._process.returncode, used = os.wait4(self._process.pid, 0)
+        return used.ru_maxrss / 1024
+
+    def __enter__(self) -> "Training":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process and self._process.returncode is None:
+            self.end()
+        if self._process:
+            self._process.stderr.close()
+        self._folder.cleanup()
+
+
+class Worker:
+    """A process that runs benchmarks/compare_worker.py for a checkout."""
+
+    def __init__(self, side: Side, environment: Mapping[str, str] | None = None):
+        script = Path(__file__).with_name("compare_worker.py")
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        self._process = side.start(script, side.checkout, environment=environment, **pipes)
+
+    def seconds(self, kind: str, arguments: Mapping[str, Any]) -> float:
+        """Returns the seconds of a turn."""
+        try:
+            print(json.dumps([kind, arguments]), file=self._process.stdin, flush=True)
+            answer = json.loads(self._process.stdout.readline() or '"the worker has ended"')
+        except BrokenPipeError:
+            answer = "the worker has ended"
+        if isinstance(answer, str):
+            raise Failed(answer.encode())
+        return answer
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()

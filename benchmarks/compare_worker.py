@@ -1,0 +1,89 @@
+"""Runs what benchmarks/compare.py times within a process: the layer, steps of `fit`, and an exported model.
+
+    python benchmarks/compare_worker.py CHECKOUT
+
+Uses what CHECKOUT's `rmsnorm_tf` publishes. Reads a task a line from standard input, in JSON, and answers with the
+seconds of a turn. The first turn of a task prepares it.
+"""
+
+import functools
+import json
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from runner import repeats_of, turn
+
+SECONDS_PER_TURN = 0.05
+
+
+def layer_call(shape, dtype, mode, both):
+    """Returns a call of the forward pass of a layer, or of both passes."""
+    import numpy as np
+    import tensorflow as tf
+
+    from rmsnorm_tf import RMSNormalization
+
+    wrap = {"eager": lambda f: f, "tf.function": tf.function, "XLA": functools.partial(tf.function, jit_compile=True)}
+    x, dy = (tf.cast(each, dtype) for each in np.random.default_rng(0).normal(size=(2, *shape)).astype("float32"))
+    layer = RMSNormalization(dtype=dtype)
+    layer(x)  # builds it
+
+    def gradients(x, dy):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x)
+        return y, tape.gradient(y, [x, *layer.trainable_variables], dy)
+
+    if not both:
+        return functools.partial(wrap[mode](lambda x: layer(x)), x)
+    return functools.partial(wrap[mode](gradients), x, dy)
+
+
+def fit_call(units, mode):
+    """Returns a call of some steps of `fit`."""
+    from fit import steps
+
+    from rmsnorm_tf import RMSNormalization
+
+    return steps(RMSNormalization, units, mode)
+
+
+def saved_model_call(folder, lines):
+    """Returns a call that translates lines one after another with an exported model."""
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
+
+    serve = tf.saved_model.load(folder).signatures["serving_default"]
+    sources = [tf.constant([line]) for line in lines]
+    return lambda: [serve(sources=source)["translations"].numpy() for source in sources]
+
+
+KINDS = {"layer": layer_call, "fit": fit_call, "saved model": saved_model_call}
+
+
+@functools.cache
+def prepared(line):
+    """Returns the call of a task and how often to repeat it in a turn."""
+    kind, arguments = json.loads(line)
+    call = KINDS[kind](**arguments)
+    repeats = repeats_of(call, SECONDS_PER_TURN)
+    turn(call, repeats)
+    return call, repeats
+
+
+def main():
+    sys.path.insert(0, sys.argv[1])
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    for line in sys.stdin:
+        try:
+            answer = turn(*prepared(line))
+        except Exception as error:  # a commit may lack what is asked
+            answer = f"{type(error).__name__}: {error}"
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

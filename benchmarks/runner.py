@@ -1,0 +1,130 @@
+"""What all benchmarks share: warm-up, turns, noise, and the logs of figures."""
+
+import datetime
+import importlib.metadata
+import itertools
+import json
+import os
+import platform
+import random
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+ROOT = Path(__file__).resolve().parents[1]
+Name = TypeVar("Name")
+_INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")  # which matrix products of a CPU can use
+_LIBRARIES = ("tensorflow", "keras", "numpy", "jax", "torch")
+
+
+def orders(names: Iterable[Name]) -> Iterator[list[Name]]:
+    """Yields random orders of the names; the sequence is the same in every run.
+
+    Each call then follows each other call about equally often, so all of them find the CPU caches in the same states.
+    """
+    generator, names = random.Random(0), list(names)
+    while True:
+        yield generator.sample(names, len(names))
+
+
+def seconds_of(
+    calls: Mapping[Name, Callable[[], object]], rounds: int, seconds_per_turn: float = 0.0
+) -> dict[Name, list[float]]:
+    """Runs all calls in turn and returns the seconds of each call in each round, after two rounds of warm-up.
+
+    Args:
+        calls: The calls by name. Other load on the machine affects all of them equally, because they take turns.
+        rounds: How many.
+        seconds_per_turn: A shorter call is repeated within its turn, and its mean counts.
+    """
+    repeats = dict.fromkeys(calls, 1)
+    if seconds_per_turn:
+        repeats = {name: repeats_of(call, seconds_per_turn) for name, call in calls.items()}
+    seconds: dict[Name, list[float]] = {name: [] for name in calls}
+    for number, order in enumerate(itertools.islice(orders(calls), rounds + 2)):
+        for name in order:
+            taken = turn(calls[name], repeats[name])
+            if number >= 2:
+                seconds[name].append(taken)
+    return seconds
+
+
+def repeats_of(call: Callable[[], object], seconds_per_turn: float) -> int:
+    """Returns how often to repeat a call in a turn, after calls that let it compile."""
+    taken = [turn(call, 1) for _ in range(4)]
+    return max(1, int(seconds_per_turn / taken[-1]))
+
+
+def turn(call: Callable[[], object], repeats: int) -> float:
+    """Returns the seconds of a call, the mean of some."""
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - start) / repeats
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> float:
+    """Returns the median of the rounds' ratios."""
+    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def noise(again: Sequence[float], base: Sequence[float]) -> float:
+    """Returns how far the same thing, measured twice in the same rounds, is from the ratio 1.
+
+    That is the distance of the median ratio, or half the range of the middle half of the ratios, if that is more.
+    """
+    ratios = [a / b for a, b in zip(again, base, strict=True)]
+    below, middle, above = statistics.quantiles(ratios, method="inclusive") if len(ratios) > 1 else 3 * ratios
+    return max(abs(middle - 1), (above - below) / 2)
+
+
+def machine() -> dict[str, Any]:
+    """Returns the processor, its cores and its instructions for matrix products."""
+    described = Path("/proc/cpuinfo")
+    lines = described.read_text().splitlines() if described.exists() else []
+    values = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    flags = values.get("flags", "").split()
+    return {
+        "processor": values.get("model name", platform.processor()),
+        "cores": os.cpu_count(),
+        "instructions": [each for each in _INSTRUCTIONS if each in flags],
+    }
+
+
+def surroundings() -> dict[str, Any]:
+    """Returns the machine, the versions of the libraries that are loaded, and the date."""
+    versions = {name: importlib.metadata.version(name) for name in _LIBRARIES if name in sys.modules}
+    return {"machine": machine(), "versions": versions, "date": datetime.date.today().isoformat()}
+
+
+def model_facts(config: Any) -> dict[str, Any]:
+    """Returns the options of a model that a table names."""
+    return {name: getattr(config, name) for name in ("model_type", "state_size", "layer_normalization_type")}
+
+
+def write_log(path: str | os.PathLike, benchmark: str, options: Mapping[str, Any], figures: Any) -> None:
+    """Writes a log to a file, whose folder is made if it is missing.
+
+    Args:
+        path: The file.
+        benchmark: Name of the script, without its ending.
+        options: What it was called with.
+        figures: What it found.
+    """
+    found = {"benchmark": benchmark, **surroundings(), "options": dict(options), "figures": figures}
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")  # an interrupted run leaves the old log
+    part.write_text(_readable(found) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _readable(found: Any) -> str:
+    """Returns JSON with a line for each list of numbers."""
+    return re.sub(
+        r"\[\s+([-+\de.,\s]+?)\s+\]", lambda match: f"[{' '.join(match[1].split())}]", json.dumps(found, indent=1)
+    )

@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from benchmarks import compare, compare_sides, runner
+from benchmarks.compare_sides import Failed, Side, Training
+
+
+def rows(**rounds):
+    return compare.row("a figure", {name.replace("_", " "): values for name, values in rounds.items()})
+
+
+def test_a_figure_is_slower_beyond_five_percent_and_twice_the_noise():
+    quiet = {"base": [1.0, 1.0, 1.0], "base_again": [1.0, 1.0, 1.0]}
+    assert not rows(head=[1.05] * 3, **quiet).is_slower
+    assert rows(head=[1.06] * 3, **quiet).is_slower
+    noisy = {"base": [1.0, 1.0, 1.0], "base_again": [1.04, 1.04, 1.04]}
+    assert not rows(head=[1.07] * 3, **noisy).is_slower
+    assert rows(head=[1.09] * 3, **noisy).is_slower
+    assert not rows(head=[0.5] * 3, **quiet).is_slower
+
+
+def test_ratios_are_those_of_the_same_round():
+    drifting = rows(base=[1.0, 2.0, 4.0], head=[1.1, 2.2, 4.4], base_again=[1.0, 2.0, 4.0])
+    assert drifting.ratio == pytest.approx(1.1) and drifting.noise == 0 and drifting.is_slower
+
+
+def test_a_figure_that_a_side_lacks_has_no_ratio():
+    missing = rows(base=[1.0], base_again=[1.0])
+    assert (missing.head, missing.ratio, missing.is_slower) == (None, None, False)
+    assert "| a figure | 1    | -    | -           | -     |" in "\n".join(compare.lines([missing], {}))
+
+
+def test_a_loss_is_accepted_by_all_words_of_an_entry():
+    entries = ["eager both: one rule: simpler", "fit: known"]
+    assert compare.accepted("layer (4096, 1024) float32: eager, both", entries) == "one rule: simpler"
+    assert compare.accepted("layer (4096, 1024) float32: eager, forward", entries) is None
+    assert compare.accepted("fit, 64 units: 8 steps", entries) == "known"
+
+
+QUIET = {"base": [1.0] * 4, "base again": [1.0] * 4}
+
+
+def of_turns(*heads):
+    """Returns a group whose figure `update` has these values of head, call by call."""
+    left = iter(heads)
+    return lambda sides, rounds, names: {"update": {**QUIET, "head": [next(left)] * 4}}
+
+
+@pytest.mark.parametrize(
+    ("heads", "accept", "fails", "told"),
+    [
+        ([1.3, 1.2], [], True, "SLOWER; before: 1.300"),
+        ([1.3, 1.0], [], False, "not slower; before: 1.300"),
+        ([1.3], ["update: a wanted loss"], False, "accepted: a wanted loss"),
+        ([1.0], [], False, "| update | 1    | 1    | 1.000"),
+    ],
+)
+def test_a_slower_figure_is_measured_once_more(heads, accept, fails, told, capsys):
+    assert compare.compare([], {"a group": of_turns(*heads)}, 4, accept) is fails
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        b"\r  8%|#   | 7/12 [00:21<00:17,  3.60s/ updates, loss 8.9]",
+        b"update 7  train loss 8.946",
+        b"2026 update 7: loss 9",
+    ],
+)
+def test_the_number_of_updates_is_read_from_a_bar_or_a_message(printed):
+    assert [int(bar or message) for bar, message in compare_sides.COUNT.findall(printed)] == [7]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setattr(compare_sides, "PLACE", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_trainings_take_turns(options, place):
+    """What `train` prints is enough to time its updates; it makes none while it is paused."""
+    (place / "options.json").write_text(json.dumps({**options, "valid_freq": 1_000_000}))
+    side = Side("base", runner.ROOT, place)
+    with Training(side, place / "options.json") as training:
+        assert training.seconds(1) > training.seconds(2) > 0
+        assert training.end() > 100  # MiB
+
+
+@pytest.mark.slow
+def test_a_training_that_ends_says_why(options, place):
+    (place / "options.json").write_text(json.dumps({**options, "no_option": 1}))
+    with (
+        Training(Side("base", runner.ROOT, place), place / "options.json") as training,
+        pytest.raises(Failed) as failed,
+    ):
+        training.seconds(1)
+    assert "no_option" in str(failed.value)
