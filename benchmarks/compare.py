@@ -7,14 +7,14 @@
 
 Each figure is head over base, with the noise: the base against itself, in the same turns. Head is slower where the
 ratio is above 1.05 and further from 1 than twice the noise, and is again when measured once more; the exit status is 1
-then. A figure that a commit lacks is `-`. ACCEPT names figures by words that are all in their names; `;` separates
+then. First updates and peaks of memory, which a process has once, have a noise of at least 5%. A figure that a commit
+lacks is `-`. ACCEPT names figures by words that are all in their names; `;` separates
 entries.
 """
 
 import argparse
 import io
 import itertools
-import os
 import subprocess
 import sys
 import tarfile
@@ -27,9 +27,9 @@ from typing import NamedTuple
 
 from benchmarks import compare_work as work
 from benchmarks.compare_sides import PLACE, Side
-from benchmarks.runner import ROOT, noise, ratio
+from benchmarks.runner import ROOT, noise, ratio, real_time
 
-SLOWER = 1.05
+SLOWER, ONCE = 0.05, 0.05  # the least loss that counts, and the least noise of a figure that a process has once
 BASE, HEAD, AGAIN = "base", "head", "base again"
 Group = Callable[[Sequence[Side], int, Sequence[str]], work.Figures]
 
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
     @property
     def is_slower(self) -> bool:
-        return self.ratio is not None and self.ratio > SLOWER and self.ratio - 1 > 2 * self.noise
+        return self.ratio is not None and self.ratio - 1 > max(SLOWER, 2 * self.noise)
 
 
 def row(name: str, rounds: Mapping[str, Sequence[float]]) -> Row:
@@ -54,7 +54,8 @@ def row(name: str, rounds: Mapping[str, Sequence[float]]) -> Row:
     if not {BASE, HEAD, AGAIN} <= middle.keys():
         return Row(name, middle.get(BASE), middle.get(HEAD))
     base, head, again = (rounds[side] for side in (BASE, HEAD, AGAIN))
-    return Row(name, middle[BASE], middle[HEAD], ratio(head, base), noise(again, base))
+    least = ONCE if len(base) < 3 else 0.0
+    return Row(name, middle[BASE], middle[HEAD], ratio(head, base), max(noise(again, base), least))
 
 
 def groups(full: bool) -> dict[str, Group]:
@@ -122,9 +123,9 @@ def lines(found: Sequence[Row], verdicts: Mapping[str, str]) -> Iterator[str]:
 
 
 def number(value: float | None) -> str:
-    """Returns three digits; below 0.1, in thousandths."""
-    if value is None:
-        return "-"
+    """Returns three digits or more; below 0.1, in thousandths."""
+    if value is None or value >= 1000:
+        return "-" if value is None else f"{value:.0f}"
     return f"{value:.3g}" if value >= 0.1 else f"{1e3 * value:.3g}m"
 
 
@@ -145,7 +146,7 @@ def compare(sides: Sequence[Side], chosen: Mapping[str, Group], rounds: int, acc
         print(f"{name} once more ...", file=sys.stderr, flush=True)
         again = chosen[name](sides, rounds, figures)
         for figure in figures:
-            second = row(figure, again[figure])
+            second = row(figure, again.get(figure, {}))
             verdicts[figure] = f"{'SLOWER' if second.is_slower else 'not slower'}; before: {found[figure].ratio:.3f}"
             found[figure] = second
     print("\n".join(lines(list(found.values()), verdicts)))
@@ -169,10 +170,7 @@ def main() -> None:
     if not chosen:
         parser.error(f"no group has one of the words {options.only}; the groups are {', '.join(groups(options.full))}")
     if options.real_time:
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
-        except PermissionError:
-            parser.error("real-time priority needs root; run without RT=1")
+        real_time()
     begun = time.monotonic()
     slower = compare(sides_of(options.base, options.head), chosen, 10 if options.full else 4, accept)
     print(f"\nSeconds (m: thousandths) or MiB. Measured in {time.monotonic() - begun:.0f} s.")

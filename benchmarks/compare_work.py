@@ -23,7 +23,7 @@ DTYPES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 SIDES = ("source", "target")
 LAYERS = (((80, 1024), "float32"), ((4096, 1024), "float32"), ((4096, 1024), "bfloat16"))
 LAYER_MODES = ("eager", "tf.function", "XLA")
-STEPS = 8  # of a call of `fit`, as in fit.py
+STEPS = 5  # of a call of `fit`, as in fit.py
 MANY = 2000  # sentences
 
 

@@ -1,33 +1,45 @@
 """Times a step of `model.fit` of residual layers with our layer, Keras's, LayerNorm and no norm, and prints a table.
 
     python benchmarks/fit.py --json benchmarks/results/fit.json
-    python benchmarks/fit.py --units 64 --modes default
+    python benchmarks/fit.py --units 64 --modes default --real_time
+    python benchmarks/fit.py --draw benchmarks/results/fit.json docs/fit.png    # needs matplotlib
 
 A model is a stack of `x + Dense(units, "relu")(norm(x))`; a batch has 64 sequences of 64 vectors, and Adam updates.
-The modes are those of `compile`: its default, which compiles by XLA where TensorFlow allows it, `jit_compile=True`, and
-`jit_compile=False`. A second model with Keras's layer shows the noise.
+The modes are options of `compile`. With none, Keras runs a `tf.function`, and compiles it by XLA only where there is a
+GPU. A second model with Keras's layer shows the noise.
 """
 
+import argparse
 import functools
+import itertools
+import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+from runner import noise, ratio, real_time, seconds_of, write_log
 
 layers = keras.layers
 DEPTHS = {64: 6, 256: 6, 512: 4, 1024: 2}  # layers by units
-MODES = {"default": {}, "jit_compile=True": {"jit_compile": True}, "jit_compile=False": {"jit_compile": False}}
-STEPS = 8  # of a call of `fit`
+MODES = {"default": {}, "jit_compile=True": {"jit_compile": True}, "run_eagerly=True": {"run_eagerly": True}}
+STEPS = 5  # of a call of `fit`
 BATCH = TIME = 64
+OURS, KERAS, AGAIN = "rmsnorm_tf", "keras RMSNormalization", "keras RMSNormalization, again"
+NORMS = {"no norm": layers.Identity, KERAS: layers.RMSNormalization, AGAIN: layers.RMSNormalization}
+NORMS["keras LayerNormalization"] = layers.LayerNormalization
+# Colours of Okabe and Ito; ours and LayerNorm have those of the reports.
+STYLES = {OURS: ("#D55E00", "o"), KERAS: ("#009E73", "^"), "keras LayerNormalization": ("#0072B2", "s")}
+STYLES["no norm"] = ("#000000", "v")
 
 
-def residual(norm: Callable[[], layers.Layer], units: int, depth: int) -> keras.Model:
-    """Returns a model of `depth` residual layers, and a norm at the end."""
+def residual(norm: Callable[[], layers.Layer], units: int) -> keras.Model:
+    """Returns a model of residual layers with a norm each, and one at the end."""
     x = start = keras.Input((TIME, units))
-    for _ in range(depth):
+    for _ in range(DEPTHS[units]):
         x = x + layers.Dense(units, activation="relu")(norm()(x))
     return keras.Model(start, layers.Dense(1)(norm()(x)))
 
@@ -35,14 +47,63 @@ def residual(norm: Callable[[], layers.Layer], units: int, depth: int) -> keras.
 def steps(norm: Callable[[], layers.Layer], units: int, mode: str) -> Callable[[], object]:
     """Returns a function that makes STEPS steps of training."""
     keras.utils.set_random_seed(0)
-    model = residual(norm, units, DEPTHS[units])
+    model = residual(norm, units)
     model.compile(keras.optimizers.Adam(1e-3), "mse", **MODES[mode])
     x = np.random.default_rng(0).normal(size=(STEPS * BATCH, TIME, units)).astype("float32")
     return functools.partial(model.fit, x, x[..., :1], batch_size=BATCH, shuffle=False, verbose=0)
 
 
-def main():
-    pass
+def measure(units: int, mode: str, rounds: int) -> dict[str, list[float]]:
+    """Returns the seconds of a step in each round, by norm."""
+    from rmsnorm_tf import RMSNormalization
+
+    calls = {name: steps(norm, units, mode) for name, norm in {OURS: RMSNormalization, **NORMS}.items()}
+    return {name: [each / STEPS for each in found] for name, found in seconds_of(calls, rounds).items()}
+
+
+def picture(figures: dict):
+    """Returns a figure of the time of a step by width, in the default mode."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    panel = figure.subplots()
+    by_units = {units: modes["default"] for units, modes in figures.items()}
+    for place, (name, (color, _)) in zip((-1.5, -0.5, 0.5, 1.5), reversed(STYLES.items()), strict=True):
+        heights = [1 / ratio(found[KERAS], found[name]) for found in by_units.values()]
+        positions = [number + 0.2 * place for number in range(len(by_units))]
+        bars = panel.bar(positions, heights, width=0.18, color=color, label=name)
+        panel.bar_label(bars, fmt="%.2f", fontsize=8)
+    names = [f"{units} units, {DEPTHS[int(units)]} layers" for units in by_units]
+    panel.set(xticks=range(len(by_units)), xticklabels=names, ylabel="time / Keras's RMSNormalization")
+    panel.set_title("A step of model.fit on two CPU cores; lower is better", fontsize=11)
+    panel.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--units", nargs="+", type=int, default=list(DEPTHS), choices=DEPTHS)
+    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=MODES)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--real_time", action="store_true", help="take real-time priority, which needs root")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
+    parser.add_argument("--draw", nargs=2, type=Path, metavar=("JSON", "PNG"), help="draw kept figures")
+    options = parser.parse_args()
+    if options.draw:
+        log, png = options.draw
+        picture(json.loads(log.read_text())["figures"]).savefig(png, dpi=150)
+        return
+    if options.real_time:
+        real_time()
+    figures: dict[str, dict] = {}
+    for units, mode in itertools.product(options.units, options.modes):
+        found = measure(units, mode, options.rounds)
+        figures.setdefault(str(units), {})[mode] = found
+        line = f"{ratio(found[OURS], found[KERAS]):.2f} of Keras's time, noise {noise(found[AGAIN], found[KERAS]):.2f}"
+        print(f"{units} units, {mode}: {line}", flush=True)
+    if options.json:
+        write_log(options.json, "fit", {"rounds": options.rounds, "steps": STEPS}, figures)
 
 
 if __name__ == "__main__":
