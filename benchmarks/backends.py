@@ -83,7 +83,7 @@ def calls_in_torch(rows, size, dtype):
 
 def measure(shapes, dtypes, rounds):
     """Returns the seconds of each round."""
-    from interleaved import seconds_of  # beside this script
+    from runner import seconds_of  # beside this script
 
     make = {"jax": calls_in_jax, "torch": calls_in_torch}[keras.backend.backend()]
     figures = []

@@ -173,7 +173,7 @@ def main():
         }
         for engine in engines.values():
             engine.end()
-    from figures_log import model_facts, write_log
+    from runner import model_facts, write_log
 
     from nmt.config import make_config
     from nmt.storage.files import read_json

@@ -2,7 +2,7 @@
 
     python benchmarks/fit.py --json benchmarks/results/fit.json
     python benchmarks/fit.py --units 64 --modes default --real_time
-    python benchmarks/fit.py --draw benchmarks/results/fit.json docs/fit.png    # needs matplotlib
+    python benchmarks/tables.py benchmarks/results/fit.json --png docs/fit.png
 
 A model is a stack of `x + Dense(units, "relu")(norm(x))`; a batch has 64 sequences of 64 vectors, and Adam updates.
 The modes are options of `compile`. With none, Keras runs a `tf.function`, and compiles it by XLA only where there is a
@@ -12,10 +12,8 @@ GPU. A second model with Keras's layer shows the noise.
 import argparse
 import functools
 import itertools
-import json
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -31,9 +29,6 @@ BATCH = TIME = 64
 OURS, KERAS, AGAIN = "rmsnorm_tf", "keras RMSNormalization", "keras RMSNormalization, again"
 NORMS = {"no norm": layers.Identity, KERAS: layers.RMSNormalization, AGAIN: layers.RMSNormalization}
 NORMS["keras LayerNormalization"] = layers.LayerNormalization
-# Colours of Okabe and Ito; ours and LayerNorm have those of the reports.
-STYLES = {OURS: ("#D55E00", "o"), KERAS: ("#009E73", "^"), "keras LayerNormalization": ("#0072B2", "s")}
-STYLES["no norm"] = ("#000000", "v")
 
 
 def residual(norm: Callable[[], layers.Layer], units: int) -> keras.Model:
@@ -61,26 +56,6 @@ def measure(units: int, mode: str, rounds: int) -> dict[str, list[float]]:
     return {name: [each / STEPS for each in found] for name, found in seconds_of(calls, rounds).items()}
 
 
-def picture(figures: dict):
-    """Returns a figure of the time of a step by width, in the default mode."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 3.2), layout="constrained")
-    panel = figure.subplots()
-    by_units = {units: modes["default"] for units, modes in figures.items()}
-    for place, (name, (color, _)) in zip((-1.5, -0.5, 0.5, 1.5), reversed(STYLES.items()), strict=True):
-        heights = [1 / ratio(found[KERAS], found[name]) for found in by_units.values()]
-        positions = [number + 0.2 * place for number in range(len(by_units))]
-        bars = panel.bar(positions, heights, width=0.18, color=color, label=name)
-        panel.bar_label(bars, fmt="%.2f", fontsize=8)
-    names = [f"{units} units, {DEPTHS[int(units)]} layers" for units in by_units]
-    panel.set(xticks=range(len(by_units)), xticklabels=names, ylabel="time / Keras's RMSNormalization")
-    panel.set_title("A step of model.fit on two CPU cores; lower is better", fontsize=11)
-    panel.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
-    return figure
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", nargs="+", type=int, default=list(DEPTHS), choices=DEPTHS)
@@ -88,12 +63,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--real_time", action="store_true", help="take real-time priority, which needs root")
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
-    parser.add_argument("--draw", nargs=2, type=Path, metavar=("JSON", "PNG"), help="draw kept figures")
     options = parser.parse_args()
-    if options.draw:
-        log, png = options.draw
-        picture(json.loads(log.read_text())["figures"]).savefig(png, dpi=150)
-        return
     if options.real_time:
         real_time()
     figures: dict[str, dict] = {}
@@ -103,7 +73,7 @@ def main() -> None:
         line = f"{ratio(found[OURS], found[KERAS]):.2f} of Keras's time, noise {noise(found[AGAIN], found[KERAS]):.2f}"
         print(f"{units} units, {mode}: {line}", flush=True)
     if options.json:
-        write_log(options.json, "fit", {"rounds": options.rounds, "steps": STEPS}, figures)
+        write_log(options.json, "fit", {"rounds": options.rounds, "steps": STEPS, "depths": DEPTHS}, figures)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Folds the LayerNorm models of KerasHub, and replaces the norms of its RMSNorm models; needs `keras-hub`.
+"""Folds LayerNorm in GRUs and in models of KerasHub, and replaces the norms of its RMSNorm models.
 
     python benchmarks/fold.py                             # takes some minutes
     python benchmarks/fold.py --models GPT-2 Llama
@@ -22,12 +22,22 @@ import hub_models
 import keras
 import numpy as np
 import tensorflow as tf
-from figures_log import write_log
-from interleaved import seconds_of
+from runner import seconds_of, write_log
 
-from rmsnorm_tf import fold_layer_norm, replace_rms_norm
+from rmsnorm_tf import RMSNormGRU, fold_layer_norm, replace_rms_norm
 
-MODELS = hub_models.LAYER_NORM | hub_models.RMS_NORM
+
+def grus(width, depth, length):
+    """Returns bidirectional GRUs with LayerNorm inside."""
+    tokens = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(1000, width)(tokens)
+    for _ in range(depth):
+        layer = RMSNormGRU(width, normalization="layer", return_sequences=True)
+        x = keras.layers.Bidirectional(layer)(x)
+    return keras.Model(tokens, x)
+
+
+MODELS = {"GRU": grus, **hub_models.LAYER_NORM, **hub_models.RMS_NORM}
 
 
 def difference(model, converted, inputs):
@@ -107,9 +117,8 @@ def main():
             "difference": float(error),
             "seconds": seconds,
         }
-        print(
-            f"{name:10}{len(report) - len(left):10}{len(left):6}{medians}{ratio:8.3f}{error:12.1e}  {why}", flush=True
-        )
+        counts = f"{name:10}{len(report) - len(left):10}{len(left):6}"
+        print(f"{counts}{medians}{ratio(after, before):8.3f}{error:12.1e}  {why}", flush=True)
     if options.json:
         given = {name: getattr(options, name) for name in ("width", "depth", "batch", "length", "rounds")}
         write_log(options.json, "fold", given, figures)

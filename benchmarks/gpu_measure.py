@@ -17,10 +17,10 @@ import numpy as np
 from gpu_profile import profiled
 from gpu_tables import show, table
 from gpu_values import array, difference, summary
-from interleaved import orders
 from jax import export
 from jax.extend import mlir
 from jax.extend.mlir.dialects import stablehlo
+from runner import orders
 
 _SECONDS_PER_TURN = 0.02
 _MOST_CALLS_PER_TURN = 200

@@ -3,7 +3,7 @@
     python benchmarks/layer.py                      # everything; takes some minutes
     python benchmarks/layer.py --shapes 4096x1024 --modes eager xla --dtypes float32
     python benchmarks/layer.py --operations gate groups
-    python benchmarks/layer.py --json LAYER.json    # for layer_figures.py
+    python benchmarks/layer.py --json LAYER.json    # for tables.py
 
 For each operation, shape, dtype, mode and pass, all implementations run in turn for many rounds, so that other load on
 the machine affects all of them equally.
@@ -14,17 +14,13 @@ composed with other operations, and so is "rmsnorm_tf, apart".
 Columns: median milliseconds; the ratio to Keras's RMSNormalization; and the ratio to the memory bound. The memory
 bound is the time to move x and y, and for the backward pass also dy, x and dx, at the bandwidth of a copy measured in
 the same rounds. A gate moves more tensors.
-
-PyTorch (eager) and Flax (eager and XLA) are measured for the norm if they are installed.
 """
 
 import argparse
 import functools
-import importlib.util
 import itertools
 import os
 import statistics
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -32,7 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
-from figures_log import write_log
+from runner import seconds_of, write_log
 
 from rmsnorm_tf import RMSNormalization
 
@@ -118,45 +114,6 @@ def tensorflow_call(layer, function, x, other, wrap, passes):
     return lambda: call(x, other)
 
 
-def torch_calls(operation, shape, dtype, mode, passes):
-    if operation != "norm" or mode != "eager" or importlib.util.find_spec("torch") is None:
-        return {}
-    import torch
-
-    x, dy = (torch.from_numpy(a).to(getattr(torch, dtype)) for a in arrays(shape))
-    norm = torch.nn.RMSNorm(shape[-1], eps=1e-6, dtype=x.dtype)
-
-    def forward():
-        with torch.no_grad():
-            norm(x)
-
-    def both():
-        leaf = x.detach().requires_grad_()
-        torch.autograd.grad(norm(leaf), [leaf, norm.weight], dy)
-
-    return {"torch RMSNorm": forward if passes == "forward" else both}
-
-
-def flax_calls(operation, shape, dtype, mode, passes):
-    if operation != "norm" or mode == "tf.function" or importlib.util.find_spec("flax") is None:
-        return {}
-    import jax
-    from flax import linen
-
-    x, dy = (jax.numpy.asarray(a, dtype) for a in arrays(shape))
-    norm = linen.RMSNorm(epsilon=1e-6, dtype=dtype)
-    weights = norm.init(jax.random.key(0), x)
-
-    def both(weights, x, dy):
-        y, vjp = jax.vjp(norm.apply, weights, x)
-        return y, vjp(dy)
-
-    call = norm.apply if passes == "forward" else both
-    call = jax.jit(call) if mode == "xla" else call
-    arguments = (weights, x) if passes == "forward" else (weights, x, dy)
-    return {"flax RMSNorm": lambda: jax.block_until_ready(call(*arguments))}
-
-
 def copy_call(shape, dtype):
     """Returns a function that copies x with one thread per core, which measures the memory bandwidth."""
     source = np.ones(shape, tf.as_dtype(dtype).as_numpy_dtype).view(np.uint8)
@@ -173,28 +130,11 @@ def arrays(shape):
     return [rng.standard_normal(shape, np.float32) for _ in range(2)]
 
 
-def turns_of(calls, rounds, seconds_per_turn=0.03):
-    """Runs all calls in turn and returns the seconds of each in every round. Short calls are repeated within a turn."""
-    repeats = {}
-    for name, call in calls.items():
-        for _ in range(4):
-            start = time.perf_counter()
-            call()
-        repeats[name] = max(1, int(seconds_per_turn / (time.perf_counter() - start)))
-    turns = {name: [] for name in calls}
-    for _, (name, call) in itertools.product(range(rounds), calls.items()):
-        start = time.perf_counter()
-        for _ in range(repeats[name]):
-            call()
-        turns[name].append((time.perf_counter() - start) / repeats[name])
-    return turns
-
-
 def measure(operation, shape, dtype, mode, passes, rounds):
     """Returns the seconds of every round by implementation, and those of the memory bound."""
     cell = (operation, shape, dtype, mode, passes)
-    calls = {**tensorflow_calls(*cell), **torch_calls(*cell), **flax_calls(*cell), "copy": copy_call(shape, dtype)}
-    seconds = turns_of(calls, rounds)
+    calls = {**tensorflow_calls(*cell), "copy": copy_call(shape, dtype)}
+    seconds = seconds_of(calls, rounds, 0.03)
     forward, backward = MOVED[operation]
     arrays_moved = forward if passes == "forward" else forward + backward
     bound = [each / 2 * arrays_moved for each in seconds.pop("copy")]  # a copy moves two arrays

@@ -36,8 +36,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tables
-from figures_log import write_log
-from interleaved import orders
+from runner import orders, write_log
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = {"ours float32": "float32", "ours bfloat16": "mixed_bfloat16"}

@@ -20,8 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
-from figures_log import write_log
-from interleaved import seconds_of
+from runner import seconds_of, write_log
 
 from rmsnorm_tf import RMSNormGRU
 

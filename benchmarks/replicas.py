@@ -20,17 +20,6 @@ Columns:
     share       of the reduction in the time of the update
     MB dense    that a process gives to the reduction as whole gradients
     MB rows     that it gives as rows of embeddings and their indices
-
---json writes the same figures:
-
-    versions    of tensorflow, keras and numpy
-    cores       of the machine
-    options     sizes, batches and rounds
-    models      by name and number of processes:
-        rounds      seconds, wait and reduction in each round; the i-th rounds of all numbers were interleaved
-        seconds, wait, reduction    their medians; seconds_quartiles
-        speedup, share              as in the table
-        dense, rows                 bytes that a process reduces in an update
 """
 
 import argparse
@@ -48,7 +37,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
-from interleaved import orders
+from runner import orders
 from training import SIZES, decimals, half, middle, model_options
 from updates import ROOT, made_up_work, new_update
 

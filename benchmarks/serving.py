@@ -1,59 +1,159 @@
-"""Measures `python -m nmt serve` against the signature of the same export called in process.
+"""Measures `python -m nmt serve` against the signature of the same export called in process, and prints tables.
 
-    python benchmarks/serving.py SAVED_MODEL --requests 20000 --json rnn.json < sentences
-    python benchmarks/serving_figures.py rnn.json --to serving.png
+    python benchmarks/serving.py SAVED_MODEL --requests 20000 --json benchmarks/results/serving_rnn.json < sentences
 
-Prints tables: the signature at several batch sizes; the service with closed loops of callers (each sends its next
-request when it has a response) and with open loops (requests at random times, half as many a second as 16 callers in a
-closed loop); starting times; memory of the service before and after. Callers, service and signature share the cores of
-the machine. Ratios of the service to the signature at its best batch size come from rounds in which they take turns.
+Measures the signature at several batch sizes; the service with closed loops of callers (each sends its next request
+when it has a response) and with open loops (requests at random times, half as many a second as 16 callers in a closed
+loop); starting times; memory; and a caller of one sentence alone and beside a request of 500 long lines. Callers,
+service and signature share the cores of the machine. Ratios to the signature come from rounds in which they take turns.
 """
 
 import argparse
+import http.client
 import itertools
 import json
 import os
+import re
+import subprocess
 import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
+import tables
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
-from serving_load import Service, alternately, ask, bare, closed_loop, open_loop
 
 CALLERS = (1, 4, 16, 64)
 MANY = 16  # callers whose rate is compared with that of the signature
 ROUNDS = 6
 SENTENCES = (1, 16)
-_NAMES = ("sentences/s", "p50 ms", "p95", "p99")
+LONG_LINES, CHARACTERS = 500, 1500  # of the large request
 
 
-def head(*names):
-    print(f"\n| {' | '.join(names)} |\n|{'---|' * len(names)}", flush=True)
+class Service:
+    """The service in a process of its own, with one model."""
+
+    def __init__(self, saved_model, warm=True):
+        self._folder = tempfile.TemporaryDirectory()
+        version = Path(self._folder.name, "model", "1")
+        version.mkdir(parents=True)
+        for path in saved_model.iterdir():
+            if warm or path.name != "assets.extra":
+                (version / path.name).symlink_to(path.resolve())
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "nmt", "serve", self._folder.name, "--port", "0", "--timeout", "120"]
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
+        printed = []
+        for line in self._process.stderr:
+            printed.append(line)
+            if found := re.search(r"http://\S+:(\d+)", line):
+                self._port = int(found[1])
+                break
+        else:
+            self._folder.cleanup()
+            sys.exit("".join(["the service ended before it was ready:\n", *printed]))
+        self.seconds_to_start = time.perf_counter() - start
+        threading.Thread(target=self._process.stderr.read, daemon=True).start()
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self._port, timeout=120)
+
+    def metric(self, name):
+        with closing(self.connect()) as connection:
+            connection.request("GET", "/metrics")
+            return float(re.search(rf"^{name} (\S+)$", connection.getresponse().read().decode(), re.MULTILINE)[1])
+
+    def memory(self):
+        """Returns resident MiB."""
+        return self.metric("process_resident_memory_bytes") / 2**20
+
+    def close(self):
+        self._process.terminate()
+        assert self._process.wait(60) == 0
+        self._folder.cleanup()
 
 
-def figures(taken, sentences, seconds):
-    """Returns the figures of a row from the seconds of each of its requests and of the whole measurement."""
-    p50, p95, p99 = np.percentile(taken, [50, 95, 99]) * 1000
-    return {"rate": len(taken) * sentences / seconds, "p50": p50, "p95": p95, "p99": p99}
+def ask(connection, texts):
+    """Sends a request and returns its seconds."""
+    start = time.perf_counter()
+    headers = {"Content-Type": "application/json"}
+    connection.request("POST", "/v1/models/model:predict", json.dumps({"inputs": texts}), headers)
+    response = connection.getresponse()
+    body = response.read()
+    assert response.status == 200, body
+    return time.perf_counter() - start
 
 
-def row(name, values):
-    print(f"| {' | '.join([name, *(f'{value:.1f}' for value in values.values())])} |", flush=True)
-    return values
+def taken_from(lines, start, count):
+    """Returns lines; after the last comes the first."""
+    return [lines[(start + i) % len(lines)] for i in range(count)]
 
 
-def measure_signature(signature, lines, seconds):
-    """Returns the figures of the signature for each batch size."""
-    head("signature, batch of", *_NAMES)
-    found = {}
-    for batch in CALLERS:
-        taken = bare(signature, lines, batch, seconds)
-        found[batch] = row(str(batch), figures(taken, batch, sum(taken)))
-    return found
+def in_threads(count, function):
+    """Runs `function(i)` in as many threads and returns their results in one list."""
+    with ThreadPoolExecutor(count) as threads:
+        return list(itertools.chain.from_iterable(threads.map(function, range(count))))
+
+
+def closed_loop(service, lines, callers, sentences, seconds):
+    """Returns the seconds of every request of callers who send one after the other, and of the whole loop."""
+    begin = time.perf_counter()
+
+    def call(i):
+        connection, taken = service.connect(), []
+        for start in itertools.count(i * 97, sentences):
+            if time.perf_counter() > begin + seconds:
+                return taken
+            taken.append(ask(connection, taken_from(lines, start, sentences)))
+
+    return in_threads(callers, call), time.perf_counter() - begin
+
+
+def open_loop(service, lines, rate, sentences, seconds):
+    """Sends `rate` requests a second at random times; returns the seconds of every request, and of the whole loop.
+
+    A request's seconds are those from its due time to its response.
+    """
+    first = time.perf_counter() + 0.1
+    due = first + np.sort(np.random.default_rng(0).uniform(0, seconds, round(rate * seconds)))
+    numbers, lock = iter(range(len(due))), threading.Lock()
+
+    def call(_):
+        connection, taken = service.connect(), []
+        while True:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return taken
+            time.sleep(max(0.0, due[number] - time.perf_counter()))
+            ask(connection, taken_from(lines, number * sentences, sentences))
+            taken.append(time.perf_counter() - due[number])
+
+    return in_threads(64, call), time.perf_counter() - first
+
+
+def bare(signature, lines, batch, seconds):
+    """Returns the seconds of every call of the signature in this process."""
+    taken, end = [], time.perf_counter() + seconds
+    for start in itertools.count(0, batch):
+        if time.perf_counter() > end and len(taken) > 2:
+            return taken
+        begin = time.perf_counter()
+        signature(sources=tf.constant(taken_from(lines, start, batch)))["translations"].numpy()
+        taken.append(time.perf_counter() - begin)
+
+
+def rate_alone(signature, lines, batch, seconds):
+    """Returns the sentences/s of the signature."""
+    taken = bare(signature, lines, batch, seconds)
+    return len(taken) * batch / sum(taken)
 
 
 def measure_start(saved_model, line, warm):
@@ -64,114 +164,99 @@ def measure_start(saved_model, line, warm):
     except BaseException:
         service.close()
         raise
-    name = "with warm-up" if warm else "without warm-up"
-    print(f"{name}: ready after {service.seconds_to_start:.1f} s, first request {first * 1000:.0f} ms", flush=True)
     return service, {"ready": service.seconds_to_start, "first": first}
 
 
 def measure_one_caller(signature, service, lines):
     """Returns the median milliseconds of the signature and of what the service adds, in turn."""
-    taken = alternately(signature, service, lines, 60)
-    own, more = np.median(taken[:, 0]) * 1000, np.median(taken[:, 1] - taken[:, 0]) * 1000
-    print(f"one caller, in turn with the signature: p50 of the signature {own:.1f} ms, of the difference {more:.1f} ms")
-    return {"signature": own, "difference": more}
-
-
-def measure_callers(service, lines, seconds):
-    """Returns the figures of closed loops for each number of sentences in a request and of callers."""
-    head("callers x sentences", *_NAMES, "sentences in a batch")
-    found = {sentences: {} for sentences in SENTENCES}
-    for sentences, callers in itertools.product(SENTENCES, CALLERS):
-        values = measure_loop(
-            service, sentences, lambda c=callers, s=sentences: closed_loop(service, lines, c, s, seconds)
-        )
-        found[sentences][callers] = row(f"{callers} x {sentences}", values)
-    return found
-
-
-def measure_open(service, lines, rates, seconds):
-    """Returns the figures of an open loop for each number of sentences in a request, at its number of requests/s."""
-    head("open loop, requests/s x sentences", *_NAMES, "sentences in a batch")
-    found = {}
-    for sentences, rate in rates.items():
-        values = measure_loop(service, sentences, lambda r=rate, s=sentences: open_loop(service, lines, r, s, seconds))
-        found[sentences] = {"requests": rate, **row(f"{rate:.1f} x {sentences}", values)}
-    return found
+    connection = service.connect()
+    taken = [(bare(signature, [line], 1, 0)[-1], ask(connection, [line])) for line in taken_from(lines, 0, 60)]
+    own, served = 1000 * np.array(taken).T
+    return {"signature": np.median(own), "difference": np.median(served - own)}
 
 
 def measure_loop(service, sentences, loop):
     """Returns the figures of a loop, with the mean number of sentences in a batch."""
-    batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
+    names = ("nmt_batch_rows_count", "nmt_batch_rows_sum")
+    before = [service.metric(name) for name in names]
     taken, elapsed = loop()
-    rows = service.metric("nmt_batch_rows_sum") - rows
-    batches = service.metric("nmt_batch_rows_count") - batches
-    return {**figures(taken, sentences, elapsed), "batch": rows / batches}
-
-
-def send_more(service, lines, requests):
-    """Sends at least this many requests of one sentence, by 16 callers; returns their number."""
-    done = 0
-    while done < requests:
-        done += len(closed_loop(service, lines, MANY, 1, 5.0)[0])
-    return done
+    batches, rows = (service.metric(name) - old for name, old in zip(names, before, strict=True))
+    p50, p95, p99 = (1000 * np.percentile(taken, [50, 95, 99])).tolist()
+    found = {"rate": len(taken) * sentences / elapsed, "p50": p50, "p95": p95, "p99": p99, "batch": rows / batches}
+    print(found, flush=True)
+    return found
 
 
 def measure_share(service, signature, lines, batch, seconds):
     """Returns the rate of the service over that of the signature, in turn, for requests of each size: one a round."""
     found = {sentences: [] for sentences in SENTENCES}
     for _ in range(ROUNDS):
-        taken = bare(signature, lines, batch, seconds)
-        signature_rate = len(taken) * batch / sum(taken)
+        alone = rate_alone(signature, lines, batch, seconds)
         for sentences, shares in found.items():
             taken, elapsed = closed_loop(service, lines, MANY, sentences, seconds)
-            shares.append(len(taken) * sentences / elapsed / signature_rate)
-    print(f"\nsentences/s of {MANY} callers over those of the signature with batches of {batch}, in turn:")
-    for sentences, shares in found.items():
-        low, middle, high = np.percentile(shares, [25, 50, 75])
-        print(f"requests of {sentences}: median {middle:.2f}, quartiles {low:.2f} and {high:.2f} of {ROUNDS} rounds")
+            shares.append(len(taken) * sentences / elapsed / alone)
     return {"batch": batch, "rounds": found}
+
+
+def measure_beside(service, lines, seconds):
+    """Returns the seconds of single sentences alone, and while the service computes one large request."""
+    text = " ".join(lines)
+    text *= 1 + (LONG_LINES + CHARACTERS) // len(text)
+    alone, _ = closed_loop(service, lines, 1, 1, seconds)
+    with closing(service.connect()) as connection:
+        long_lines = [text[start : start + CHARACTERS] for start in range(LONG_LINES)]
+        large = threading.Thread(target=ask, args=(connection, long_lines), daemon=True)
+        large.start()
+        beside, _ = closed_loop(service, lines, 1, 1, seconds)
+        if not large.is_alive():
+            print("the large request ended during the measurement; give fewer --seconds", file=sys.stderr)
+        large.join()
+    both = {"alone": alone, "beside": beside}
+    return {name: {"median": float(np.median(each)), "longest": max(each)} for name, each in both.items()}
 
 
 def measure_service(service, signature, lines, options, batch):
     """Returns all figures of a running service; `batch` is the best batch size of the signature."""
-    found = {"one": measure_one_caller(signature, service, lines)}
+    seconds, found = options.seconds, {"one": measure_one_caller(signature, service, lines)}
     memory = {"start": service.memory()}
-    found["share"] = measure_share(service, signature, lines, batch, options.seconds)
-    found["callers"] = measure_callers(service, lines, options.seconds)
-    rates = {sentences: each[MANY]["rate"] / sentences / 2 for sentences, each in found["callers"].items()}
-    found["open"] = measure_open(service, lines, rates, options.seconds)
-    memory["loops"] = service.memory()
-    memory["requests"] = send_more(service, lines, options.requests)
-    memory["end"] = service.memory()
-    print(f"\nmemory: {memory['start']:.0f} MiB at the start, {memory['loops']:.0f} MiB after all these", end="")
-    print(f", {memory['end']:.0f} MiB after {memory['requests']} more requests")
-    return {**found, "memory": memory}
+    found["share"] = measure_share(service, signature, lines, batch, seconds)
+    found["callers"], found["open"] = {size: {} for size in SENTENCES}, {}
+    for size, callers in itertools.product(SENTENCES, CALLERS):
+        loop = lambda callers=callers, size=size: closed_loop(service, lines, callers, size, seconds)  # noqa: E731
+        found["callers"][size][callers] = measure_loop(service, size, loop)
+    for size, each in found["callers"].items():
+        rate = each[MANY]["rate"] / size / 2
+        loop = lambda rate=rate, size=size: open_loop(service, lines, rate, size, seconds)  # noqa: E731
+        found["open"][size] = {"requests": rate, **measure_loop(service, size, loop)}
+    found["beside"] = measure_beside(service, lines, seconds)
+    memory |= {"loops": service.memory(), "requests": 0}
+    while memory["requests"] < options.requests:
+        memory["requests"] += len(closed_loop(service, lines, MANY, 1, 5.0)[0])
+    return {**found, "memory": {**memory, "end": service.memory()}}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "saved_model", type=Path, metavar="SAVED_MODEL", help="folder that `python -m nmt export` wrote"
-    )
+    parser.add_argument("saved_model", type=Path, metavar="SAVED_MODEL", help="what `python -m nmt export` wrote")
     parser.add_argument("--seconds", type=float, default=6.0, help="of each measurement (default: 6)")
-    parser.add_argument(
-        "--requests", type=int, default=0, help="more requests at the end, to see whether memory grows (default: 0)"
-    )
+    more = "more requests at the end, to see whether memory grows (default: 0)"
+    parser.add_argument("--requests", type=int, default=0, help=more)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     lines = [line.rstrip("\n") for line in sys.stdin]
     if not lines:
         parser.error("there are no sentences; give a text on standard input")
     signature = tf.saved_model.load(str(options.saved_model)).signatures["serving_default"]
-
-    alone = {batch: each["rate"] for batch, each in measure_signature(signature, lines, options.seconds / 2).items()}
-    print()
+    alone = {batch: rate_alone(signature, lines, batch, options.seconds / 2) for batch in CALLERS}
     service, cold = measure_start(options.saved_model, lines[0], warm=False)
     service.close()
     service, warm = measure_start(options.saved_model, lines[0], warm=True)
     with closing(service):
         found = measure_service(service, signature, lines, options, max(alone, key=alone.get))
     found |= {"signature": alone, "without warm-up": cold, "with warm-up": warm}
+    found = json.loads(json.dumps(found))  # names are strings, as in the file
+    for each in tables.serving(found):
+        print("", *each, sep="\n")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -1,21 +1,30 @@
-"""Prints the Markdown tables of the logs that benchmarks wrote with --json.
+"""Prints the Markdown tables of the logs that benchmarks wrote with --json, and draws pictures of some.
 
-    python benchmarks/tables.py benchmarks/results/recurrent.json benchmarks/results/fold.json
+    python benchmarks/tables.py benchmarks/results/layer.json benchmarks/results/fold.json
+    python benchmarks/tables.py benchmarks/results/fit.json --png docs/fit.png            # needs matplotlib
+    python benchmarks/tables.py benchmarks/results/serving_*.json --png docs/serving.png
 
-The pages in docs/ have these tables. layer_figures.py and serving_figures.py print those of the layer and the service.
+The pages in docs/ have these tables; tests compare them.
 """
 
 import argparse
+import itertools
 import json
+import sys
 from pathlib import Path
 from statistics import median
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.runner import noise, ratio
+
+OURS, KERAS, LAYERNORM = "rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"
+AGAIN, NONE = "keras RMSNormalization, again", "no norm"
 KINDS = {"layer": '`"layer"`', "rms": '`"rms"`', "partial rms": '`"rms"`, partial', "none": "`normalization=None`"}
-
-
-def ratio(above, below):
-    """Returns the median over the rounds of the ratio of two times."""
-    return median(a / b for a, b in zip(above, below, strict=True))
+NAMES = {"graph": "tf.function", "xla": "XLA", "forward+backward": "both", "mixed_bfloat16": "bfloat16"}
+# Colours of Okabe and Ito. Ours and LayerNorm have those of the reports.
+BARS = {NONE: "#000000", OURS: "#D55E00", KERAS: "#009E73", LAYERNORM: "#0072B2"}
+LINES = (("#0072B2", "s", "--"), ("#D55E00", "^", "-"))
 
 
 def added(above, below):
@@ -24,19 +33,67 @@ def added(above, below):
 
 
 def markdown(heads, rows):
-    """Returns the lines of a table."""
-    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
-
-
-def _without_empty(heads, rows):
-    """Returns the lines of a table without the columns that have no cells."""
+    """Returns the lines of a table, without the columns that have no cells."""
+    rows = list(rows)
     used = [at for at in range(len(heads)) if not at or any(row[at] for row in rows)]
-    return markdown([heads[at] for at in used], [[row[at] for at in used] for row in rows])
+    cells = ([row[at] for at in used] for row in (heads, ["---"] * len(heads), *rows))
+    return [f"| {' | '.join(each)} |" for each in cells]
+
+
+def spread(quartiles):
+    """Returns half the range of the middle half."""
+    return "" if quartiles is None else f" ± {(quartiles[1] - quartiles[0]) / 2:.3f}"
+
+
+def layer(found):
+    """Returns a table of ratios for each operation and dtype, and one of the time over the memory bound."""
+    tables = []
+    for (operation, dtype), cells in _grouped(found["figures"], "operation", "dtype").items():
+        above, below = (LAYERNORM, KERAS) if operation == "norm" else (OURS, f"{OURS}, apart")
+        rows = [
+            [shape, *(f"{ratio(s[OURS], s[KERAS]):.2f} / {ratio(s[above], s[below]):.2f}" for s in seconds)]
+            for (shape,), each in _grouped(cells, "shape").items()
+            if (seconds := [cell["seconds"] for cell in each])
+        ]
+        tables.append(markdown([dtype if operation == "norm" else f"{operation}, {dtype}", *_modes(cells)], rows))
+    norms = [cell for cell in found["figures"] if cell["operation"] == "norm"]
+    rows = [
+        [f"{shape}, {dtype}", *(f"{ratio(cell['seconds'][OURS], cell['bound']):.1f}" for cell in each)]
+        for (shape, dtype), each in _grouped(norms, "shape", "dtype").items()
+    ]
+    return [*tables, *([markdown(["time over the memory bound", *_modes(norms)], rows)] if norms else [])]
+
+
+def _grouped(cells, *names):
+    """Returns the cells by these properties, in their order."""
+    found = {}
+    for cell in cells:
+        found.setdefault(tuple(str(cell[name]) for name in names), []).append(cell)
+    return found
+
+
+def _modes(cells):
+    pairs = dict.fromkeys((NAMES.get(c["mode"], c["mode"]), NAMES.get(c["passes"], c["passes"])) for c in cells)
+    return list(map(", ".join, pairs))
+
+
+def fit(found):
+    """Returns the time of a step by width: milliseconds in the default mode, then ratios to Keras's layer."""
+    figures = found["figures"]
+
+    def cells(units, modes):
+        default = modes["default"]
+        times = [f"{1e3 * median(default[name]):.1f}" for name in BARS]
+        over = (f"{ratio(s[OURS], s[KERAS]):.2f} ± {noise(s[AGAIN], s[KERAS]):.2f}" for s in modes.values())
+        return [f"{units} ({found['options']['depths'][units]})", *times, *over]
+
+    heads = ["units (layers)", "no norm, ms", "ours, ms", "Keras, ms", "LayerNorm, ms"]
+    modes = [f"ours over Keras, {mode}" for mode in next(iter(figures.values()))]
+    return [markdown([*heads, *modes], itertools.starmap(cells, figures.items()))]
 
 
 def recurrent(found):
     """Returns the times over that of Keras's GRU and, of norms, the added time over that which LayerNorm adds."""
-    modes = found["figures"]
 
     def cell(seconds, kind):
         over = f"{ratio(seconds[kind], seconds['keras GRU']):.2f}"
@@ -45,68 +102,47 @@ def recurrent(found):
         adds, layer_adds = (added(seconds[name], seconds["none"]) for name in (kind, "layer"))
         return f"{over} / {adds / layer_adds:.2f}"
 
-    heads = ["", *({"graph": "tf.function", "xla": "XLA"}[mode] for mode in modes)]
+    modes = found["figures"]
     rows = [
-        [KINDS[kind], *(cell(modes[mode], kind) for mode in modes)] for kind in ("none", "layer", "rms", "partial rms")
+        [KINDS[kind], *(cell(each, kind) for each in modes.values())]
+        for kind in ("none", "layer", "rms", "partial rms")
     ]
-    return [markdown(heads, rows)]
-
-
-def convert(found):
-    """Returns the time of the given model over that of the folded one."""
-    labels = {"gru": "bidirectional GRUs with LayerNorm inside", "transformer": "pre-LN Transformer encoder, 8 heads"}
-    rows = [
-        [labels[name], *(f"{ratio(mode['before'], mode['after']):.2f}" for mode in each["seconds"].values())]
-        for name, each in found["figures"].items()
-    ]
-    return [markdown(["", "tf.function", "XLA"], rows)]
+    return [markdown(["", *(NAMES[mode] for mode in modes)], rows)]
 
 
 def fold(found):
     """Returns a table of the models that `fold_layer_norm` folds, and one of those that get our layer."""
+    titles = {
+        "fold_layer_norm": "inference, `fold_layer_norm`",
+        "replace_rms_norm": "training step, `replace_rms_norm`",
+    }
+    heads = ["converted", "left", "ms before", "ms after", "after over before", "difference"]
     tables = []
-    for function, title in (
-        ("fold_layer_norm", "inference, `fold_layer_norm`"),
-        ("replace_rms_norm", "training step, `replace_rms_norm`"),
-    ):
-        rows = [
-            [
-                name,
-                str(each["converted"]),
-                str(sum(each["left"].values())),
-                *(f"{1e3 * median(each['seconds'][when]):.1f}" for when in ("before", "after")),
-                f"{ratio(each['seconds']['after'], each['seconds']['before']):.2f}",
-                f"{each['difference']:.1e}",
-            ]
-            for name, each in found["figures"].items()
-            if each["converts"] == function
-        ]
-        tables.append(
-            markdown([title, "converted", "left", "ms before", "ms after", "after over before", "difference"], rows)
-        )
+    for function, title in titles.items():
+        rows = []
+        for name, each in found["figures"].items():
+            if each["converts"] == function:
+                before, after = (each["seconds"][when] for when in ("before", "after"))
+                times = [f"{1e3 * median(before):.1f}", f"{1e3 * median(after):.1f}", f"{ratio(after, before):.2f}"]
+                counts = [str(each["converted"]), str(sum(each["left"].values()))]
+                rows.append([name, *counts, *times, f"{each['difference']:.1e}"])
+        tables.append(markdown([title, *heads], rows))
     return tables
 
 
 def training(found):
     """Returns the seconds of an update by dtype and kind."""
 
-    def spread(quartiles):
-        return "" if quartiles is None else f" ± {(quartiles[1] - quartiles[0]) / 2:.3f}"
-
     def cells(dtype, kind, each):
         over = "" if each["ratio"] is None else f"{each['ratio']:.3f}{spread(each['ratio_quartiles'])}"
         nematus = "" if each["ratio_nematus"] is None else f"{each['ratio_nematus']:.2f}"
         memory = "" if each["mib"] is None else f"{each['mib']:,.0f} ({each['mib_start']:,.0f})"
-        return [f"{kind}, {dtype}", f"{each['seconds']:.3f}", over, nematus, f"{each['share']:.2f}", memory]
+        name = f"{kind}, {NAMES.get(dtype, dtype)}"
+        return [name, f"{each['seconds']:.3f}", over, nematus, f"{each['share']:.2f}", memory]
 
     heads = ["", "seconds", "over none", "over Nematus", "share of the product's rate", "MiB (after imports)"]
-    names = {"mixed_bfloat16": "bfloat16"}
-    rows = [
-        cells(names.get(dtype, dtype), kind, each)
-        for dtype, kinds in found["updates"].items()
-        for kind, each in kinds.items()
-    ]
-    return [_without_empty(heads, rows)]
+    updates = found["updates"].items()
+    return [markdown(heads, (cells(dtype, *each) for dtype, kinds in updates for each in kinds.items()))]
 
 
 def peers(found):
@@ -126,41 +162,6 @@ def peers(found):
     return [markdown(heads, rows)]
 
 
-def peers_quality(found):
-    """Returns the BLEU of each system after each number of minutes."""
-    heads = ["minutes", *(f"{system}: {what}" for system in ("ours", "JoeyNMT") for what in ("updates", "BLEU"))]
-    rows = {}
-    for each in found["figures"]:
-        row = rows.setdefault(each["minutes"], [f"{each['minutes']:g}"])
-        row += [f"{each['updates']:,}", f"{each['BLEU']:.1f}"]
-    return [markdown(heads, rows.values())]
-
-
-def widths(found):
-    """Returns the times by width over that of LayerNorm, for each model and mode."""
-    tables = []
-    for model, by_width in found["figures"].items():
-        for mode in next(iter(by_width.values()))["seconds"]:
-            kinds = [kind for kind in next(iter(by_width.values()))["seconds"][mode] if kind != "layernorm"]
-            rows = []
-            for width, each in by_width.items():
-                seconds = each["seconds"][mode]
-                share = added(seconds["layernorm"], seconds["none"]) / median(seconds["layernorm"])
-                rest = [f"{ratio(seconds[kind], seconds['layernorm']):.3f}" for kind in kinds]
-                rows.append(
-                    [
-                        width,
-                        f"{1e3 * median(seconds['layernorm']):.0f}",
-                        *rest,
-                        f"{share:.1%}",
-                        f"{each['bytes'] / 2**20:.0f}",
-                    ]
-                )
-            heads = [f"{model}, {mode}: width", "layernorm, ms", *kinds, "share of LayerNorm", "MiB"]
-            tables.append(markdown(heads, rows))
-    return tables
-
-
 def decoding(found):
     """Returns the speed of each engine, over Nematus's where there is one or else over ours, and its translations."""
     speeds, latency, texts = (found["figures"].get(name, {}) for name in ("speeds", "latency", "translations"))
@@ -168,103 +169,115 @@ def decoding(found):
     base = "Nematus" if "Nematus" in speeds else "ours"
 
     def cells(name):
-        single = f"{1e3 * median(latency[name]):.0f}" if name in latency else ""
         text = texts.get(name, {})
-        equal, bleu = (
-            format(text[key], digits) if key in text else "" for key, digits in (("equal", ""), ("bleu", ".2f"))
-        )
+        single = f"{1e3 * median(latency[name]):.0f}" if name in latency else ""
         rate = [f"{median(speeds[name]):.0f}", f"{ratio(speeds[name], speeds[base]):.2f}"]
-        return [names.get(name, name), *rate, single, equal, bleu]
+        return [names.get(name, name), *rate, single, str(text.get("equal", "")), _digits(text.get("bleu"))]
 
-    heads = [_model(found), "sentences/s", f"over {base}"]
-    heads += ["one sentence, ms", "equal translations", "BLEU"]
-    return [_without_empty(heads, [cells(name) for name in speeds])]
-
-
-def _model(found):
-    """Describes the model of a log in a few words."""
-    options, names = found["options"], {"rnn": "RNN", "transformer": "Transformer"}
-    return f"{names[options['model_type']]} of {options['state_size']}, {options['layer_normalization_type']}"
+    options, types = found["options"], {"rnn": "RNN", "transformer": "Transformer"}
+    model = f"{types[options['model_type']]} of {options['state_size']}, {options['layer_normalization_type']}"
+    heads = [model, "sentences/s", f"over {base}", "one sentence, ms", "equal translations", "BLEU"]
+    return [markdown(heads, map(cells, speeds))]
 
 
-def corpora(found):
-    """Returns the seconds and memory by the size of the text."""
-    rows = [[f"{value:,.0f}" for value in each.values()] for each in found["figures"]]
-    return [markdown(list(found["figures"][0]), rows)]
+def _digits(value):
+    return "" if value is None else f"{value:.2f}"
 
 
-def limits(found):
-    """Returns the errors by length, and what stays in memory."""
-    errors, growth = found["figures"]["errors"], found["figures"]["growth"]
-    columns = next(iter(next(iter(errors.values())).values()))
-    heads = ["entries in a row", *(f"{mode}: {column}" for mode in errors for column in columns)]
-    lengths = next(iter(errors.values()))
+def serving(found):
+    """Returns a table of the loops of callers, and one of what else was measured of a service."""
     rows = [
-        [f"{int(length):,}", *(f"{errors[mode][length][column]:.0e}" for mode in errors for column in columns)]
-        for length in lengths
+        (f"{callers} caller{'s' * (callers != '1')}, requests of {sentences}", values)
+        for sentences, each in found["callers"].items()
+        for callers, values in each.items()
     ]
-    labels = {
-        "keras traces": "`keras.layers.RMSNormalization`, 100 traces of 8 norms",
-        "traces": "`RMSNormalization`, 100 traces of 8 norms",
-        "shapes": "`rms_norm(fused=True)`, 200 shapes",
-    }
-    kept = [
-        [labels[what], f"{each['MB']:.0f}", str(each["graphs"]), f"{each['seconds']:.1f}"]
-        for what, each in growth.items()
+    rows += [(f"{each['requests']:.1f} requests a second of {size}", each) for size, each in found["open"].items()]
+    names = ("p50", "p95", "p99")
+    cells = [
+        [label, f"{each['rate']:.0f}", *(f"{each[name]:,.0f}" for name in names), f"{each['batch']:.1f}"]
+        for label, each in rows
     ]
-    return [markdown(heads, rows), markdown(["", "MB that stay", "graphs that stay", "seconds"], kept)]
+    loops = markdown(["", "sentences/s", *(f"{name} ms" for name in names), "sentences in a batch"], cells)
+    shares = {f"service over signature, 16 callers x {n}": median(x) for n, x in found["share"]["rounds"].items()}
+    facts = {name: f"{share:.2f}" for name, share in shares.items()}
+    facts["ms of one sentence: the signature, and what the service adds"] = (
+        f"{found['one']['signature']:.0f}, {found['one']['difference']:.1f}"
+    )
+    for how in ("without warm-up", "with warm-up"):
+        facts[f"seconds until ready and of the first request, {how}"] = (
+            f"{found[how]['ready']:.0f}, {found[how]['first']:.2f}"
+        )
+    memory = (f"{found['memory'][when]:,.0f}" for when in ("start", "loops", "end"))
+    facts[f"MiB at the start, after all loops, and after {found['memory']['requests']:,} more requests"] = ", ".join(
+        memory
+    )
+    return [loops, markdown(["", "value"], map(list, facts.items()))]
 
 
-def forward(found):
-    """Returns the milliseconds of each way to write the forward pass."""
-    columns = found["figures"]
-    names = list(dict.fromkeys(name for seconds in columns.values() for name in seconds))
-    rows = [[name, *(f"{1e3 * median(seconds[name]):.2f}" for seconds in columns.values())] for name in names]
-    return [markdown(["ms", *columns], rows)]
+TABLES = {each.__name__: each for each in (layer, fit, recurrent, fold, training, peers, decoding, serving)}
 
 
-def models(found):
-    """Returns the time of a training step of whole models, with our layer and with that of Keras."""
+def draw_fit(panels, logs):
+    """Draws the time of a step of `fit` by width over that with Keras's layer, in the default mode."""
+    (found,) = logs.values()
+    panel, widths = panels[0], {units: modes["default"] for units, modes in found["figures"].items()}
+    for place, (name, color) in enumerate(BARS.items()):
+        heights = [ratio(seconds[name], seconds[KERAS]) for seconds in widths.values()]
+        bars = panel.bar([at + 0.2 * place - 0.3 for at in range(len(widths))], heights, 0.18, color=color, label=name)
+        panel.bar_label(bars, fmt="%.2f", fontsize=8)
+    labels = [f"{units} units,\n{found['options']['depths'][units]} layers" for units in widths]
+    panel.set(xticks=range(len(widths)), xticklabels=labels, ylabel="time of a step / Keras's RMSNormalization")
+    panel.set_title("model.fit of residual layers on a CPU: lower is better", fontsize=10)
+    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False, fontsize=8)
 
-    def cells(place, seconds):
-        keras, ours, without = (seconds[kind] for kind in ("keras", "ours", "no norm"))
-        share = added(keras, without) / median(keras)
-        ratios = (f"{ratio(above, keras):.2f}" for above in (ours, seconds["keras, again"]))
-        return [*place, f"{1e3 * median(keras):.1f}", f"{1e3 * median(ours):.1f}", f"{share:.0%}", *ratios]
 
-    heads = ["training step", "mode", "ms, Keras's layer", "ms, ours", "share of Keras's norms", "ours over Keras's"]
-    rows = [cells((name, mode), each) for name, modes in found["figures"].items() for mode, each in modes.items()]
-    return [markdown([*heads, "Keras's again"], rows)]
+def draw_serving(panels, logs):
+    """Draws the service's share of the signature's best rate against the number of callers."""
+    for panel, sentences in zip(panels, ("1", "16"), strict=True):
+        for (name, found), (color, marker, dashes) in zip(logs.items(), LINES, strict=False):
+            rows, best = found["callers"][sentences], max(found["signature"].values())
+            shares = [each["rate"] / best for each in rows.values()]
+            panel.plot(list(map(int, rows)), shares, label=name, color=color, marker=marker, linestyle=dashes)
+        panel.axhline(1, color="#555555", linewidth=1)
+        panel.set_title(f"requests of {sentences} sentence{'s' * (sentences != '1')}")
+        panel.set_xscale("log", base=2)
+        panel.set(xlabel="callers", xticks=list(map(int, rows)), xticklabels=list(rows), ylim=(0, None))
+        panel.grid(alpha=0.3)
+    panels[0].set(ylabel="sentences/s over the signature's best")
+    panels[-1].legend(loc="lower right", frameon=False)
 
 
-_KINDS_OF_LOGS = (
-    recurrent,
-    convert,
-    fold,
-    training,
-    peers,
-    peers_quality,
-    widths,
-    decoding,
-    corpora,
-    limits,
-    forward,
-    models,
-)
-TABLES = {each.__name__: each for each in _KINDS_OF_LOGS}
+PICTURES = {"fit": (draw_fit, 1), "serving": (draw_serving, 2)}
+
+
+def kind_of(log):
+    """Returns the benchmark that wrote a log; logs of the service do not say it."""
+    return log.get("benchmark", "serving" if "callers" in log else None)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a log")
-    for path in parser.parse_args().files:
+    parser.add_argument("--png", type=Path, help=f"draw the logs, of {' or '.join(PICTURES)}; also as SVG beside it")
+    options = parser.parse_args()
+    logs = {}
+    for path in options.files:
         if not path.is_file():
             parser.error(f"{path} does not exist; give a log that a benchmark wrote with --json")
-        found = json.loads(path.read_text())
-        if found.get("benchmark") not in TABLES:
+        logs[path.stem.removeprefix("serving_")] = found = json.loads(path.read_text())
+        if kind_of(found) not in TABLES:
             parser.error(f"{path} is not a log of {', '.join(TABLES)}")
-        for lines in TABLES[found["benchmark"]](found):
-            print("\n".join(lines), end="\n\n")
+        for lines in TABLES[kind_of(found)](found):
+            print(f"{path.stem}:", *lines, sep="\n", end="\n\n")
+    if options.png:
+        from matplotlib.figure import Figure
+
+        (kind,) = {kind_of(found) for found in logs.values()}
+        draw, count = PICTURES[kind]
+        figure = Figure(figsize=(8, 3.5), layout="constrained")
+        draw(figure.subplots(1, count, sharey=True, squeeze=False)[0], logs)
+        for path in (options.png, options.png.with_suffix(".svg")):
+            figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

@@ -29,22 +29,8 @@ Columns:
     MiB         with --memory: peak memory of a process that makes these updates alone
     start       of this, its memory when the libraries are imported
 
---json writes the same figures:
-
-    machine     processor, cores, and instructions for matrix products
-    versions    of tensorflow, keras and numpy
-    date        of the run
-    cores       of the machine
-    threads     TF_NUM_INTRAOP_THREADS, or the number of cores
-    gflops      GFLOP/s of the one large product
-    options     of the training, without its files and the kind of normalization
-    widths      padded length of each batch
-    updates     by dtype and kind (`rmsnorm 2` where a kind was given twice):
-        rounds          seconds per update in each round; the i-th rounds of all kinds were interleaved
-        seconds         their median; seconds_quartiles
-        ratio           median of the rounds' ratios to none; ratio_quartiles; or null
-        ratio_nematus   the same for Nematus, without quartiles
-        gflops, share, first, mib, mib_start    as in the table; the last two are null without --memory
+--json writes the figures, the options and the widths of the batches. `rounds` has the seconds per update in each round;
+the i-th rounds of all kinds were interleaved.
 """
 
 import argparse
@@ -63,9 +49,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tensorflow as tf
-from figures_log import surroundings
-from interleaved import orders
 from nematus_process import nematus_worker
+from runner import orders, surroundings
 from updates import ROOT, made_up_work, matmul_flops, new_update, patched_baseline, real_work, threads, width
 
 KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from benchmarks.interleaved import seconds_of
+from benchmarks.runner import seconds_of
 from nmt.errors import UserError
 from nmt.storage.files import exclusive
 
