@@ -56,9 +56,9 @@ models_TESTS := tests/nmt/model tests/nmt/decoding tests/nmt/nematus_models test
 training_TESTS := tests/nmt/training tests/nmt/test_reliability.py
 commands_TESTS := tests/nmt/commands tests/nmt/test_main.py
 serving_TESTS := tests/nmt/serving
-bulk_TESTS := tests/nmt/bulk tests/benchmarks/test_bulk.py
+bulk_TESTS := tests/nmt/bulk
 patches_TESTS := tests/test_patched_nmt.py
-translation_TESTS := tests/experiments/translation tests/benchmarks --ignore=tests/benchmarks/test_bulk.py
+translation_TESTS := tests/experiments/translation tests/benchmarks
 experiments_TESTS := tests/experiments --ignore=tests/experiments/translation
 GROUPS := docs layer conversion models training commands serving bulk patches translation experiments
 GROUP ?= $(GROUPS)
@@ -139,9 +139,9 @@ bench: .venv/installed
 	$(INSTALL) '.[bench]'
 	mkdir -p build
 	$(BIN)/python benchmarks/layer.py --json build/layer.json
-	$(BIN)/python benchmarks/layer_figures.py build/layer.json --png build/layer.png
-	$(BIN)/python benchmarks/recurrent.py
-	$(BIN)/python benchmarks/convert.py
+	$(BIN)/python benchmarks/fit.py --json build/fit.json
+	$(BIN)/python benchmarks/recurrent.py --json build/recurrent.json
+	$(BIN)/python benchmarks/tables.py build/layer.json build/fit.json build/recurrent.json
 
 # Two commits in turn; it fails where HEAD, by default the working tree, is slower: make compare BASE=main
 HEAD ?=

@@ -49,10 +49,13 @@ def steps(norm: Callable[[], layers.Layer], units: int, mode: str) -> Callable[[
 
 
 def measure(units: int, mode: str, rounds: int) -> dict[str, list[float]]:
-    """Returns the seconds of a step in each round, by norm."""
+    """Returns the seconds of a step in each round, by norm; LayerNorm and none only in the default mode."""
     from rmsnorm_tf import RMSNormalization
 
-    calls = {name: steps(norm, units, mode) for name, norm in {OURS: RMSNormalization, **NORMS}.items()}
+    norms = {OURS: RMSNormalization, **NORMS}
+    if mode != "default":
+        norms = {name: norms[name] for name in (OURS, KERAS, AGAIN)}
+    calls = {name: steps(norm, units, mode) for name, norm in norms.items()}
     return {name: [each / STEPS for each in found] for name, found in seconds_of(calls, rounds).items()}
 
 
@@ -72,8 +75,8 @@ def main() -> None:
         figures.setdefault(str(units), {})[mode] = found
         line = f"{ratio(found[OURS], found[KERAS]):.2f} of Keras's time, noise {noise(found[AGAIN], found[KERAS]):.2f}"
         print(f"{units} units, {mode}: {line}", flush=True)
-    if options.json:
-        write_log(options.json, "fit", {"rounds": options.rounds, "steps": STEPS, "depths": DEPTHS}, figures)
+        if options.json:
+            write_log(options.json, "fit", {"rounds": options.rounds, "steps": STEPS, "depths": DEPTHS}, figures)
 
 
 if __name__ == "__main__":

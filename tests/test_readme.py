@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from benchmarks import layer_figures, tables
+from benchmarks import tables
 from experiments.reporting.speed import AGAIN, Timed
 from experiments.reporting.speed import told as with_interval
 
@@ -138,7 +138,7 @@ def updates():
             if system != "Nematus":
                 kinds = [each["updates"][system] for each in processes]
                 yield [{kind: found["rounds"] for kind, found in each.items()} for each in kinds]
-    for path in sorted(TIMES.glob("widths*.json")):
+    for path in sorted((TIMES / "once").glob("widths*.json")):
         for of_widths in json.loads(path.read_text("utf-8"))["figures"].values():
             for each in of_widths.values():
                 yield from ([seconds] for seconds in each["seconds"].values())
@@ -168,7 +168,7 @@ def test_the_time_is_that_of_every_model_that_was_measured():
 def test_the_times_of_the_layer():
     place = {"operation": "norm", "shape": [4096, 1024], "dtype": "float32", "passes": "forward+backward"}
     found = {
-        each["mode"]: f"{tables.ratio(each['seconds'][layer_figures.OURS], each['seconds'][layer_figures.KERAS]):.2f}"
+        each["mode"]: f"{tables.ratio(each['seconds'][tables.OURS], each['seconds'][tables.KERAS]):.2f}"
         for each in json.loads((TIMES / "layer.json").read_text("utf-8"))["figures"]
         if place.items() <= each.items()
     }

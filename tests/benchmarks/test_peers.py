@@ -1,6 +1,5 @@
 """The comparison with JoeyNMT: both get the same sentences, and the table has what both take."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -49,16 +48,3 @@ def test_a_folder_that_is_no_checkout_is_refused(peers, tmp_path, capsys):
     with pytest.raises(SystemExit):
         peers.parse(["--joeynmt", str(tmp_path)])
     assert "is no checkout of JoeyNMT: it has no joeynmt/model.py" in capsys.readouterr().err
-
-
-def test_the_last_model_that_was_kept_in_time_counts(peers, tmp_path):
-    from peers_quality import newest
-
-    for update, written in ((100, 10.0), (200, 20.0), (1000, 30.0)):
-        (tmp_path / f"{update}.ckpt").touch()
-        os.utime(tmp_path / f"{update}.ckpt", (written, written))
-    (tmp_path / "best.ckpt").touch()
-    assert newest(tmp_path, "ckpt", 25.0).name == "200.ckpt"
-    assert newest(tmp_path, "ckpt", 30.0).name == "1000.ckpt"
-    with pytest.raises(SystemExit, match="had kept no model"):
-        newest(tmp_path, "ckpt", 5.0)

@@ -1,6 +1,6 @@
 """The tables that are made of the logs of benchmarks."""
 
-from benchmarks import layer_figures, tables
+from benchmarks import tables
 
 HALF = {"before": [0.002, 0.004, 0.008], "after": [0.001, 0.002, 0.008]}  # ratios 1/2, 1/2 and 1
 
@@ -15,11 +15,6 @@ def test_recurrent_layers_are_compared_with_keras_and_with_layernorm():
     assert layer == '| `"layer"` | 1.25 / 1.00 |'
     assert rms == '| `"rms"` | 0.69 / 0.25 |'
     assert partial == '| `"rms"`, partial | 0.50 / 0.00 |'
-
-
-def test_folded_models_are_faster_by_the_median_of_the_rounds():
-    found = {"figures": {"gru": {"difference": 0.0, "seconds": {"graph": HALF, "xla": HALF}}}}
-    assert tables.convert(found)[0][2] == "| bidirectional GRUs with LayerNorm inside | 2.00 | 2.00 |"
 
 
 def test_folded_and_replaced_models_have_a_table_each():
@@ -41,32 +36,25 @@ def test_columns_without_figures_are_left_out_of_the_table_of_updates():
     assert lines[2:] == ["| none, float32 | 0.500 | 1.250 ± 0.250 | 0.75 | 2,000 (500) |"]
 
 
-def test_widths_are_rows_with_the_times_over_those_of_layernorm():
-    seconds = {"none": [1.0, 3.0], "layernorm": [2.0, 4.0], "layernorm, again": [2.0, 4.0], "rmsnorm": [1.0, 2.0]}
-    ((head, _, row),) = tables.widths({"figures": {"rnn": {"128": {"bytes": 3 * 2**20, "seconds": {"XLA": seconds}}}}})
-    assert head.startswith("| rnn, XLA: width | layernorm, ms | none | layernorm, again | rmsnorm |")
-    assert row == "| 128 | 3000 | 0.625 | 1.000 | 0.500 | 33.3% | 3 |"
-
-
 def cell(operation, other, mode="xla", dtype="float32"):
-    seconds = {layer_figures.OURS: [0.5, 1.0, 3.0], layer_figures.KERAS: [2.0] * 3, other: [4.0] * 3}
+    seconds = {tables.OURS: [0.5, 1.0, 3.0], tables.KERAS: [2.0] * 3, other: [4.0] * 3}
     place = {"operation": operation, "shape": [8, 16], "dtype": dtype, "mode": mode, "passes": "forward"}
     return {**place, "seconds": seconds, "bound": [0.25, 0.5, 0.75]}
 
 
 def test_the_layer_is_compared_with_keras_and_with_the_memory_bound():
-    norm, bound = layer_figures.tables([cell("norm", layer_figures.LAYERNORM, mode) for mode in ("eager", "xla")])
+    norm, bound = tables.layer({"figures": [cell("norm", tables.LAYERNORM, mode) for mode in ("eager", "xla")]})
     assert norm == [
         "| float32 | eager, forward | XLA, forward |",
-        "|---|---|---|",
+        "| --- | --- | --- |",
         "| [8, 16] | 0.50 / 2.00 | 0.50 / 2.00 |",
     ]
     assert bound[2:] == ["| [8, 16], float32 | 2.0 | 2.0 |"]
 
 
 def test_other_operations_are_compared_with_separate_ones():
-    (gate,) = layer_figures.tables([cell("gate", f"{layer_figures.OURS}, apart")])
-    assert gate == ["| gate, float32 | XLA, forward |", "|---|---|", "| [8, 16] | 0.50 / 0.25 |"]
+    (gate,) = tables.layer({"figures": [cell("gate", f"{tables.OURS}, apart")]})
+    assert gate == ["| gate, float32 | XLA, forward |", "| --- | --- |", "| [8, 16] | 0.50 / 0.25 |"]
 
 
 MODEL = {"model_type": "rnn", "state_size": 128, "layer_normalization_type": "rmsnorm"}
@@ -86,8 +74,3 @@ def test_the_translations_and_the_speed_of_ctranslate2_are_compared_with_ours():
     assert lines[0] == "| RNN of 128, rmsnorm | sentences/s | over ours | equal translations | BLEU |"
     assert lines[2] == "| `python -m nmt translate` | 10 | 1.00 | 4 | 37.50 |"
     assert lines[3] == "| CTranslate2 | 17 | 1.75 | 3 | 37.25 |"
-
-
-def test_texts_have_a_row_each():
-    (lines,) = tables.corpora({"figures": [{"pairs": 1000, "vocab: s": 2.4}]})
-    assert lines == ["| pairs | vocab: s |", "| --- | --- |", "| 1,000 | 2 |"]
