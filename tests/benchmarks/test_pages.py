@@ -260,11 +260,6 @@ def test_the_page_of_the_service_has_the_tables_of_its_logs():
             assert "\n".join(lines) in text
 
 
-def test_the_pages_have_the_range_of_a_step_of_fit():
-    log = log_of("fit")
-    assert "\n".join(tables.fit(log)[0]) in page_text("docs", "layer.md")
-
-
 def test_the_page_compares_decoding_with_ctranslate2():
     found = figures("decoding_transformer")
     (single, same), (int8, _) = (
