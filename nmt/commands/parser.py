@@ -167,6 +167,8 @@ def serve(parser: argparse.ArgumentParser) -> None:
     add_number(group, "batch", int, positive(64, "sentences joined into a batch", MOST))
     waiting = "sentences waiting or computed; by default, 1024, or 4 batches for each worker if that is more"
     add_number(group, "queue", int, positive(None, waiting, MOST))
+    tokens = "tokens of a sentence and of the longest translation that it may have, together"
+    add_number(group, "tokens", int, positive(2000, tokens, MOST))
     add_number(group, "timeout", int, positive(30, "seconds for a request", MOST))
 
 

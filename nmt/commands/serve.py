@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> None:
     logging.getLogger("serve").setLevel(logging.INFO)
     at_once, batch = arguments.workers or workers(), arguments.batch
     queue = arguments.queue or max(1024, 4 * at_once * batch)
-    limits = Limits(workers=at_once, batch=batch, queue=queue, deadline=arguments.timeout)
+    limits = Limits(workers=at_once, batch=batch, queue=queue, tokens=arguments.tokens, deadline=arguments.timeout)
     key = read_key(arguments.api_key_file) if arguments.api_key_file else None
     access = Access(arguments.allowed_hosts, arguments.any_content_type, key)
     serve(arguments.models, arguments.host, arguments.port, limits, access)

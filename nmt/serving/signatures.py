@@ -47,7 +47,8 @@ class Signatures(tf.Module):
     def functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
         """The functions by the names of their signatures."""
         functions = {"serving_default": self.serve, "n_best": self.n_best, "with_prefix": self.with_prefix}
-        return functions | {"score": self.score} | ({"attention": self.attention} if self._attend else {})
+        functions |= {"score": self.score, "tokens": self.tokens}
+        return functions | ({"attention": self.attention} if self._attend else {})
 
     def sentences(self, lengths: Sequence[int]) -> list[bytes]:
         """Returns one text of about this many source tokens for each length, to try the model on."""
@@ -102,6 +103,12 @@ class Signatures(tf.Module):
             lambda *sides: (self._scorer.scores(*sides),), read, tf.minimum(lengths, LONGEST), (tf.zeros([0]),)
         )
         return {"scores": tf.where(lengths <= LONGEST, scores, float("inf"))}
+
+    @tf.function(input_signature=_PAIRS[:1], autograph=False)
+    def tokens(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the tokens of each of `sources` that are read, and how many its translation may have, `[batch]`."""
+        lengths = tf.cast(self._translator.encode(sources)[0].row_lengths(), tf.int32)
+        return {"source_tokens": lengths, "translation_tokens": self._options.limits(lengths)}
 
     def _attention(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns how much the model attends to each source token when it predicts each target token.

@@ -140,6 +140,10 @@ class Service:
             label = request.path_params["name"]
             body = await self._read(request)
             prediction = await _aside(len(body), rest.parse, body, model)
+            cost = await _aside(len(body), model.cost, prediction.signature, prediction.inputs)
+            if cost > (most := self._limits.tokens):
+                text = f"a sentence may have {most} tokens with its longest translation, one has {cost}; split it"
+                raise Refused(400, f"{text}, or start the service with a larger --tokens")
             left = self._limits.deadline - (time.monotonic() - start)
             work = self._batcher.run(prediction.signature, prediction.inputs, prediction.rows)
             outputs = await self._until(work, request, left)

@@ -21,6 +21,7 @@ class Limits:
     queue: int = 1024  # rows that wait or are computed
     queue_bytes: int = 16 << 20  # bytes of the inputs that wait or are computed
     rows: int = 512  # in a request
+    tokens: int = 2000  # of a sentence and the longest translation that it may have
     body: int = 1 << 20  # bytes in a request
     headers_timeout: float = 10.0  # seconds to send the line and headers of a request
     deadline: float = 30.0  # seconds from the headers to the response, and to read each MiB of the response

@@ -21,6 +21,7 @@ class ServedFunction:
 
     Attributes:
         inputs: Shapes and types of the inputs, by name.
+        outputs: Names of the outputs.
         has_rows: Whether the first dimension of every input counts rows.
         joinable: Whether rows of several requests can be computed together: no other dimension is unknown.
         unusable: Name and type of an input or output that JSON cannot hold, such as a complex number; else empty.
@@ -29,6 +30,7 @@ class ServedFunction:
     def __init__(self, function: Any):
         self._function = function
         self.inputs: Mapping[str, tf.TensorSpec] = function.structured_input_signature[1]
+        self.outputs = frozenset(function.structured_outputs)
         self.has_rows = bool(self.inputs) and all(_has_rows(spec.shape) for spec in self.inputs.values())
         specs = self.inputs | function.structured_outputs
         shapes = [spec.shape for spec in (*self.inputs.values(), *function.structured_outputs.values())]
@@ -66,6 +68,18 @@ class LoadedModel:
             raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {lines[0][:300]}") from None
         if not self.signatures:
             raise UserError(f"{path} cannot be loaded: it has no signatures")
+        tokens = self.signatures.get("tokens")
+        self._tokens = tokens if tokens and tokens.outputs == {"source_tokens", "translation_tokens"} else None
+
+    def cost(self, function: ServedFunction, inputs: Arrays) -> int:
+        """Returns the tokens of the most expensive sentence: its own and those that its translation may have.
+
+        0 if nothing is translated, or the model does not tell.
+        """
+        if not self._tokens or "translations" not in function.outputs:
+            return 0
+        found = self._tokens.run({name: inputs[name] for name in self._tokens.inputs})
+        return int(max(sum(found.values()), default=0))
 
 
 def _array(tensor: tf.Tensor) -> np.ndarray:

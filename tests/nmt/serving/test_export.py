@@ -23,7 +23,7 @@ def test_the_service_answers_what_the_signatures_of_the_export_compute(run, star
     assert (status, "models/demo/1 holds the SavedModel" in said) == (0, True), said
     service = start_service(tmp_path / "models")
     signatures = tf.saved_model.load(str(export)).signatures
-    assert set(signatures) == {"serving_default", "n_best", "with_prefix", "score", "attention"}
+    assert set(signatures) == {"serving_default", "n_best", "with_prefix", "score", "tokens", "attention"}
     for name, function in signatures.items():
         inputs = dict(zip(("sources", "targets", "prefixes"), (*LINES, LINES[1]), strict=True))
         inputs = {each: inputs[each] for each in function.structured_input_signature[1]}
@@ -55,7 +55,7 @@ def test_the_service_shows_the_model_card(run, start_service, tmp_path):
     assert other["card"]["languages"] == {"source": "en", "target": "de"}  # the endings of the training texts
     assert (named["card"]["search"]["beam_size"], other["card"]["search"]["beam_size"]) == (3, 5)
     for model in (named, other):
-        assert model["signatures"] == ["attention", "n_best", "score", "serving_default", "with_prefix"]
+        assert model["signatures"] == ["attention", "n_best", "score", "serving_default", "tokens", "with_prefix"]
         assert (model["card"]["architecture"], model["card"]["normalization"]) == ("rnn", "layernorm")
         assert model["card"]["sizes"]["state"] == 12
         assert model["card"]["limits"]["sentence_tokens"] == 1000

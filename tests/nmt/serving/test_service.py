@@ -258,6 +258,20 @@ def test_too_much_is_refused(service):
     assert service.predict({"instances": ["a"]})[0] == 200
 
 
+@pytest.mark.parametrize("name", ["serving_default", "n_best"])
+def test_a_sentence_that_may_take_too_long_is_refused(service, name):
+    good, long = " ".join(["a"] * 500), " ".join(["a"] * 501)
+    assert service.predict({"signature_name": name, "inputs": ["", good, good]})[0] == 200
+    status, answer = service.predict({"signature_name": name, "instances": ["b", long]})
+    assert (status, "2000 tokens with its longest translation, one has 2004; split it" in answer["error"]) == (
+        400,
+        True,
+    )
+    assert "--tokens" in answer["error"]
+    assert service.predict({"signature_name": "reverse", "inputs": [long]})[0] == 200  # translates nothing
+    assert service.predict({"inputs": []})[0] == 200
+
+
 def test_a_body_that_is_much_too_large_is_not_read_to_its_end(service):
     try:
         status, _, _ = service.request("POST", "/v1/models/toy:predict", itertools.repeat(b" " * 65536, 1000))

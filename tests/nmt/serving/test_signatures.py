@@ -114,6 +114,16 @@ def test_too_many_attention_weights_are_refused(signatures):
             signatures.attention(texts, texts)
 
 
+@rnn
+def test_tokens_are_those_that_translation_reads_and_may_write(signatures, vocabularies):
+    texts = ["", "Das Haus", "a " * 1500]
+    found = {name: value.numpy().tolist() for name, value in signatures.tokens(tf.constant(texts)).items()}
+    lengths = vocabularies.source.encode(tf.constant(texts)).row_lengths().numpy()
+    assert found["source_tokens"] == [min(length, 1000) for length in lengths.tolist()]
+    assert found["translation_tokens"] == [10] * 3  # the limit of these translations
+    assert found["source_tokens"][::2] == [0, 1000]
+
+
 @models("transformer")
 def test_a_sentence_alone_is_translated_as_in_any_batch(signatures):
     """The words are the same. Costs differ by rounding, because batches sum in another order."""

@@ -38,6 +38,11 @@ class Toy(tf.Module):
             "translation_cut": tf.ensure_shape(tf.stack([endless, endless], 1), [None, 2]),
         }
 
+    @tf.function(input_signature=TEXTS)
+    def tokens(self, sources):
+        words = tf.strings.split(sources).row_lengths()
+        return {"source_tokens": words, "translation_tokens": 3 * words}
+
     @tf.function(input_signature=PAIRS)
     def attention(self, sources, targets):
         source, target = (tf.strings.split(x).to_tensor() for x in (sources, targets))
@@ -94,7 +99,20 @@ class Toy(tf.Module):
 def write_toy(path, mark="!"):
     """Exports the toy; returns its path."""
     toy = Toy(mark)
-    names = ("n_best", "attention", "pair", "add", "reverse", "slow", "log", "roots", "halves", "joined", "broken")
+    names = (
+        "n_best",
+        "tokens",
+        "attention",
+        "pair",
+        "add",
+        "reverse",
+        "slow",
+        "log",
+        "roots",
+        "halves",
+        "joined",
+        "broken",
+    )
     signatures = {"serving_default": toy.serve} | {name: getattr(toy, name) for name in names}
     tf.saved_model.save(toy, str(path), signatures=signatures)
     return path
