@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SERVING = ROOT / "serving" / "tensorflow_serving"
+DOCKERFILES = ["serving/Dockerfile", "examples/Dockerfile.train"]
 
 
 # The fields of a JobSet (jobset.x-k8s.io/v1alpha2) beside its jobs, of those that the file uses.
@@ -63,17 +64,58 @@ def test_a_compose_file_follows_the_specification(path):
         assert (context / service["build"]["dockerfile"]).is_file()
 
 
-def test_kubernetes_takes_the_manifest():
+def assert_restricted(pod):
+    """Asserts what the level "restricted" of the Pod Security Standards asks of a pod."""
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+    assert pod["automountServiceAccountToken"] is False
+    security = pod["securityContext"]
+    assert security["runAsNonRoot"] is True and security["runAsUser"] > 0
+    assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+    for volume in pod["volumes"]:
+        assert set(volume) - {"name"} <= {"configMap", "emptyDir", "persistentVolumeClaim"}
+    for container in pod["containers"]:
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert not any("hostPort" in port for port in container["ports"])
+        mounted = {each["name"] for each in container["volumeMounts"]}
+        assert mounted == {volume["name"] for volume in pod["volumes"]}
+        assert re.search(r":\d[\w.-]*$|@sha256:\w{64}$", container["image"])
+
+
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [("serving", []), ("serving/tensorflow_serving", ["ConfigMap"])],
+    ids=["ours", "TensorFlow Serving"],
+)
+def test_kubernetes_takes_the_manifest(path, kinds):
     kubernetes = pytest.importorskip("kubernetes_validate")
-    found = documents(SERVING / "kubernetes.yaml")
-    assert [each["kind"] for each in found] == ["ConfigMap", "Deployment", "Service"]
+    found = documents(ROOT / path / "kubernetes.yaml")
+    assert [each["kind"] for each in found] == [*kinds, "Deployment", "Service"]
     for each in found:
         kubernetes.validate(each, kubernetes.latest_version(), strict=True)
-    _, deployment, service = found
+    *_, deployment, service = found
+    assert_restricted(deployment["spec"]["template"]["spec"])
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     assert service["spec"]["selector"] == labels == deployment["spec"]["selector"]["matchLabels"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    assert {each["port"] for each in service["spec"]["ports"]} == {each["containerPort"] for each in container["ports"]}
+    ports = {each["containerPort"] for each in container["ports"]}
+    assert {each["port"] for each in service["spec"]["ports"]} == ports
+    for name in ("startupProbe", "livenessProbe", "readinessProbe"):
+        (asked,) = (container[name][way] for way in ("httpGet", "tcpSocket") if way in container[name])
+        assert asked["port"] in ports
+
+
+def test_the_manifest_of_our_service_fits_its_image_and_its_names():
+    deployment, service = documents(ROOT / "serving" / "kubernetes.yaml")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    dockerfile = (ROOT / "serving" / "Dockerfile").read_text()
+    assert f"EXPOSE {container['ports'][0]['containerPort']}\n" in dockerfile
+    assert f"--uid {deployment['spec']['template']['spec']['securityContext']['runAsUser']} " in dockerfile
+    name, namespace = service["metadata"]["name"], "default"
+    names = [name, f"{name}.{namespace}", f"{name}.{namespace}.svc.cluster.local"]
+    assert container["args"] == ["--allowed_hosts", *names]
+    probes = {name: each["httpGet"]["path"] for name, each in container.items() if name.endswith("Probe")}
+    assert probes == {"startupProbe": "/readyz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
 
 
 def test_the_jobs_of_the_jobset_are_jobs():
@@ -87,6 +129,15 @@ def test_the_jobs_of_the_jobset_are_jobs():
     assert set(job) <= {"name", "replicas", "template"}
     whole = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, **job["template"]}
     kubernetes.validate(whole, kubernetes.latest_version(), strict=True)
+    pod = job["template"]["spec"]["template"]["spec"]
+    assert_restricted(pod)
+    (shared,) = (volume for volume in pod["volumes"] if volume.get("emptyDir", {}).get("medium") == "Memory")
+    (container,) = pod["containers"]
+    assert {"name": shared["name"], "mountPath": "/dev/shm"} in container["volumeMounts"]
+    dockerfile = (ROOT / "examples" / "Dockerfile.train").read_text()
+    assert f" -t {container['image']} ." in dockerfile
+    assert f"\nWORKDIR {container['workingDir']}\n" in dockerfile
+    assert f"--uid {pod['securityContext']['runAsUser']} " in dockerfile
 
 
 def test_a_pod_of_the_jobset_is_the_worker_of_its_index(tmp_path):
@@ -116,19 +167,22 @@ def test_slurm_starts_a_worker_for_each_task(tmp_path):
     """With srun and scontrol in the place of Slurm's; sbatch reads the directives of the first lines."""
     script = (ROOT / "examples" / "train.slurm").read_text()
     directives = dict(re.findall(r"^#SBATCH --([\w-]+)=(\S+)$", script.partition("\nset ")[0], re.MULTILINE))
-    assert set(directives) == {"job-name", "nodes", "ntasks-per-node", "gpus-per-task", "signal"}
+    kept = {"job-name", "nodes", "ntasks-per-node", "gpus-per-task", "cpus-per-task", "time", "signal"}
+    assert set(directives) == kept
     nodes, tasks = int(directives["nodes"]), int(directives["ntasks-per-node"])
     executable(tmp_path / ".venv" / "bin" / "python", PYTHON)
     executable(tmp_path / "bin" / "scontrol", "printf 'node%s\\n' $(seq " + str(nodes) + ")")
-    srun = (
+    srun = 'echo "$SRUN_CPUS_PER_TASK" >&2; ' + (
         'while [[ $1 == --* ]]; do shift; done; for i in $(seq 0 $((SLURM_NTASKS - 1))); do SLURM_PROCID=$i "$@"; done'
     )
     executable(tmp_path / "bin" / "srun", srun)
     slurm = {"SLURM_JOB_ID": "1234567", "SLURM_JOB_NODELIST": "node[1-2]", "SLURM_NTASKS": str(nodes * tasks)}
-    slurm |= {"SLURM_NTASKS_PER_NODE": str(tasks), "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    slurm |= {"SLURM_CPUS_PER_TASK": directives["cpus-per-task"], "SLURM_NTASKS_PER_NODE": str(tasks)}
+    slurm |= {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     command = ["bash", ROOT / "examples" / "train.slurm", "-m", "a model"]
     run = subprocess.run(command, cwd=tmp_path, env={**os.environ, **slurm}, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+    assert run.stderr == directives["cpus-per-task"] + "\n"  # for srun, which does not take it from the job
     found = workers(run.stdout)
     assert [index for _, index, _ in found] == list(range(nodes * tasks))
     ((addresses, _, arguments),) = {(tuple(addresses), 0, arguments) for addresses, _, arguments in found}
@@ -137,6 +191,18 @@ def test_slurm_starts_a_worker_for_each_task(tmp_path):
         f"node{node + 1}" for node in range(nodes) for _ in range(tasks)
     ]
     assert all(1024 < int(address.partition(":")[2]) < 32768 for address in addresses)
+
+
+@pytest.mark.parametrize("path", DOCKERFILES)
+def test_docker_reads_the_files_and_installs_the_libraries_before_it_copies_the_sources(path):
+    dockerfile = pytest.importorskip("dockerfile")
+    found = dockerfile.parse_file(str(ROOT / path))
+    assert found[0].cmd == "FROM" and re.search(r":\d+\.\d+\.\d+-\S+$|@sha256:\w{64}$", found[0].value[0])
+    steps = [(each.cmd, " ".join(each.value)) for each in found]
+    (installs,) = (i for i, (cmd, text) in enumerate(steps) if cmd == "RUN" and "pip install" in text)
+    before, after = ({text for cmd, text in part if cmd == "COPY"} for part in (steps[:installs], steps[installs:]))
+    assert after == {"rmsnorm_tf rmsnorm_tf", "nmt nmt"}
+    assert not any("nmt" in text.split() for text in before)
 
 
 def test_docker_reads_the_dockerfile():
@@ -171,11 +237,12 @@ def test_kubernetes_has_the_configuration_of_the_compose_file(name):
     assert f"/config/{name}" in (SERVING / "compose.yaml").read_text()
 
 
-def test_the_image_gets_the_files_that_it_copies():
+@pytest.mark.parametrize("path", DOCKERFILES)
+def test_the_image_gets_the_files_that_it_copies(path):
     allowed = (ROOT / ".dockerignore").read_text().split()
-    copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "serving" / "Dockerfile").read_text(), re.MULTILINE)
+    copied = re.findall(r"^COPY (.+) \S+$", (ROOT / path).read_text(), re.MULTILINE)
     sources = [source for line in copied for source in line.split()]
     assert len(sources) > 4
     for source in sources:
         assert (ROOT / source).exists()
-        assert f"!{source}" in allowed
+        assert f"!{source.partition('/')[0]}" in allowed
