@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.runner import ROOT
 
 PLACE = ROOT / "build" / "compare"
-LIMIT = 300  # seconds that anything may take
+LIMIT = 600  # seconds that anything may take
 COUNT = re.compile(rb"\b(\d+)/\d+ \[|\bupdate (\d+)\b")  # updates so far, of a progress bar or of a message
 
 
@@ -53,6 +53,8 @@ class Side:
             process = self.start(*arguments, stderr=errors, stdout=subprocess.DEVNULL)
             try:
                 status = process.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                raise Failed(f"not done after {LIMIT} s".encode()) from None
             finally:
                 process.kill()
             taken = time.perf_counter() - begun

@@ -130,8 +130,10 @@ def _fill_caches(sides: Sequence[Side], name: str, options: Path) -> None:
 
 def translation(sides: Sequence[Side], rounds: int, _: Sequence[str], model: str) -> Figures:
     """Measures `translate` with a model that the first side has trained, and one sentence alone in its export."""
-    text = write_text(PLACE / "translation", 1000, (4, 24), 8000)
+    text = write_text(PLACE / "translation", 1000, (12, 15), 8000)
     trained = _trained(sides[0], f"translate {model}", {**text, **TRANSLATES[model]})
+    if trained is None:
+        return {}
     lines = Path(text["source_dataset"]).read_text().splitlines()
     taken = {}
     for count in (1, MANY):
@@ -152,12 +154,12 @@ def translation(sides: Sequence[Side], rounds: int, _: Sequence[str], model: str
     return found | {f"{model}, SavedModel: one sentence": {name: [s / 5 for s in each] for name, each in alone.items()}}
 
 
-def _trained(side: Side, name: str, options: Mapping[str, Any]) -> Path:
+def _trained(side: Side, name: str, options: Mapping[str, Any]) -> Path | None:
     """Returns the folder of a model, which is trained unless an earlier run has done so with the same options."""
-    path = write_options(name, {**options, "learning_rate": 0.001, "finish_after": 400})
+    path = write_options(name, {**options, "learning_rate": 0.001, "finish_after": 300})
     folder = side.cache / f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
-    side.seconds("-m", "nmt", "train", "-m", folder, "--config", path)
-    return folder
+    train = partial(side.seconds, "-m", "nmt", "train", "-m", folder, "--config", path)
+    return None if attempt(side, train) is None else folder
 
 
 def _export(side: Side, model: Path, folder: Path) -> float:
