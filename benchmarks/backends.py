@@ -1,11 +1,12 @@
 """Times the layer on JAX or PyTorch beside Keras's own layer and the backend's own norm, and prints a table.
 
     KERAS_BACKEND=jax python benchmarks/backends.py --json JAX.json
-    KERAS_BACKEND=torch python benchmarks/backends.py --json TORCH.json
+    KERAS_BACKEND=torch python benchmarks/backends.py --device cuda --json TORCH.json
     python benchmarks/backends.py --tables JAX.json TORCH.json    # what docs/backends.md has
 
-For TensorFlow, benchmarks/layer.py does this. On JAX everything is under `jax.jit`, beside a plain function; on
-PyTorch, eager and under `torch.compile`, beside `torch.nn.RMSNorm`. All run in turn for many rounds.
+For TensorFlow, benchmarks/layer.py does this. On JAX everything is under `jax.jit`, beside a plain norm; on PyTorch,
+eager and under `torch.compile`, beside `torch.nn.functional.rms_norm` and a plain norm. All run in turn for many rounds,
+on a GPU if the backend finds one. A turn ends when the device has the result.
 """
 
 import argparse
@@ -15,10 +16,11 @@ from pathlib import Path
 
 import keras
 import numpy as np
+from runner import ratio, seconds_of, surroundings
 
 from rmsnorm_tf import RMSNormalization
 
-SHAPES = ["80x1024", "4096x1024", "2048x4096"]
+SHAPES = ["4096x1024", "16384x8192", "80x1024", "2048x4096"]  # the most wanted first
 DTYPES = ["float32", "bfloat16"]
 OURS, KERAS = "rmsnorm_tf", "keras RMSNormalization"
 
@@ -31,7 +33,7 @@ def layers(size, dtype):
     return found
 
 
-def calls_in_jax(rows, size, dtype):
+def calls_in_jax(rows, size, dtype, device):
     """Returns calls of the forward pass and of both passes, by mode, pass and name."""
     import jax
     import jax.numpy as jnp
@@ -41,60 +43,74 @@ def calls_in_jax(rows, size, dtype):
         y = wide * jax.lax.rsqrt(jnp.mean(wide * wide, -1, keepdims=True) + 1e-6) * scale
         return y.astype(x.dtype)
 
-    x, dy = (jnp.asarray(a, dtype) for a in np.random.default_rng(0).normal(size=(2, rows, size)))
-    functions = {
-        name: lambda s, x, layer=layer: layer.stateless_call([s], [], x)[0]
-        for name, layer in layers(size, dtype).items()
-    }
-    calls = {}
+    place = jax.devices(device)[0] if device else jax.devices()[0]
+    drawn = np.random.default_rng(0).standard_normal((2, rows, size), np.float32)
+    x, dy = (jax.device_put(jnp.asarray(a, dtype), place) for a in drawn)
+    built, calls = layers(size, dtype), {}
+    functions = {name: lambda s, x, layer=layer: layer.stateless_call([s], [], x)[0] for name, layer in built.items()}
     for name, function in {**functions, "plain JAX": plain}.items():
-        scale = jnp.ones(size, layers(size, dtype)[KERAS].scale.dtype if name == KERAS else jnp.float32)
+        kind = built[KERAS].scale.dtype if name == KERAS else jnp.float32
+        scale = jax.device_put(jnp.ones(size, kind), place)
         forward = jax.jit(function)
         both = jax.jit(lambda s, x, dy, f=function: jax.vjp(f, s, x)[1](dy))
-        calls["jit", "forward", name] = lambda f=forward, s=scale: f(s, x).block_until_ready()
+        calls["jit", "forward", name] = lambda f=forward, s=scale: jax.block_until_ready(f(s, x))
         calls["jit", "both", name] = lambda f=both, s=scale: jax.block_until_ready(f(s, x, dy))
     return calls
 
 
-def calls_in_torch(rows, size, dtype):
+def calls_in_torch(rows, size, dtype, device):
     """Returns calls of the forward pass and of both passes, by mode, pass and name."""
     import torch
 
     torch.compiler.reset()  # it stops compiling after eight variants of a function
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     kind = getattr(torch, dtype)
-    x, dy = (torch.tensor(a, dtype=kind) for a in np.random.default_rng(0).normal(size=(2, rows, size)))
-    needs_gradient = x.clone().requires_grad_()
-    modules = {**layers(size, dtype), "torch.nn.RMSNorm": torch.nn.RMSNorm(size, eps=1e-6, dtype=kind)}
-    calls = {}
-    for name, module in modules.items():
-        weights = [weight for weight in module.parameters() if weight.requires_grad]
-        for mode, function in (("eager", module), ("torch.compile", torch.compile(module))):
+    drawn = np.random.default_rng(0).standard_normal((2, rows, size), np.float32)
+    x, dy = (torch.tensor(a, dtype=kind, device=device) for a in drawn)
+    needs_gradient, calls = x.clone().requires_grad_(), {}
 
-            def forward(f=function):
+    def wait():
+        if device != "cpu":
+            torch.cuda.synchronize(device)
+
+    scale = torch.ones(size, dtype=kind, device=device, requires_grad=True)
+
+    def plain(x):
+        wide = x.float()
+        return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-6) * scale).to(x.dtype)
+
+    found = {name: (layer.to(device), list(layer.parameters())) for name, layer in layers(size, dtype).items()}
+    found["torch rms_norm"] = (lambda x: torch.nn.functional.rms_norm(x, (size,), scale, 1e-6)), [scale]
+    found["plain PyTorch"] = plain, [scale]
+    for name, (function, weights) in found.items():
+        sources = [needs_gradient, *(weight for weight in weights if weight.requires_grad)]
+        for mode, called in (("eager", function), ("torch.compile", torch.compile(function))):
+
+            def forward(f=called):
                 with torch.no_grad():
-                    return f(x)
+                    f(x)
+                wait()
 
-            def both(f=function, weights=weights):
-                return torch.autograd.grad(f(needs_gradient), [needs_gradient, *weights], dy)
+            def both(f=called, sources=sources):
+                torch.autograd.grad(f(needs_gradient), sources, dy)
+                wait()
 
             calls[mode, "forward", name], calls[mode, "both", name] = forward, both
     return calls
 
 
-def measure(shapes, dtypes, rounds):
-    """Returns the seconds of each round."""
-    from runner import seconds_of  # beside this script
-
+def measure(options, write):
+    """Measures each table, the seconds of its rounds, and calls `write` with the figures so far."""
     make = {"jax": calls_in_jax, "torch": calls_in_torch}[keras.backend.backend()]
     figures = []
-    for shape in shapes:
-        for dtype in dtypes:
-            calls = make(*map(int, shape.split("x")), dtype)
+    for shape in options.shapes:
+        for dtype in options.dtypes:
+            calls = make(*map(int, shape.split("x")), dtype, options.device)
             for mode, direction in dict.fromkeys(key[:2] for key in calls):
                 group = {key[2]: call for key, call in calls.items() if key[:2] == (mode, direction)}
-                seconds = seconds_of(group, rounds)
+                seconds = seconds_of(group, options.rounds, 0.01)
                 figures.append({"shape": shape, "dtype": dtype, "mode": mode, "pass": direction, "seconds": seconds})
-    return figures
+                write(figures)
 
 
 def table(found):
@@ -104,9 +120,8 @@ def table(found):
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for row in found["figures"]:
         seconds = row["seconds"]
-        ratios = [statistics.median(a / b for a, b in zip(seconds[OURS], seconds[o], strict=True)) for o in others]
         cells = [row["shape"], row["dtype"], row["mode"], row["pass"], f"{1e3 * statistics.median(seconds[OURS]):.2f}"]
-        lines.append(f"| {' | '.join([*cells, *(f'{r:.2f}' for r in ratios)])} |")
+        lines.append(f"| {' | '.join([*cells, *(f'{ratio(seconds[OURS], seconds[o]):.2f}' for o in others)])} |")
     return "\n".join(lines)
 
 
@@ -114,20 +129,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", nargs="+", default=SHAPES, metavar="ROWSxSIZE")
     parser.add_argument("--dtypes", nargs="+", default=DTYPES)
-    parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--tables", nargs="+", metavar="FILE")
-    args = parser.parse_args()
-    if args.tables:
-        for path in args.tables:
-            print(table(json.loads(Path(path).read_text())), end="\n\n")
+    parser.add_argument("--device", help="cpu, gpu (JAX) or cuda (PyTorch); default: a GPU if there is one")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as they come")
+    parser.add_argument("--tables", nargs="+", type=Path, metavar="FILE", help="print the tables of logs")
+    options = parser.parse_args()
+    if options.tables:
+        for path in options.tables:
+            print(table(json.loads(path.read_text())), end="\n\n")
         return
-    backend = __import__(keras.backend.backend())
-    versions = {module.__name__: module.__version__ for module in (backend, keras, np)}
-    found = {"benchmark": "backends", "versions": versions, "figures": measure(args.shapes, args.dtypes, args.rounds)}
-    print(table(found))
-    if args.json:
-        Path(args.json).write_text(json.dumps(found) + "\n")
+    found = {"benchmark": "backends", **surroundings(), "device": options.device or "the backend's first"}
+
+    def write(figures):
+        print(table({"figures": figures[-1:]}).splitlines()[-1], flush=True)
+        if options.json:
+            options.json.write_text(json.dumps({**found, "figures": figures}) + "\n")
+
+    measure(options, write)
 
 
 if __name__ == "__main__":

@@ -3,18 +3,12 @@
     python benchmarks/decoding.py --model DIR --input TEXT
     python benchmarks/decoding.py --model DIR --input TEXT --reference REFERENCE --saved_model EXPORT \\
         --ctranslate2 MODEL.ct2 --ctranslate2_python /path/to/python
-    NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python python benchmarks/decoding.py \\
-        --model DIR --input TEXT --checkpoint MODEL --json DECODING.json    # for tables.py
 
-DIR is the directory of a model of any type, EXPORT and MODEL.ct2 what `python -m nmt export` made of it. For a
-comparison with real Nematus, v0.3 to master, MODEL is the checkpoint from which `python -m nmt import-nematus MODEL
---to DIR` made it.
+DIR is the directory of a model of any type, EXPORT and MODEL.ct2 what `python -m nmt export` made of it.
 
 Each engine is a process that has loaded its model and translated the text once (decoding_engine.py); then they
 translate it in turn. Of CTranslate2 there is one process for each dtype, patience and batch size of a grid; those
-with the best batch size are measured. With a patience of 2 its search ends where ours does. Nematus's translate.py,
-with one process, translates the text in the same rounds; the time of the same command for the first line alone is
-subtracted, to exclude the start-up.
+with the best batch size are measured. With a patience of 2 its search ends where ours does.
 
 docs/translation-speed.md says how the models of its tables were trained.
 """
@@ -24,7 +18,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import sacrebleu
@@ -90,56 +83,22 @@ def start_engines(options, folder):
     return engines
 
 
-def nematus(options):
-    """Returns the command of Nematus, without input and output."""
-    script = Path(os.environ["NEMATUS"], "nematus", "translate.py").resolve()
-    one_process = [] if script.with_name("train.py").exists() else ["-p", "1"]  # an option of v0.3 alone
-    command = [os.environ["NEMATUS_PYTHON"], "-B", script, "-m", Path(options.checkpoint).name, *one_process]
-    return [*map(str, command), "-k", str(BEAM), "-n"]
-
-
-def run(command, source, target, folder):
-    """Returns the seconds that Nematus takes to translate a file. It finds its dictionaries in `folder`."""
-    environment = {name: value for name, value in os.environ.items() if name != "TF2_BEHAVIOR"}
-    command = [*command, "-i", source, "-o", target]
-    start = time.perf_counter()
-    ended = subprocess.run(
-        command, cwd=folder, env={**environment, "PYTHONIOENCODING": "utf-8"}, capture_output=True, text=True
-    )
-    if ended.returncode:
-        print(f"decoding.py: {' '.join(map(str, command))} failed:\n{ended.stderr[-1000:]}", file=sys.stderr)
-        sys.exit(2)
-    return time.perf_counter() - start
-
-
-def throughput(options, engines, folder):
+def throughput(engines, sentences, rounds):
     """Returns the sentences per second of each engine in each round."""
-    text = Path(options.input).read_text(encoding="utf-8")
-    one, whole = Path(folder, "one"), Path(folder, "whole")
-    one.write_text(text.partition("\n")[0] + "\n", encoding="utf-8")
-    whole.write_text(text, encoding="utf-8")
-    sentences = text.count("\n")
-    speeds = {name: [] for name in engines} | ({"Nematus": []} if options.checkpoint else {})
-    for _ in range(options.rounds):
+    speeds = {name: [] for name in engines}
+    for _ in range(rounds):
         for name, engine in engines.items():
             speeds[name].append(sentences / engine.seconds("all"))
-        if options.checkpoint:
-            parent = Path(options.checkpoint).resolve().parent
-            start = run(nematus(options), one, Path(folder, "out"), parent)
-            speeds["Nematus"].append(
-                (sentences - 1) / (run(nematus(options), whole, Path(folder, "out"), parent) - start)
-            )
     return speeds
 
 
 def compared(options, outputs):
     """Returns how many translations of each engine are equal to ours, and BLEU if there is a reference."""
     lines = {name: path.read_text(encoding="utf-8").splitlines() for name, path in outputs.items()}
-    texts = {name: [line.rstrip() for line in each] for name, each in lines.items()}  # Nematus ends lines with a space
-    found = {name: {"equal": sum(map(str.__eq__, each, texts["ours"]))} for name, each in texts.items()}
+    found = {name: {"equal": sum(map(str.__eq__, each, lines["ours"]))} for name, each in lines.items()}
     if options.reference:
         references = Path(options.reference).read_text(encoding="utf-8").splitlines()
-        for name, each in texts.items():
+        for name, each in lines.items():
             found[name]["bleu"] = sacrebleu.corpus_bleu(each, [references]).score
     return found
 
@@ -154,20 +113,17 @@ def main():
     parser.add_argument("--saved_model", help="an export of the model")
     parser.add_argument("--ctranslate2", help="an export of the model with --format ctranslate2")
     parser.add_argument("--ctranslate2_python", default=sys.executable, help="an interpreter that has CTranslate2")
-    parser.add_argument("--checkpoint", help="the Nematus checkpoint that --model was imported from")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     if not Path(options.input).is_file():
         parser.error(f"--input {options.input} does not exist; give a text file")
-    if options.checkpoint and not {"NEMATUS", "NEMATUS_PYTHON"} <= set(os.environ):
-        parser.error("--checkpoint needs NEMATUS (a checkout) and NEMATUS_PYTHON (its interpreter) in the environment")
+    sentences = Path(options.input).read_bytes().count(b"\n")
     with tempfile.TemporaryDirectory() as folder:
         engines = start_engines(options, folder)
         outputs = {name: engine.output for name, engine in engines.items()}
-        outputs |= {"Nematus": Path(folder, "out")} if options.checkpoint else {}
         figures = {
-            "speeds": throughput(options, engines, folder),
+            "speeds": throughput(engines, sentences, options.rounds),
             "latency": {name: [engine.seconds("one") for _ in range(2)] for name, engine in engines.items()},
             "translations": compared(options, outputs),
         }
@@ -179,7 +135,7 @@ def main():
     from nmt.storage.files import read_json
 
     config = make_config(read_json(Path(options.model, "config.json")))
-    given = {"sentences": Path(options.input).read_bytes().count(b"\n"), "rounds": options.rounds}
+    given = {"sentences": sentences, "rounds": options.rounds}
     described = {**model_facts(config), **given}
     print("\n".join(tables.decoding({"options": described, "figures": figures})[0]))
     if options.json:

@@ -8,14 +8,15 @@ A `tf.function(jit_compile=True)` is the same XLA program on every machine. So o
 programs, and another measures them with JAX. The GPU then needs no build of TensorFlow. Where TensorFlow itself sees
 the GPU, benchmarks/training.py times whole updates.
 
-`make` writes two groups of programs:
+`make` writes two groups of programs, the most wanted first:
 
-- the layer, forward and both passes: rmsnorm_tf with plain sums and with sums as matrix products (`RMSNORM_TF_SUMS`),
-  Keras's RMSNormalization and LayerNormalization, and a copy;
-- the gradient of a batch for the RNN of nmt with each normalization, at the sizes of the paper.
+- the gradient of a batch for the RNN of nmt at the sizes of the paper, without a norm, with LayerNorm (twice, to show
+  the noise), RMSNorm and pRMSNorm;
+- the layer, both passes and forward: rmsnorm_tf with plain sums and with sums as matrix products (`RMSNORM_TF_SUMS`),
+  Keras's RMSNormalization and LayerNormalization, and a copy.
 
 Inputs and weights are random, and the same on both machines. `measure` runs the programs of one table in turn, each
-round in another order. It runs the first program twice, under two names, to show the noise. A turn enqueues calls for
+round in another order, and writes the figures of a table when it has them; it ends within eight minutes. It runs the first program twice, under two names, to show the noise. A turn enqueues calls for
 about 20 ms and waits for the last.
 
 Columns:
@@ -41,7 +42,7 @@ from pathlib import Path
 
 from gpu_tables import show
 
-SHAPES = ["80x256", "80x1024", "4096x1024", "2048x4096", "16384x1024", "16384x8192"]
+SHAPES = ["4096x1024", "16384x8192", "80x1024", "80x256", "2048x4096", "16384x1024"]  # the most wanted first
 DTYPES = ["float32", "bfloat16"]
 SIZES = {"embedding_size": 512, "state_size": 1024, "vocabulary": 32000, "batch_size": 80}  # the paper's
 SUMS = ["plain", "products"]  # how rmsnorm_tf writes sums
@@ -63,6 +64,7 @@ def parse(arguments=None):
     measuring.add_argument("folder", type=Path, help="what `make` wrote")
     measuring.add_argument("--json", type=Path, required=True, metavar="FILE", help="write the figures here")
     measuring.add_argument("--rounds", type=int, default=15, help="turns of every program")
+    measuring.add_argument("--seconds", type=float, default=420, help="begin no further table after this time")
     showing = commands.add_parser("show", help="print the figures as tables")
     showing.add_argument("json", type=Path, metavar="FILE", help="what `measure` wrote")
     return parser.parse_args(arguments)
@@ -81,7 +83,7 @@ def main():
     elif options.command == "measure":
         from gpu_measure import measure
 
-        measure(options.folder, options.json, options.rounds)
+        measure(options.folder, options.json, options.rounds, options.seconds)
     else:
         show(json.loads(options.json.read_text()))
 

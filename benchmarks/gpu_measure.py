@@ -29,8 +29,12 @@ _CACHE_BYTES = 2**27  # more than a GPU's cache
 _MOST_COPIES = 16
 
 
-def measure(folder: Path, results: Path, rounds: int) -> None:
-    """Measures the programs of a folder group by group, and writes the figures after each group."""
+def measure(folder: Path, results: Path, rounds: int, seconds: float) -> None:
+    """Measures the programs of a folder group by group, and writes the figures after each group.
+
+    No group begins after `seconds`.
+    """
+    begun = time.monotonic()
     indices = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     if not indices:
         print(f"gpu.py: {folder} holds no programs; run gpu.py make --to {folder}", file=sys.stderr)
@@ -48,6 +52,9 @@ def measure(folder: Path, results: Path, rounds: int) -> None:
     }
     print(json.dumps(result), flush=True)
     for group, programs in groups.items():
+        if time.monotonic() - begun > seconds:
+            print(f"{len(groups) - len(result['groups'])} groups are left out after {seconds:.0f} s", flush=True)
+            break
         entry = {"group": json.loads(group), "kinds": _measure_group(programs, folder, rounds)}
         result["groups"].append(entry)
         results.write_text(json.dumps(result, indent=1) + "\n")

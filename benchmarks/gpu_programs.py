@@ -28,14 +28,18 @@ _SUFFIXES = {"plain": "", "products": ", sums as products"}
 def make(options: argparse.Namespace) -> None:
     """Writes the programs and their index. RMSNORM_TF_SUMS must already be `options.sums`."""
     options.to.mkdir(parents=True, exist_ok=True)
-    programs = []
-    for shape, dtype, passes in itertools.product(options.shapes, options.dtypes, ["forward", "both passes"]):
-        programs += _layer_programs(options.to, shape, dtype, passes, options.sums)
-    if options.width:
-        programs += _gradient_programs(options)
     versions = {module.__name__: module.__version__ for module in (tf, keras, np)}
-    index = {"versions": versions, "programs": programs}
-    (options.to / f"{options.sums}.json").write_text(json.dumps(index, indent=1) + "\n")
+    made = [_gradient_programs(options)] if options.width else []
+    for shape, dtype, passes in itertools.product(options.shapes, options.dtypes, ["both passes", "forward"]):
+        made.append(_layer_programs(options.to, shape, dtype, passes, options.sums))
+    programs = []
+    for program in itertools.chain.from_iterable(made):
+        programs.append(program)
+        # After each, because a make that is interrupted has programs to measure.
+        index = {"versions": versions, "programs": programs}
+        with_part = options.to / f"{options.sums}.part"
+        with_part.write_text(json.dumps(index, indent=1) + "\n")
+        with_part.replace(options.to / f"{options.sums}.json")
 
 
 def _layer_programs(folder, shape, dtype, passes, sums):
@@ -81,9 +85,10 @@ def _gradient_programs(options):
         sizes = f"embedding {options.embedding_size}, state {options.state_size}, {options.vocabulary} words"
         group = {"what": f"gradient of the RNN, {sizes}", "shape": "x".join(map(str, shape))}
         group |= {"dtype": "float32", "passes": "both passes", "bytes": None}
-        for kind in ["none", "layernorm", "rmsnorm"] if options.sums == "plain" else ["rmsnorm"]:
+        norms = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
+        for kind in norms if options.sums == "plain" else ["rmsnorm", "prmsnorm"]:
             keras.utils.set_random_seed(1)
-            config = make_config({**work.options, "layer_normalization_type": kind})
+            config = make_config({**work.options, "layer_normalization_type": kind.partition(",")[0]})
             model = work.build(config)
 
             def gradient(model, clip, *batch):

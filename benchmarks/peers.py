@@ -36,12 +36,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tables
-from runner import orders, write_log
+from runner import ROOT, orders, write_log
+from updates import SIZES, made_up_work, model_options, new_update, own_memory
 
-ROOT = Path(__file__).resolve().parents[1]
 OURS = {"ours float32": "float32", "ours bfloat16": "mixed_bfloat16"}
 THEIRS = ("JoeyNMT float32", "JoeyNMT compiled", "JoeyNMT bfloat16")
-SIZES = {"embedding_size": 256, "state_size": 512, "vocabulary": 8000, "batch_size": 80}
 HEADS = ["system", "s/update", "+-", "/ ours", "tokens/s", "first s", "MiB", "start"]
 # Ids of JoeyNMT's special tokens. Our words begin at 2 and theirs at 4.
 PAD, BEGIN, END, SHIFT = 1, 2, 3, 2
@@ -65,19 +64,12 @@ def joeynmt_batch(source: np.ndarray, source_mask: np.ndarray, target: np.ndarra
 
 def work_of(options: argparse.Namespace):
     """Returns the batches and the options of our training."""
-    from updates import made_up_work
-
-    size = options.embedding_size
-    given = {"embedding_size": size, "state_size": options.state_size, "label_smoothing": 0.1}
-    given |= {f"rnn_dropout_{place}": options.dropout for place in ("embedding", "hidden")}
-    if options.model_type == "transformer":
-        given = {"model_type": "transformer", "embedding_size": size, "state_size": size, "label_smoothing": 0.1}
-        given |= {"transformer_ffn_hidden_size": 4 * size, "transformer_num_heads": 4, "tie_decoder_embeddings": True}
-        given |= {f"transformer_{side}_depth": 3 for side in ("enc", "dec")}
-        given |= {
-            f"transformer_dropout_{place}": options.dropout for place in ("embeddings", "residual", "relu", "attn")
-        }
-    return made_up_work(options.batches, options.batch_size, options.vocabulary, **given)
+    given = {
+        name: value if "dropout" not in name else options.dropout for name, value in model_options(options).items()
+    }
+    if options.model_type == "rnn":
+        given |= {f"rnn_dropout_{place}": options.dropout for place in ("embedding", "hidden")}
+    return made_up_work(options.batches, options.batch_size, options.vocabulary, label_smoothing=0.1, **given)
 
 
 def start(name: str, command: list[str]) -> Callable[[str], float]:
@@ -107,16 +99,9 @@ def answer(update: Callable[[int], object], libraries: float) -> None:
             print(time.perf_counter() - begun, flush=True)
 
 
-def own_memory() -> float:
-    """Returns the peak memory of this process in MiB."""
-    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
-
-
 def run_ours(options: argparse.Namespace, dtype: str) -> None:
     """Updates our model."""
     sys.path.insert(0, str(ROOT))
-    from updates import new_update
-
     libraries, work = own_memory(), work_of(options)
     update, _ = new_update(work, "layernorm", dtype)
     answer(lambda number: update(work.batches[number]), libraries)

@@ -4,14 +4,11 @@
     python benchmarks/recurrent.py --units 256 --modes xla
     python benchmarks/recurrent.py --json RECURRENT.json    # for tables.py
 
-In each mode, all layers run in turn for many rounds, so that other load on the machine affects all of them equally.
-
-Columns: median milliseconds; the ratio to keras.layers.GRU (median of the rounds' ratios); the milliseconds that the
-normalization adds (median of the rounds' differences to no normalization); and the ratio of these to LayerNorm's.
+In each mode, all layers run in turn for many rounds. The table has the time over that of keras.layers.GRU and, after
+the slash, what a norm adds over what LayerNorm adds.
 """
 
 import argparse
-import operator
 import os
 import statistics
 
@@ -19,6 +16,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+import tables
 import tensorflow as tf
 from runner import seconds_of, write_log
 
@@ -55,11 +53,6 @@ def training_step(layer, x, jit_compile):
     return lambda: step().numpy()
 
 
-def median_of(operation, seconds, others):
-    """Returns the median over the rounds of `operation(time of one call, time of the other)`."""
-    return statistics.median(map(operation, seconds, others))
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
@@ -73,22 +66,14 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
 
-    print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
-    print(f"{'':30}{'ms':>10}{'/ Keras':>10}{'over none':>12}{'/ layer':>10}")
     shape = (options.batch, options.time, options.inputs)
     x = tf.constant(np.random.default_rng(0).standard_normal(shape, np.float32))
     figures = {}
     for mode in options.modes:
         calls = {name: training_step(layer, x, mode == "xla") for name, layer in layers(options.units).items()}
-        figures[mode] = seconds = seconds_of(calls, options.rounds)
-        over_none = {name: median_of(operator.sub, seconds[name], seconds["none"]) for name in seconds}
-        print(f"{list(shape)} to {options.units} units, {mode}")
-        for name, measured in seconds.items():
-            to_keras = median_of(operator.truediv, measured, seconds["keras GRU"])
-            line = f"    {name:26}{statistics.median(measured) * 1e3:10.1f}{to_keras:10.2f}"
-            if name not in ("keras GRU", "none"):
-                line += f"{over_none[name] * 1e3:12.1f}{over_none[name] / over_none['layer']:10.2f}"
-            print(line, flush=True)
+        figures[mode] = seconds_of(calls, options.rounds)
+        print(mode, {name: f"{1e3 * statistics.median(each):.1f} ms" for name, each in figures[mode].items()})
+    print(*tables.recurrent({"figures": figures})[0], sep="\n")
     if options.json:
         given = {name: value for name, value in vars(options).items() if name not in ("json", "modes")}
         write_log(options.json, "recurrent", given, figures)

@@ -11,15 +11,9 @@ at most as many processes as cores. Models are those of benchmarks/training.py, 
 
 Loopback is no network: its reductions use the cores that also compute. docs/scaling.md estimates networks.
 
-Columns:
-    processes   number of processes
-    s/update    median over the rounds, and half the interquartile range; of the slowest process in each round
-    speed-up    median of the rounds' ratios of one process to these
-    wait s      time until the other processes have their gradients too, before the reduction; mean of the processes
-    reduce s    time of the reduction after that
-    share       of the reduction in the time of the update
-    MB dense    that a process gives to the reduction as whole gradients
-    MB rows     that it gives as rows of embeddings and their indices
+The table has the median seconds of an update, of the slowest process; the speed-up over one process; seconds of waiting
+for the others' gradients, and of the reduction after that, with its share; and the MB that a process reduces as whole
+gradients (dense) and as rows of embeddings.
 """
 
 import argparse
@@ -31,15 +25,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import keras
-import numpy as np
+import tables
 import tensorflow as tf
-from runner import orders
-from training import SIZES, decimals, half, middle, model_options
-from updates import ROOT, made_up_work, new_update
+from runner import ROOT, orders, ratio, surroundings
+from updates import SIZES, made_up_work, model_options, new_update
 
 COUNTS = (1, 2, 4)
 
@@ -169,33 +162,28 @@ def measure(options, model):
 
 def summary(rounds, alone):
     """Returns the figures of a number of processes from its rounds; `alone` has those of one process, or is `None`."""
-    seconds, wait, reduction = (np.array([each[name] for each in rounds]) for name in ("seconds", "wait", "reduction"))
-    median, quartiles = middle(seconds)
+    seconds, wait, reduction = ([each[name] for each in rounds] for name in ("seconds", "wait", "reduction"))
     return {
-        "rounds": {"seconds": seconds.tolist(), "wait": wait.tolist(), "reduction": reduction.tolist()},
-        "seconds": median,
-        "seconds_quartiles": quartiles,
-        "wait": middle(wait)[0],
-        "reduction": middle(reduction)[0],
-        "speedup": middle(np.array([each["seconds"] for each in alone]) / seconds)[0] if alone else None,
-        "share": middle(reduction / seconds)[0],
+        "rounds": {"seconds": seconds, "wait": wait, "reduction": reduction},
+        **{name: median(each) for name, each in (("seconds", seconds), ("wait", wait), ("reduction", reduction))},
+        "speedup": ratio([each["seconds"] for each in alone], seconds) if alone else None,
+        "share": ratio(reduction, seconds),
         "dense": rounds[0]["dense"],
         "rows": rounds[0]["rows"],
     }
 
 
-def show(measured):
-    """Prints the table."""
-    print(f"tensorflow {measured['versions']['tensorflow']}, {measured['cores']} cores, one for each process")
-    heads = ["processes", "s/update", "+-", "speed-up", "wait s", "reduce s", "share", "MB dense", "MB rows"]
-    widths = [10, 9, 8, 10, 9, 10, 7, 10, 9]
-    print(" " * 12 + "".join(f"{head:>{w}}" for head, w in zip(heads, widths, strict=True)))
-    for model, counts in measured["models"].items():
-        for count, entry in counts.items():
-            cells = [str(count), f"{entry['seconds']:.4f}", half(entry["seconds_quartiles"], 4)]
-            cells += [decimals(entry["speedup"], 2), f"{entry['wait']:.4f}", f"{entry['reduction']:.4f}"]
-            cells += [f"{entry['share']:.3f}", f"{entry['dense'] / 1e6:.2f}", f"{entry['rows'] / 1e6:.2f}"]
-            print(f"{model:12}" + "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True)))
+def table(models):
+    """Returns the lines of the table."""
+    heads = ["", "processes", "s/update", "speed-up", "wait s", "reduce s", "share", "MB dense", "MB rows"]
+    rows = [
+        [model, str(count), f"{each['seconds']:.4f}", "" if each["speedup"] is None else f"{each['speedup']:.2f}"]
+        + [f"{each['wait']:.4f}", f"{each['reduction']:.4f}", f"{each['share']:.3f}"]
+        + [f"{each[name] / 1e6:.2f}" for name in ("dense", "rows")]
+        for model, counts in models.items()
+        for count, each in counts.items()
+    ]
+    return tables.markdown(heads, rows)
 
 
 def parse():
@@ -223,12 +211,11 @@ def main():
         serve(options)
         return
     measured = {
-        "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
-        "cores": os.cpu_count(),
+        **surroundings(),
         "options": {name: getattr(options, name) for name in (*SIZES, "batches", "rounds")},
         "models": {model: measure(options, model) for model in options.models},
     }
-    show(measured)
+    print(*table(measured["models"]), sep="\n")
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")

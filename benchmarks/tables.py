@@ -135,12 +135,14 @@ def training(found):
 
     def cells(dtype, kind, each):
         over = "" if each["ratio"] is None else f"{each['ratio']:.3f}{spread(each['ratio_quartiles'])}"
-        nematus = "" if each["ratio_nematus"] is None else f"{each['ratio_nematus']:.2f}"
+        nematus, share = (_digits(each.get(name)) for name in ("ratio_nematus", "share"))  # only older logs have them
         memory = "" if each["mib"] is None else f"{each['mib']:,.0f} ({each['mib_start']:,.0f})"
         name = f"{kind}, {NAMES.get(dtype, dtype)}"
-        return [name, f"{each['seconds']:.3f}", over, nematus, f"{each['share']:.2f}", memory]
+        first = f"{each['first']:.1f}" if "share" not in each else ""
+        return [name, f"{each['seconds']:.3f}", over, nematus, share, first, memory]
 
-    heads = ["", "seconds", "over none", "over Nematus", "share of the product's rate", "MiB (after imports)"]
+    heads = ["", "seconds", "over none", "over Nematus", "share of the product's rate"]
+    heads += ["first update, s", "MiB (after imports)"]
     updates = found["updates"].items()
     return [markdown(heads, (cells(dtype, *each) for dtype, kinds in updates for each in kinds.items()))]
 

@@ -4,11 +4,10 @@ All functions but `patched_baseline` need a patched copy of the baseline that ca
 """
 
 import itertools
-import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import keras
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
+SIZES = {"embedding_size": 256, "state_size": 512, "vocabulary": 8000, "batch_size": 80}
 _SIDES = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
 _MOST_BATCHES = 1000  # of a shuffled epoch; enough to know the distribution of widths
 
@@ -26,6 +26,23 @@ class Work(NamedTuple):
     batches: list
     options: dict[str, Any]
     build: Callable[[Any], keras.Model]
+
+
+def model_options(options: Any) -> dict[str, Any]:
+    """Returns the options of a made-up model, from those of a command."""
+    size = options.embedding_size
+    if options.model_type == "rnn":
+        return {"embedding_size": size, "state_size": options.state_size}
+    found = {f"transformer_dropout_{place}": 0.0 for place in ("embeddings", "residual", "relu", "attn")}
+    found |= {"model_type": "transformer", "embedding_size": size, "state_size": size}
+    found |= {"transformer_ffn_hidden_size": 4 * size, "transformer_num_heads": 4, "tie_decoder_embeddings": True}
+    return found | {"transformer_enc_depth": 3, "transformer_dec_depth": 3}
+
+
+def own_memory() -> float:
+    """Returns the peak memory of this process in MiB."""
+    status = Path("/proc/self/status").read_text()  # getrusage would include the memory of the parent
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def patched_baseline(folder: str) -> str:
@@ -119,44 +136,3 @@ def new_update(work: Work, kind: str, dtype: str = "float32", replicas: Any = No
     model = work.build(config)
     update, number = Update(model, config, replicas), itertools.count(1)
     return lambda batch: update(batch, next(number)), model
-
-
-def matmul_flops(model: keras.Model, batch) -> int:
-    """Counts the floating point operations of the matrix products of one update; the backward pass takes two thirds."""
-    rows, source_time = batch.source.shape
-    count = _transformer_products if model.name == "transformer" else _rnn_products
-    return 3 * 2 * rows * count(model, source_time, batch.target.shape[1])
-
-
-def _rnn_products(model: keras.Model, source_time: int, target_time: int) -> int:
-    """Counts the multiplications of the forward pass of one sentence pair."""
-    times = {"context_to_hidden": source_time, "hidden_to_score": source_time * target_time}
-    total = source_time * target_time * 2 * model.decoder.units  # the weighted mean of the context
-    tied = model.decoder.output_kernel is None
-    for layers, name, variable in _matrices(model):
-        if name != "embeddings" or (tied and "decoder" in layers):
-            usual = 1 if "initial_state" in layers else source_time if "encoder" in layers else target_time
-            total += math.prod(variable.shape) * times.get(name, usual)
-    return total
-
-
-def _transformer_products(model: keras.Model, source_time: int, target_time: int) -> int:
-    """Counts the multiplications of the forward pass of one sentence pair."""
-    words, units = model.decoder.output_layer[0].shape
-    of_encoder = len(model.encoder.stack) * source_time * source_time
-    of_decoder = len(model.decoder.stack) * target_time * (target_time + source_time)
-    total = (of_encoder + of_decoder) * 2 * units  # the scores, and the weighted sum of the values
-    total += target_time * words * units
-    for layers, name, variable in _matrices(model):
-        if name not in ("embeddings", "output_kernel"):
-            of_source = "encoder" in layers or ("cross_attention" in layers and name in ("keys", "values"))
-            total += math.prod(variable.shape) * (source_time if of_source else target_time)
-    return total
-
-
-def _matrices(model: keras.Model) -> Iterator[tuple[list[str], str, keras.Variable]]:
-    """Yields each matrix with the names of its layers and its own."""
-    for variable in model.trainable_variables:
-        *layers, name = variable.path.split("/")
-        if len(variable.shape) == 2:
-            yield layers, name, variable

@@ -97,7 +97,6 @@ NMT = {
 # Modules of TensorFlow and Keras that are not for users.
 PRIVATE = ("tensorflow.python.", "tensorflow.compiler.", "tensorflow.compat.", "tensorflow.tsl.", "tsl.", "keras.src.")
 EXEMPT = {
-    ROOT / "benchmarks" / "nematus_worker.py",  # runs in the Python of a Nematus checkout
     ROOT / "benchmarks" / "gpu_programs.py",  # reads programs of XLA, whose format no public module has
 }
 FREE = {"", "__main__"}  # not checked: the package, which imports nothing, and the entry point

@@ -129,7 +129,7 @@ def test_what_does_not_learn_without_a_norm():
 def updates():
     """Yields the seconds of each round by kind in each process, for every model and mode that was measured."""
     kept = [logs(folder.name).get("times") for folder in sorted(RESULTS.iterdir()) if folder.is_dir()]
-    trained = [json.loads(path.read_text("utf-8")) for path in sorted(TIMES.glob("training_*.json"))]
+    trained = [json.loads(path.read_text("utf-8")) for path in sorted(TIMES.rglob("training_*.json"))]
     for log in filter(None, [*kept, *trained]):
         processes = log.get("processes", [log])
         for setting, modes in processes[0].get("seconds", {}).items():

@@ -35,7 +35,7 @@ def page(*parts):
     return " ".join(ROOT.joinpath(*parts).read_text("utf-8").split())
 
 
-LOGS = sorted(path for path in RESULTS.glob("*.json") if printed(path))
+LOGS = sorted(path for path in RESULTS.rglob("*.json") if printed(path))
 
 
 def log_of(name):
@@ -120,7 +120,7 @@ def test_the_page_of_folding_has_the_range_of_its_gains():
 
 
 def test_the_page_of_nmt_has_the_times_over_those_of_nematus():
-    updates = json.loads((RESULTS / "training_rnn.json").read_text("utf-8"))["updates"]["float32"]
+    updates = log_of("once/training_rnn")["updates"]["float32"]
     none, layernorm = (f"{updates[kind]['ratio_nematus']:.2f}" for kind in ("none", "layernorm"))
     found = f"{none} (without a norm) and {layernorm} (LayerNorm) of the time of Nematus v0.3"
     assert found in page("docs", "nmt.md")
@@ -157,7 +157,7 @@ def test_the_page_has_the_time_with_a_gate_and_groups():
 
 
 def test_the_page_has_the_gain_of_bfloat16():
-    updates = log_of("training_transformer")["updates"]
+    updates = log_of("once/training_transformer")["updates"]
     half, single = updates["mixed_bfloat16"], updates["float32"]
     gains = [tables.ratio(half[kind]["rounds"], single[kind]["rounds"]) for kind in half]
     (rnn,) = (each["/ ours"] for each in figures("peers_rnn") if each["system"] == "ours bfloat16")
@@ -283,7 +283,7 @@ def test_the_page_compares_decoding_with_ctranslate2():
 
 
 def test_the_page_compares_decoding_with_nematus():
-    found = figures("decoding_rnn")
+    found = figures("once/decoding_rnn")
     assert f"translates {tables.ratio(found['speeds']['ours'], found['speeds']['Nematus']):.1f} times as many" in PROSE
     assert f"{found['translations']['Nematus']['equal']} of the 1,000 translations are equal" in PROSE
 

@@ -21,7 +21,7 @@ def test_measures_the_reduction_of_two_processes(tmp_path):
     command = [sys.executable, SCRIPT, "--models", "rnn", "--processes", "1", "2", "--rounds", "2", *words]
     ended = subprocess.run([*command, "--json", tmp_path / "figures.json"], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-    assert [line.split()[:2] for line in ended.stdout.splitlines()[2:]] == [["rnn", "1"], ["rnn", "2"]]
+    assert [line.split()[1:4] for line in ended.stdout.splitlines()[2:]] == [["rnn", "|", "1"], ["rnn", "|", "2"]]
     alone, two = json.loads((tmp_path / "figures.json").read_text())["models"]["rnn"].values()
     assert (alone["dense"], alone["rows"], alone["reduction"]) == (0, 0, 0)
     width = 48  # of a made-up batch
