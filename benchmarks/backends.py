@@ -5,8 +5,8 @@
     python benchmarks/backends.py --tables JAX.json TORCH.json    # what docs/backends.md has
 
 For TensorFlow, benchmarks/layer.py does this. On JAX everything is under `jax.jit`, beside a plain norm; on PyTorch,
-eager and under `torch.compile`, beside `torch.nn.functional.rms_norm` and a plain norm. All run in turn for many rounds,
-on a GPU if the backend finds one. A turn ends when the device has the result.
+eager and under `torch.compile`, beside `torch.nn.functional.rms_norm` and a plain norm. All run in turn for many
+rounds, on a GPU if the backend finds one. A turn ends when the device has the result.
 """
 
 import argparse

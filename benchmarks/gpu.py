@@ -16,8 +16,8 @@ the GPU, benchmarks/training.py times whole updates.
   Keras's RMSNormalization and LayerNormalization, and a copy.
 
 Inputs and weights are random, and the same on both machines. `measure` runs the programs of one table in turn, each
-round in another order, and writes the figures of a table when it has them; it ends within eight minutes. It runs the first program twice, under two names, to show the noise. A turn enqueues calls for
-about 20 ms and waits for the last.
+round in another order, and writes the figures of a table when it has them; it ends within eight minutes. It runs the
+first program twice, under two names, to show the noise. A turn enqueues calls for about 20 ms and waits for the last.
 
 Columns:
 
