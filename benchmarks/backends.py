@@ -12,12 +12,15 @@ rounds, on a GPU if the backend finds one. A turn ends when the device has the r
 import argparse
 import json
 import statistics
+import sys
 from pathlib import Path
 
 import keras
 import numpy as np
-from runner import ratio, seconds_of, surroundings
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.runner import ratio, seconds_of, surroundings
 from rmsnorm_tf import RMSNormalization
 
 SHAPES = ["4096x1024", "16384x8192", "80x1024", "2048x4096"]  # the most wanted first
