@@ -49,8 +49,9 @@ class TrainingData:
         unlike: Number of further pairs left out by `max_length_ratio`.
         pairs_per_epoch: Number of pairs in an epoch: those used, unless there are weights.
         batches_per_epoch: Number of batches in an epoch.
+        earlier_batches_per_epoch: The same in earlier versions, where each width had an incomplete batch.
         samples: Token ids of some lines of each side, evenly spread.
-        sizes: `(width, pairs used, pairs in an epoch)` for each width of a batch.
+        sizes: `(width, pairs, batches)` in an epoch, for each width that pairs have.
 
     Raises:
         UserError: No pair is left, or a vocabulary cannot split at random.
@@ -91,7 +92,7 @@ class TrainingData:
         ]
         widths = bucket_widths(maxlen)
         members, (self.empty, self.too_long, self.unlike) = self._members(rows, drawn, widths, maxlen, max_length_ratio)
-        self._buckets = list(zip(widths, members, strict=True))
+        self._buckets = [(width, found) for width, found in zip(widths, members, strict=True) if len(found)]
         self.used = sum(map(len, members))
         if not self.used:
             prefixes = ", prefixes included" if any(map(len, self._prefixes)) else ""
@@ -100,13 +101,14 @@ class TrainingData:
                 f"{f' and lengths within --max_length_ratio {max_length_ratio}' if self.unlike else ''}; "
                 f"give other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
-        self._sizes = {width: max(1, token_batch_size // width) if token_batch_size else batch_size for width in widths}
-        sizes = {
-            width: self._mixture.size(members) if self._mixture else len(members) for width, members in self._buckets
+        self._rows_of = {
+            width: max(1, token_batch_size // width) if token_batch_size else batch_size for width, _ in self._buckets
         }
-        self.sizes = [(width, len(members), sizes[width]) for width, members in self._buckets]
-        self.pairs_per_epoch = sum(sizes.values())
-        self.batches_per_epoch = sum(-(-size // self._sizes[width]) for width, size in sizes.items())
+        sizes = [self._mixture.size(each) if self._mixture else len(each) for _, each in self._buckets]
+        self.sizes = _batches_of_widths(sizes, self._rows_of)
+        self.pairs_per_epoch = sum(sizes)
+        self.batches_per_epoch = sum(batches for _, _, batches in self.sizes)
+        self.earlier_batches_per_epoch = sum(-(-pairs // self._rows_of[width]) for width, pairs, _ in self.sizes)
 
     def _members(
         self, rows: list[Rows], drawn: list[Rows], widths: list[int], maxlen: int, max_length_ratio: float | None
@@ -159,7 +161,7 @@ class TrainingData:
             skip = max(0, first - epoch * self.batches_per_epoch)
             batches = self._epoch(epoch)[skip:]
             for number, (width, members) in enumerate(batches, epoch * self.batches_per_epoch + skip):
-                rows = -(-self._sizes[width] // parts)
+                rows = -(-self._rows_of[width] // parts)
                 yield width, rows, members[part * rows : (part + 1) * rows], (number, part)
 
     def _batch(self, width: int, rows: int, members: np.ndarray, place: tuple[int, int]) -> Batch:
@@ -178,14 +180,21 @@ class TrainingData:
         return [np.concatenate(pair) for pair in zip(prefixes, rows, strict=True)] if any(map(len, prefixes)) else rows
 
     def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
-        """Returns the shuffled batches of an epoch: width and line numbers of each."""
+        """Returns the shuffled batches of an epoch: width and line numbers of each.
+
+        What is left of a width when its batches are full goes into the next wider one. So at most one batch of an epoch
+        is not full: its few pairs would count more than others.
+        """
         generator = np.random.default_rng([self._seed, epoch])
-        batches = []
+        batches, left = [], np.zeros(0, np.int32)
         for width, members in self._buckets:
             drawn = self._mixture.draw(members, epoch, width) if self._mixture else members
-            shuffled = generator.permutation(drawn)
-            rows = self._sizes[width]
-            batches += [(width, shuffled[start : start + rows]) for start in range(0, len(shuffled), rows)]
+            pairs, rows = np.concatenate([left, generator.permutation(drawn)]), self._rows_of[width]
+            full = len(pairs) - len(pairs) % rows
+            batches += [(width, pairs[start : start + rows]) for start in range(0, full, rows)]
+            left = pairs[full:]
+        if len(left):
+            batches.append((width, left))
         return [batches[i] for i in generator.permutation(len(batches))]
 
 
@@ -263,6 +272,16 @@ def _require_same_lines(text: ParallelText, starts: list[int], others: list[int]
     for path, other, (count, found) in zip(text.source, text.target, lines, strict=True):
         if count != found:
             raise other_lines(path, other, count, found)
+
+
+def _batches_of_widths(pairs: Sequence[int], rows: dict[int, int]) -> list[tuple[int, int, int]]:
+    """Returns `(width, pairs, batches)` for each width, given the pairs of each and the rows of its batches."""
+    found, left = [], 0
+    for (width, size), count in zip(rows.items(), pairs, strict=True):
+        batches, left = divmod(left + count, size)
+        found.append((width, count, batches))
+    width, count, batches = found[-1]
+    return [*found[:-1], (width, count, batches + (left > 0))]
 
 
 def bucket_widths(maxlen: int) -> list[int]:

@@ -30,6 +30,7 @@ class Progress:
     """The progress of a training."""
 
     update: int = 0
+    batch: int = 0  # number of the next batch; 0 in trainings of versions whose epochs had other batches
     seconds: float = 0.0
     loss: float = 0.0  # in nats, summed over the target tokens since the last validation that counts
     tokens: float = 0.0  # number of these target tokens
@@ -69,13 +70,15 @@ class Progress:
 
     def after_update(self, loss: float, tokens: float) -> "Progress":
         """Returns the progress with one more update."""
-        update, loss, tokens = self.update + 1, self.loss + loss, self.tokens + tokens
-        return replace(self, update=update, loss=loss, tokens=tokens, skipped_in_a_row=0)
+        loss, tokens = self.loss + loss, self.tokens + tokens
+        return replace(self._next(), loss=loss, tokens=tokens, skipped_in_a_row=0)
 
     def after_skipping(self) -> "Progress":
         """Returns the progress with one more update that was skipped."""
-        skipped, in_a_row = self.skipped + 1, self.skipped_in_a_row + 1
-        return replace(self, update=self.update + 1, skipped=skipped, skipped_in_a_row=in_a_row)
+        return replace(self._next(), skipped=self.skipped + 1, skipped_in_a_row=self.skipped_in_a_row + 1)
+
+    def _next(self) -> "Progress":
+        return replace(self, update=self.update + 1, batch=self.batch + 1)
 
     def ranked_by(self, metric: str, tokenizer: str, search: str) -> "Progress":
         """Returns the progress with this ranking of validations. If it is another one, it begins with the next.

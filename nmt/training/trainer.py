@@ -61,21 +61,47 @@ class Trainer:
             UserError: The checkpoint cannot be loaded, or does not share the values of `made_with`.
         """
         found = Progress.from_json(load_checkpoint(checkpoint, self._update.variables, made_with))
-        self.progress, self._begin = Progress(update=found.update), found.update
+        self.progress, self._begin = Progress(update=found.update, batch=found.batch), found.update
 
     def last_update(self, data: TrainingData) -> int:
         """Returns the number of the last update.
 
         Raises:
-            UserError: The training that this one continues has made as many updates already.
+            UserError: This training, or the one that it continues, has made more updates already.
         """
-        last = min(self._config.finish_after, self._config.max_epochs * data.batches_per_epoch)
+        update = self.progress.update
+        of_epochs = update + self._config.max_epochs * data.batches_per_epoch - self._next_batch(data)
+        last = min(self._config.finish_after, of_epochs)
         if self._begin >= last:
             raise UserError(
                 f"this training begins after update {self._begin} and would end at {last}; give a larger "
                 "--finish_after or --max_epochs"
             )
+        if update > last:
+            option = "finish_after" if last == self._config.finish_after else "max_epochs"
+            raise UserError(
+                f"{self._path} holds a training of {update} updates, but --{option} {getattr(self._config, option)} "
+                f"ends it after {last}; give a larger one"
+            )
         return last
+
+    def _next_batch(self, data: TrainingData) -> int:
+        """Returns the number of the next batch. A training of an earlier version stays at its share of an epoch."""
+        progress, of_epoch = self.progress, data.batches_per_epoch
+        if progress.batch or not progress.update:
+            return progress.batch
+        return round(progress.update * of_epoch / data.earlier_batches_per_epoch)
+
+    def _take_place(self, data: TrainingData) -> None:
+        batch, of_epoch = self._next_batch(data), data.batches_per_epoch
+        if batch != self.progress.batch:
+            epoch, done = divmod(batch, of_epoch)
+            say(
+                f"an earlier version, with {data.earlier_batches_per_epoch} batches in an epoch, made the first "
+                f"{self.progress.update} updates; now there are {of_epoch}, and the training goes on at the same share "
+                f"of its epoch: {done} of {of_epoch} batches of epoch {epoch + 1} are done"
+            )
+            self.progress = replace(self.progress, batch=batch)
 
     def train(self, data: TrainingData, validate: Validate) -> Progress:
         """Trains until a limit of the configuration is reached, and returns the progress.
@@ -89,8 +115,9 @@ class Trainer:
         self._reduce_learning_rate()
         self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
         last = self.last_update(data)
-        self._widths = sum(pairs > 0 for _, _, pairs in data.sizes)
-        batches = data.batches(self.progress.update, (self._replicas.rank, self._replicas.count))
+        self._take_place(data)
+        self._widths = sum(batches > 0 for _, _, batches in data.sizes)
+        batches = data.batches(self.progress.batch, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
             self._directory.keep(self.progress)  # a killed process may have saved only `LAST`
         log = TrainingLog(self._path / "logs" if self._replicas.is_chief else None, self.progress)
@@ -101,7 +128,7 @@ class Trainer:
                 while self._ranked().bad_validations < self._config.patience:
                     self._poll(poll)
                     if self._validation_is_due(last):
-                        epoch = self.progress.update / data.batches_per_epoch
+                        epoch = self.progress.batch / data.batches_per_epoch
                         validation, translations = self._validate(validate, epoch, poll)
                         log.writer.flush()
                         # Before the checkpoint, because a resumed training does not validate again what that counts.

@@ -21,6 +21,7 @@ def test_batches_have_at_most_so_many_tokens_with_their_padding_or_one_sentence(
     assert cut([3, 3, 5, 9], 9, 10) == [[3], [2, 0], [1]]
     assert cut([1, 20], 9, 10) == [[1], [0]]
     assert cut([2, 2, 2], 9, 6) == [[0, 1, 2]]
+    assert cut([2, 2, 2], 9, 5) == [[0, 1], [2]]
     assert cut([2, 2, 2], 2, 6) == [[0, 1], [2]]
     assert cut([], 9, 6) == []
 

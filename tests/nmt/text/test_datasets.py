@@ -3,9 +3,11 @@
 import itertools
 import json
 
+import hypothesis
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import strategies
 
 from nmt.errors import UserError
 from nmt.storage.cache import Cache
@@ -80,27 +82,52 @@ def test_training_batches_have_static_widths_and_filled_rows(make_data):
 
 
 def test_an_epoch_has_every_pair_once_and_its_own_order(make_data):
-    """Twenty lines in two buckets."""
+    """Twenty lines of two widths, in seven batches; the last of them is the only one that is not full."""
     lines = [" ".join(words) for words in itertools.product("abcd", repeat=2)] + [" ".join("abcd" * 3)] * 4
     data = make_data(lines, batch_size=3)
-    assert (data.used, data.batches_per_epoch) == (20, 6 + 2)
+    assert (data.used, data.batches_per_epoch) == (20, 7)
 
     def rows(batches):
         return [tuple(row) for batch in batches for row, kept in zip(batch[0], batch[3], strict=True) if kept.any()]
 
-    batches = take(data, 16)
-    first, second = rows(batches[:8]), rows(batches[8:])
+    batches = take(data, 14)
+    first, second = rows(batches[:7]), rows(batches[7:])
     assert len(first) == 20
     assert sorted(first) == sorted(second)
     assert first != second
 
 
 def test_a_batch_may_be_as_large_as_tokens_fit(make_data):
-    """Rows of 8 and of 16 tokens, ends and padding counted; 30 tokens hold 3 and 1 of them."""
+    """Rows of 8 and of 16 tokens, ends and padding counted; 31 tokens hold 3 and 1 of them."""
     lines = ["a"] * 4 + ["b " * 14] * 2
-    shapes = sorted(batch[0].shape for batch in take(make_data(lines, token_batch_size=30), 4))
-    assert shapes == [(1, 16), (1, 16), (3, 8), (3, 8)]
+    shapes = sorted(batch[0].shape for batch in take(make_data(lines, token_batch_size=31), 4))
+    assert shapes == [(1, 16), (1, 16), (1, 16), (3, 8)]
     assert sorted(batch[0].shape for batch in take(make_data(lines, token_batch_size=1), 6))[0] == (1, 8)
+
+
+@hypothesis.given(
+    strategies.lists(strategies.integers(1, 60), min_size=1, max_size=60),
+    strategies.sampled_from([{"batch_size": 7}, {"batch_size": 1, "token_batch_size": 150}]),
+)
+@hypothesis.settings(
+    max_examples=25, deadline=None, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
+def test_all_batches_of_an_epoch_but_one_are_full(make_data, lengths, options):
+    """As `sizes` says. A pair is in a batch of its own width, or of a wider one that other pairs have."""
+    data = make_data(["a " * length for length in lengths], maxlen=60, **options)
+    batches = take(data, data.batches_per_epoch)
+    shapes = [batch[0].shape for batch in batches]
+    pairs = [int(batch[3][:, 0].sum()) for batch in batches]
+    assert [rows for rows, _ in shapes] == [
+        7 if "token_batch_size" not in options else max(1, 150 // width) for _, width in shapes
+    ]
+    assert sum(count < rows for count, (rows, _) in zip(pairs, shapes, strict=True)) <= 1
+    assert sorted(int(row.sum()) - 1 for batch in batches for row in batch[3] if row.any()) == sorted(lengths)
+    assert {width for _, width in shapes} <= {width for width, _, _ in data.sizes}
+    assert [(width, sum(found == width for _, found in shapes)) for width, _, _ in data.sizes] == [
+        (width, count) for width, _, count in data.sizes
+    ]
+    assert data.earlier_batches_per_epoch >= data.batches_per_epoch
 
 
 @pytest.mark.parametrize("first", [1, 3, 5, 9])
@@ -182,7 +209,7 @@ def test_weighted_batches_are_a_function_of_seed_and_n(write_lines, vocabulary):
     text = ParallelText(files, files)
     data = TrainingData(text, Vocabularies(vocabulary, vocabulary), batch_size=2, maxlen=30, seed=1, weights=(3, 0.5))
     assert (data.used, data.pairs_per_epoch, data.batches_per_epoch) == (7, 9, 5)
-    assert data.sizes[0] == (8, 7, 9)
+    assert data.sizes == [(8, 9, 5)]
     whole = take(data, 12)
     for first in (1, 5, 7):
         for expected, found in zip(whole[first:], take(data, 12 - first, first), strict=True):

@@ -42,6 +42,20 @@ def test_small_parts_are_rounded_up_and_all_pairs_come():
     assert drawn(mixture, range(15)).keys() == set(MEMBERS.tolist())
 
 
+def test_passes_over_a_corpus_have_orders_of_their_own():
+    """Of a weight of 1, an epoch is a pass."""
+    mixture = Mixture([1, 1, 1], STARTS, seed=3)
+    assert len({tuple(mixture.draw(MEMBERS, epoch, 8)[9:]) for epoch in range(4)}) == 4
+    thrice = Mixture([1, 1, 3], STARTS, seed=3).draw(MEMBERS, 0, 8)[9:].reshape(3, 15)
+    assert len({tuple(each) for each in thrice}) == 3
+
+
+@pytest.mark.parametrize(("weight", "taken"), [(0.1, 2), (0.2, 3), (0.21, 4), (0.0667, 2), (1 / 15, 1)])
+def test_the_number_of_pairs_is_rounded_up(weight, taken):
+    """Of a corpus of 15; what is a whole number but for the rounding of its factors stays."""
+    assert Mixture([1, 1, weight], STARTS, seed=3).size(MEMBERS) == 9 + taken
+
+
 def test_a_corpus_of_very_small_weight_still_has_a_pair():
     mixture = Mixture([1e-9, 1e-9, 1e-9], STARTS, seed=3)
     assert mixture.size(MEMBERS) == len(mixture.draw(MEMBERS, 0, 8)) > 0

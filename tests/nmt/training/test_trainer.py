@@ -43,10 +43,10 @@ def build_bigrams(*arguments):
 def make_trainer(write_lines, vocabulary):
     """Makes a trainer of a model; the translations of its validations can be scripted."""
 
-    def make(directory, translate=copy, build=build_bigrams, files=None, target_prefixes=None, **options):
+    def make(directory, translate=copy, build=build_bigrams, files=None, lines=LINES, target_prefixes=None, **options):
         directory.mkdir(exist_ok=True)
-        valid_files = files or [write_lines("copied", LINES)]
-        files = [str(write_lines("copied", LINES))] * 2
+        valid_files = files or [write_lines("copied", lines)]
+        files = [str(write_lines("copied", lines))] * 2
         given = dict(zip(("source_dataset", "target_dataset"), files, strict=True))
         given |= dict(zip(("valid_source_dataset", "valid_target_dataset"), files, strict=True))
         defaults = {"batch_size": 16, "learning_rate": 0.01, "valid_freq": 3, "finish_after": 6, "seed": 5}
@@ -120,6 +120,34 @@ def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, inter
         for record in (state, *state["validations"]):
             del record["seconds"]
     assert states[0] == states[1]
+
+
+def test_a_training_of_an_earlier_version_resumes_at_the_same_share_of_its_epoch(make_trainer, tmp_path, capsys):
+    """Of 64 pairs of two widths, it had made 3 updates of 5 an epoch; now there are 4, of which 2 are left."""
+    lines = LINES[:30] + [f"{line} d d d d" for line in LINES[:34]]
+    options = {"lines": lines, "batch_size": 16, "valid_freq": 100}
+    make_trainer(tmp_path / "model", finish_after=3, **options)[0]()
+    path = tmp_path / "model" / "last.npz"
+    with np.load(path) as file:
+        arrays = dict(file)
+    state = json.loads(str(arrays.pop("state")))
+    assert state.pop("batch") == 3
+    np.savez(path, state=np.array(json.dumps(state)), **arrays)
+    capsys.readouterr()
+    progress = make_trainer(tmp_path / "model", max_epochs=1, finish_after=100, **options)[0]()
+    assert (progress.update, progress.batch, progress.validations[-1].epoch) == (5, 4, 1.0)
+    assert "2 of 4 batches of epoch 1 are done" in capsys.readouterr().err
+    make_trainer(tmp_path / "model", max_epochs=1, finish_after=100, **options)[0]()
+    assert "earlier version" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "named"), [({"finish_after": 3}, "finish_after 3"), ({"max_epochs": 1}, "max_epochs 1")]
+)
+def test_a_training_that_has_passed_its_end_is_refused(make_trainer, tmp_path, options, named):
+    make_trainer(tmp_path / "model")[0]()
+    with pytest.raises(UserError, match=f"holds a training of 6 updates, but --{named} ends it after "):
+        make_trainer(tmp_path / "model", **options)[0]()
 
 
 @pytest.mark.slow
