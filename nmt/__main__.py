@@ -14,6 +14,7 @@ from typing import NoReturn
 from .commands.parser import parse_arguments
 from .errors import UserError
 from .load_tensorflow import load_tensorflow
+from .messages import show_messages
 
 _ROOM_OF_CACHE = 2**30  # bytes; more than the programs of a training need
 
@@ -51,10 +52,11 @@ def main() -> None:
     _keep_compiled()
     tf = load_tensorflow(translates=command in ("translate", "serve"))
 
-    from .training.interruption import Interrupted
+    from .training.interruption import Interrupted, exit_with
 
     module = importlib.import_module(f".commands.{command}", __package__)
     _handle_signals()
+    show_messages()
     try:
         module.run(arguments)
     except UserError as error:
@@ -67,9 +69,11 @@ def main() -> None:
     except (UnicodeError, tf.errors.OpError) as error:
         _fail(f"{type(error).__name__}: {error}".replace("\n", " "))
     except KeyboardInterrupt:
-        sys.exit(130)
+        exit_with(128 + signal.SIGINT)
     except Interrupted as stop:
-        sys.exit(0 if stop.args[0] == signal.SIGTERM else 130)
+        exit_with(128 + stop.args[0])
+    except SystemExit as end:
+        exit_with(end.code)
 
 
 def _handle_signals() -> None:

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from .decoding.translator import Translator
 from .errors import UserError
 from .model.contract import TranslationModel
 from .model.registry import build_model
-from .storage.cache import open_cache
+from .storage.cache import Cache
 from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
 from .storage.files import atomic_write, read_json
 from .text.lines import content_digests
@@ -82,38 +82,53 @@ def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Pat
     return System(config, Vocabularies(source, target), build_model(config, source.size, target.size))
 
 
-def open_system(config: Config, directory: Path) -> System:
+def open_system(config: Config, directory: Path, original: Config | None) -> System:
     """Builds the system to train in a directory. A training found there is resumed with its own vocabularies.
+
+    Args:
+        original: The configuration of the training found there; `None` if there is none.
 
     Raises:
         UserError: A training found there has another configuration (the paths of its files may differ), or the
             directory holds a model that cannot be resumed.
     """
-    if not (directory / LAST).exists():
+    if original is None:
         if (directory / BEST).exists():
             raise UserError(f"{directory} holds a model but no {LAST} to resume from; train in another directory")
         return build_system(config, tuple(map(Path, config.dictionaries)))
-    original = read_config(directory)
     changed = [name for name, value in config.fixed_options().items() if value != getattr(original, name)]
     if _vocabularies(config, directory) != _vocabularies(original, directory):
         changed.append("dictionaries")  # .json in place of .model, or the reverse
-    _refuse(changed, "values", directory)
+    if changed:
+        values = [f"--{name} {_words(original, name)}, not {_words(config, name)}" for name in changed]
+        raise _refusal(config, directory, changed, f"with {'; '.join(values)}")
     _require_room(config, directory / LAST)
     return build_system(config, _vocabularies(config, directory), directory)
 
 
-def save_system(system: System, directory: Path) -> None:
+def _words(config: Config, name: str) -> str:
+    """Returns the value of an option as the command line has it."""
+    value = getattr(config, name)
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def save_system(system: System, directory: Path, digests: Mapping[str, list]) -> None:
     """Writes a system without its checkpoints to an existing directory.
+
+    Args:
+        digests: Those of the files of its training, `file_digests`.
 
     Raises:
         UserError: The files of a training found there have other contents.
     """
-    digests, path = file_digests(system.config), directory / "files.json"
+    path = directory / "files.json"
     if (directory / LAST).exists() and path.exists():
         original = read_json(path, directory)
         # Earlier versions wrote fewer of the corpora.
         known = [name for name in digests if name in original or not name.startswith(_CORPORA)]
-        _refuse([name for name in known if digests[name] != original.get(name)], "contents", directory)
+        changed = [name for name in known if digests[name] != original.get(name)]
+        if changed:
+            raise _refusal(system.config, directory, changed, f"with other contents of {', '.join(changed)}")
     else:
         with atomic_write(path) as file:
             file.write(json.dumps(digests, indent=2) + "\n")
@@ -191,12 +206,12 @@ def _vocabulary(system: System) -> list:
     return [(each.digest, each.size) for each in system.vocabularies]
 
 
-def file_digests(config: Config) -> dict[str, list]:
+def file_digests(config: Config, cache: Cache) -> dict[str, list]:
     """Returns the digests of a configuration's files, by option. Options with a missing file are left out.
 
     For options that each corpus has, also the number of files of each.
     """
-    cache, found = open_cache(), {}
+    found = {}
     for name in FILES:
         with contextlib.suppress(MissingFile):
             found[name] = content_digests(all_shards(getattr(config, name)), cache)
@@ -220,12 +235,12 @@ def _versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in _LIBRARIES}
 
 
-def _refuse(changed: list[str], what: str, directory: Path) -> None:
-    if changed:
-        raise UserError(
-            f"{directory} holds a training with other {what} of {', '.join(changed)}; "
-            "give the same, or another directory"
-        )
+def _refusal(config: Config, directory: Path, changed: Sequence[str], how: str) -> UserError:
+    """Returns the error for a training that cannot be resumed with these options changed."""
+    others = "or another directory"
+    if not set(changed) & {"dictionaries", *config.architecture}:
+        others += f", with --reload {directory} --reload_training_progress to go on from this one"
+    return UserError(f"{directory} holds a training {how}; give the same, {others}")
 
 
 def _vocabularies(config: Config, directory: Path) -> tuple[Path, Path]:

@@ -24,6 +24,7 @@ ON_TENSORFLOW = {"norm.tensorflow", "conversion.folding"}
 # applies. Of models, only the contract and the registry are known outside of their folder.
 NMT = {
     "errors": set(),
+    "messages": {"errors"},
     "load_tensorflow": set(),
     "normalization": set(),
     "storage": {"errors"},
@@ -42,7 +43,7 @@ NMT = {
     "model": {"normalization"},
     "model.ctranslate2_spec": {"errors", "normalization"},
     "training": {"config", "decoding.metrics", "errors", "model.contract", "storage", "text"},
-    "training.interruption": set(),
+    "training.interruption": {"storage.cache"},
     "training.replicas": {"errors"},
     "decoding": {"errors", "model.contract", "storage.files", "text"},
     "decoding.options": {"config_fields", "errors"},
@@ -86,6 +87,7 @@ NMT = {
         "config_rules",
         "decoding",
         "errors",
+        "messages",
         "nematus_models",
         "serving",
         "storage",

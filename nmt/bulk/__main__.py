@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from ..commands.arguments import Parser, add_number, say
+from ..commands.arguments import Parser, add_number
 from ..config_fields import positive
 from ..errors import UserError
 
@@ -104,7 +104,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
 
 
 def _say(message: str) -> None:
-    say(f"nmt.bulk: {message}")
+    print(f"nmt.bulk: {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -85,8 +85,3 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any, required: b
         metavar="N",
         help=f"{field.metadata['help']} ({field.metadata['allowed']}; {'required' if required else otherwise})",
     )
-
-
-def say(text: str) -> None:
-    """Prints a line on standard error."""
-    print(text, file=sys.stderr, flush=True)

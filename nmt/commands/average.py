@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import UserError
+from ..messages import log
 from ..storage.checkpoints import BEST, kept_checkpoints, load_checkpoint, save_checkpoint
 from ..storage.files import atomic_directory, read_inside, read_json
 from ..system import load_system
 from ..training.progress import Progress
-from .arguments import say
 
 _FILES = ("config.json", "versions.json", "files.json", "source.*", "target.*")  # of a model directory
 _LARGEST = 1 << 26  # bytes of one of them
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
             for path in first.glob(pattern):
                 (directory / path.name).write_bytes(read_inside(path, first, _LARGEST))
         save_checkpoint(directory / BEST, variables, {}, system.made_with)
-    say(f"{arguments.to}: the average of {', '.join(map(str, checkpoints))}")
+    log.info(f"{arguments.to}: the average of {', '.join(map(str, checkpoints))}")
 
 
 def _chosen(directory: Path, arguments: argparse.Namespace) -> list[Path]:

@@ -3,6 +3,7 @@
 import argparse
 import importlib.metadata
 import importlib.util
+import logging
 import math
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from ..serving.signatures import IdSignatures, Signatures
 from ..storage.files import read_json
 from ..system import System, load_ensemble
 from ..training.progress import Progress
-from .arguments import say
+
+_log = logging.getLogger(__name__)
 
 _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
@@ -34,8 +36,8 @@ def run(arguments: argparse.Namespace) -> None:
         signatures = Signatures(system.vocabularies, system.model, translator)
     card = _describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
-        say("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
-    say(f"{arguments.to} holds the SavedModel")
+        _log.info("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
+    _log.info(f"{arguments.to} holds the SavedModel")
 
 
 def _export_ctranslate2(arguments: argparse.Namespace) -> None:
@@ -45,7 +47,7 @@ def _export_ctranslate2(arguments: argparse.Namespace) -> None:
         raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
     system = load_ensemble(arguments.model)
     save_ctranslate2(system.model, system.vocabularies, arguments.to)
-    say(f"{arguments.to} holds the model for CTranslate2")
+    _log.info(f"{arguments.to} holds the model for CTranslate2")
 
 
 def _describe(system: System, arguments: argparse.Namespace, options: DecodingOptions) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 from pathlib import Path
 
 import tensorflow as tf
@@ -9,7 +10,8 @@ import tensorflow as tf
 from ..nematus_models.exporting import Words, export_checkpoint
 from ..system import load_system
 from ..text.vocabulary import Vocabulary
-from .arguments import say
+
+_log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -21,7 +23,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     )
     export_checkpoint(arguments.to, system.config, system.model.variables, words, arguments.version)
-    say(f"{arguments.to} holds the model of {arguments.model} for Nematus {arguments.version}")
+    _log.info(f"{arguments.to} holds the model of {arguments.model} for Nematus {arguments.version}")
 
 
 def _words(path: Path, vocabulary: Vocabulary) -> Words:

@@ -1,11 +1,13 @@
 """`python -m nmt import-nematus`."""
 
 import argparse
+import logging
 
 from ..config import Config
 from ..nematus_models.importing import import_checkpoint
 from ..system import build_system
-from .arguments import say
+
+_log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -15,4 +17,4 @@ def run(arguments: argparse.Namespace) -> None:
         return system.model.variables, system.made_with
 
     import_checkpoint(arguments.checkpoint, arguments.to, arguments.dictionaries, build)
-    say(f"{arguments.to} holds the model of {arguments.checkpoint}")
+    _log.info(f"{arguments.to} holds the model of {arguments.checkpoint}")

@@ -80,16 +80,9 @@ def train(parser: argparse.ArgumentParser) -> None:
     preset = "options that belong together; options that are given too, here or in --config, win"
     names = f"{{{','.join(preset_names())}}}"
     parser.add_argument("--preset", default=argparse.SUPPRESS, metavar=names, help=preset)
+    each = "train with this many processes, each with a GPU or a share of the cores; by default, one for each GPU"
+    add_number(parser, "processes", int, positive(None, each, 1000))
     _add_options(parser)
-
-
-def launch(parser: argparse.ArgumentParser) -> None:
-    """Trains one model with several processes on this machine."""
-    parser.usage = "%(prog)s --processes N train -m DIR [options of train]"
-    each = "each gets one GPU or, if there are none, a share of the cores"
-    add_number(parser, "processes", int, positive(None, each, 1000), required=True)
-    parser.add_argument("command", choices=["train"], help="the command to run in each process (required)")
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="options", help="its options")
 
 
 def average(parser: argparse.ArgumentParser) -> None:
@@ -195,7 +188,7 @@ def export_nematus(parser: argparse.ArgumentParser) -> None:
 
 
 _COMMANDS = (
-    *(corpus, vocab, prepare, train, launch, average),
+    *(corpus, vocab, prepare, train, average),
     *(translate, score, export, serve, import_nematus, export_nematus),
 )
 

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import json
+import logging
 import os
 import signal
 import socket
@@ -16,7 +17,8 @@ import tensorflow as tf
 
 from ..errors import describe_end
 from ..training.replicas import HELD_PORT
-from .arguments import say
+
+_log = logging.getLogger(__name__)
 
 _ROOT = Path(__file__).parents[2]  # on PYTHONPATH, so that a child finds the package from any directory
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -63,13 +65,14 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
         sys.exit(failed if failed > 0 else 128 - failed)
 
 
-def end_with_launcher() -> None:
-    """Makes this process get SIGTERM when the process that started it, with `_LAUNCHER`, is killed. Only on Linux."""
+def end_with_launcher() -> bool:
+    """Returns whether `train_in_processes` started this process. Then it gets SIGTERM when that is killed, on Linux."""
     launcher = os.environ.pop(_LAUNCHER, "")
     if launcher and _prctl:
         _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
         if os.getppid() != int(launcher):  # it was killed before
             sys.exit(128 + signal.SIGTERM)
+    return bool(launcher)
 
 
 def reserved_ports(count: int) -> list[socket.socket]:
@@ -87,20 +90,22 @@ def reserved_ports(count: int) -> list[socket.socket]:
 def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
     """Waits for all processes and returns the status of the one that failed first, or 0. Passes on received signals.
 
-    `_SECONDS` after one has failed, the others are killed: they may wait for it.
+    `_SECONDS` after one has failed, the others are killed: they may wait for it. After a signal, that waits for the
+    end of the first one, which saves.
     """
-    end, failed = float("inf"), None
+    end, failed, asked = float("inf"), None, False
     while None in [process.poll() for process in processes]:
         while received:
-            number = received.pop(0)
+            asked, number = True, received.pop(0)
             for process in processes:
                 process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
-        if failed is None and (failed := next((p for p in processes if p.returncode), None)):
+        failed = failed or next((p for p in processes if p.returncode), None)
+        if failed and end == float("inf") and (not asked or processes[0].returncode is not None):
             end = time.monotonic() + _SECONDS
         if time.monotonic() > end:
             number, how = processes.index(failed) + 1, describe_end(failed.returncode)
-            say(f"process {number} {how}, so the others are ended; the same command resumes the training")
-            end = float("inf")
+            _log.info(f"process {number} {how}, so the others are ended; the same command resumes the training")
+            end = time.monotonic() + _SECONDS
             for process in processes:
                 process.kill()
         time.sleep(0.1)

@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import logging
 import math
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from ..text.batches import LONGEST
 from ..text.lines import read_lines
 from ..text.parallel_text import other_lines
 from ..text.shards import all_shards
-from .arguments import say
 from .streams import chunk_size, chunked, counted, number_list, open_output, warn_of_invalid_utf8, with_bar
+
+_log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -39,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     for cost, why in (("inf", f"more than {LONGEST} tokens on a side"), ("nan", "no cost, as the weights overflow")):
         if found := numbers[cost]:
             pairs = counted(found, "pair has", "pairs have")
-            say(f"warning: {pairs} {why}; {cost} is written in place of a cost ({number_list(found)})")
+            _log.warning(f"{pairs} {why}; {cost} is written in place of a cost ({number_list(found)})")
 
 
 def _one_file(pattern: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +16,8 @@ from ..decoding.options import DecodingOptions
 from ..decoding.side_by_side import workers
 from ..errors import UserError
 from ..text.lines import replace_text
-from .arguments import say
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _BATCHES_PER_WORKER = 20
@@ -119,7 +121,7 @@ def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = 
         yield chunk
     if bad:
         verb = "is" if len(bad) == 1 else "are"
-        say(
-            f"warning: {len(bad)} of {seen} lines {verb} not UTF-8 (the first: line {bad[0]}); "
+        _log.warning(
+            f"{len(bad)} of {seen} lines {verb} not UTF-8 (the first: line {bad[0]}); "
             "their invalid bytes were read as unknown words"
         )

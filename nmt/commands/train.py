@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import itertools
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -13,12 +14,13 @@ import tensorflow as tf
 
 from ..config import CHANGEABLE, DEPENDENT, Config, make_config, read_config, read_options
 from ..errors import UserError
+from ..messages import messages_in
 from ..storage.cache import open_cache
-from ..storage.checkpoints import BEST, KEPT, LAST, load_checkpoint
+from ..storage.checkpoints import BEST, KEPT, LAST
 from ..storage.files import exclusive, path_inside
 from ..system import System, code_digests, file_digests, open_system, save_system
-from ..training.interruption import Interrupted, sigterm_exits
-from ..training.log import message_file, say
+from ..training.interruption import Interrupted
+from ..training.progress import Progress
 from ..training.replicas import Replicas, connect, read_cluster
 from ..training.trainer import Trainer
 from ..training.update import Update
@@ -27,38 +29,58 @@ from .devices import describe_devices
 from .processes import end_with_launcher, train_in_processes, visible_gpus
 from .training_text import read_checked_texts
 
+_log = logging.getLogger(__name__)
+
 _FOLDERS = (KEPT, "logs", "valid")
 _WRITTEN = {*_FOLDERS, BEST, LAST, "config.json", "files.json", "progress.json", "train.log", "versions.json"}
 
 
 def run(arguments: argparse.Namespace) -> None:
-    end_with_launcher()
-    config = config_of(arguments)
-    gpus = visible_gpus()
-    if len(gpus) > 1 and len(read_cluster()[0]) < 2:
-        say(f"training on {len(gpus)} GPUs, with a process for each; CUDA_VISIBLE_DEVICES can name fewer")
-        return train_in_processes(sys.argv[2:], len(gpus))
-    with sigterm_exits():
-        replicas = connect()
-        if config.deterministic:
-            tf.config.experimental.enable_op_determinism()
-        keras.utils.set_random_seed(config.seed)
-        with exclusive(arguments.model, (KEPT, "valid")) if replicas.is_chief else _without_messages():
-            _train(config, arguments.model, replicas)
+    launched = end_with_launcher()
+    config, original = _read_configs(arguments)
+    if not launched and (count := _processes(arguments.processes)):
+        return train_in_processes(sys.argv[2:], count)
+    replicas = connect()
+    if config.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    keras.utils.set_random_seed(config.seed)
+    with exclusive(arguments.model, (KEPT, "valid")) if replicas.is_chief else _without_messages():
+        _train(config, original, arguments.model, replicas)
 
 
-def config_of(arguments: argparse.Namespace) -> Config:
-    """Returns the configuration that parsed arguments and their `--config` file give.
+def _read_configs(arguments: argparse.Namespace) -> tuple[Config, Config | None]:
+    """Returns the configuration that parsed arguments and their `--config` file give, and that of a training to resume.
 
     Raises:
         UserError: An option is wrong.
     """
-    given = {name: value for name, value in vars(arguments).items() if name not in ("model", "config")}
-    options = {**(read_options(arguments.config) if arguments.config else {}), **given}
+    given = {name: value for name, value in vars(arguments).items() if name not in ("model", "config", "processes")}
+    options, original = {**(read_options(arguments.config) if arguments.config else {}), **given}, None
     if (arguments.model / LAST).exists():
         original = read_config(arguments.model)
         options = {name: getattr(original, name) for name in DEPENDENT} | options
-    return make_config(options)
+    return make_config(options), original
+
+
+def _processes(asked: int | None) -> int:
+    """Returns how many processes to start; 0 if this one trains alone, or belongs to a cluster.
+
+    Raises:
+        UserError: They are asked for in a cluster, or are more than the GPUs.
+    """
+    workers, gpus = len(read_cluster()[0]), visible_gpus()
+    if asked and workers:
+        raise UserError(
+            f"TF_CONFIG names the {workers} processes of this training, so each is started by itself; leave out "
+            f"--processes {asked}, or unset TF_CONFIG"
+        )
+    if asked and gpus and len(gpus) < asked:
+        raise UserError(f"--processes {asked} needs {asked} GPUs; there are {len(gpus)}")
+    if workers > 1 or max(asked or 1, len(gpus)) == 1:
+        return 0
+    if not asked:
+        _log.info(f"training on {len(gpus)} GPUs, with a process for each; --processes can be fewer")
+    return asked or len(gpus)
 
 
 @contextlib.contextmanager
@@ -68,22 +90,22 @@ def _without_messages() -> Iterator[None]:
         yield
 
 
-def _train(config: Config, directory: Path, replicas: Replicas) -> None:
+def _train(config: Config, original: Config | None, directory: Path, replicas: Replicas) -> None:
     if replicas.is_chief:
         _require_no_way_out(directory)
-    system = open_system(config, directory)
-    reload_from = None if (directory / LAST).exists() or not config.reload else Path(config.reload)
-    if reload_from and not config.reload_training_progress:
-        load_checkpoint(reload_from / BEST, system.model.variables, system.needed_to_reload)
+    system = open_system(config, directory, original)
     update = Update(system.model, config, replicas)
+    update.trace()
     trainer = Trainer(update, directory, system.made_with)
-    if reload_from and config.reload_training_progress:
-        trainer.continue_from(reload_from / LAST, system.needed_to_reload)
+    if config.reload and not original:
+        trainer.begin_with(Path(config.reload), system.needed_to_reload)
     # Not before: a refused training changes nothing in its directory.
-    with message_file(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
-        _say_changes(config, directory)
-        if config.reload and not reload_from:
-            say(f"note: goes on with the training in {directory}; --reload has an effect only at its start")
+    with messages_in(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
+        for name in CHANGEABLE if original else ():
+            if getattr(config, name) != getattr(original, name):
+                _log.info(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")
+        if config.reload and original:
+            _log.info(f"note: goes on with the training in {directory}; --reload has an effect only at its start")
         _train_on_texts(trainer, update, system, directory)
 
 
@@ -96,22 +118,21 @@ def _require_no_way_out(directory: Path) -> None:
 
 
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:
-    config, replicas = system.config, update.replicas
-    data, valid = read_checked_texts(config, system.vocabularies, open_cache())
+    config, replicas, cache = system.config, update.replicas, open_cache()
+    data, valid = read_checked_texts(config, system.vocabularies, cache)
     trainer.last_update(data)  # refuses before anything is written
-    say(f"trains {describe_devices(config.dtype, replicas.count)}")
+    _log.info(f"trains {describe_devices(config.dtype, replicas.count)}")
     translator = system.translator(config.decoding)
 
-    def translate(sources, poll):
-        lines = translator.lines(sources, between=poll, prefixes=valid.prefixes)
-        return [(line.texts[0], line.cut[0]) for line in lines]
+    def translate(sources):
+        return [(line.texts[0], line.cut[0]) for line in translator.lines(sources, prefixes=valid.prefixes)]
 
-    validate = Validator(system.model, valid, translate, config)
+    validate, digests = Validator(system.model, valid, translate, config), file_digests(config, cache)
     if replicas.count > 1:
         replicas.require_same(
             {
                 "options": config.fixed_options() | {name: getattr(config, name) for name in CHANGEABLE},
-                "files": file_digests(config),
+                "files": digests,
                 "the batches of an epoch": data.sizes,
                 "code": code_digests(),
                 "the last update that is saved": trainer.progress.update,
@@ -119,26 +140,25 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
         )
         replicas.broadcast(update.variables)
     if replicas.is_chief:
-        save_system(system, directory)
+        save_system(system, directory, digests)
     try:
-        progress = trainer.train(data, validate)
+        reason = trainer.train(data, validate)
     except Interrupted:
-        say(f"interrupted after update {trainer.progress.update}; the same command resumes the training")
+        _log.info(f"interrupted after update {trainer.progress.update}; the same command resumes the training")
         raise
-    best = progress.best
+    _say_result(trainer.progress, reason, directory, validate)
+
+
+def _say_result(progress: Progress, reason: str, directory: Path, validate: Validator) -> None:
+    """Prints how a training has ended; raises `UserError` if it diverged."""
+    best, first = progress.best, progress.validations[0]
     if divergence := validate.divergence(best.valid_loss):
         raise UserError(divergence)
+    skipped = f" ({progress.skipped} of them skipped)" if progress.skipped else ""
     kept = f"{directory / BEST} keeps it" if (directory / BEST).exists() else f"there is no {directory / BEST}"
-    say(
-        f"stopped after update {progress.update} ({progress.skipped} updates skipped); best validation: loss "
-        f"{best.valid_loss:.3f}, BLEU {best.bleu:.2f}, chrF {best.chrf:.2f} after update {best.update}; {kept}"
+    if best is first and first.update == progress.begin:
+        kept += "; none was better than the model that --reload gave"
+    _log.info(
+        f"stopped after update {progress.update}{skipped}: {reason}; best validation: loss {best.valid_loss:.3f}, "
+        f"BLEU {best.bleu:.2f}, chrF {best.chrf:.2f} after update {best.update}; {kept}"
     )
-
-
-def _say_changes(config: Config, directory: Path) -> None:
-    """Prints the options that differ from those of the training found in a directory."""
-    if (directory / LAST).exists():
-        original = read_config(directory)
-        for name in CHANGEABLE:
-            if getattr(config, name) != getattr(original, name):
-                say(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")

@@ -1,5 +1,6 @@
 """The texts of a configuration, for the commands that read them."""
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,8 @@ from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
 from ..text.parallel_text import ParallelText
 from ..text.vocabulary import Vocabularies, Vocabulary
-from ..training.log import say
+
+_log = logging.getLogger(__name__)
 
 _MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 
@@ -30,7 +32,7 @@ def read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tupl
     )
     text, data = read_training_text(config, vocabularies, cache)
     if shared := valid_text.shared_with(text, cache):
-        say(f"warning: {shared} of the {valid.pairs} validation pairs are also training pairs")
+        _log.warning(f"{shared} of the {valid.pairs} validation pairs are also training pairs")
     return data, valid
 
 
@@ -50,13 +52,13 @@ def read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache)
         target_prefixes=config.target_prefixes,
         cache=cache,
     )
-    say(
+    _log.info(
         f"{data.used} of {data.pairs} sentence pairs are used; {data.empty} have an empty side, "
         f"{data.too_long} have more than {config.maxlen} tokens on a side"
         + (f", {data.unlike} have lengths outside of --max_length_ratio" if config.max_length_ratio else "")
     )
     if config.dataset_weights:
-        say(f"an epoch takes {data.pairs_per_epoch} pairs, by --dataset_weights")
+        _log.info(f"an epoch takes {data.pairs_per_epoch} pairs, by --dataset_weights")
     return text, data
 
 
@@ -72,19 +74,19 @@ def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache)
     _check_prefixes("valid_target_prefixes", config.valid_target_prefixes or (), target, most)
     data, valid = read_texts(config, vocabularies, cache)
     if cannot_split(config.valid_tokenizer, valid.references):
-        say(
-            f"warning: --valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "
+        _log.warning(
+            f"--valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "
             "any spaces, so BLEU stays near 0; give --valid_tokenizer char or --valid_metric chrf"
         )
     if not any(valid.references):
-        say("warning: all target lines of the validation text are empty, so BLEU and chrF stay 0")
+        _log.warning("all target lines of the validation text are empty, so BLEU and chrF stay 0")
     lines = (valid.sources, [line.encode() for line in valid.references])
     for side, vocabulary, ids, given in zip(vocabularies._fields, vocabularies, data.samples, lines, strict=True):
         valid_ids = vocabulary.encode(tf.constant(given, tf.string)).flat_values.numpy()
         _warn_of_unknown_words(f"{side} side of the training text", side, vocabulary, ids)
         _warn_of_unknown_words(f"{side} side of the validation text", side, vocabulary, valid_ids)
     if valid.too_long:
-        say(f"warning: the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
+        _log.warning(f"the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
     return data, valid
 
 
@@ -94,9 +96,9 @@ def _check_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary
     different = dict(zip(prefixes, ids, strict=True))
     for prefix, found in different.items():
         if vocabulary.unknown in found:
-            say(f"warning: --{option} has {prefix!r}, which the target vocabulary does not know; add it there")
+            _log.warning(f"--{option} has {prefix!r}, which the target vocabulary does not know; add it there")
         elif list(different.values()).count(found) > 1:
-            say(f"warning: --{option} has {prefix!r}, which has the same tokens as another prefix")
+            _log.warning(f"--{option} has {prefix!r}, which has the same tokens as another prefix")
         if most and len(found) > most:
             raise UserError(
                 f"--{option} has {prefix!r}, of {len(found)} tokens, and --translation_maxlen is {most}; give a "
@@ -107,7 +109,7 @@ def _check_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary
 def _warn_of_unknown_words(text: str, side: str, vocabulary: Vocabulary, ids: np.ndarray) -> None:
     share = (ids == vocabulary.unknown).mean() if ids.size else 0.0
     if share > _MANY_UNKNOWN:
-        say(
-            f"warning: {100 * share:.0f}% of the tokens on the {text} are unknown words; "
+        _log.warning(
+            f"{100 * share:.0f}% of the tokens on the {text} are unknown words; "
             f"the {side} vocabulary may belong to another text, or the text may be split into tokens otherwise"
         )

@@ -2,10 +2,12 @@
 
 import argparse
 import itertools
+import logging
 
 from ..storage.files import atomic_write
 from ..text.vocabulary import load_vocabulary, train_sentencepiece
-from .arguments import say
+
+_log = logging.getLogger(__name__)
 
 _OPTIONS = ("kind", "sample_lines", "character_coverage", "byte_fallback", "user_symbols", "normalization_rule")
 _OPTIONS += ("split_digits", "begin_symbol")  # of `train_sentencepiece`
@@ -26,4 +28,4 @@ def run(arguments: argparse.Namespace) -> None:
         path = arguments.to / f"{side}.model"
         with atomic_write(path, "wb") as file:
             file.write(model)
-        say(f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}")
+        _log.info(f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}")

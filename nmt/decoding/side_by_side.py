@@ -32,19 +32,13 @@ def workers() -> int:
     return 1 if tf.config.list_physical_devices("GPU") else cores()
 
 
-def map_batches(
-    function: Callable[[np.ndarray], Sequence],
-    lengths: np.ndarray,
-    sentences: int,
-    between: Callable[[], None] = lambda: None,
-) -> list[Any]:
+def map_batches(function: Callable[[np.ndarray], Sequence], lengths: np.ndarray, sentences: int) -> list[Any]:
     """Returns the result of each item. Batches hold items of similar length.
 
     Args:
         function: Maps the numbers of the items of a batch to their results. It runs in several threads at a time.
         lengths: Tokens of each item, `[items]`.
         sentences: Most items in a batch. There are fewer where that keeps all cores busy to the end.
-        between: Called after each batch in the calling thread; it may raise.
     """
     rounds = -(-len(lengths) // (sentences * workers()))
     parts = max(1, min(rounds * workers(), -(-len(lengths) // _LEAST_SENTENCES)))
@@ -53,9 +47,7 @@ def map_batches(
     results = [None] * len(lengths)
     alone = len(batches) < 2  # then a thread would only cost time
     found: Iterator[Sequence] = map(function, batches) if alone else parallel_map(function, batches, workers())
-    between()
     for numbers, batch in zip(batches, found, strict=True):
-        between()
         for number, result in zip(numbers, batch, strict=True):
             results[number] = result
     return results

@@ -6,7 +6,7 @@ tokens would exhaust the memory. A line is then translated in pieces, which are 
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -115,15 +115,12 @@ class Translator(tf.Module):
     def _translate(self, *inputs: tf.Tensor | tf.RaggedTensor) -> Translations:
         return self.translate(*inputs)
 
-    def lines(
-        self, lines: Texts, first: int = 0, between: Callable[[], None] = lambda: None, prefixes: Texts | None = None
-    ) -> list[Line]:
+    def lines(self, lines: Texts, first: int = 0, prefixes: Texts | None = None) -> list[Line]:
         """Returns the translations of lines, computed in batches of similar lengths, several at a time.
 
         Args:
             lines: The lines.
             first: Number of the first of them in its text. The number of a line decides its samples.
-            between: Called between batches; it may raise.
             prefixes: What the translation of each line begins with, or nothing if it is empty.
         """
         sources = rows_of(self._source_vocabulary.encode(tf.constant(lines, tf.string)))
@@ -149,7 +146,7 @@ class Translator(tf.Module):
             return list(zip(*(field.numpy() for field in found), strict=True))
 
         lengths = np.array([len(ids) + 1 for ids in pieces], np.int64)
-        found = iter(map_batches(translate, lengths, self.options.batch_size, between))
+        found = iter(map_batches(translate, lengths, self.options.batch_size))
         given = zip(texts, sources, begin or [np.zeros(0, np.int32)] * len(lines), strict=True)
         return [self._line(line, *ids, list(itertools.islice(found, len(line)))) for line, *ids in given]
 

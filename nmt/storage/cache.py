@@ -9,9 +9,9 @@ import contextlib
 import functools
 import hashlib
 import json
+import logging
 import os
 import shutil
-import sys
 import tempfile
 import time
 import zlib
@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 from ..errors import UserError
 from .files import atomic_directory, atomic_write, temporary_path
 
+_log = logging.getLogger(__name__)
 _WAIT = 5  # seconds until a process says that it waits for another one
 _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a change of its times
 _FORMAT = "2"  # version of the files; each version has its own directory
@@ -121,7 +122,7 @@ class Cache:
             try:
                 lock.acquire(timeout=_WAIT)
             except Timeout:
-                print(f"waiting for another process, which reads the same text ({lock.lock_file})", file=sys.stderr)
+                _log.info(f"waiting for another process, which reads the same text ({lock.lock_file})")
                 lock.acquire()
         try:
             yield
@@ -174,9 +175,14 @@ def _subdirectory(place: Path) -> Path:
 @functools.cache
 def _temporary() -> Path:
     """Returns a directory that exists while this process runs."""
-    directory = tempfile.mkdtemp(prefix="nmt-texts-")
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    return Path(directory)
+    atexit.register(remove_temporary)
+    return Path(tempfile.mkdtemp(prefix="nmt-texts-"))
+
+
+def remove_temporary() -> None:
+    """Removes the temporary cache of this process, if there is one. An ordinary exit does this by itself."""
+    if _temporary.cache_info().currsize:
+        shutil.rmtree(_temporary(), ignore_errors=True)
 
 
 def _state(path: Path) -> list[int]:

@@ -1,9 +1,17 @@
 """Defers SIGTERM and Ctrl-C during a training until the current update is complete."""
 
 import contextlib
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from ..storage.cache import remove_temporary
+
+_LOOK_EVERY = 0.1  # seconds between two looks for a signal
+_left: list[threading.Thread] = []  # threads that `interruptible` has left behind
 
 
 class Interrupted(BaseException):
@@ -20,15 +28,6 @@ def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def sigterm_exits() -> Iterator[None]:
-    """Within this context, SIGTERM ends the process at once with status 0, unless it is ignored."""
-    with restored_handlers(signal.SIGTERM) as handlers:
-        for number in handlers:
-            signal.signal(number, lambda *_: sys.exit(0))
-        yield
 
 
 @contextlib.contextmanager
@@ -55,3 +54,39 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
         for number in handlers:
             signal.signal(number, record)
         yield poll
+
+
+def interruptible(function: Callable[[], Any], poll: Callable[[], None]) -> Any:
+    """Returns the result of a function, which runs in a thread of its own, or raises its error.
+
+    Nothing can stop a compilation. So if `poll`, called meanwhile, raises, the thread is left behind: the function must
+    change nothing that is used later, and the process must end by `exit_with`.
+    """
+    found, errors = [], []
+
+    def run() -> None:
+        try:
+            found.append(function())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_LOOK_EVERY)
+            poll()
+    except BaseException:  # also of a second signal, whose handler raises
+        _left.append(thread)
+        raise
+    if errors:
+        raise errors[0]
+    return found[0]
+
+
+def exit_with(status: int) -> NoReturn:
+    """Ends the process, at once if a thread was left behind: the interpreter would crash while that computes."""
+    if any(thread.is_alive() for thread in _left):
+        remove_temporary()
+        os._exit(status)
+    sys.exit(status)

@@ -1,59 +1,18 @@
-"""Logs of a training: its messages, in a text file, and its figures, for TensorBoard."""
+"""The figures of a training, for TensorBoard and in its messages."""
 
-import contextlib
+import logging
 import os
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
 
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
-from tqdm import tqdm
 
-from ..errors import UserError
 from .progress import Progress, Validation
 
 OF_UPDATES = "update/"  # prefix of the names of figures of updates; the other figures are of validations
 
-_files: list[TextIO] = []  # of messages
-
-
-def say(text: str) -> None:
-    """Prints a message on standard error, above a progress bar, and adds it to the file of `message_file`."""
-    tqdm.write(text, file=sys.stderr)
-    _log(text)
-
-
-def _log(text: str) -> None:
-    for file in _files:
-        with contextlib.suppress(OSError):  # a full disk must not end a training here, where nothing is lost
-            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
-            file.flush()
-
-
-@contextlib.contextmanager
-def message_file(path: Path) -> Iterator[None]:
-    """Within this context, `say` adds its messages to a file, with the time. A `UserError` is added too.
-
-    A training that ends before it has written its configuration leaves no new file.
-    """
-    is_new = not path.exists()
-    file = path.open("a", encoding="utf-8", errors="backslashreplace")
-    _files.append(file)
-    try:
-        yield
-    except BaseException as error:
-        if isinstance(error, UserError):
-            _log(str(error))
-        if is_new and not path.with_name("config.json").exists():
-            path.unlink()
-        raise
-    finally:
-        _files.remove(file)
-        with contextlib.suppress(OSError):
-            file.close()
+_log = logging.getLogger(__name__)
 
 
 class TrainingLog:
@@ -81,13 +40,17 @@ class TrainingLog:
 
     def update(self, number: int, **figures: float) -> None:
         """Writes figures of an update."""
+        told = "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in figures.items())
+        _log.debug(f"update {number}  {told}")
         for name, value in figures.items():
             self._write(number, OF_UPDATES + name, value)
 
     def validation(self, validation: Validation) -> None:
         """Writes the figures of a validation."""
         for name in ("train_loss", "valid_loss", "bleu", "chrf"):
-            self._write(validation.update, name, getattr(validation, name))
+            value = getattr(validation, name)
+            if value or name != "train_loss":  # there is none without an update
+                self._write(validation.update, name, value)
         for name, figures in validation.sets.items():
             for metric, value in figures.items():
                 self._write(validation.update, f"{metric}/{name}", value)

@@ -12,13 +12,23 @@ class Validation:
 
     update: int
     epoch: float
-    train_loss: float  # nats per target token, ends included; with smoothed labels and dropout
+    train_loss: float  # since the last one, as valid_loss; with smoothed labels and dropout; 0 without an update
     valid_loss: float  # nats per target token, ends included
     bleu: float
     seconds: float  # of training so far, validations included
     counts: bool = True  # for patience; False for the extra validation at the end of a run
     chrf: float = 0.0
     sets: dict[str, dict[str, float]] = field(default_factory=dict)  # bleu and chrf of each, if there are several
+
+    def __str__(self) -> str:
+        """The validation as it is printed."""
+        trained = f"train loss {self.train_loss:.3f}  " if self.train_loss else ""
+        first = (
+            f"update {self.update}  {trained}valid loss {self.valid_loss:.3f}  BLEU {self.bleu:.2f}  "
+            f"chrF {self.chrf:.2f}  {self.seconds:.0f} s"
+        )
+        sets = [f"  {name}  BLEU {each['bleu']:.2f}  chrF {each['chrf']:.2f}" for name, each in self.sets.items()]
+        return "\n".join([first, *sets])
 
     def quality(self, metric: str) -> tuple[float, float]:
         """Returns a key that is greater for a better model: the metric, rounded as it is printed, then the loss."""
@@ -31,6 +41,7 @@ class Progress:
 
     update: int = 0
     batch: int = 0  # number of the next batch; 0 in trainings of versions whose epochs had other batches
+    begin: int = 0  # updates of another training, which this one continues
     seconds: float = 0.0
     loss: float = 0.0  # in nats, summed over the target tokens since the last validation that counts
     tokens: float = 0.0  # number of these target tokens

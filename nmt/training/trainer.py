@@ -5,6 +5,7 @@ and n. So a resumed training equals one that was never interrupted, if it has th
 """
 
 import contextlib
+import logging
 import math
 import signal
 import time
@@ -13,21 +14,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from ..errors import UserError
-from ..storage.checkpoints import load_checkpoint
+from ..storage.checkpoints import BEST, LAST, load_checkpoint
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
-from .interruption import Interrupted, deferred_signals
-from .log import TrainingLog, say
+from .bar import Bar
+from .interruption import Interrupted, deferred_signals, interruptible
+from .log import TrainingLog
 from .model_directory import ModelDirectory
 from .progress import Progress, Validation
 from .update import Update
-from .validation import Scores
+from .validation import SCORES, Validator
 
 MOST_SKIPPED = 10  # skipped updates in a row that stop the training
-Validate = Callable[[Callable[[], None]], Scores]  # measures the model; calls its argument between batches
+_log = logging.getLogger(__name__)
 
 
 class Trainer:
@@ -46,22 +46,25 @@ class Trainer:
     def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any]):
         self._update, self._config, self._replicas = update, update.config, update.replicas
         self._path, self._directory = directory, ModelDirectory(directory, update, made_with)
-        self.progress, self._begin = self._directory.resume(), 0  # updates that another training made
+        self.progress = self._directory.resume()
         self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
         self._start = time.monotonic()
         self._words = self._seconds_of_updates = 0.0  # target tokens of this run, and the time of their updates
-        self._widths = self._widths_seen = 0  # widths of batches, and those that this run has seen
 
-    def continue_from(self, checkpoint: Path, made_with: Mapping[str, Any]) -> None:
-        """Begins with the weights, the optimizer and the number of updates of another training.
+    def begin_with(self, directory: Path, made_with: Mapping[str, Any]) -> None:
+        """Begins with the best model of another training or, if the configuration says so, where that ended.
 
-        Its validations are left out, because they may be of another text.
+        Then it takes over the optimizer and the number of updates, but not the validations, which may be of another
+        text.
 
         Raises:
             UserError: The checkpoint cannot be loaded, or does not share the values of `made_with`.
         """
-        found = Progress.from_json(load_checkpoint(checkpoint, self._update.variables, made_with))
-        self.progress, self._begin = Progress(update=found.update, batch=found.batch), found.update
+        if self._config.reload_training_progress:
+            found = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
+            self.progress = Progress(update=found.update, batch=found.batch, begin=found.update)
+        else:
+            load_checkpoint(directory / BEST, self._update.model.variables, made_with)
 
     def last_update(self, data: TrainingData) -> int:
         """Returns the number of the last update.
@@ -69,42 +72,23 @@ class Trainer:
         Raises:
             UserError: This training, or the one that it continues, has made more updates already.
         """
-        update = self.progress.update
-        of_epochs = update + self._config.max_epochs * data.batches_per_epoch - self._next_batch(data)
-        last = min(self._config.finish_after, of_epochs)
-        if self._begin >= last:
+        config, update, begin = self._config, self.progress.update, self.progress.begin
+        last = min(config.finish_after, update + config.max_epochs * data.batches_per_epoch - self._next_batch(data))
+        if 0 < begin == update >= last:
             raise UserError(
-                f"this training begins after update {self._begin} and would end at {last}; give a larger "
-                "--finish_after or --max_epochs"
+                f"this training begins after update {begin} and would end at {last}; give a larger --finish_after or "
+                "--max_epochs"
             )
         if update > last:
-            option = "finish_after" if last == self._config.finish_after else "max_epochs"
+            limit = "finish_after" if last == config.finish_after else "max_epochs"
             raise UserError(
-                f"{self._path} holds a training of {update} updates, but --{option} {getattr(self._config, option)} "
-                f"ends it after {last}; give a larger one"
+                f"{self._path} holds a training of {update} updates, but --{limit} {getattr(config, limit)} ends it "
+                f"after {last}; give a larger one"
             )
         return last
 
-    def _next_batch(self, data: TrainingData) -> int:
-        """Returns the number of the next batch. A training of an earlier version stays at its share of an epoch."""
-        progress, of_epoch = self.progress, data.batches_per_epoch
-        if progress.batch or not progress.update:
-            return progress.batch
-        return round(progress.update * of_epoch / data.earlier_batches_per_epoch)
-
-    def _take_place(self, data: TrainingData) -> None:
-        batch, of_epoch = self._next_batch(data), data.batches_per_epoch
-        if batch != self.progress.batch:
-            epoch, done = divmod(batch, of_epoch)
-            say(
-                f"an earlier version, with {data.earlier_batches_per_epoch} batches in an epoch, made the first "
-                f"{self.progress.update} updates; now there are {of_epoch}, and the training goes on at the same share "
-                f"of its epoch: {done} of {of_epoch} batches of epoch {epoch + 1} are done"
-            )
-            self.progress = replace(self.progress, batch=batch)
-
-    def train(self, data: TrainingData, validate: Validate) -> Progress:
-        """Trains until a limit of the configuration is reached, and returns the progress.
+    def train(self, data: TrainingData, validate: Validator) -> str:
+        """Trains until a limit of the configuration is reached, and returns which.
 
         Raises:
             UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, a checkpoint
@@ -114,36 +98,34 @@ class Trainer:
         self._start = time.monotonic() - self.progress.seconds
         self._reduce_learning_rate()
         self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
-        last = self.last_update(data)
+        self._last = self.last_update(data)
         self._take_place(data)
-        self._widths = sum(batches > 0 for _, _, batches in data.sizes)
         batches = data.batches(self.progress.batch, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
             self._directory.keep(self.progress)  # a killed process may have saved only `LAST`
         log = TrainingLog(self._path / "logs" if self._replicas.is_chief else None, self.progress)
-        # With smoothing, the time estimate would include compilations.
-        about = {"initial": self.progress.update, "total": last, "unit": " updates", "smoothing": 0, "miniters": 1}
-        with contextlib.closing(log.writer), deferred_signals() as poll, tqdm(**about) as bar:
+        limits = {"finish_after": f"{self._last} updates", "max_epochs": f"{self._config.max_epochs} epochs"}
+        limit = "finish_after" if self._last == self._config.finish_after else "max_epochs"
+        _log.info(
+            f"{data.batches_per_epoch} updates are an epoch; validates every {self._valid_freq} updates; stops after "
+            f"{self._config.patience} validations in a row without a better one, or after {limits[limit]}"
+        )
+        with contextlib.closing(log.writer), deferred_signals() as poll, Bar(data) as bar:
             try:
                 while self._ranked().bad_validations < self._config.patience:
-                    self._poll(poll)
-                    if self._validation_is_due(last):
-                        epoch = self.progress.batch / data.batches_per_epoch
-                        validation, translations = self._validate(validate, epoch, poll)
-                        log.writer.flush()
-                        # Before the checkpoint, because a resumed training does not validate again what that counts.
-                        self._directory.write_translations(self.progress.update, translations)
-                        self.progress = self._ranked().after_validation(validation)
-                        self._directory.keep(self.progress)
-                        self._reduce_learning_rate()
-                        log.validation(validation)
-                    elif self.progress.update < last:
-                        self._train_on(next(batches), bar, log)
+                    self._stop_together(_attempted(poll)[1])
+                    if self._validation_is_due():
+                        with bar.left_out():
+                            self._validate(validate, data, log, poll)
+                    elif self.progress.update < self._last:
+                        bar.aim(self.progress, self._next_validation())
+                        self._train_on(next(batches), bar, log, poll)
                         if self._directory.save_is_due(self.progress.update):
                             log.writer.flush()
                             self._save_last()
                     else:
-                        break
+                        self._replicas.leave()
+                        return f"--{limit} {getattr(self._config, limit)}"
             except Interrupted:
                 log.writer.flush()
                 self._save_last()
@@ -152,7 +134,26 @@ class Trainer:
             finally:
                 del batches  # stops the threads that read text, which must not outlive the interpreter
         self._replicas.leave()
-        return self.progress
+        return f"{self.progress.bad_validations} validations in a row without a better one (--patience)"
+
+    def _next_batch(self, data: TrainingData) -> int:
+        """Returns the number of the next batch. A training of an earlier version stays at its share of an epoch."""
+        progress = self.progress
+        if progress.batch or not progress.update:
+            return progress.batch
+        return round(progress.update * data.batches_per_epoch / data.earlier_batches_per_epoch)
+
+    def _take_place(self, data: TrainingData) -> None:
+        """Sets the number of the next batch of a training of an earlier version."""
+        batch, of_epoch, earlier = self._next_batch(data), data.batches_per_epoch, data.earlier_batches_per_epoch
+        if batch != self.progress.batch and of_epoch != earlier:
+            epoch, done = divmod(batch, of_epoch)
+            _log.info(
+                f"an earlier version, with {earlier} batches in an epoch, made the first {self.progress.update} "
+                f"updates; now there are {of_epoch}, and the training goes on at the same share of its epoch: {done} "
+                f"of {of_epoch} batches of epoch {epoch + 1} are done"
+            )
+        self.progress = replace(self.progress, batch=batch)
 
     def _ranked(self) -> Progress:
         """Returns the progress with the ranking of the configuration, which the next validation follows."""
@@ -160,101 +161,87 @@ class Trainer:
             self._config.valid_metric, self._config.valid_tokenizer, self._config.decoding.search
         )
 
-    def _poll(self, poll: Callable[[], None]) -> None:
+    def _stop_together(self, stop: Interrupted | None) -> None:
         """Raises `Interrupted` in all processes if one of them was asked to end."""
-        _, stop = _attempted(poll)
         if self._replicas.any(stop is not None):
             raise stop or Interrupted(signal.SIGTERM)
 
-    def _validation_is_due(self, last: int) -> bool:
-        update = self.progress.update
-        is_due = update % self._valid_freq == 0 or update >= last
-        return is_due and update > self._begin and not self.progress.validated
+    def _validation_is_due(self) -> bool:
+        """Whether to validate now. A model of another training is validated before its first update."""
+        progress = self.progress
+        if progress.update == progress.begin:
+            return bool(self._config.reload) and not progress.validations
+        return not progress.validated and (progress.update % self._valid_freq == 0 or progress.update >= self._last)
 
-    def _train_on(self, batch: Batch, bar: tqdm, log: TrainingLog) -> None:
+    def _next_validation(self) -> int:
+        return min(self._last, (self.progress.update // self._valid_freq + 1) * self._valid_freq)
+
+    def _train_on(self, batch: Batch, bar: Bar, log: TrainingLog, poll: Callable[[], None]) -> None:
         number = self.progress.update + 1
-        cost, words, norm = self._timed_update(batch, number, bar)
+        if not self._update.has_seen(batch):
+            with bar.compiling(batch.source.shape[1]):
+                self._stop_together(_attempted(interruptible, lambda: self._update.compile(batch), poll)[1])
+        begun = time.monotonic()
+        cost, words, norm = self._update(batch, number)
+        self._words += words
+        self._seconds_of_updates += time.monotonic() - begun
         finite = math.isfinite(cost) and math.isfinite(norm)
         self.progress = self.progress.after_update(cost, words) if finite else self.progress.after_skipping()
-        bar.update()
-        speed = self._words / self._seconds_of_updates if self._seconds_of_updates else math.nan
+        speed = self._words / self._seconds_of_updates
         if number % self._config.summary_freq == 0:
             rate = self._update.learning_rate
             log.update(number, loss=cost / words, gradient_norm=norm, learning_rate=rate, tokens_per_second=speed)
+        bar.advance(self.progress, speed)
         if finite:
-            loss = self.progress.loss / self.progress.tokens
-            measured = "" if math.isnan(speed) else f", {speed:.0f} tokens/s"
-            bar.set_postfix_str(f"loss {loss:.3f}{measured}", refresh=False)
             return
         seen = f"the loss is {cost}, the norm of its gradient {norm}"
-        say(f"update {number} is skipped: {seen}")
+        _log.info(f"update {number} is skipped: {seen}")
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
             raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {seen}")
 
-    def _timed_update(self, batch: Batch, number: int, bar: tqdm) -> tuple[float, float, float]:
-        """Makes an update. The first for each width of a batch may compile, and is left out of the measured speed."""
-        width = batch.source.shape[1]
-        first = not self._update.has_seen(batch)
-        if first:
-            self._widths_seen += 1
-            which = f"width {self._widths_seen} of {self._widths}"
-            bar.set_postfix_str(f"preparing for batches of {width} tokens, {which}", refresh=True)
-        begun = time.monotonic()
-        cost, words, norm = self._update(batch, number)
-        seconds = time.monotonic() - begun
-        if not first:
-            self._words += words
-            self._seconds_of_updates += seconds
-        else:
-            _leave_out(bar, seconds)
-        return cost, words, norm
-
-    def _validate(self, validate: Validate, epoch: float, poll: Callable[[], None]) -> tuple[Validation, Sequence[str]]:
-        """Returns the result and, in the chief, the translations."""
+    def _validate(self, validate: Validator, data: TrainingData, log: TrainingLog, poll: Callable[[], None]) -> None:
         progress = self.progress
         with self._update.evaluated_weights():
-            scores = self._scores(validate, poll)
-        if not math.isfinite(scores.loss):
-            raise self._broken(f"the loss on the validation text is {scores.loss} after update {progress.update}")
+            scores, translations, notes = self._scores(validate, poll)
         validation = Validation(
             update=progress.update,
-            epoch=round(epoch, 3),
-            train_loss=progress.loss / progress.tokens if progress.tokens else math.nan,
-            valid_loss=scores.loss,
-            bleu=scores.bleu,
-            chrf=scores.chrf,
+            epoch=round(progress.batch / data.batches_per_epoch, 3),
+            train_loss=progress.loss / progress.tokens if progress.tokens else 0.0,
             seconds=self._seconds(),
-            counts=progress.update % self._valid_freq == 0,
-            sets=dict(scores.sets),
+            counts=progress.update % self._valid_freq == 0 or progress.update == progress.begin,
+            **scores,
         )
-        say(
-            f"update {validation.update}  train loss {validation.train_loss:.3f}  valid loss {scores.loss:.3f}  "
-            f"BLEU {scores.bleu:.2f}  chrF {scores.chrf:.2f}  {validation.seconds:.0f} s"
-        )
-        for name, figures in scores.sets.items():
-            say(f"  {name}  BLEU {figures['bleu']:.2f}  chrF {figures['chrf']:.2f}")
-        if scores.cut:
-            say(f"  {scores.cut} of {len(scores.translations)} translations reached the limit of length and were cut")
-        if scores.warning:
-            say(f"warning: {scores.warning}")
-        return validation, scores.translations
+        if not math.isfinite(validation.valid_loss):
+            seen = f"the loss on the validation text is {validation.valid_loss} after update {progress.update}"
+            raise self._broken(seen)
+        for note in (*str(validation).splitlines(), *notes):
+            _log.info(note)
+        log.writer.flush()
+        # Before the checkpoint, because a resumed training does not validate again what that counts.
+        self._directory.write_translations(progress.update, translations)
+        self.progress = self._ranked().after_validation(validation)
+        self._directory.keep(self.progress)
+        self._reduce_learning_rate()
+        log.validation(validation)
+
+    def _scores(
+        self, validate: Validator, poll: Callable[[], None]
+    ) -> tuple[dict[str, Any], Sequence[str], Sequence[str]]:
+        """Returns what the chief measures, in all processes, and in the chief the translations and what is to say."""
+        found, stop = _attempted(interruptible, validate, poll) if self._replicas.is_chief else (None, None)
+        scores, translations, notes = found or (dict.fromkeys(SCORES, 0.0), (), ())
+        stopped, *figures = self._replicas.from_chief([float(stop is not None), *map(scores.get, SCORES)])
+        if stopped:
+            raise stop or Interrupted(signal.SIGTERM)
+        return scores | dict(zip(SCORES, figures, strict=True)), translations, notes
 
     def _reduce_learning_rate(self) -> None:
         """Sets the factor of the learning rate, which follows from the validations so far, and prints a new one."""
         factor, length = self._config.learning_rate_reduce_factor, self._config.learning_rate_reduce_num_not_improved
         if factor and (plateaus := self.progress.plateaus(length)) != self._plateaus:
-            self._plateaus = plateaus
-            self._update.reduce_learning_rate(factor**plateaus)
-            say(f"the validation loss has not fallen for {length} validations: learning rate x {factor**plateaus:g}")
-
-    def _scores(self, validate: Validate, poll: Callable[[], None]) -> Scores:
-        """Returns the scores that the chief measures, in all processes."""
-        found, stop = _attempted(validate, poll) if self._replicas.is_chief else (None, None)
-        scores = found or Scores(0.0, 0.0, 0.0)
-        stopped, *figures = self._replicas.from_chief([float(stop is not None), *scores[:3]])
-        if stopped:
-            raise stop or Interrupted(signal.SIGTERM)
-        return Scores(*figures, *scores[3:])
+            self._plateaus, product = plateaus, factor**plateaus
+            self._update.reduce_learning_rate(product)
+            _log.info(f"the validation loss has not fallen for {length} validations: learning rate x {product:g}")
 
     def _broken(self, seen: str) -> UserError:
         saved = self._directory.saved
@@ -265,8 +252,11 @@ class Trainer:
         return round(time.monotonic() - self._start, 3)
 
     def _save_last(self) -> None:
-        """Saves the last update, unless it was skipped: then resume from the checkpoint before the skipped updates."""
-        if not self.progress.skipped_in_a_row:
+        """Saves the last update, unless it was skipped: then resume from the checkpoint before the skipped updates.
+
+        Before the first update there is nothing to save: the same command begins in the same way.
+        """
+        if self.progress.update > self.progress.begin and not self.progress.skipped_in_a_row:
             self._directory.save_last(replace(self.progress, seconds=self._seconds()))
 
 
@@ -276,11 +266,3 @@ def _attempted(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Inte
         return function(*arguments), None
     except Interrupted as interruption:
         return None, interruption
-
-
-def _leave_out(bar: tqdm, seconds: float) -> None:
-    """Makes the estimate of the time left count neither an update nor its seconds."""
-    if not bar.disable:
-        bar.start_t += seconds
-        bar.last_print_t += seconds  # a bar that was printed before it started is not closed with a new line
-        bar.initial += 1

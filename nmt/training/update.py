@@ -112,8 +112,21 @@ class Update:
         self._optimizer.rate.factor.assign(factor)
 
     def has_seen(self, batch: Batch) -> bool:
-        """Returns whether a batch of this shape was seen before. The first of a shape may trace or compile."""
+        """Returns whether `compile` had a batch of this shape."""
         return tuple(batch.source.shape) in self._shapes
+
+    def trace(self) -> None:
+        """Traces the gradients. The names in the graph count what was made before, and the cache of XLA compares them.
+
+        So trace at the same point of every training: before its weights are loaded, or anything depends on its texts.
+        """
+        self._gradients.get_concrete_function()
+
+    def compile(self, batch: Batch) -> None:
+        """Compiles the gradients for batches of this shape, and changes nothing."""
+        part = split(batch, self.config.gradient_aggregation_steps)[0]
+        self._run(Batch(*map(tf.convert_to_tensor, part)), 0)
+        self._shapes.add(tuple(batch.source.shape))
 
     def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:
         """Makes one update. If the loss or its gradient is not finite, nothing changes.
@@ -125,7 +138,6 @@ class Update:
         Returns:
             The summed cost of the batch in nats, its number of target words and ends, and the norm of the gradient.
         """
-        self._shapes.add(tuple(batch.source.shape))
         batch = Batch(*map(tf.convert_to_tensor, batch))
         if self._in_one_part:
             cost, words, norm, clipped = self._run(batch, number)

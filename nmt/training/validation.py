@@ -1,9 +1,8 @@
 """Validation: the loss, BLEU and chrF of a model on the validation set."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -12,25 +11,14 @@ from ..decoding.metrics import validation_metrics
 from ..model.contract import TranslationModel
 from ..text.datasets import ValidationData
 
-
-class Scores(NamedTuple):
-    """The scores of a model on the validation set."""
-
-    loss: float  # nats per target token, ends included
-    bleu: float  # 0 to 100
-    chrf: float  # 0 to 100
-    warning: str = ""
-    translations: Sequence[str] = ()  # of the validation set; only the chief has them
-    sets: Mapping[str, dict[str, float]] = MappingProxyType({})  # name -> bleu and chrf, if there are several sets
-    cut: int = 0  # translations that the limit of their length ended
+SCORES = ("valid_loss", "bleu", "chrf")  # fields of `Validation`
 
 
 class Validator:
     """Measures a model on the validation set.
 
     Args:
-        translate: Maps lines to their translations, each with whether the limit of its length ended it. It calls its
-            second argument between batches.
+        translate: Maps lines to their translations, each with whether the limit of its length ended it.
 
     Raises:
         UserError: The tokenizer of the configuration cannot be used.
@@ -48,23 +36,28 @@ class Validator:
         self._metrics = validation_metrics(config.valid_tokenizer)
         self._guessing = math.log(data.target_words)
 
-    def __call__(self, poll: Callable[[], None]) -> Scores:
-        """Returns the current scores of the model; `poll`, called between batches, may raise.
+    def __call__(self) -> tuple[dict[str, Any], list[str], list[str]]:
+        """Returns the scores of the model, as fields of `Validation`, the translations, and what is to say of both.
 
         If the loss is not finite, nothing is translated.
         """
-        loss, bleu, chrf, translations, cut = self._loss(poll), 0.0, 0.0, (), 0
-        if math.isfinite(loss):
-            found = self._translate(self._data.sources, poll)
-            translations, cut = [text for text, _ in found], sum(is_cut for _, is_cut in found)
-            if self._data.prefixes:  # references have none
-                pairs = zip(translations, self._data.decoded_prefixes, strict=True)
-                translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
-            bleu, chrf = self._bleu_and_chrf(translations, self._data.references).values()
-        return Scores(loss, bleu, chrf, self.divergence(loss), translations, self._of_sets(translations), cut)
+        loss, notes = self._loss(), []
+        if not math.isfinite(loss):
+            return {"valid_loss": loss, "bleu": 0.0, "chrf": 0.0}, [], notes
+        found = self._translate(self._data.sources)
+        translations = [text for text, _ in found]
+        if self._data.prefixes:  # references have none
+            pairs = zip(translations, self._data.decoded_prefixes, strict=True)
+            translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
+        scores = self._bleu_and_chrf(translations, self._data.references)
+        if cut := sum(is_cut for _, is_cut in found):
+            notes.append(f"  {cut} of {len(found)} translations reached the limit of length and were cut")
+        if divergence := self.divergence(loss):
+            notes.append(f"warning: {divergence}")
+        return {"valid_loss": loss, **scores, "sets": self._of_sets(translations)}, translations, notes
 
     def _of_sets(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
-        if len(self._data.sets) == 1 or not translations:
+        if len(self._data.sets) == 1:
             return {}
         return {
             name: self._bleu_and_chrf(translations[lines], references)
@@ -85,10 +78,9 @@ class Validator:
             f"{self._guessing:.1f}; train again with a lower --learning_rate or more --warmup_steps"
         )
 
-    def _loss(self, poll: Callable[[], None]) -> float:
+    def _loss(self) -> float:
         cost = words = 0.0
         for batch in self._data.batches:
-            poll()
             cost += float(tf.reduce_sum(self._costs(*batch)))
             words += float(tf.reduce_sum(batch.target_mask))
         return cost / words

@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from nmt.__main__ import main
 from nmt.config import Config
+from nmt.messages import show_messages
 from nmt.model.registry import ARCHITECTURES
 from nmt.model.rnnsearch import RNNSearch
 from nmt.normalization import KINDS
@@ -26,6 +27,12 @@ from tests.nmt.bigrams import Bigrams
 ROOT = Path(__file__).parents[2]
 WORDS = ["a", "b", "c", "d"]
 LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
+
+
+@pytest.fixture(autouse=True)
+def messages():
+    """Messages are printed, as by a command."""
+    show_messages()
 
 
 @pytest.fixture(params=KINDS)

@@ -18,7 +18,6 @@ from nmt.system import load_ensemble, load_system
 from nmt.text.batches import Batch, pad, pad_rows
 from nmt.training.trainer import Trainer
 from nmt.training.update import Update
-from nmt.training.validation import Scores
 from tests.nmt.nematus_files import DATA, read_arrays, read_options, run, write_checkpoint
 
 # Checkpoint -> kind of normalization. The first four are original files, the others lack the optimizer's state.
@@ -191,7 +190,7 @@ def trainer_after_ten(imported, tmp_path, name):
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
     trainer = Trainer(Update(system.model, config), tmp_path, {})
     data = SimpleNamespace(sizes=[], batches=lambda first, share: iter(batches[first:]), batches_per_epoch=10)
-    return lambda: trainer.train(data, lambda poll: Scores(loss=1.0, bleu=0.0, chrf=0.0)), system.model
+    return lambda: trainer.train(data, lambda: ({"valid_loss": 1.0, "bleu": 0.0, "chrf": 0.0}, [], [])), system.model
 
 
 @pytest.mark.parametrize("name", mostly_slow(TINY, "ttiny_ln_tokens", "ttiny_rms"))

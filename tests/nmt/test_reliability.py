@@ -152,7 +152,7 @@ def random_rnn(run, training, tmp_path):
     for variable in system.model.variables:
         variable.assign(rng.normal(size=variable.shape))
     (tmp_path / "model").mkdir()
-    save_system(system, tmp_path / "model")
+    save_system(system, tmp_path / "model", {})
     save_checkpoint(tmp_path / "model" / BEST, system.model.variables, {}, system.made_with)
 
 

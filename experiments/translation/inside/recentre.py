@@ -12,9 +12,10 @@ from pathlib import Path
 import keras
 
 from nmt.config import make_config
+from nmt.storage.cache import open_cache
 from nmt.storage.checkpoints import LAST, save_checkpoint
 from nmt.storage.files import read_json
-from nmt.system import open_system, save_system
+from nmt.system import file_digests, open_system, save_system
 from nmt.training.progress import Progress
 from nmt.training.update import Update
 
@@ -39,11 +40,11 @@ def main() -> None:
     config = make_config(read_json(options.config))
     keras.utils.set_random_seed(config.seed)
     options.model.mkdir(parents=True, exist_ok=True)
-    system = open_system(config, options.model)
+    system = open_system(config, options.model, None)
     for variable in system.model.trainable_variables:
         if _moves(variable, options.moved):
             variable.assign_add(keras.ops.full(variable.shape, options.centre))
-    save_system(system, options.model)
+    save_system(system, options.model, file_digests(config, open_cache()))
     variables = Update(system.model, config).variables
     save_checkpoint(options.model / LAST, variables, asdict(Progress()), system.made_with)
 

@@ -11,14 +11,19 @@ import pytest
 from tests.nmt.conftest import LINES
 
 
-def test_a_training_resumes_only_with_the_same_data_and_model(train):
+def test_a_training_resumes_only_with_the_same_data_and_model(train, tmp_path):
     assert train()[0] == 0
     status, _, said = train("--finish_after", 4)
     assert status == 0
-    assert "stopped after update 4" in said
+    assert "stopped after update 4: --finish_after 4; best validation: " in said
     status, _, said = train("--batch_size", 9, "--maxlen", 7)
     assert status == 2
-    assert "with other values of maxlen, batch_size" in said
+    assert "holds a training with --maxlen 100, not 7; --batch_size 80, not 9; give the same, or another" in said
+    assert said.endswith("with --reload model --reload_training_progress to go on from this one\n")
+    before = (tmp_path / "model" / "config.json").read_bytes()
+    status, _, said = train("--finish_after", 3)
+    assert (status, "holds a training of 4 updates, but --finish_after 3 ends it after 3" in said) == (2, True)
+    assert (tmp_path / "model" / "config.json").read_bytes() == before
 
 
 @pytest.mark.slow
@@ -64,7 +69,7 @@ def test_a_training_of_an_earlier_version_resumes_with_the_loss_of_a_sentence(tr
     del config["loss_function"]
     path.write_text(json.dumps(config))
     status, _, said = train(*tokens, "--loss_function", "per-token-cross-entropy", "--finish_after", 3)
-    assert (status, "with other values of loss_function" in said) == (2, True)
+    assert (status, "with --loss_function cross-entropy, not per-token" in said) == (2, True)
     assert train(*tokens, "--finish_after", 3)[0] == 0
     assert json.loads(path.read_text())["loss_function"] == "cross-entropy"
 
@@ -133,7 +138,9 @@ def test_a_training_resumes_if_its_files_have_moved(train, write_lines):
     assert status == 2
     assert "model holds a training with other contents of source_dataset; give the same" in said
     other_kind = ["--dictionaries", "words.json", "words.json"]
-    assert "with other values of dictionaries" in train("--finish_after", 6, *other_kind)[2]
+    assert (
+        "--dictionaries vocab/source.model vocab/target.model, not words" in train("--finish_after", 6, *other_kind)[2]
+    )
 
 
 @pytest.mark.slow
@@ -157,7 +164,7 @@ def test_shards_train_the_same_model_and_resume(train, tmp_path):
         assert train(*shards, "--finish_after", updates)[0] == 0
     np.testing.assert_array_equal(table("shards"), table("model"))
     status, _, said = train(*shards, "--dataset_weights", 2)
-    assert (status, "with other values of dataset_weights" in said) == (2, True)
+    assert (status, "with --dataset_weights None, not 2.0; give" in said) == (2, True)
     for updates in (2, 4):
         weighted = train(*shards, "-m", "weighted", "--dataset_weights", 1.5, "--finish_after", updates)
         assert weighted[0] == 0, weighted[2]
@@ -218,6 +225,28 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
     assert train("-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3, "--keep", 1, "--finish_after", 8)[0] == 0
 
 
+def test_a_reloaded_model_is_validated_before_its_first_update(train, tmp_path):
+    """That counts for patience, and is repeated by no resumed training. A run that is never better says so."""
+    assert train("--learning_rate", 0.1)[0] == 0
+    worse = ("--reload", "model", "-m", "worse", "--learning_rate", 10, "--valid_metric", "loss", "--finish_after", 50)
+    status, _, said = train(*worse, "--valid_freq", 1, "--patience", 2)
+    assert status == 0, said
+    (last,) = [line for line in said.splitlines() if line.startswith("stopped")]
+    assert "stopped after update 2: 2 validations in a row without a better one (--patience); " in last
+    assert "after update 0; worse/best.npz keeps it; none was better than the model that --reload gave" in last
+    validations = json.loads((tmp_path / "worse" / "progress.json").read_text())["validations"]
+    assert [(each["update"], each["epoch"], each["counts"]) for each in validations] == [
+        *((0, 0.0, True), (1, 1.0, True), (2, 2.0, True))
+    ]
+    best, model = (arrays(tmp_path / name / "best.npz")["table"] for name in ("worse", "model"))
+    np.testing.assert_array_equal(best, model)
+    assert (tmp_path / "worse" / "valid" / "0.txt").exists()
+    assert "update 0  valid loss" in said
+    status, _, said = train(*worse, "--valid_freq", 1, "--patience", 3)
+    assert "stopped after update 3: " in said
+    assert "update 0  valid loss" not in said
+
+
 def arrays(path):
     with np.load(path) as saved:
         return {name: saved[name] for name in saved.files if name != "state"}
@@ -239,7 +268,7 @@ def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
         np.testing.assert_array_equal(array, tuned[name], name)
     assert np.abs(whole["table"] - without["table"]).max() > 1e-3
     validated = json.loads((tmp_path / "tuned" / "progress.json").read_text())["validations"]
-    assert [each["update"] for each in validated] == [4]
+    assert [each["update"] for each in validated] == [2, 4]
     status, _, said = train(*progress, "-m", "other")
     assert (status, "this training begins after update 2 and would end at 2; give a larger" in said) == (2, True)
     assert not (tmp_path / "other").exists()
@@ -271,7 +300,10 @@ def test_a_transformer_with_one_embedding_trains_resumes_and_translates(run, tra
     status, _, said = run(*words, "--dictionaries", *names, "--finish_after", 4)
     assert (status, "stopped after update 4" in said) == (0, True)
     status, _, said = run(*words, "--dictionaries", *names, "--transformer_ffn_hidden_size", 16)
-    assert (status, "other values of transformer_ffn_hidden_size" in said) == (2, True)
+    assert (status, "--transformer_ffn_hidden_size 8, not 16; give the same, or another directory\n" in said) == (
+        2,
+        True,
+    )
     status, out, _ = run("translate", "-m", "model", "-i", "dev.en")
     assert (status, out.count("\n")) == (0, 64)
 
@@ -282,7 +314,7 @@ def test_a_deep_rnn_trains_and_translates(run, rnn_training):
     words += ["--rnn_dec_base_transition_depth", 3, "--rnn_dec_high_transition_depth", 2, "--rnn_dec_deep_context"]
     assert run(*words, "--finish_after", 2)[0] == 0
     status, _, said = run(*words, "--rnn_enc_depth", 3)
-    assert (status, "other values of rnn_enc_depth" in said) == (2, True)
+    assert (status, "--rnn_enc_depth 2, not 3; give" in said) == (2, True)
     status, out, _ = run("translate", "-m", "model", "-i", "dev.en")
     assert (status, out.count("\n")) == (0, 64)
 

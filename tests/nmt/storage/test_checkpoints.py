@@ -46,6 +46,15 @@ def test_a_variable_that_does_not_fit_is_named_and_none_is_assigned(tmp_path, as
     np.testing.assert_array_equal(found[0], 0)
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_weights_that_are_not_finite_are_refused(tmp_path, value):
+    save_checkpoint(tmp_path / "a.npz", variables(x=1, y=[2, value]), {}, {})
+    found = variables(x=0, y=[0, 0])
+    with pytest.raises(UserError, match=r"^y in .*a\.npz is not finite"):
+        load_checkpoint(tmp_path / "a.npz", found, {})
+    np.testing.assert_array_equal(found[0], 0)
+
+
 @pytest.mark.parametrize("damage", ["missing", "text", "truncated", "pickled"])
 def test_a_damaged_file_is_refused(tmp_path, damage):
     path = tmp_path / "a.npz"

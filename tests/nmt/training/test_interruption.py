@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
-from nmt.training.interruption import Interrupted, deferred_signals, sigterm_exits
+from nmt.training.interruption import Interrupted, deferred_signals, interruptible
 
 # Library functions in the middle of an update, a validation or a save: name, and text that an argument must contain.
 MOMENTS = {
@@ -85,10 +85,10 @@ def train(start, tmp_path, request):
     """Starts the training in a model directory and returns its process."""
     words = request.getfixturevalue(request.param)
 
-    def train(name, first=""):
+    def train(name, first="", *more):
         (tmp_path / name).mkdir(exist_ok=True)
         files = ("/dev/null", f"{name}/output", f"{name}/errors")
-        return start(tmp_path, [*words, "--model", f"{name}/model"], files, first)
+        return start(tmp_path, [*words, *more, "--model", f"{name}/model"], files, first)
 
     return train
 
@@ -97,8 +97,8 @@ def train(start, tmp_path, request):
 def finish(train, tmp_path):
     """Trains to the end and returns the outcome."""
 
-    def finish(name):
-        process = train(name)
+    def finish(name, *more):
+        process = train(name, "", *more)
         process.join()
         assert process.exitcode == 0, (tmp_path / name / "errors").read_text()
         return outcome(tmp_path / name)
@@ -116,7 +116,7 @@ def stop(process, number):
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, number)
     process.join()
-    assert process.exitcode in (0, -signal.SIGKILL if number == signal.SIGKILL else 0)
+    assert process.exitcode in (0, -signal.SIGKILL if number == signal.SIGKILL else 128 + number)
 
 
 def test_a_training_resumes_after_sigkill_then_sigterm(train, finish, tmp_path):
@@ -172,14 +172,15 @@ def test_two_sigterms_in_the_middle_of_an_update_do_not_save_it(train, finish):
     expected = finish("uninterrupted")
     process = train("model", after(MOMENTS["an update"], f"{TERMINATE}; {TERMINATE}"))
     process.join()
-    assert process.exitcode == 0
+    assert process.exitcode == 143
     assert_equal(finish("model"), expected)
 
 
-def test_sigterm_before_the_first_update_ends_with_status_0(train, tmp_path):
+def test_sigterm_before_the_first_update_ends_with_status_143(train, tmp_path):
     process = train("model", after(("filelock.FileLock.acquire", ""), MARK_AND_WAIT))
     wait_for(tmp_path / "begun", process)
     stop(process, signal.SIGTERM)
+    assert process.exitcode == 143
     assert not (tmp_path / "model" / "model" / "last.npz").exists()
 
 
@@ -202,11 +203,50 @@ def test_a_second_signal_takes_effect_at_once():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_second_sigterm_ends_a_training_at_once_without_an_interruption():
-    with pytest.raises(SystemExit) as caught, sigterm_exits(), deferred_signals():
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert caught.value.code == 0
+COMPILES_FOR_LONG = """
+import time
+from nmt.training.update import Update
+compile = Update.compile
+def compile_for_long(update, batch):
+    if batch.source.shape[1] > 8:
+        open("begun", "w").close()
+        time.sleep(60)
+    compile(update, batch)
+Update.compile = compile_for_long
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_during_a_compilation_ends_a_training_with_its_last_update(train, finish, tmp_path, number):
+    lines = (tmp_path / "train.en").read_text()
+    for side in ("en", "de"):
+        (tmp_path / f"train.{side}").write_text(lines + "a b c d a b c d\n" * 16)
+    longer = ("--maxlen", 9)
+    expected = finish("uninterrupted", *longer)
+    process = train("model", COMPILES_FOR_LONG, *longer)
+    wait_for(tmp_path / "begun", process)
+    begun = time.monotonic()
+    os.kill(process.pid, number)
+    process.join()
+    assert (process.exitcode, time.monotonic() - begun < 5) == (128 + number, True)
+    assert "Traceback" not in (tmp_path / "model" / "errors").read_text()
+    assert_equal(finish("model", *longer), expected)
+
+
+def test_an_interruptible_function_returns_its_result_or_raises_its_error():
+    assert interruptible(lambda: 3, lambda: None) == 3
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 / 0, lambda: None)
+
+
+def test_a_function_is_left_behind_when_the_process_may_stop():
+    def stop():
+        raise Interrupted(signal.SIGTERM)
+
+    begun = time.monotonic()
+    with pytest.raises(Interrupted):
+        interruptible(lambda: time.sleep(2), stop)
+    assert time.monotonic() - begun < 1
 
 
 def test_an_ignored_signal_stays_ignored():

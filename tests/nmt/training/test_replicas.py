@@ -200,7 +200,7 @@ def test_a_signal_to_one_ends_all_and_another_number_resumes(begin, training, ru
     processes = begin(words, words)
     wait_for_updates(processes[0], tmp_path / "errors-0")
     os.kill(processes[1].pid, signal.SIGTERM)
-    assert statuses(processes) == [0, 0]
+    assert statuses(processes) == [143, 143]
     assert "the same command resumes the training" in (tmp_path / "errors-0").read_text()
     assert run(*words)[0] == 0
     whole = [*words, "-m", "whole"]

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from nmt.config import make_config
 from nmt.errors import UserError
+from nmt.messages import messages_in
 from nmt.model.registry import build_model
 from nmt.text.datasets import TrainingData, ValidationData
 from nmt.text.parallel_text import ParallelText
@@ -31,7 +32,7 @@ LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3
 CUT = "x y z"  # a translation that the limit of its length ended
 
 
-def copy(lines, between):
+def copy(lines):
     return [line.decode() for line in lines]
 
 
@@ -63,11 +64,15 @@ def make_trainer(write_lines, vocabulary):
         )
         trainer = Trainer(Update(model, config), directory, {})
 
-        def translated(lines, between):
-            return [(text, text == CUT) for text in translate(lines, between)]
+        def translated(lines):
+            return [(text, text == CUT) for text in translate(lines)]
 
-        validate = Validator(model, valid, translated, config)
-        return lambda: trainer.train(data, validate), model
+        def train(expected=""):
+            stopped_by = trainer.train(data, Validator(model, valid, translated, config))
+            assert expected in stopped_by
+            return trainer.progress
+
+        return train, model
 
     return make
 
@@ -76,7 +81,7 @@ def scripted(scores):
     """Returns a stand-in for translation that copies a given share of the lines in each validation."""
     shares = iter(scores)
 
-    def translate(lines, between):
+    def translate(lines):
         kept = round(next(shares) * len(lines))
         return [line.decode() if i < kept else CUT for i, line in enumerate(lines)]
 
@@ -175,7 +180,7 @@ def test_a_validation_that_is_saved_has_its_translations(make_trainer, tmp_path)
     assert (tmp_path / "model" / "valid" / "3.txt").read_text().splitlines() == LINES
 
 
-def broken(lines, between):
+def broken(lines):
     raise RuntimeError
 
 
@@ -184,6 +189,19 @@ def test_a_training_is_saved_between_validations(make_trainer, tmp_path):
     with pytest.raises(RuntimeError):
         train()
     assert weights(tmp_path / "model" / "last.npz")["adam/iteration"] == 4
+
+
+def test_the_figures_of_updates_are_among_the_messages(make_trainer, tmp_path):
+    (tmp_path / "model").mkdir()
+    with messages_in(tmp_path / "model" / "train.log"):
+        make_trainer(tmp_path / "model", summary_freq=3)[0]()
+        (tmp_path / "model" / "config.json").touch()
+    lines = (tmp_path / "model" / "train.log").read_text().splitlines()
+    date, number = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", r"\d+(\.\d+)?"
+    figures = "".join(f"  {name} {number}" for name in ("loss", "gradient norm", "learning rate", "tokens per second"))
+    found = [line for line in lines if "gradient norm" in line]
+    assert [re.fullmatch(rf"{date} update (\d+){figures}", line)[1] for line in found] == ["3", "6"]
+    assert "4 updates are an epoch; validates every 3 updates; stops after 10 validations in a row" in lines[0]
 
 
 def test_a_plateau_of_the_loss_reduces_the_learning_rate_also_after_resuming(make_trainer, tmp_path, capsys):
@@ -244,7 +262,9 @@ def test_a_training_is_saved_every_ten_minutes(make_trainer, tmp_path, monkeypat
 
 def test_slow_first_batches_are_named_and_a_silent_bar_changes_nothing(make_trainer, tmp_path, monkeypatch, capsys):
     make_trainer(tmp_path / "shown", finish_after=2)[0]()
-    assert re.search(r"preparing for batches of \d+ tokens, width 1 of 1", capsys.readouterr().err)
+    said = capsys.readouterr().err
+    assert re.search(r"compiling, once for each width of a batch \(1 of 1, \d+ tokens\)", said)
+    assert re.search(r"update 1, epoch 0\.25; to the next validation: .* 1/2 ", said)
     monkeypatch.setattr(tqdm, "__init__", functools.partialmethod(tqdm.__init__, disable=True))
     make_trainer(tmp_path / "silent", finish_after=2)[0]()
     shown, silent = (weights(tmp_path / name / "last.npz") for name in ("shown", "silent"))
@@ -272,7 +292,7 @@ def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_line
     """The first is copied and the second is not; a prefix, spelled in any way, is no part of a translation."""
     options = {"files": [write_lines(name, LINES) for name in ("copied", "other")], "target_prefixes": [" a  x", ""]}
 
-    def translate(lines, between):
+    def translate(lines):
         return [f"a UNK {line.decode()}" if i < len(LINES) else CUT for i, line in enumerate(lines)]
 
     train, _ = make_trainer(tmp_path / "model", translate, finish_after=3, **options)
@@ -329,7 +349,7 @@ def test_a_model_whose_loss_is_not_finite_is_not_saved(make_trainer, tmp_path):
 def test_patience_stops_a_training_also_after_resuming(make_trainer, tmp_path):
     options = {"finish_after": 100, "patience": 2}
     train, _ = make_trainer(tmp_path / "model", translate=scripted([0.5, 0.4, 0.3]), **options)
-    assert train().update == 9
+    assert train("2 validations in a row without a better one (--patience)").update == 9
     again, _ = make_trainer(tmp_path / "model", translate=scripted([]), **options)
     assert again().update == 9
 
@@ -338,5 +358,5 @@ def test_patience_stops_a_training_also_after_resuming(make_trainer, tmp_path):
 def test_stops_after_updates_or_epochs(make_trainer, tmp_path, options, last):
     """64 pairs in batches of 22 are three updates an epoch."""
     train, _ = make_trainer(tmp_path / "model", **{"finish_after": 100, "batch_size": 22, **options})
-    progress = train()
+    progress = train("--" + " ".join(map(str, *options.items())))
     assert progress.update == progress.validations[-1].update == last

@@ -78,7 +78,7 @@ def test_the_command_measures_before_the_training_and_at_every_kept_model(folder
     system = make_system(folder, dictionaries=[str(folder / vocabulary)] * 2)
     model = tmp_path / "model"
     (model / KEPT).mkdir(parents=True)
-    save_system(system, model)
+    save_system(system, model, {})
     gates = system.model.encoder.forward_stack[0].input_to_gates
     for path, kernel in ((f"{KEPT}/5.npz", np.ones((4, 8))), (f"{KEPT}/10.npz", np.eye(4, 8)), (BEST, np.eye(4, 8))):
         gates.assign(kernel)  # as trained

@@ -1,4 +1,4 @@
-"""Several processes of a training on this machine: `launch`, and `train` where there are several GPUs."""
+"""Several processes of a training on this machine: `--processes`, and without it where there are several GPUs."""
 
 import json
 import os
@@ -18,10 +18,10 @@ def status_of(process):
 
 
 @pytest.mark.slow
-def test_launch_starts_processes_and_returns_their_status(start, training, tmp_path):
+def test_train_starts_processes_and_returns_their_status(start, training, tmp_path):
     """The dictionaries, which only the processes read, are missing."""
     (tmp_path / "words.json").unlink()
-    process = start(tmp_path, ["launch", "--processes", 2, "train", "-m", "model", *launched(training)])
+    process = start(tmp_path, ["train", "--processes", 2, "-m", "model", *launched(training)])
     assert status_of(process) == 2
     assert (tmp_path / "errors").read_text().count("words.json") == 2
 
@@ -32,20 +32,17 @@ def launched(training):
     return [*training[1:at], *training[at + 2 :]]
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--maxlen", 0], "nmt: --maxlen is 0; it must be above 0 and at most 100000\n"),
-        (
-            ["--maxlens", 3],
-            "python -m nmt train: unrecognized arguments: --maxlens 3; did you mean --maxlen?; "
-            "see python -m nmt train --help\n",
-        ),
-    ],
-)
-def test_launch_refuses_wrong_options_before_it_starts_processes(run, training, options, said):
-    status, _, errors = run("launch", "--processes", 2, *training, "-m", "model", *options)
-    assert (status, errors) == (2, said)
+def test_wrong_options_are_refused_before_processes_start(run, training):
+    status, _, errors = run(*training, "--processes", 2, "-m", "model", "--maxlen", 0)
+    assert (status, errors) == (2, "nmt: --maxlen is 0; it must be above 0 and at most 100000\n")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_processes_are_not_asked_for_in_a_cluster(run, training, monkeypatch, workers):
+    cluster = {"worker": [f"localhost:{port}" for port in free_ports(workers)]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}}))
+    status, _, errors = run(*training, "--processes", 2, "-m", "model")
+    assert (status, errors.startswith(f"nmt: TF_CONFIG names the {workers} processes of this training")) == (2, True)
 
 
 GPUS = (
@@ -67,9 +64,9 @@ def start_for_gpus(start, tmp_path):
     return begin
 
 
-def test_launch_gives_each_process_a_gpu_of_its_own(start_for_gpus, training, tmp_path):
+def test_each_process_has_a_gpu_of_its_own(start_for_gpus, training, tmp_path):
     script = 'echo "$CUDA_VISIBLE_DEVICES $TF_CONFIG" > given-$CUDA_VISIBLE_DEVICES'
-    words = ["launch", "--processes", 2, "train", "-m", "model", *launched(training)]
+    words = ["train", "--processes", 2, "-m", "model", *launched(training)]
     assert status_of(start_for_gpus(words, script, "3,5")) == 0
     for rank, gpu in enumerate("35"):
         own, config = (tmp_path / f"given-{gpu}").read_text().split(" ", 1)
@@ -84,7 +81,7 @@ def test_train_starts_a_process_for_each_gpu(start_for_gpus, training, tmp_path)
     for gpu in "01":
         assert (tmp_path / f"given-{gpu}").read_text().split() == ["-m", "nmt", *map(str, words)]
     assert (tmp_path / "errors").read_text() == (
-        "training on 2 GPUs, with a process for each; CUDA_VISIBLE_DEVICES can name fewer\n"
+        "training on 2 GPUs, with a process for each; --processes can be fewer\n"
     )
 
 
@@ -103,6 +100,22 @@ def test_a_killed_process_ends_the_others_and_is_named(start_for_gpus, training,
     assert (tmp_path / "errors").read_text().splitlines()[-1] == (
         "process 2 was killed by SIGTERM, so the others are ended; the same command resumes the training"
     )
+
+
+@pytest.mark.slow
+def test_no_process_is_killed_before_the_first_has_saved(start_for_gpus, training, tmp_path):
+    """The second ends at once, the first only after more than the seconds in which the others must end."""
+    script = """
+    if [ $CUDA_VISIBLE_DEVICES = 5 ]; then trap "exit 143" TERM; else trap "sleep 12; touch saved; exit 143" TERM; fi
+    touch begun-$$
+    for i in $(seq 300); do sleep 0.1; done
+    """
+    process = start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")
+    appear(tmp_path, "begun-*")
+    process.terminate()
+    assert status_of(process) == 143
+    assert (tmp_path / "saved").exists()
+    assert "are ended" not in (tmp_path / "errors").read_text()
 
 
 def test_a_signal_reaches_every_process_of_train(start_for_gpus, training, tmp_path):
@@ -153,12 +166,12 @@ with socket.socket(fileno=int(os.environ["NMT_HELD_PORT"])) as held:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs signals and affinities of Linux")
-def test_launch_gives_each_process_its_cores_and_none_outlives_it(start, training, tmp_path):
-    """A script in place of Python writes its cores, and waits for the signal that it gets when `launch` is killed."""
+def test_each_process_has_its_cores_and_none_outlives_the_first(start, training, tmp_path):
+    """A script in place of Python writes its cores, and waits for the signal that it gets when `train` is killed."""
     script = tmp_path / "python"
     script.write_text(f"#!{sys.executable}\n{PROCESS.format(root=str(Path(__file__).parents[3]))}")
     script.chmod(0o755)
-    words = ["launch", "--processes", 2, "train", "-m", "model", *launched(training)]
+    words = ["train", "--processes", 2, "-m", "model", *launched(training)]
     process = start(tmp_path, words, first=f"sys.executable = {str(script)!r}")
     given = appear(tmp_path, "cores-*")
     cores = {path.read_text().split()[1] for path in given}

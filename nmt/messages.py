@@ -1,0 +1,74 @@
+"""Messages of all modules, by `logging`: to the terminal and, in a training, to `train.log`.
+
+Warnings and information go to both. Figures of updates and errors, which are at the terminal anyway, go to the file
+alone, at the level of debugging.
+"""
+
+import contextlib
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from .errors import UserError
+
+_ALL = logging.getLogger(__package__)
+
+
+class _Terminal(logging.Handler):
+    """Prints on standard error, above a progress bar."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "tqdm" in sys.modules:
+            sys.modules["tqdm"].tqdm.write(self.format(record), file=sys.stderr)
+        else:
+            print(self.format(record), file=sys.stderr, flush=True)
+
+
+class _File(logging.FileHandler):
+    """A full disk must not end a training here, where nothing is lost."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        pass
+
+
+class _Format(logging.Formatter):
+    """Marks warnings."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        mark = "warning: " if record.levelno == logging.WARNING else ""
+        date = f"{self.formatTime(record, self.datefmt)} " if self.datefmt else ""
+        return f"{date}{mark}{record.getMessage()}"
+
+
+def show_messages() -> None:
+    """Makes this process print its messages."""
+    if not _ALL.handlers:
+        terminal = _Terminal(logging.INFO)
+        terminal.setFormatter(_Format())
+        _ALL.addHandler(terminal)
+        _ALL.setLevel(logging.DEBUG)
+        _ALL.propagate = False  # the handler of absl would print them again
+
+
+@contextlib.contextmanager
+def messages_in(path: Path) -> Iterator[None]:
+    """Within this context, messages are added to a file too, with the time, and so is a `UserError` that ends it.
+
+    A training that ends before it has written its configuration leaves no new file.
+    """
+    is_new, file = not path.exists(), _File(path, encoding="utf-8", errors="backslashreplace")
+    file.setFormatter(_Format(datefmt="%Y-%m-%d %H:%M:%S"))
+    _ALL.addHandler(file)
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, UserError):
+            _ALL.debug(str(error))
+        if is_new and not path.with_name("config.json").exists():
+            path.unlink()
+        raise
+    finally:
+        _ALL.removeHandler(file)
+        with contextlib.suppress(OSError):
+            file.close()

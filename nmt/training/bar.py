@@ -1,0 +1,66 @@
+"""The progress bar of a training: from one validation to the next."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+from tqdm import tqdm
+
+from ..text.datasets import TrainingData
+from .progress import Progress
+
+
+class Bar(contextlib.AbstractContextManager):
+    """Shows updates, epochs, loss and speed, and how long it takes until the next validation.
+
+    Validations and compilations are left out of that estimate.
+
+    Args:
+        data: The training set.
+    """
+
+    def __init__(self, data: TrainingData):
+        self._epoch, self._widths = data.batches_per_epoch, sum(batches > 0 for *_, batches in data.sizes)
+        self._seen = self._end = 0  # widths that this run has seen, and the update that the bar ends with
+        # With smoothing, the estimate would follow the widths of the last batches.
+        self._bar = tqdm(unit=" updates", smoothing=0, miniters=1, delay=1e-3)
+
+    def __exit__(self, *error) -> None:
+        self._bar.close()
+
+    def aim(self, progress: Progress, validation: int) -> None:
+        """Begins anew if the next validation, after this update, is another one than before."""
+        if validation != self._end:
+            self._end, self._bar.initial = validation, 0
+            self._describe(progress)
+            self._bar.reset(total=validation - progress.update)
+
+    def advance(self, progress: Progress, speed: float) -> None:
+        """Shows one more update, and the speed in target tokens a second."""
+        self._describe(progress)
+        loss = f"loss {progress.loss / progress.tokens:.3f}, " if progress.tokens else ""
+        self._bar.set_postfix_str(f"{loss}{speed:.0f} tokens/s", refresh=False)
+        self._bar.update()
+
+    @contextlib.contextmanager
+    def compiling(self, width: int) -> Iterator[None]:
+        """Says that the update for this width of a batch is compiled meanwhile."""
+        self._seen += 1
+        which = f"{self._seen} of {self._widths}, {width} tokens"
+        self._bar.set_postfix_str(f"compiling, once for each width of a batch ({which})", refresh=True)
+        with self.left_out():
+            yield
+
+    @contextlib.contextmanager
+    def left_out(self) -> Iterator[None]:
+        """Leaves what happens meanwhile out of the estimate."""
+        begun = time.monotonic()
+        yield
+        if not self._bar.disable:
+            seconds = time.monotonic() - begun
+            self._bar.start_t += seconds
+            self._bar.last_print_t += seconds  # a bar that was printed before it started has no new line at its end
+
+    def _describe(self, progress: Progress) -> None:
+        at = f"update {progress.update}, epoch {progress.batch / self._epoch:.2f}"
+        self._bar.set_description_str(f"{at}; to the next validation", refresh=False)
