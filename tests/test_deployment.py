@@ -171,7 +171,8 @@ def test_slurm_starts_a_worker_for_each_task(tmp_path):
     assert set(directives) == kept
     nodes, tasks = int(directives["nodes"]), int(directives["ntasks-per-node"])
     executable(tmp_path / ".venv" / "bin" / "python", PYTHON)
-    executable(tmp_path / "bin" / "scontrol", "printf 'node%s\\n' $(seq " + str(nodes) + ")")
+    requeued = "[ $1 = requeue ] && { touch requeued-$2; exit; }; "
+    executable(tmp_path / "bin" / "scontrol", requeued + "printf 'node%s\\n' $(seq " + str(nodes) + ")")
     srun = 'echo "$SRUN_CPUS_PER_TASK" >&2; ' + (
         'while [[ $1 == --* ]]; do shift; done; for i in $(seq 0 $((SLURM_NTASKS - 1))); do SLURM_PROCID=$i "$@"; done'
     )
@@ -191,6 +192,11 @@ def test_slurm_starts_a_worker_for_each_task(tmp_path):
         f"node{node + 1}" for node in range(nodes) for _ in range(tasks)
     ]
     assert all(1024 < int(address.partition(":")[2]) < 32768 for address in addresses)
+    assert not list(tmp_path.glob("requeued-*"))
+    executable(tmp_path / ".venv" / "bin" / "python", "exit 143")
+    for restarts, requeued in (("10", False), ("9", True)):
+        again = subprocess.run(command, cwd=tmp_path, env={**os.environ, **slurm, "SLURM_RESTART_COUNT": restarts})
+        assert (again.returncode, (tmp_path / "requeued-1234567").exists()) == (143, requeued)
 
 
 @pytest.mark.parametrize("path", DOCKERFILES)

@@ -55,10 +55,7 @@ class Training(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether it has ended. It fails at its end if it diverged, which is a result too.
-
-        A training that is stopped by SIGTERM ends with status 0, so its status does not tell.
-        """
+        """Whether it has ended. It fails at its end if it diverged, which is a result too, so its status does not tell."""
         if not (self.place.model(self.run) / "progress.json").exists():
             return False
         progress, options = self.read_json("progress"), self.read_json("config")
@@ -99,8 +96,6 @@ def make(training: Training) -> dict[str, Any]:
     except UserError:
         if not training.whole:
             raise
-    if not training.whole:
-        raise UserError(f"the training of {training.name} was stopped before its end; the same command resumes it")
     log = _describe(training)
     if run.tested:
         log["tests"] = _tested(training, call)

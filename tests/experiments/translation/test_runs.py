@@ -117,15 +117,7 @@ def test_a_training_that_fails_before_its_last_update_is_none(corpus, place, com
     monkeypatch.setattr(runs, "execute", fail)
     assert make_all([RUN], corpus, place) == {"rmsnorm-1": "the disk is full"}
     assert logged(RUN, corpus, place) is None
-
-
-def test_a_training_that_was_stopped_is_none(corpus, place, commands):
-    """SIGTERM ends one with status 0."""
-    corpus.options["finish_after"] = 41  # one more than the stand-in makes
-    stopped = "the training of rmsnorm-1 was stopped before its end; the same command resumes it"
-    assert make_all([RUN], corpus, place) == {"rmsnorm-1": stopped}
-    assert (logged(RUN, corpus, place), names(commands)) == (None, ["nmt train"])
-    corpus.options["patience"] = 1
+    corpus.options["patience"] = 1  # then its last validation was the last
     assert make_all([RUN], corpus, place) == {}
 
 
