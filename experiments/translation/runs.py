@@ -55,7 +55,7 @@ class Training(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether it has ended. It fails at its end if it diverged, which is a result too, so its status does not tell."""
+        """Whether it has ended. Its status does not tell: it fails at its end if it diverged, which is a result too."""
         if not (self.place.model(self.run) / "progress.json").exists():
             return False
         progress, options = self.read_json("progress"), self.read_json("config")
