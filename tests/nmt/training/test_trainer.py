@@ -264,7 +264,7 @@ def test_slow_first_batches_are_named_and_a_silent_bar_changes_nothing(make_trai
     make_trainer(tmp_path / "shown", finish_after=2)[0]()
     said = capsys.readouterr().err
     assert re.search(r"compiling, once for each width of a batch \(1 of 1, \d+ tokens\)", said)
-    assert re.search(r"update 1, epoch 0\.25; to the next validation: .* 1/2 ", said)
+    assert re.search(r"update 2, epoch 0\.50; to the next validation: .* 2/2 ", said)
     monkeypatch.setattr(tqdm, "__init__", functools.partialmethod(tqdm.__init__, disable=True))
     make_trainer(tmp_path / "silent", finish_after=2)[0]()
     shown, silent = (weights(tmp_path / name / "last.npz") for name in ("shown", "silent"))
