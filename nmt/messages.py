@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .errors import UserError
 
-_ALL = logging.getLogger(__package__)
+log = logging.getLogger(__package__)
 
 
 class _Terminal(logging.Handler):
@@ -43,12 +43,12 @@ class _Format(logging.Formatter):
 
 def show_messages() -> None:
     """Makes this process print its messages."""
-    if not _ALL.handlers:
+    if not log.handlers:
         terminal = _Terminal(logging.INFO)
         terminal.setFormatter(_Format())
-        _ALL.addHandler(terminal)
-        _ALL.setLevel(logging.DEBUG)
-        _ALL.propagate = False  # the handler of absl would print them again
+        log.addHandler(terminal)
+        log.setLevel(logging.DEBUG)
+        log.propagate = False  # the handler of absl would print them again
 
 
 @contextlib.contextmanager
@@ -59,16 +59,16 @@ def messages_in(path: Path) -> Iterator[None]:
     """
     is_new, file = not path.exists(), _File(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_Format(datefmt="%Y-%m-%d %H:%M:%S"))
-    _ALL.addHandler(file)
+    log.addHandler(file)
     try:
         yield
     except BaseException as error:
         if isinstance(error, UserError):
-            _ALL.debug(str(error))
+            log.debug(str(error))
         if is_new and not path.with_name("config.json").exists():
             path.unlink()
         raise
     finally:
-        _ALL.removeHandler(file)
+        log.removeHandler(file)
         with contextlib.suppress(OSError):
             file.close()

@@ -99,9 +99,8 @@ def open_system(config: Config, directory: Path, original: Config | None) -> Sys
     changed = [name for name, value in config.fixed_options().items() if value != getattr(original, name)]
     if _vocabularies(config, directory) != _vocabularies(original, directory):
         changed.append("dictionaries")  # .json in place of .model, or the reverse
-    if changed:
-        values = [f"--{name} {_words(original, name)}, not {_words(config, name)}" for name in changed]
-        raise _refusal(config, directory, changed, f"with {'; '.join(values)}")
+    values = [f"--{name} {_words(original, name)}, not {_words(config, name)}" for name in changed]
+    _refuse(changed, f"with {'; '.join(values)}", config, directory)
     _require_room(config, directory / LAST)
     return build_system(config, _vocabularies(config, directory), directory)
 
@@ -127,8 +126,7 @@ def save_system(system: System, directory: Path, digests: Mapping[str, list]) ->
         # Earlier versions wrote fewer of the corpora.
         known = [name for name in digests if name in original or not name.startswith(_CORPORA)]
         changed = [name for name in known if digests[name] != original.get(name)]
-        if changed:
-            raise _refusal(system.config, directory, changed, f"with other contents of {', '.join(changed)}")
+        _refuse(changed, f"with other contents of {', '.join(changed)}", system.config, directory)
     else:
         with atomic_write(path) as file:
             file.write(json.dumps(digests, indent=2) + "\n")
@@ -235,12 +233,12 @@ def _versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in _LIBRARIES}
 
 
-def _refusal(config: Config, directory: Path, changed: Sequence[str], how: str) -> UserError:
-    """Returns the error for a training that cannot be resumed with these options changed."""
-    others = "or another directory"
-    if not set(changed) & {"dictionaries", *config.architecture}:
-        others += f", with --reload {directory} --reload_training_progress to go on from this one"
-    return UserError(f"{directory} holds a training {how}; give the same, {others}")
+def _refuse(changed: Sequence[str], how: str, config: Config, directory: Path) -> None:
+    """Raises `UserError` if a training cannot be resumed because of changed options."""
+    fits = not set(changed) & {"dictionaries", *config.architecture}
+    reload = f", with --reload {directory} --reload_training_progress to go on from this one" if fits else ""
+    if changed:
+        raise UserError(f"{directory} holds a training {how}; give the same, or another directory{reload}")
 
 
 def _vocabularies(config: Config, directory: Path) -> tuple[Path, Path]:

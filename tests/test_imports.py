@@ -27,7 +27,7 @@ NMT = {
     "messages": {"errors"},
     "load_tensorflow": set(),
     "normalization": set(),
-    "storage": {"errors"},
+    "storage": {"errors", "messages"},
     "config": {
         "config_fields",
         "config_rules",
@@ -42,7 +42,7 @@ NMT = {
     "text": {"errors", "storage.cache", "storage.files"},
     "model": {"normalization"},
     "model.ctranslate2_spec": {"errors", "normalization"},
-    "training": {"config", "decoding.metrics", "errors", "model.contract", "storage", "text"},
+    "training": {"config", "decoding.metrics", "errors", "messages", "model.contract", "storage", "text"},
     "training.interruption": {"storage.cache"},
     "training.replicas": {"errors"},
     "decoding": {"errors", "model.contract", "storage.files", "text"},

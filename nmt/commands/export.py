@@ -3,7 +3,6 @@
 import argparse
 import importlib.metadata
 import importlib.util
-import logging
 import math
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,13 @@ from typing import Any
 from ..config import Config, read_config
 from ..decoding.options import CONSTANT, CONSTRAINTS, FACTOR, SEARCH, DecodingOptions
 from ..errors import UserError
+from ..messages import log
 from ..serving.ctranslate2_model import save_ctranslate2
 from ..serving.saved_model import save_signatures
 from ..serving.signatures import IdSignatures, Signatures
 from ..storage.files import read_json
 from ..system import System, load_ensemble
 from ..training.progress import Progress
-
-_log = logging.getLogger(__name__)
 
 _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
@@ -36,8 +34,8 @@ def run(arguments: argparse.Namespace) -> None:
         signatures = Signatures(system.vocabularies, system.model, translator)
     card = _describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
-        _log.info("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
-    _log.info(f"{arguments.to} holds the SavedModel")
+        log.info("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
+    log.info(f"{arguments.to} holds the SavedModel")
 
 
 def _export_ctranslate2(arguments: argparse.Namespace) -> None:
@@ -47,7 +45,7 @@ def _export_ctranslate2(arguments: argparse.Namespace) -> None:
         raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
     system = load_ensemble(arguments.model)
     save_ctranslate2(system.model, system.vocabularies, arguments.to)
-    _log.info(f"{arguments.to} holds the model for CTranslate2")
+    log.info(f"{arguments.to} holds the model for CTranslate2")
 
 
 def _describe(system: System, arguments: argparse.Namespace, options: DecodingOptions) -> dict[str, Any]:

@@ -2,16 +2,14 @@
 
 import argparse
 import json
-import logging
 from pathlib import Path
 
 import tensorflow as tf
 
+from ..messages import log
 from ..nematus_models.exporting import Words, export_checkpoint
 from ..system import load_system
 from ..text.vocabulary import Vocabulary
-
-_log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -23,7 +21,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     )
     export_checkpoint(arguments.to, system.config, system.model.variables, words, arguments.version)
-    _log.info(f"{arguments.to} holds the model of {arguments.model} for Nematus {arguments.version}")
+    log.info(f"{arguments.to} holds the model of {arguments.model} for Nematus {arguments.version}")
 
 
 def _words(path: Path, vocabulary: Vocabulary) -> Words:

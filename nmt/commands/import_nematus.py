@@ -1,13 +1,11 @@
 """`python -m nmt import-nematus`."""
 
 import argparse
-import logging
 
 from ..config import Config
+from ..messages import log
 from ..nematus_models.importing import import_checkpoint
 from ..system import build_system
-
-_log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -17,4 +15,4 @@ def run(arguments: argparse.Namespace) -> None:
         return system.model.variables, system.made_with
 
     import_checkpoint(arguments.checkpoint, arguments.to, arguments.dictionaries, build)
-    _log.info(f"{arguments.to} holds the model of {arguments.checkpoint}")
+    log.info(f"{arguments.to} holds the model of {arguments.checkpoint}")

@@ -1,16 +1,14 @@
 """`python -m nmt prepare`."""
 
 import argparse
-import logging
 
 from ..config import make_config, read_options
 from ..errors import UserError
+from ..messages import log
 from ..storage.cache import open_cache
 from ..text.vocabulary import Vocabularies, load_vocabulary
 from .parser import VALIDATION_TEXT
 from .training_text import read_texts, read_training_text
-
-_log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -30,4 +28,4 @@ def run(arguments: argparse.Namespace) -> None:
             "be written to; let NMT_TEXT_CACHE name a writable directory"
         )
     (read_texts if with_validation else read_training_text)(config, vocabularies, cache)
-    _log.info(f"the results of the scan are kept in {cache.directory}")
+    log.info(f"the results of the scan are kept in {cache.directory}")

@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import json
-import logging
 import os
 import signal
 import socket
@@ -16,9 +15,8 @@ from pathlib import Path
 import tensorflow as tf
 
 from ..errors import describe_end
+from ..messages import log
 from ..training.replicas import HELD_PORT
-
-_log = logging.getLogger(__name__)
 
 _ROOT = Path(__file__).parents[2]  # on PYTHONPATH, so that a child finds the package from any directory
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -104,7 +102,7 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
             end = time.monotonic() + _SECONDS
         if time.monotonic() > end:
             number, how = processes.index(failed) + 1, describe_end(failed.returncode)
-            _log.info(f"process {number} {how}, so the others are ended; the same command resumes the training")
+            log.info(f"process {number} {how}, so the others are ended; the same command resumes the training")
             end = time.monotonic() + _SECONDS
             for process in processes:
                 process.kill()

@@ -2,7 +2,6 @@
 
 import argparse
 import collections
-import logging
 import math
 from pathlib import Path
 
@@ -10,14 +9,13 @@ from ..decoding.options import DecodingOptions
 from ..decoding.scoring import Scorer
 from ..decoding.side_by_side import use_cores_for_batches
 from ..errors import UserError
+from ..messages import log
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import read_lines
 from ..text.parallel_text import other_lines
 from ..text.shards import all_shards
 from .streams import chunk_size, chunked, counted, number_list, open_output, warn_of_invalid_utf8, with_bar
-
-_log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -41,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     for cost, why in (("inf", f"more than {LONGEST} tokens on a side"), ("nan", "no cost, as the weights overflow")):
         if found := numbers[cost]:
             pairs = counted(found, "pair has", "pairs have")
-            _log.warning(f"{pairs} {why}; {cost} is written in place of a cost ({number_list(found)})")
+            log.warning(f"{pairs} {why}; {cost} is written in place of a cost ({number_list(found)})")
 
 
 def _one_file(pattern: Path) -> Path:

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,9 +14,8 @@ from tqdm import tqdm
 from ..decoding.options import DecodingOptions
 from ..decoding.side_by_side import workers
 from ..errors import UserError
+from ..messages import log
 from ..text.lines import replace_text
-
-_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _BATCHES_PER_WORKER = 20
@@ -121,7 +119,7 @@ def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = 
         yield chunk
     if bad:
         verb = "is" if len(bad) == 1 else "are"
-        _log.warning(
+        log.warning(
             f"{len(bad)} of {seen} lines {verb} not UTF-8 (the first: line {bad[0]}); "
             "their invalid bytes were read as unknown words"
         )

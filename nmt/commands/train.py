@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import itertools
-import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import tensorflow as tf
 
 from ..config import CHANGEABLE, DEPENDENT, Config, make_config, read_config, read_options
 from ..errors import UserError
-from ..messages import messages_in
+from ..messages import log, messages_in
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, KEPT, LAST
 from ..storage.files import exclusive, path_inside
@@ -28,8 +27,6 @@ from ..training.validation import Validator
 from .devices import describe_devices
 from .processes import end_with_launcher, train_in_processes, visible_gpus
 from .training_text import read_checked_texts
-
-_log = logging.getLogger(__name__)
 
 _FOLDERS = (KEPT, "logs", "valid")
 _WRITTEN = {*_FOLDERS, BEST, LAST, "config.json", "files.json", "progress.json", "train.log", "versions.json"}
@@ -79,7 +76,7 @@ def _processes(asked: int | None) -> int:
     if workers > 1 or max(asked or 1, len(gpus)) == 1:
         return 0
     if not asked:
-        _log.info(f"training on {len(gpus)} GPUs, with a process for each; --processes can be fewer")
+        log.info(f"training on {len(gpus)} GPUs, with a process for each; --processes can be fewer")
     return asked or len(gpus)
 
 
@@ -103,9 +100,9 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
     with messages_in(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
         for name in CHANGEABLE if original else ():
             if getattr(config, name) != getattr(original, name):
-                _log.info(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")
+                log.info(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")
         if config.reload and original:
-            _log.info(f"note: goes on with the training in {directory}; --reload has an effect only at its start")
+            log.info(f"note: goes on with the training in {directory}; --reload has an effect only at its start")
         _train_on_texts(trainer, update, system, directory)
 
 
@@ -121,13 +118,13 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     config, replicas, cache = system.config, update.replicas, open_cache()
     data, valid = read_checked_texts(config, system.vocabularies, cache)
     trainer.last_update(data)  # refuses before anything is written
-    _log.info(f"trains {describe_devices(config.dtype, replicas.count)}")
+    log.info(f"trains {describe_devices(config.dtype, replicas.count)}")
     translator = system.translator(config.decoding)
 
     def translate(sources):
         return [(line.texts[0], line.cut[0]) for line in translator.lines(sources, prefixes=valid.prefixes)]
 
-    validate, digests = Validator(system.model, valid, translate, config), file_digests(config, cache)
+    validate, digests = Validator(update.costs, valid, translate, config), file_digests(config, cache)
     if replicas.count > 1:
         replicas.require_same(
             {
@@ -144,7 +141,7 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     try:
         reason = trainer.train(data, validate)
     except Interrupted:
-        _log.info(f"interrupted after update {trainer.progress.update}; the same command resumes the training")
+        log.info(f"interrupted after update {trainer.progress.update}; the same command resumes the training")
         raise
     _say_result(trainer.progress, reason, directory, validate)
 
@@ -158,7 +155,7 @@ def _say_result(progress: Progress, reason: str, directory: Path, validate: Vali
     kept = f"{directory / BEST} keeps it" if (directory / BEST).exists() else f"there is no {directory / BEST}"
     if best is first and first.update == progress.begin:
         kept += "; none was better than the model that --reload gave"
-    _log.info(
+    log.info(
         f"stopped after update {progress.update}{skipped}: {reason}; best validation: loss {best.valid_loss:.3f}, "
         f"BLEU {best.bleu:.2f}, chrF {best.chrf:.2f} after update {best.update}; {kept}"
     )

@@ -1,6 +1,5 @@
 """The texts of a configuration, for the commands that read them."""
 
-import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,13 +8,12 @@ import tensorflow as tf
 from ..config import Config
 from ..decoding.metrics import cannot_split, validation_metrics
 from ..errors import UserError
+from ..messages import log
 from ..storage.cache import Cache
 from ..text.batches import LONGEST
 from ..text.datasets import TrainingData, ValidationData
 from ..text.parallel_text import ParallelText
 from ..text.vocabulary import Vocabularies, Vocabulary
-
-_log = logging.getLogger(__name__)
 
 _MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 
@@ -32,7 +30,7 @@ def read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tupl
     )
     text, data = read_training_text(config, vocabularies, cache)
     if shared := valid_text.shared_with(text, cache):
-        _log.warning(f"{shared} of the {valid.pairs} validation pairs are also training pairs")
+        log.warning(f"{shared} of the {valid.pairs} validation pairs are also training pairs")
     return data, valid
 
 
@@ -52,13 +50,13 @@ def read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache)
         target_prefixes=config.target_prefixes,
         cache=cache,
     )
-    _log.info(
+    log.info(
         f"{data.used} of {data.pairs} sentence pairs are used; {data.empty} have an empty side, "
         f"{data.too_long} have more than {config.maxlen} tokens on a side"
         + (f", {data.unlike} have lengths outside of --max_length_ratio" if config.max_length_ratio else "")
     )
     if config.dataset_weights:
-        _log.info(f"an epoch takes {data.pairs_per_epoch} pairs, by --dataset_weights")
+        log.info(f"an epoch takes {data.pairs_per_epoch} pairs, by --dataset_weights")
     return text, data
 
 
@@ -74,19 +72,19 @@ def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache)
     _check_prefixes("valid_target_prefixes", config.valid_target_prefixes or (), target, most)
     data, valid = read_texts(config, vocabularies, cache)
     if cannot_split(config.valid_tokenizer, valid.references):
-        _log.warning(
+        log.warning(
             f"--valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "
             "any spaces, so BLEU stays near 0; give --valid_tokenizer char or --valid_metric chrf"
         )
     if not any(valid.references):
-        _log.warning("all target lines of the validation text are empty, so BLEU and chrF stay 0")
+        log.warning("all target lines of the validation text are empty, so BLEU and chrF stay 0")
     lines = (valid.sources, [line.encode() for line in valid.references])
     for side, vocabulary, ids, given in zip(vocabularies._fields, vocabularies, data.samples, lines, strict=True):
         valid_ids = vocabulary.encode(tf.constant(given, tf.string)).flat_values.numpy()
         _warn_of_unknown_words(f"{side} side of the training text", side, vocabulary, ids)
         _warn_of_unknown_words(f"{side} side of the validation text", side, vocabulary, valid_ids)
     if valid.too_long:
-        _log.warning(f"the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
+        log.warning(f"the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
     return data, valid
 
 
@@ -96,9 +94,9 @@ def _check_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary
     different = dict(zip(prefixes, ids, strict=True))
     for prefix, found in different.items():
         if vocabulary.unknown in found:
-            _log.warning(f"--{option} has {prefix!r}, which the target vocabulary does not know; add it there")
+            log.warning(f"--{option} has {prefix!r}, which the target vocabulary does not know; add it there")
         elif list(different.values()).count(found) > 1:
-            _log.warning(f"--{option} has {prefix!r}, which has the same tokens as another prefix")
+            log.warning(f"--{option} has {prefix!r}, which has the same tokens as another prefix")
         if most and len(found) > most:
             raise UserError(
                 f"--{option} has {prefix!r}, of {len(found)} tokens, and --translation_maxlen is {most}; give a "
@@ -109,7 +107,7 @@ def _check_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary
 def _warn_of_unknown_words(text: str, side: str, vocabulary: Vocabulary, ids: np.ndarray) -> None:
     share = (ids == vocabulary.unknown).mean() if ids.size else 0.0
     if share > _MANY_UNKNOWN:
-        _log.warning(
+        log.warning(
             f"{100 * share:.0f}% of the tokens on the {text} are unknown words; "
             f"the {side} vocabulary may belong to another text, or the text may be split into tokens otherwise"
         )

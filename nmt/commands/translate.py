@@ -4,7 +4,6 @@ import argparse
 import collections
 import contextlib
 import itertools
-import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,13 +13,12 @@ from ..decoding.options import CONSTRAINTS, DecodingOptions
 from ..decoding.side_by_side import use_cores_for_batches
 from ..decoding.translator import Line, Translator
 from ..errors import UserError
+from ..messages import log
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import read_chunks, read_lines
 from .devices import describe_devices
 from .streams import chunk_size, counted, number_list, open_input, open_output, warn_of_invalid_utf8, with_bar
-
-_log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -42,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
         read = read_chunks(source, chunk_size(options))
         first = list(itertools.islice(read, 1))  # before there is a progress bar: it may be no text
         chunks = warn_of_invalid_utf8(itertools.chain(first, read))
-        _log.info(f"translates {describe_devices(system.config.dtype)}")
+        log.info(f"translates {describe_devices(system.config.dtype)}")
         for number, (line, alignment) in enumerate(
             with_bar(_translate(chunks, translator, aligner, arguments.target_prefix), output, unit=" lines")
         ):
@@ -80,25 +78,25 @@ def _say_notes(numbers: Mapping[str, list[int]], constraints: list[str]) -> None
 
     if "unknown" in numbers:
         lines = named("unknown", "line has", "lines have", "at least as many unknown words as others")
-        _log.warning(f"{lines}; the model may be for another language, or for text that is split otherwise")
+        log.warning(f"{lines}; the model may be for another language, or for text that is split otherwise")
     if "unknown prefix" in numbers:
         lines = named(
             "unknown prefix", "line has", "lines have", "a prefix with words that the target vocabulary lacks"
         )
-        _log.warning(f"{lines}; the translation has the unknown word in their place")
+        log.warning(f"{lines}; the translation has the unknown word in their place")
     if "split" in numbers:
         longer = f"longer than {LONGEST} tokens and"
         lines = named("split", f"line is {longer} was", f"lines are {longer} were", "translated in pieces")
-        _log.info(f"note: {lines}")
+        log.info(f"note: {lines}")
     if "cut" in numbers:
         lines = named("cut", "line has", "lines have", "a translation that was cut at the limit of length")
-        _log.warning(f"{lines}; --translation_maxlen N allows N tokens")
+        log.warning(f"{lines}; --translation_maxlen N allows N tokens")
     if "none" in numbers:
         why = (
             f" that {', '.join(constraints)} allow" if constraints else ", as costs are infinite: the weights overflow"
         )
         lines = named("none", "line has", "lines have", f"no translation, or a piece without one{why}")
-        _log.warning(f"{lines}; it is empty there")
+        log.warning(f"{lines}; it is empty there")
 
 
 def _require_prefix_of_each_line(prefixes: Path, text: Path | None) -> None:

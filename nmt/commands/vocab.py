@@ -2,12 +2,10 @@
 
 import argparse
 import itertools
-import logging
 
+from ..messages import log
 from ..storage.files import atomic_write
 from ..text.vocabulary import load_vocabulary, train_sentencepiece
-
-_log = logging.getLogger(__name__)
 
 _OPTIONS = ("kind", "sample_lines", "character_coverage", "byte_fallback", "user_symbols", "normalization_rule")
 _OPTIONS += ("split_digits", "begin_symbol")  # of `train_sentencepiece`
@@ -28,4 +26,4 @@ def run(arguments: argparse.Namespace) -> None:
         path = arguments.to / f"{side}.model"
         with atomic_write(path, "wb") as file:
             file.write(model)
-        _log.info(f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}")
+        log.info(f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}")

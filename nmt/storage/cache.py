@@ -9,7 +9,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import logging
 import os
 import shutil
 import tempfile
@@ -23,9 +22,9 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ..errors import UserError
+from ..messages import log
 from .files import atomic_directory, atomic_write, temporary_path
 
-_log = logging.getLogger(__name__)
 _WAIT = 5  # seconds until a process says that it waits for another one
 _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a change of its times
 _FORMAT = "2"  # version of the files; each version has its own directory
@@ -122,7 +121,7 @@ class Cache:
             try:
                 lock.acquire(timeout=_WAIT)
             except Timeout:
-                _log.info(f"waiting for another process, which reads the same text ({lock.lock_file})")
+                log.info(f"waiting for another process, which reads the same text ({lock.lock_file})")
                 lock.acquire()
         try:
             yield

@@ -11,13 +11,7 @@ from .progress import Progress
 
 
 class Bar(contextlib.AbstractContextManager):
-    """Shows updates, epochs, loss and speed, and how long it takes until the next validation.
-
-    Validations and compilations are left out of that estimate.
-
-    Args:
-        data: The training set.
-    """
+    """Shows updates, epochs, loss and speed, and how long it takes until the next validation."""
 
     def __init__(self, data: TrainingData):
         self._epoch, self._widths = data.batches_per_epoch, sum(batches > 0 for *_, batches in data.sizes)
@@ -44,17 +38,10 @@ class Bar(contextlib.AbstractContextManager):
 
     @contextlib.contextmanager
     def compiling(self, width: int) -> Iterator[None]:
-        """Says that the update for this width of a batch is compiled meanwhile."""
-        self._seen += 1
+        """Says that the update for this width of a batch is compiled meanwhile. That is left out of the estimate."""
+        self._seen, begun = self._seen + 1, time.monotonic()
         which = f"{self._seen} of {self._widths}, {width} tokens"
         self._bar.set_postfix_str(f"compiling, once for each width of a batch ({which})", refresh=True)
-        with self.left_out():
-            yield
-
-    @contextlib.contextmanager
-    def left_out(self) -> Iterator[None]:
-        """Leaves what happens meanwhile out of the estimate."""
-        begun = time.monotonic()
         yield
         if not self._bar.disable:
             seconds = time.monotonic() - begun

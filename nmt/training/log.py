@@ -1,6 +1,5 @@
 """The figures of a training, for TensorBoard and in its messages."""
 
-import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +7,10 @@ from pathlib import Path
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
+from ..messages import log
 from .progress import Progress, Validation
 
 OF_UPDATES = "update/"  # prefix of the names of figures of updates; the other figures are of validations
-
-_log = logging.getLogger(__name__)
 
 
 class TrainingLog:
@@ -41,7 +39,7 @@ class TrainingLog:
     def update(self, number: int, **figures: float) -> None:
         """Writes figures of an update."""
         told = "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in figures.items())
-        _log.debug(f"update {number}  {told}")
+        log.debug(f"update {number}  {told}")
         for name, value in figures.items():
             self._write(number, OF_UPDATES + name, value)
 

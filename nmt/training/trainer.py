@@ -5,7 +5,6 @@ and n. So a resumed training equals one that was never interrupted, if it has th
 """
 
 import contextlib
-import logging
 import math
 import signal
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..messages import log
 from ..storage.checkpoints import BEST, LAST, load_checkpoint
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
@@ -27,7 +27,6 @@ from .update import Update
 from .validation import SCORES, Validator
 
 MOST_SKIPPED = 10  # skipped updates in a row that stop the training
-_log = logging.getLogger(__name__)
 
 
 class Trainer:
@@ -103,31 +102,30 @@ class Trainer:
         batches = data.batches(self.progress.batch, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
             self._directory.keep(self.progress)  # a killed process may have saved only `LAST`
-        log = TrainingLog(self._path / "logs" if self._replicas.is_chief else None, self.progress)
+        figures = TrainingLog(self._path / "logs" if self._replicas.is_chief else None, self.progress)
         limits = {"finish_after": f"{self._last} updates", "max_epochs": f"{self._config.max_epochs} epochs"}
         limit = "finish_after" if self._last == self._config.finish_after else "max_epochs"
-        _log.info(
+        log.info(
             f"{data.batches_per_epoch} updates are an epoch; validates every {self._valid_freq} updates; stops after "
             f"{self._config.patience} validations in a row without a better one, or after {limits[limit]}"
         )
-        with contextlib.closing(log.writer), deferred_signals() as poll, Bar(data) as bar:
+        with contextlib.closing(figures.writer), deferred_signals() as poll, Bar(data) as bar:
             try:
                 while self._ranked().bad_validations < self._config.patience:
                     self._stop_together(_attempted(poll)[1])
                     if self._validation_is_due():
-                        with bar.left_out():
-                            self._validate(validate, data, log, poll)
+                        self._validate(validate, data, figures, poll)
                     elif self.progress.update < self._last:
                         bar.aim(self.progress, self._next_validation())
-                        self._train_on(next(batches), bar, log, poll)
+                        self._train_on(next(batches), bar, figures, poll)
                         if self._directory.save_is_due(self.progress.update):
-                            log.writer.flush()
+                            figures.writer.flush()
                             self._save_last()
                     else:
                         self._replicas.leave()
                         return f"--{limit} {getattr(self._config, limit)}"
             except Interrupted:
-                log.writer.flush()
+                figures.writer.flush()
                 self._save_last()
                 self._replicas.leave()
                 raise
@@ -148,7 +146,7 @@ class Trainer:
         batch, of_epoch, earlier = self._next_batch(data), data.batches_per_epoch, data.earlier_batches_per_epoch
         if batch != self.progress.batch and of_epoch != earlier:
             epoch, done = divmod(batch, of_epoch)
-            _log.info(
+            log.info(
                 f"an earlier version, with {earlier} batches in an epoch, made the first {self.progress.update} "
                 f"updates; now there are {of_epoch}, and the training goes on at the same share of its epoch: {done} "
                 f"of {of_epoch} batches of epoch {epoch + 1} are done"
@@ -176,7 +174,7 @@ class Trainer:
     def _next_validation(self) -> int:
         return min(self._last, (self.progress.update // self._valid_freq + 1) * self._valid_freq)
 
-    def _train_on(self, batch: Batch, bar: Bar, log: TrainingLog, poll: Callable[[], None]) -> None:
+    def _train_on(self, batch: Batch, bar: Bar, figures: TrainingLog, poll: Callable[[], None]) -> None:
         number = self.progress.update + 1
         if not self._update.has_seen(batch):
             with bar.compiling(batch.source.shape[1]):
@@ -190,16 +188,18 @@ class Trainer:
         speed = self._words / self._seconds_of_updates
         if number % self._config.summary_freq == 0:
             rate = self._update.learning_rate
-            log.update(number, loss=cost / words, gradient_norm=norm, learning_rate=rate, tokens_per_second=speed)
+            figures.update(number, loss=cost / words, gradient_norm=norm, learning_rate=rate, tokens_per_second=speed)
         bar.advance(self.progress, speed)
         if finite:
             return
         seen = f"the loss is {cost}, the norm of its gradient {norm}"
-        _log.info(f"update {number} is skipped: {seen}")
+        log.info(f"update {number} is skipped: {seen}")
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
             raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {seen}")
 
-    def _validate(self, validate: Validator, data: TrainingData, log: TrainingLog, poll: Callable[[], None]) -> None:
+    def _validate(
+        self, validate: Validator, data: TrainingData, figures: TrainingLog, poll: Callable[[], None]
+    ) -> None:
         progress = self.progress
         with self._update.evaluated_weights():
             scores, translations, notes = self._scores(validate, poll)
@@ -215,14 +215,14 @@ class Trainer:
             seen = f"the loss on the validation text is {validation.valid_loss} after update {progress.update}"
             raise self._broken(seen)
         for note in (*str(validation).splitlines(), *notes):
-            _log.info(note)
-        log.writer.flush()
+            log.info(note)
+        figures.writer.flush()
         # Before the checkpoint, because a resumed training does not validate again what that counts.
         self._directory.write_translations(progress.update, translations)
         self.progress = self._ranked().after_validation(validation)
         self._directory.keep(self.progress)
         self._reduce_learning_rate()
-        log.validation(validation)
+        figures.validation(validation)
 
     def _scores(
         self, validate: Validator, poll: Callable[[], None]
@@ -230,10 +230,10 @@ class Trainer:
         """Returns what the chief measures, in all processes, and in the chief the translations and what is to say."""
         found, stop = _attempted(interruptible, validate, poll) if self._replicas.is_chief else (None, None)
         scores, translations, notes = found or (dict.fromkeys(SCORES, 0.0), (), ())
-        stopped, *figures = self._replicas.from_chief([float(stop is not None), *map(scores.get, SCORES)])
+        stopped, *found_by_chief = self._replicas.from_chief([float(stop is not None), *map(scores.get, SCORES)])
         if stopped:
             raise stop or Interrupted(signal.SIGTERM)
-        return scores | dict(zip(SCORES, figures, strict=True)), translations, notes
+        return scores | dict(zip(SCORES, found_by_chief, strict=True)), translations, notes
 
     def _reduce_learning_rate(self) -> None:
         """Sets the factor of the learning rate, which follows from the validations so far, and prints a new one."""
@@ -241,7 +241,7 @@ class Trainer:
         if factor and (plateaus := self.progress.plateaus(length)) != self._plateaus:
             self._plateaus, product = plateaus, factor**plateaus
             self._update.reduce_learning_rate(product)
-            _log.info(f"the validation loss has not fallen for {length} validations: learning rate x {product:g}")
+            log.info(f"the validation loss has not fallen for {length} validations: learning rate x {product:g}")
 
     def _broken(self, seen: str) -> UserError:
         saved = self._directory.saved

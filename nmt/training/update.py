@@ -17,6 +17,8 @@ from .replicas import Replicas
 
 _RESERVED_BYTES = 2**31  # more than most updates need
 _EARLY = 9.0  # as in Marian: after update t, the share of the newest weights is at least 9 / (t + 9)
+_IDS, _MASK = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.float32)
+_BATCH = Batch(_IDS, _MASK, _IDS, _MASK)
 
 Gradient = tf.Tensor | tf.IndexedSlices
 
@@ -78,7 +80,11 @@ def split(batch: Batch, parts: int) -> list[Batch]:
 
 
 class Update:
-    """Updates a model from a batch. The processes of `replicas` add up their gradients; by default, there is one."""
+    """Updates a model from a batch. The processes of `replicas` add up their gradients; by default, there is one.
+
+    Attributes:
+        costs: Maps the parts of a batch to the cost of each pair, as the model does.
+    """
 
     def __init__(self, model: TranslationModel, config: Config, replicas: Replicas | None = None):
         _reserve_memory()
@@ -90,6 +96,7 @@ class Update:
         # On a CPU, TensorFlow's products in bfloat16 are faster than XLA's.
         compiled = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
         self._gradients = _traced(function, compiled)
+        self.costs = tf.function(model.costs, tuple(_BATCH), autograph=False)
         self._step = tf.function(self._apply, autograph=False)
 
     @property
@@ -116,11 +123,12 @@ class Update:
         return tuple(batch.source.shape) in self._shapes
 
     def trace(self) -> None:
-        """Traces the gradients. The names in the graph count what was made before, and the cache of XLA compares them.
+        """Traces the functions of a batch. Their names count what was made before, and the cache of XLA compares names.
 
         So trace at the same point of every training: before its weights are loaded, or anything depends on its texts.
         """
         self._gradients.get_concrete_function()
+        self.costs.get_concrete_function()
 
     def compile(self, batch: Batch) -> None:
         """Compiles the gradients for batches of this shape, and changes nothing."""
@@ -221,9 +229,7 @@ class SmoothedWeights:
 
 def _traced(function: Callable, compiled: bool) -> Callable:
     """Returns a function of a batch and a seed that is traced once and, if `compiled`, compiled for each shape."""
-    ids, mask = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.float32)
-    signature = (Batch(ids, mask, ids, mask), tf.TensorSpec([2], tf.int32))
-    return tf.function(function, signature, autograph=False, jit_compile=compiled)
+    return tf.function(function, (_BATCH, tf.TensorSpec([2], tf.int32)), autograph=False, jit_compile=compiled)
 
 
 def _add(a: Gradient, b: Gradient) -> Gradient:

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from ..config import Config
 from ..decoding.metrics import validation_metrics
-from ..model.contract import TranslationModel
 from ..text.datasets import ValidationData
 
 SCORES = ("valid_loss", "bleu", "chrf")  # fields of `Validation`
@@ -18,6 +17,7 @@ class Validator:
     """Measures a model on the validation set.
 
     Args:
+        costs: `Update.costs`.
         translate: Maps lines to their translations, each with whether the limit of its length ended it.
 
     Raises:
@@ -26,13 +26,12 @@ class Validator:
 
     def __init__(
         self,
-        model: TranslationModel,
+        costs: Callable[..., tf.Tensor],
         data: ValidationData,
         translate: Callable[..., list[tuple[str, bool]]],
         config: Config,
     ):
-        self._data, self._translate = data, translate
-        self._costs = tf.function(model.costs, autograph=False, reduce_retracing=True)
+        self._costs, self._data, self._translate = costs, data, translate
         self._metrics = validation_metrics(config.valid_tokenizer)
         self._guessing = math.log(data.target_words)
 

@@ -62,13 +62,14 @@ def make_trainer(write_lines, vocabulary):
         valid = ValidationData(
             valid_text, Vocabularies(vocabulary, vocabulary), batch_size=32, target_prefixes=target_prefixes
         )
-        trainer = Trainer(Update(model, config), directory, {})
+        update = Update(model, config)
+        trainer = Trainer(update, directory, {})
 
         def translated(lines):
             return [(text, text == CUT) for text in translate(lines)]
 
         def train(expected=""):
-            stopped_by = trainer.train(data, Validator(model, valid, translated, config))
+            stopped_by = trainer.train(data, Validator(update.costs, valid, translated, config))
             assert expected in stopped_by
             return trainer.progress
 
