@@ -25,13 +25,6 @@ class _Terminal(logging.Handler):
             print(self.format(record), file=sys.stderr, flush=True)
 
 
-class _File(logging.FileHandler):
-    """A full disk must not end a training here, where nothing is lost."""
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        pass
-
-
 class _Format(logging.Formatter):
     """Marks warnings."""
 
@@ -49,6 +42,7 @@ def show_messages() -> None:
         log.addHandler(terminal)
         log.setLevel(logging.DEBUG)
         log.propagate = False  # the handler of absl would print them again
+        logging.raiseExceptions = False  # a full disk must not end a training here, where nothing is lost
 
 
 @contextlib.contextmanager
@@ -57,7 +51,7 @@ def messages_in(path: Path) -> Iterator[None]:
 
     A training that ends before it has written its configuration leaves no new file.
     """
-    is_new, file = not path.exists(), _File(path, encoding="utf-8", errors="backslashreplace")
+    is_new, file = not path.exists(), logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_Format(datefmt="%Y-%m-%d %H:%M:%S"))
     log.addHandler(file)
     try:

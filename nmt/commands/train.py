@@ -117,7 +117,7 @@ def _require_no_way_out(directory: Path) -> None:
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:
     config, replicas, cache = system.config, update.replicas, open_cache()
     data, valid = read_checked_texts(config, system.vocabularies, cache)
-    trainer.last_update(data)  # refuses before anything is written
+    trainer.limit(data)  # refuses before anything is written
     log.info(f"trains {describe_devices(config.dtype, replicas.count)}")
     translator = system.translator(config.decoding)
 

@@ -65,49 +65,43 @@ class Trainer:
         else:
             load_checkpoint(directory / BEST, self._update.model.variables, made_with)
 
-    def last_update(self, data: TrainingData) -> int:
-        """Returns the number of the last update.
+    def limit(self, data: TrainingData) -> tuple[int, str]:
+        """Returns the number of the last update, and the option that sets it.
 
         Raises:
             UserError: This training, or the one that it continues, has made more updates already.
         """
         config, update, begin = self._config, self.progress.update, self.progress.begin
-        last = min(config.finish_after, update + config.max_epochs * data.batches_per_epoch - self._next_batch(data))
-        if 0 < begin == update >= last:
+        last = update + config.max_epochs * data.batches_per_epoch - self._next_batch(data)
+        limit = f"--max_epochs {config.max_epochs}"
+        if last >= config.finish_after:
+            last, limit = config.finish_after, f"--finish_after {config.finish_after}"
+        if update > last or 0 < begin == update == last:
             raise UserError(
-                f"this training begins after update {begin} and would end at {last}; give a larger --finish_after or "
-                "--max_epochs"
+                f"this training has made {update} updates, and {limit} ends it at {last}; give a larger one"
             )
-        if update > last:
-            limit = "finish_after" if last == config.finish_after else "max_epochs"
-            raise UserError(
-                f"{self._path} holds a training of {update} updates, but --{limit} {getattr(config, limit)} ends it "
-                f"after {last}; give a larger one"
-            )
-        return last
+        return last, limit
 
     def train(self, data: TrainingData, validate: Validator) -> str:
         """Trains until a limit of the configuration is reached, and returns which.
 
         Raises:
             UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, a checkpoint
-                cannot be written, or there is nothing to train (`last_update`).
+                cannot be written, or there is nothing to train (`limit`).
             Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
         self._start = time.monotonic() - self.progress.seconds
         self._reduce_learning_rate()
         self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
-        self._last = self.last_update(data)
+        self._last, limit = self.limit(data)
         self._take_place(data)
         batches = data.batches(self.progress.batch, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
             self._directory.keep(self.progress)  # a killed process may have saved only `LAST`
         figures = TrainingLog(self._path / "logs" if self._replicas.is_chief else None, self.progress)
-        limits = {"finish_after": f"{self._last} updates", "max_epochs": f"{self._config.max_epochs} epochs"}
-        limit = "finish_after" if self._last == self._config.finish_after else "max_epochs"
         log.info(
             f"{data.batches_per_epoch} updates are an epoch; validates every {self._valid_freq} updates; stops after "
-            f"{self._config.patience} validations in a row without a better one, or after {limits[limit]}"
+            f"{self._config.patience} validations in a row without a better one, or at {limit}"
         )
         with contextlib.closing(figures.writer), deferred_signals() as poll, Bar(data) as bar:
             try:
@@ -123,7 +117,7 @@ class Trainer:
                             self._save_last()
                     else:
                         self._replicas.leave()
-                        return f"--{limit} {getattr(self._config, limit)}"
+                        return limit
             except Interrupted:
                 figures.writer.flush()
                 self._save_last()

@@ -22,7 +22,10 @@ def test_a_training_resumes_only_with_the_same_data_and_model(train, tmp_path):
     assert said.endswith("with --reload model --reload_training_progress to go on from this one\n")
     before = (tmp_path / "model" / "config.json").read_bytes()
     status, _, said = train("--finish_after", 3)
-    assert (status, "holds a training of 4 updates, but --finish_after 3 ends it after 3" in said) == (2, True)
+    assert (status, "this training has made 4 updates, and --finish_after 3 ends it at 3; give a larger" in said) == (
+        2,
+        True,
+    )
     assert (tmp_path / "model" / "config.json").read_bytes() == before
 
 
@@ -270,7 +273,10 @@ def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
     validated = json.loads((tmp_path / "tuned" / "progress.json").read_text())["validations"]
     assert [each["update"] for each in validated] == [2, 4]
     status, _, said = train(*progress, "-m", "other")
-    assert (status, "this training begins after update 2 and would end at 2; give a larger" in said) == (2, True)
+    assert (status, "this training has made 2 updates, and --finish_after 2 ends it at 2; give a larger" in said) == (
+        2,
+        True,
+    )
     assert not (tmp_path / "other").exists()
     status, _, said = train("-m", "other", "--reload_training_progress")
     assert (status, "--reload_training_progress needs --reload DIR" in said) == (2, True)

@@ -152,7 +152,7 @@ def test_a_training_of_an_earlier_version_resumes_at_the_same_share_of_its_epoch
 )
 def test_a_training_that_has_passed_its_end_is_refused(make_trainer, tmp_path, options, named):
     make_trainer(tmp_path / "model")[0]()
-    with pytest.raises(UserError, match=f"holds a training of 6 updates, but --{named} ends it after "):
+    with pytest.raises(UserError, match=f"has made 6 updates, and --{named} ends it at "):
         make_trainer(tmp_path / "model", **options)[0]()
 
 
