@@ -5,7 +5,9 @@ import itertools
 import json
 import math
 import re
+import signal
 import time
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -18,9 +20,11 @@ from nmt.config import make_config
 from nmt.errors import UserError
 from nmt.messages import messages_in
 from nmt.model.registry import build_model
+from nmt.storage.checkpoints import LAST
 from nmt.text.datasets import TrainingData, ValidationData
 from nmt.text.parallel_text import ParallelText
 from nmt.text.vocabulary import Vocabularies
+from nmt.training.interruption import Interrupted
 from nmt.training.trainer import MOST_SKIPPED, Trainer
 from nmt.training.update import Update
 from nmt.training.validation import Validator
@@ -64,6 +68,8 @@ def make_trainer(write_lines, vocabulary):
         )
         update = Update(model, config)
         trainer = Trainer(update, directory, {})
+        if config.reload and not (directory / LAST).exists():
+            trainer.begin_with(Path(config.reload), {})
 
         def translated(lines):
             return [(text, text == CUT) for text in translate(lines)]
@@ -145,6 +151,32 @@ def test_a_training_of_an_earlier_version_resumes_at_the_same_share_of_its_epoch
     assert "2 of 4 batches of epoch 1 are done" in capsys.readouterr().err
     make_trainer(tmp_path / "model", max_epochs=1, finish_after=100, **options)[0]()
     assert "earlier version" not in capsys.readouterr().err
+
+
+def test_a_training_goes_on_from_another_with_its_batches_and_validates_first(make_trainer, tmp_path):
+    """That counts, although it is between two validations."""
+    make_trainer(tmp_path / "first", finish_after=3)[0]()
+    options = {"reload": str(tmp_path / "first"), "reload_training_progress": True, "valid_freq": 2}
+    train, model = make_trainer(tmp_path / "model", finish_after=6, **options)
+    progress = train()
+    assert [(each.update, each.counts) for each in progress.validations] == [(3, True), (4, True), (6, True)]
+    assert (progress.begin, progress.batch) == (3, 6)
+    make_trainer(tmp_path / "first", finish_after=6)[0]()
+    np.testing.assert_array_equal(model.table, weights(tmp_path / "first" / LAST)[model.table.path])
+
+
+def interrupted(lines):
+    raise Interrupted(signal.SIGTERM)
+
+
+def test_a_first_validation_that_was_interrupted_is_repeated(make_trainer, tmp_path):
+    make_trainer(tmp_path / "first", finish_after=3)[0]()
+    options = {"reload": str(tmp_path / "first"), "finish_after": 1}
+    with pytest.raises(Interrupted):
+        make_trainer(tmp_path / "model", interrupted, **options)[0]()
+    assert not (tmp_path / "model" / LAST).exists()
+    validations = make_trainer(tmp_path / "model", **options)[0]().validations
+    assert [each.update for each in validations] == [0, 1]
 
 
 @pytest.mark.parametrize(
