@@ -18,6 +18,7 @@ class Bar(contextlib.AbstractContextManager):
         self._seen = self._end = 0  # widths that this run has seen, and the update that the bar ends with
         # With smoothing, the estimate would follow the widths of the last batches.
         self._bar = tqdm(unit=" updates", smoothing=0, miniters=1, delay=1e-3)
+        self._bar.delay = 0  # it was only for the first line, which would say nothing
 
     def __exit__(self, *error) -> None:
         self._bar.close()

@@ -230,8 +230,8 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
 
 def test_a_reloaded_model_is_validated_before_its_first_update(train, tmp_path):
     """That counts for patience, and is repeated by no resumed training. A run that is never better says so."""
-    assert train("--learning_rate", 0.1)[0] == 0
-    worse = ("--reload", "model", "-m", "worse", "--learning_rate", 10, "--valid_metric", "loss", "--finish_after", 50)
+    assert train("--learning_rate", 0.3, "--finish_after", 40, "--valid_freq", 40)[0] == 0
+    worse = ("--reload", "model", "-m", "worse", "--learning_rate", 1e3, "--valid_metric", "loss", "--finish_after", 50)
     status, _, said = train(*worse, "--valid_freq", 1, "--patience", 2)
     assert status == 0, said
     (last,) = [line for line in said.splitlines() if line.startswith("stopped")]
