@@ -83,11 +83,9 @@ def test_a_process_may_have_no_cluster(monkeypatch, config):
         "[" * 100_000,
         '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1e999}}',
         '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}',
-        '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": true}}',
         '{"cluster": {"worker": ["a:1", "b:99999999999"]}, "task": {"type": "worker", "index": 0}}',
         '{"cluster": {"worker": ["a:1", "b"]}, "task": {"type": "worker", "index": 0}}',
         '{"cluster": {"worker": [1, 2]}, "task": {"type": "worker", "index": 0}}',
-        '{"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}}',
     ],
 )
 def test_a_damaged_cluster_is_refused(monkeypatch, config):
