@@ -5,9 +5,11 @@ files change. A version that cannot be loaded is tried again when its files chan
 not enough memory.
 """
 
+import errno
 import gc
 import logging
 import re
+import stat
 import time
 import weakref
 from dataclasses import dataclass, replace
@@ -186,4 +188,9 @@ def _noted(why: str, before: str | None) -> str:
 
 def _files(path: Path) -> Files:
     stats = {file: file.stat() if file.exists() else file.lstat() for file in path.rglob("*")}  # links to nothing too
+    odd = [
+        file for file, x in stats.items() if stat.S_IFMT(x.st_mode) not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+    ]
+    if odd:  # reading a pipe would never end
+        raise OSError(errno.EINVAL, f"{odd[0].relative_to(path)} is a pipe or a device")
     return tuple(sorted((str(file.relative_to(path)), x.st_size, x.st_mtime_ns) for file, x in stats.items()))

@@ -231,6 +231,27 @@ def test_a_version_with_a_broken_link_does_not_affect_others(toy, tmp_path):
     assert set(store.broken) == {("toy", 4)}
 
 
+@pytest.mark.parametrize(
+    "odd", ["assets.extra/model.json", "assets.extra/tf_serving_warmup_requests", "variables/more"]
+)
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+def test_a_version_with_a_pipe_or_a_device_is_refused_and_does_not_hold_up_others(toy, newer, tmp_path, odd, make):
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    shutil.copytree(newer, tmp_path / "models" / "toy" / "2")
+    file = tmp_path / "models" / "toy" / "2" / odd
+    file.parent.mkdir(exist_ok=True)
+    make(file)
+    store = Store(tmp_path / "models")
+    store.open()
+    store.refresh()
+    assert (served(store), set(store.broken)) == ({"toy": 1}, {("toy", 2)})
+    assert f"{odd} is a pipe or a device" in store.broken["toy", 2]
+    file.unlink()
+    store.refresh()
+    store.refresh()
+    assert (served(store), store.broken) == ({"toy": 2}, {})
+
+
 @pytest.mark.parametrize("again, expected", [(0.0, 2), (60.0, 1)])
 def test_a_version_that_could_not_be_loaded_is_tried_again(toy, newer, tmp_path, again, expected):
     """Stands for a failure that has nothing to do with the files: they look the same before and after."""
