@@ -7,8 +7,7 @@
 
 Each figure is head over base, with the noise: the base against itself, in the same turns. Head is slower where the
 ratio is above 1.05 and further from 1 than twice the noise, and is again when measured once more; the exit status is 1
-then. First updates and peaks of memory, which a process has once, have a noise of at least 5%. A figure that a commit
-lacks is `-`. ACCEPT names figures by words that are all in their names; `;` separates
+then. Figures of fewer than three rounds have a noise of at least 5%. A figure that a commit lacks is `-`. ACCEPT names figures by words that are all in their names; `;` separates
 entries.
 """
 
@@ -29,7 +28,7 @@ from benchmarks import compare_work as work
 from benchmarks.compare_sides import PLACE, Side
 from benchmarks.runner import ROOT, noise, ratio, real_time
 
-SLOWER, ONCE = 0.05, 0.05  # the least loss that counts, and the least noise of a figure that a process has once
+SLOWER, ONCE = 0.05, 0.05  # the least loss that counts, and the least noise of a figure of few rounds
 BASE, HEAD, AGAIN = "base", "head", "base again"
 Group = Callable[[Sequence[Side], int, Sequence[str]], work.Figures]
 
@@ -172,7 +171,7 @@ def main() -> None:
     if options.real_time:
         real_time()
     begun = time.monotonic()
-    slower = compare(sides_of(options.base, options.head), chosen, 10 if options.full else 4, accept)
+    slower = compare(sides_of(options.base, options.head), chosen, 8 if options.full else 3, accept)
     print(f"\nSeconds (m: thousandths) or MiB. Measured in {time.monotonic() - begun:.0f} s.")
     sys.exit(1 if slower else 0)
 

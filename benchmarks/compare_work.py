@@ -140,7 +140,7 @@ def translation(sides: Sequence[Side], rounds: int, _: Sequence[str], model: str
         path = PLACE / f"{count}.txt"
         path.write_text("\n".join(lines[:count]) + "\n")
         command = ("-m", "nmt", "translate", "-m", trained, "-i", path, "-o", os.devnull)
-        taken[count] = in_turn({side: partial(side.seconds, *command) for side in sides}, rounds)
+        taken[count] = in_turn({side: partial(side.seconds, *command) for side in sides}, rounds - 1)
     one, many = taken.values()
     further = {name: [(b - a) * 1000 / (MANY - 1) for a, b in zip(one[name], many[name], strict=True)] for name in many}
     found = {f"{model}, translate: start and one sentence": one, f"{model}, translate: 1,000 more sentences": further}
@@ -172,7 +172,7 @@ def layer(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
     for (shape, dtype), mode, both in itertools.product(LAYERS, LAYER_MODES, (False, True)):
         given = {"shape": shape, "dtype": dtype, "mode": mode, "both": both}
         tasks[f"layer {shape} {dtype}: {mode}, {'both' if both else 'forward'}"] = ("layer", given)
-    return in_workers(_for_all(sides, tasks, names), 3 * rounds)
+    return in_workers(_for_all(sides, tasks, names), 2 * rounds + 1)
 
 
 def fit(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
@@ -184,7 +184,7 @@ def fit(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
 def imports(sides: Sequence[Side], rounds: int, _: Sequence[str]) -> Figures:
     """Measures the import of the package."""
     calls = {side: partial(side.seconds, "-c", "import rmsnorm_tf") for side in sides}
-    return {"import rmsnorm_tf": in_turn(calls, rounds // 2)}
+    return {"import rmsnorm_tf": in_turn(calls, rounds - 2)}
 
 
 Tasks = dict[str, dict[Side, tuple[str, dict[str, Any]]]]  # kind and arguments of a task, by figure and side

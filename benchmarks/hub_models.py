@@ -13,98 +13,74 @@ def sizes(width: int, depth: int) -> dict[str, Any]:
     return {"num_layers": depth, "num_heads": max(2, width // 64), "hidden_dim": width, "intermediate_dim": 4 * width}
 
 
-def gpt2(width, depth, length):
-    return models.GPT2Backbone(vocabulary_size=1000, max_sequence_length=length, **sizes(width, depth))
+def language(backbone: str, length_as: str | None = None, heads_as: str = "num_heads"):
+    """Returns a function that builds a model of text; `length_as` and `heads_as` are its names of arguments."""
 
-
-def opt(width, depth, length):
-    return models.OPTBackbone(vocabulary_size=1000, max_sequence_length=length, **sizes(width, depth))
-
-
-def bloom(width, depth, length):
-    return models.BloomBackbone(vocabulary_size=1000, **sizes(width, depth))
-
-
-def gpt_neo_x(width, depth, length):
-    return models.GPTNeoXBackbone(vocabulary_size=1000, max_sequence_length=length, **sizes(width, depth))
-
-
-def falcon(width, depth, length):
-    given = sizes(width, depth)
-    return models.FalconBackbone(vocabulary_size=1000, num_attention_heads=given.pop("num_heads"), **given)
-
-
-def vit(width, depth, length):
-    given = sizes(width, depth)
-    return models.ViTBackbone(
-        image_shape=(8 * _side(length), 8 * _side(length), 3),
-        patch_size=(8, 8),
-        mlp_dim=given.pop("intermediate_dim"),
-        **given,
-    )
-
-
-def clip(width, depth, length):
-    side = 8 * _side(length)
-    vision = models.CLIPVisionEncoder(patch_size=8, image_shape=(side, side, 3), **sizes(width, depth))
-    text = models.CLIPTextEncoder(
-        vocabulary_size=1000, embedding_dim=width, max_sequence_length=length, **sizes(width, depth)
-    )
-    return models.CLIPBackbone(vision, text, projection_dim=width)
-
-
-def dinov2(width, depth, length):
-    side = 8 * _side(length)
-    shape = (side, side, 3)
-    return models.DINOV2Backbone(patch_size=8, image_shape=shape, position_embedding_shape=shape, **sizes(width, depth))
-
-
-def whisper(width, depth, length):
-    return models.WhisperBackbone(
-        vocabulary_size=1000,
-        max_encoder_sequence_length=2 * length,
-        max_decoder_sequence_length=length,
-        **sizes(width, depth),
-    )
-
-
-def bert(width, depth, length):
-    return models.BertBackbone(vocabulary_size=1000, max_sequence_length=length, **sizes(width, depth))
-
-
-LAYER_NORM = {
-    "GPT-2": gpt2,
-    "OPT": opt,
-    "BLOOM": bloom,
-    "GPT-NeoX": gpt_neo_x,
-    "Falcon": falcon,
-    "ViT": vit,
-    "CLIP": clip,
-    "DINOv2": dinov2,
-    "Whisper": whisper,
-    "BERT": bert,
-}
-
-
-def with_key_value_heads(backbone):
     def build(width, depth, length):
-        given = sizes(width, depth)
-        heads = given.pop("num_heads")
-        more = {"head_dim": width // heads} if backbone in ("GemmaBackbone", "Qwen3Backbone") else {}
-        return getattr(models, backbone)(
-            vocabulary_size=1000, num_query_heads=heads, num_key_value_heads=heads // 2, **more, **given
-        )
+        given = {"vocabulary_size": 1000, **sizes(width, depth)}
+        given[heads_as] = given.pop("num_heads")
+        return getattr(models, backbone)(**given, **({length_as: length} if length_as else {}))
 
     return build
 
 
-def t5(width, depth, length):
-    return models.T5Backbone(vocabulary_size=1000, **sizes(width, depth))
+def with_key_value_heads(backbone: str, has_head_dim: bool = False):
+    """Returns a function that builds a model with half as many heads of keys and values."""
+
+    def build(width, depth, length):
+        given = {"vocabulary_size": 1000, **sizes(width, depth)}
+        heads = given.pop("num_heads")
+        more = {"head_dim": width // heads} if has_head_dim else {}
+        return getattr(models, backbone)(**given, num_query_heads=heads, num_key_value_heads=heads // 2, **more)
+
+    return build
 
 
+def image(length: int) -> tuple[int, int, int]:
+    """Returns the shape of an image of about this many patches of 8 by 8."""
+    side = 8 * max(2, round(length**0.5))
+    return side, side, 3
+
+
+def vit(width, depth, length):
+    given = sizes(width, depth)
+    inner = given.pop("intermediate_dim")
+    return models.ViTBackbone(image_shape=image(length), patch_size=(8, 8), mlp_dim=inner, **given)
+
+
+def clip(width, depth, length):
+    shape, given = image(length), sizes(width, depth)
+    vision = models.CLIPVisionEncoder(patch_size=8, image_shape=shape, **given)
+    text = models.CLIPTextEncoder(vocabulary_size=1000, embedding_dim=width, max_sequence_length=length, **given)
+    return models.CLIPBackbone(vision, text, projection_dim=width)
+
+
+def dinov2(width, depth, length):
+    shape = image(length)
+    return models.DINOV2Backbone(patch_size=8, image_shape=shape, position_embedding_shape=shape, **sizes(width, depth))
+
+
+def whisper(width, depth, length):
+    lengths = {"max_encoder_sequence_length": 2 * length, "max_decoder_sequence_length": length}
+    return models.WhisperBackbone(vocabulary_size=1000, **lengths, **sizes(width, depth))
+
+
+LAYER_NORM = {
+    "GPT-2": language("GPT2Backbone", "max_sequence_length"),
+    "OPT": language("OPTBackbone", "max_sequence_length"),
+    "BLOOM": language("BloomBackbone"),
+    "GPT-NeoX": language("GPTNeoXBackbone", "max_sequence_length"),
+    "Falcon": language("FalconBackbone", heads_as="num_attention_heads"),
+    "ViT": vit,
+    "CLIP": clip,
+    "DINOv2": dinov2,
+    "Whisper": whisper,
+    "BERT": language("BertBackbone", "max_sequence_length"),
+}
 RMS_NORM = {
-    name: with_key_value_heads(f"{name}Backbone") for name in ("Llama", "Gemma", "Mistral", "Qwen", "Qwen3", "Phi3")
-} | {"T5": t5}
+    name: with_key_value_heads(f"{name}Backbone", name in ("Gemma", "Qwen3"))
+    for name in ("Llama", "Gemma", "Mistral", "Qwen", "Qwen3", "Phi3")
+} | {"T5": language("T5Backbone")}
 
 
 def draw(model: keras.Model) -> keras.Model:
@@ -128,8 +104,3 @@ def inputs_for(model: keras.Model, batch: int, length: int) -> Any:
         return np.ones(shape, "int32") if "mask" in x.name else rng.integers(0, 2, shape).astype("int32")
 
     return keras.tree.map_structure(one, model.input)
-
-
-def _side(length):
-    """Returns how many patches an image has along each side."""
-    return max(2, round(length**0.5))

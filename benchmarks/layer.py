@@ -5,15 +5,12 @@
     python benchmarks/layer.py --operations gate groups
     python benchmarks/layer.py --json LAYER.json    # for tables.py
 
-For each operation, shape, dtype, mode and pass, all implementations run in turn for many rounds, so that other load on
-the machine affects all of them equally.
+For each operation, shape, dtype, mode and pass, all implementations run in turn for many rounds. The operations are the
+norm, the gated norm, and the norm in eight groups. For the last two, Keras's RMSNormalization is composed with other
+operations, and so is "rmsnorm_tf, apart".
 
-The operations are the norm, the gated norm, and the norm in eight groups. For the last two, Keras's RMSNormalization is
-composed with other operations, and so is "rmsnorm_tf, apart".
-
-Columns: median milliseconds; the ratio to Keras's RMSNormalization; and the ratio to the memory bound. The memory
-bound is the time to move x and y, and for the backward pass also dy, x and dx, at the bandwidth of a copy measured in
-the same rounds. A gate moves more tensors.
+A cell of the tables has the time over that of Keras's layer; after the slash, that of LayerNorm over the same or, for
+the other operations, ours over "apart".
 """
 
 import argparse
@@ -21,14 +18,15 @@ import functools
 import itertools
 import os
 import statistics
-from concurrent.futures import ThreadPoolExecutor
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+import tables
 import tensorflow as tf
 from runner import seconds_of, write_log
+from tables import KERAS, LAYERNORM, OURS
 
 from rmsnorm_tf import RMSNormalization
 
@@ -37,31 +35,14 @@ DTYPES = ["float32", "bfloat16"]
 MODES = ["eager", "tf.function", "xla"]
 PASSES = ["forward", "forward+backward"]
 OPERATIONS = ["norm", "gate", "groups"]
-OURS, KERAS = "rmsnorm_tf", "keras RMSNormalization"
 GROUPS = 8
-# How many arrays like x move, at the least, in the forward and in the backward pass.
-MOVED = {"norm": (2, 3), "groups": (2, 3), "gate": (3, 5)}
-
-
-class Plain(keras.layers.Layer):
-    """The equation, written directly in TensorFlow, with TensorFlow's gradients."""
-
-    def build(self, shape):
-        self.scale = self.add_weight(shape=shape[-1:], initializer="ones", name="scale")
-
-    def call(self, x):
-        return x * tf.math.rsqrt(tf.reduce_mean(tf.square(x), -1, keepdims=True) + 1e-6) * self.scale
 
 
 def implementations(operation, shape, dtype):
     """Returns by name a layer and a function of x and another tensor, which returns a list of results."""
     ours, keras_layer = RMSNormalization(dtype=dtype), keras.layers.RMSNormalization(dtype=dtype)
     if operation == "norm":
-        others = {
-            "keras LayerNormalization": keras.layers.LayerNormalization(dtype=dtype),
-            "plain TensorFlow": Plain(dtype=dtype),
-        }
-        layers = {OURS: ours, KERAS: keras_layer, **others}
+        layers = {OURS: ours, KERAS: keras_layer, LAYERNORM: keras.layers.LayerNormalization(dtype=dtype)}
         return {name: (layer, lambda x, _, layer=layer: [layer(x)]) for name, layer in layers.items()}
     if operation == "gate":
         functions = {OURS: (ours, lambda x, other: [ours(x, gate=other)])}
@@ -114,40 +95,10 @@ def tensorflow_call(layer, function, x, other, wrap, passes):
     return lambda: call(x, other)
 
 
-def copy_call(shape, dtype):
-    """Returns a function that copies x with one thread per core, which measures the memory bandwidth."""
-    source = np.ones(shape, tf.as_dtype(dtype).as_numpy_dtype).view(np.uint8)
-    target = np.empty_like(source)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    pairs = list(zip(np.array_split(target, cores), np.array_split(source, cores), strict=True))
-    pool = ThreadPoolExecutor(cores)
-    return lambda: list(pool.map(lambda pair: np.copyto(*pair), pairs))
-
-
 @functools.cache
 def arrays(shape):
     rng = np.random.default_rng(0)
     return [rng.standard_normal(shape, np.float32) for _ in range(2)]
-
-
-def measure(operation, shape, dtype, mode, passes, rounds):
-    """Returns the seconds of every round by implementation, and those of the memory bound."""
-    cell = (operation, shape, dtype, mode, passes)
-    calls = {**tensorflow_calls(*cell), "copy": copy_call(shape, dtype)}
-    seconds = seconds_of(calls, rounds, 0.03)
-    forward, backward = MOVED[operation]
-    arrays_moved = forward if passes == "forward" else forward + backward
-    bound = [each / 2 * arrays_moved for each in seconds.pop("copy")]  # a copy moves two arrays
-    return seconds, bound
-
-
-def show(cell, seconds, bound):
-    """Prints a row for each implementation."""
-    print(*cell)
-    medians = {name: statistics.median(rounds) for name, rounds in seconds.items()}
-    for name, taken in medians.items():
-        ratios = f"{taken / medians[KERAS]:10.2f}{taken / statistics.median(bound):10.1f}"
-        print(f"    {name:36}{taken * 1e3:10.3f}{ratios}", flush=True)
 
 
 def main():
@@ -162,17 +113,21 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
-
-    print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
-    print(f"{'':40}{'ms':>10}{'/ Keras':>10}{'/ memory':>10}")
     shapes = [list(map(int, shape.split("x"))) for shape in options.shapes]
     figures = []
     settings = (options.operations, options.dtypes, shapes, options.modes, options.passes)
     for operation, dtype, shape, mode, passes in itertools.product(*settings):
-        seconds, bound = measure(operation, tuple(shape), dtype, mode, passes, options.rounds)
-        show((operation, shape, dtype, mode, passes), seconds, bound)
+        calls = tensorflow_calls(operation, tuple(shape), dtype, mode, passes)
+        seconds = seconds_of(calls, options.rounds, seconds_per_turn=0.03)
         cell = {"operation": operation, "shape": shape, "dtype": dtype, "mode": mode, "passes": passes}
-        figures.append({**cell, "seconds": seconds, "bound": bound})
+        print(
+            *cell.values(),
+            {name: f"{1e3 * statistics.median(each):.3f} ms" for name, each in seconds.items()},
+            flush=True,
+        )
+        figures.append({**cell, "seconds": seconds})
+    for lines in tables.layer({"figures": figures}):
+        print("", *lines, sep="\n")
     if options.json:
         write_log(options.json, "layer", {"rounds": options.rounds}, figures)
 

@@ -46,7 +46,7 @@ def spread(quartiles):
 
 
 def layer(found):
-    """Returns a table of ratios for each operation and dtype, and one of the time over the memory bound."""
+    """Returns a table of ratios for each operation and dtype."""
     tables = []
     for (operation, dtype), cells in _grouped(found["figures"], "operation", "dtype").items():
         above, below = (LAYERNORM, KERAS) if operation == "norm" else (OURS, f"{OURS}, apart")
@@ -56,12 +56,7 @@ def layer(found):
             if (seconds := [cell["seconds"] for cell in each])
         ]
         tables.append(markdown([dtype if operation == "norm" else f"{operation}, {dtype}", *_modes(cells)], rows))
-    norms = [cell for cell in found["figures"] if cell["operation"] == "norm"]
-    rows = [
-        [f"{shape}, {dtype}", *(f"{ratio(cell['seconds'][OURS], cell['bound']):.1f}" for cell in each)]
-        for (shape, dtype), each in _grouped(norms, "shape", "dtype").items()
-    ]
-    return [*tables, *([markdown(["time over the memory bound", *_modes(norms)], rows)] if norms else [])]
+    return tables
 
 
 def _grouped(cells, *names):
