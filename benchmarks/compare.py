@@ -7,8 +7,8 @@
 
 Each figure is head over base, with the noise: the base against itself, in the same turns. Head is slower where the
 ratio is above 1.05 and further from 1 than twice the noise, and is again when measured once more; the exit status is 1
-then. Figures of fewer than three rounds have a noise of at least 5%. A figure that a commit lacks is `-`. ACCEPT names figures by words that are all in their names; `;` separates
-entries.
+then. Figures of fewer than three rounds have a noise of at least 5%. A figure that a commit lacks is `-`. ACCEPT names
+figures by words that are all in their names; `;` separates entries.
 """
 
 import argparse
