@@ -6,14 +6,10 @@
 
 Models have random weights. The original and the converted model run in turn for many rounds, in graph mode: inference
 for LayerNorm models, a training step (SGD) for RMSNorm models.
-
-Columns: norms converted and left; median milliseconds of both models; the median of the rounds' ratios, after over
-before; the largest difference between the outputs, relative to the largest output; why norms are left.
 """
 
 import argparse
 import os
-import statistics
 from collections import Counter
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -21,8 +17,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import hub_models
 import keras
 import numpy as np
+import tables
 import tensorflow as tf
-from runner import seconds_of, write_log
+from runner import ratio, seconds_of, write_log
 
 from rmsnorm_tf import RMSNormGRU, fold_layer_norm, replace_rms_norm
 
@@ -87,38 +84,26 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
 
-    print(f"tensorflow {tf.__version__}, keras {keras.__version__}, {os.cpu_count()} cores")
-    print(f"{'':10}{'converted':>10}{'left':>6}{'before':>10}{'after':>10}{'ratio':>8}{'difference':>12}  why left")
     figures = {}
     for name in options.models:
         keras.utils.clear_session()
         model = hub_models.draw(MODELS[name](options.width, options.depth, options.length))
         inputs = hub_models.inputs_for(model, options.batch, options.length)
         inputs = keras.tree.map_structure(tf.constant, inputs)
-        if name in hub_models.RMS_NORM:
-            converted, report = replace_rms_norm(model)
-            make = training_step
-        else:
-            converted, report = fold_layer_norm(model, for_inference=True)
-            make = inference
-        error = difference(model, converted, inputs)
-        left = [entry for entry in report if not entry.converted]
-        calls = {"before": make(model, inputs), "after": make(converted, inputs)}
-        seconds = seconds_of(calls, options.rounds)
-        before, after = seconds.values()
-        ratio = statistics.median(a / b for b, a in zip(before, after, strict=True))
-        medians = "".join(f"{statistics.median(s) * 1e3:10.1f}" for s in (before, after))
-        reasons = Counter(map(kind_of, left))
-        why = "; ".join(f"{count} x {reason}" for reason, count in reasons.items())
+        replaces = name in hub_models.RMS_NORM
+        converted, report = replace_rms_norm(model) if replaces else fold_layer_norm(model, for_inference=True)
+        make = training_step if replaces else inference
+        left = Counter(kind_of(entry) for entry in report if not entry.converted)
         figures[name] = {
-            "converts": "replace_rms_norm" if name in hub_models.RMS_NORM else "fold_layer_norm",
-            "converted": len(report) - len(left),
-            "left": reasons,
-            "difference": float(error),
-            "seconds": seconds,
+            "converts": "replace_rms_norm" if replaces else "fold_layer_norm",
+            "converted": len(report) - left.total(),
+            "left": left,
+            "difference": float(difference(model, converted, inputs)),
+            "seconds": seconds_of({"before": make(model, inputs), "after": make(converted, inputs)}, options.rounds),
         }
-        counts = f"{name:10}{len(report) - len(left):10}{len(left):6}"
-        print(f"{counts}{medians}{ratio(after, before):8.3f}{error:12.1e}  {why}", flush=True)
+        print(name, f"{ratio(*reversed(figures[name]['seconds'].values())):.3f}", dict(left), flush=True)
+    for lines in tables.fold({"figures": figures}):
+        print("", *lines, sep="\n")
     if options.json:
         given = {name: getattr(options, name) for name in ("width", "depth", "batch", "length", "rounds")}
         write_log(options.json, "fold", given, figures)

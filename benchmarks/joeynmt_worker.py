@@ -18,17 +18,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 # Packages that JoeyNMT's modules import for preparing data and for reports. What it trains with needs none of them.
-UNUSED = (
-    "datasets",
-    "importlib_metadata",
-    "matplotlib",
-    "pandas",
-    "sacrebleu",
-    "sacremoses",
-    "seaborn",
-    "sentencepiece",
-)
-UNUSED += ("sentencepiece", "subword_nmt", "yaml")
+UNUSED = ["datasets", "importlib_metadata", "matplotlib", "pandas", "sacrebleu", "sacremoses", "seaborn", "yaml"]
+UNUSED += ["sentencepiece", "subword_nmt"]
 SPECIALS = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
 
 
