@@ -12,8 +12,10 @@ GPU. A second model with Keras's layer shows the noise.
 import argparse
 import functools
 import itertools
+import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -65,11 +67,12 @@ def main() -> None:
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=MODES)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--real_time", action="store_true", help="take real-time priority, which needs root")
-    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
+    parser.add_argument("--json", metavar="FILE", help="add the figures to this file")
     options = parser.parse_args()
     if options.real_time:
         real_time()
-    figures: dict[str, dict] = {}
+    old = Path(options.json or "")
+    figures: dict[str, dict] = json.loads(old.read_text())["figures"] if old.is_file() else {}
     for units, mode in itertools.product(options.units, options.modes):
         found = measure(units, mode, options.rounds)
         figures.setdefault(str(units), {})[mode] = found

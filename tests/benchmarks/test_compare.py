@@ -1,8 +1,9 @@
 import json
+import subprocess
 
 import pytest
 
-from benchmarks import compare, compare_sides, runner
+from benchmarks import compare, compare_sides, compare_work, runner
 from benchmarks.compare_sides import Failed, Side, Training
 
 
@@ -100,3 +101,36 @@ def test_a_training_that_ends_says_why(options, place):
     ):
         training.seconds(1)
     assert "no_option" in str(failed.value)
+
+
+def test_a_side_that_fails_is_left_out_and_the_others_go_on(place, capsys):
+    one, two = (Side(name, place, place) for name in ("base", "head"))
+
+    def fails():
+        raise Failed(b"a traceback\nnmt: no such option")
+
+    found = compare_work.in_turn({one: lambda: 1.0, two: fails}, 3)
+    assert found == {"base": [1.0] * 3}
+    assert capsys.readouterr().err == "    head: nmt: no such option\n"
+
+
+def test_a_worker_measures_the_layer_of_its_checkout_and_says_what_it_cannot(place):
+    side = Side("base", runner.ROOT, place)
+    given = {"shape": [8, 4], "dtype": "float32", "mode": "tf.function", "both": True}
+    with compare_sides.Worker(side) as worker:
+        assert 0 < worker.seconds("layer", given) < 1
+        with pytest.raises(Failed, match="no_such_dtype"):
+            worker.seconds("layer", {**given, "dtype": "no_such_dtype"})
+        assert 0 < worker.seconds("layer", given) < 1  # it goes on
+
+
+def test_the_working_tree_is_head_and_a_commit_is_checked_out_once(place, monkeypatch):
+    monkeypatch.setattr(compare, "PLACE", place)
+    if subprocess.run(["git", "rev-parse", "HEAD"], cwd=runner.ROOT, capture_output=True).returncode:
+        pytest.skip("needs the repository")
+    base, head, again = compare.sides_of("HEAD", None)
+    assert (base.name, head.name, again.name) == ("base", "head", "base again")
+    assert head.checkout == runner.ROOT and base.checkout == again.checkout == compare.checkout("HEAD")
+    assert (base.checkout / "nmt" / "__main__.py").is_file() and base.cache == again.cache != head.cache
+    with pytest.raises(SystemExit, match="no-commit is no commit of this repository"):
+        compare.checkout("no-commit")
