@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.runner import ROOT
 
 PLACE = ROOT / "build" / "compare"
-LIMIT = 600  # seconds that anything may take
+LIMIT = 1800  # seconds that anything may take, on a busy machine too
 COUNT = re.compile(rb"\b(\d+)/\d+ \[|\bupdate (\d+)\b")  # updates so far, of a progress bar or of a message
 
 
