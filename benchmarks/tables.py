@@ -74,17 +74,19 @@ def _modes(cells):
 
 def fit(found):
     """Returns the time of a step by width: milliseconds in the default mode, then ratios to Keras's layer."""
-    figures = found["figures"]
+    modes = list(next(iter(found["figures"].values())))
 
-    def cells(units, modes):
-        default = modes["default"]
-        times = [f"{1e3 * median(default[name]):.1f}" for name in BARS]
-        over = (f"{ratio(s[OURS], s[KERAS]):.2f} ± {noise(s[AGAIN], s[KERAS]):.2f}" for s in modes.values())
-        return [f"{units} ({found['options']['depths'][units]})", *times, *over]
+    def over(seconds):
+        return f"{ratio(seconds[OURS], seconds[KERAS]):.2f} ± {noise(seconds[AGAIN], seconds[KERAS]):.2f}"
+
+    def cells(units, by_mode):
+        times = [f"{1e3 * median(by_mode['default'][name]):.1f}" for name in BARS]
+        ratios = (over(by_mode[mode]) if mode in by_mode else "" for mode in modes)
+        return [f"{units} ({found['options']['depths'][units]})", *times, *ratios]
 
     heads = ["units (layers)", "no norm, ms", "ours, ms", "Keras, ms", "LayerNorm, ms"]
-    modes = [f"ours over Keras, {mode}" for mode in next(iter(figures.values()))]
-    return [markdown([*heads, *modes], itertools.starmap(cells, figures.items()))]
+    heads += [f"ours over Keras, {mode}" for mode in modes]
+    return [markdown(heads, itertools.starmap(cells, found["figures"].items()))]
 
 
 def recurrent(found):
@@ -223,7 +225,7 @@ def draw_fit(panels, logs):
         bars = panel.bar([at + 0.2 * place - 0.3 for at in range(len(widths))], heights, 0.18, color=color, label=name)
         panel.bar_label(bars, fmt="%.2f", fontsize=8)
     labels = [f"{units} units,\n{found['options']['depths'][units]} layers" for units in widths]
-    panel.set(xticks=range(len(widths)), xticklabels=labels, ylabel="time of a step / Keras's RMSNormalization")
+    panel.set(xticks=range(len(widths)), xticklabels=labels, ylabel="time over Keras's RMSNorm", ylim=(0, 1.35))
     panel.set_title("model.fit of residual layers on a CPU: lower is better", fontsize=10)
     panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False, fontsize=8)
 

@@ -288,6 +288,23 @@ def test_the_page_compares_decoding_with_nematus():
     assert f"{found['translations']['Nematus']['equal']} of the 1,000 translations are equal" in PROSE
 
 
+def test_the_page_of_the_layer_has_the_steps_of_fit():
+    log = log_of("fit")
+    text = page_text("docs", "layer.md")
+    assert "\n".join(tables.fit(log)[0]) in text
+
+    def told(mode):
+        steps = [modes[mode] for modes in log["figures"].values() if mode in modes]
+        ratios = [tables.ratio(seconds[tables.OURS], seconds[tables.KERAS]) for seconds in steps]
+        return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+    default, compiled, eager = map(told, ("default", "jit_compile=True", "run_eagerly=True"))
+    assert f"takes {default} of its time with `keras.layers.RMSNormalization` by default, {compiled} with" in page(
+        "docs", "layer.md"
+    )
+    assert f"{eager} in eager mode" in text
+
+
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_the_page_of_other_backends_has_the_tables_of_its_logs(backend):
     log = json.loads((RESULTS / f"backends_{backend}.json").read_text("utf-8"))

@@ -73,3 +73,13 @@ def test_the_translations_and_the_speed_of_ctranslate2_are_compared_with_ours():
     assert lines[0] == "| RNN of 128, rmsnorm | sentences/s | over ours | equal translations | BLEU |"
     assert lines[2] == "| `python -m nmt translate` | 10 | 1.00 | 4 | 37.50 |"
     assert lines[3] == "| CTranslate2 | 17 | 1.75 | 3 | 37.25 |"
+
+
+def test_a_step_of_fit_has_its_ratio_and_noise():
+    seconds = {tables.OURS: [0.5, 1.0], tables.KERAS: [1.0, 2.0], tables.AGAIN: [1.1, 2.2]}
+    seconds |= {tables.NONE: [0.25, 0.25], tables.LAYERNORM: [2.0, 4.0]}
+    log = {"figures": {"64": {"default": seconds, "eager": seconds}, "8": {"default": seconds}}}
+    ((heads, _, both, one),) = tables.fit({**log, "options": {"depths": {"64": 6, "8": 2}}})
+    assert heads.endswith("| LayerNorm, ms | ours over Keras, default | ours over Keras, eager |")
+    assert both == "| 64 (6) | 250.0 | 750.0 | 1500.0 | 3000.0 | 0.50 ± 0.10 | 0.50 ± 0.10 |"
+    assert one.endswith("| 0.50 ± 0.10 |  |")
