@@ -64,6 +64,7 @@ class Trainer:
             self.progress = Progress(update=found.update, batch=found.batch, begin=found.update)
         else:
             load_checkpoint(directory / BEST, self._update.model.variables, made_with)
+            self._update.begin_smoothing()
 
     def limit(self, data: TrainingData) -> tuple[int, str]:
         """Returns the number of the last update, and the option that sets it.

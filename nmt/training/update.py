@@ -109,6 +109,11 @@ class Update:
         """Within this context, the model has the weights to validate and to keep: the smoothed ones, if any."""
         return self._smoothed.swapped() if self._smoothed else contextlib.nullcontext()
 
+    def begin_smoothing(self) -> None:
+        """Makes the smoothed weights, if any, those of the model. Call it after other weights were loaded."""
+        for average, weight in self._smoothed.pairs() if self._smoothed else ():
+            average.assign(weight.value)
+
     @property
     def learning_rate(self) -> float:
         """The learning rate of the last update that was not skipped."""
@@ -205,10 +210,14 @@ class SmoothedWeights:
                 for weight in self._weights
             ]
 
+    def pairs(self) -> Iterator[tuple[keras.Variable, keras.Variable]]:
+        """Yields each average with its weight."""
+        return zip(self.variables, self._weights, strict=True)
+
     def follow(self, updates: tf.Tensor) -> None:
         """Moves the averages towards the weights after this number of updates."""
         share = tf.maximum(self._factor, _EARLY / (tf.cast(updates, tf.float32) + _EARLY))
-        for average, weight in zip(self.variables, self._weights, strict=True):
+        for average, weight in self.pairs():
             average.assign_add(share * (weight.value - average.value))
 
     @contextlib.contextmanager
@@ -221,7 +230,7 @@ class SmoothedWeights:
             self._exchange()
 
     def _exchange(self) -> None:
-        for average, weight in zip(self.variables, self._weights, strict=True):
+        for average, weight in self.pairs():
             value = weight.numpy().copy()  # numpy() may share its memory
             weight.assign(average.value)
             average.assign(value)

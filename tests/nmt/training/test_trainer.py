@@ -165,6 +165,17 @@ def test_a_training_goes_on_from_another_with_its_batches_and_validates_first(ma
     np.testing.assert_array_equal(model.table, weights(tmp_path / "first" / LAST)[model.table.path])
 
 
+@pytest.mark.parametrize("options", [{}, {"exponential_smoothing": 0.1}])
+def test_a_reloaded_model_is_what_the_first_validation_measures_and_keeps(make_trainer, tmp_path, options):
+    make_trainer(tmp_path / "first", finish_after=3)[0]()
+    again = {"reload": str(tmp_path / "first"), "finish_after": 1}
+    first, _ = make_trainer(tmp_path / "model", scripted([1.0, 0.5]), **again, **options)[0]().validations
+    (measured,) = json.loads((tmp_path / "first" / "progress.json").read_text())["validations"]
+    assert (first.update, first.valid_loss, first.train_loss) == (0, pytest.approx(measured["valid_loss"]), 0.0)
+    kept, given = (weights(tmp_path / name / "best.npz")["table"] for name in ("model", "first"))
+    np.testing.assert_array_equal(kept, given)
+
+
 def interrupted(lines):
     raise Interrupted(signal.SIGTERM)
 
