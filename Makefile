@@ -21,9 +21,9 @@ INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constra
 
 # Environments of the tests of the layer: other backends of Keras, its next version, and the oldest versions.
 BACKENDS := jax torch nightly oldest
-jax_PACKAGES := keras==3.15.1 jax==0.10.2
-torch_PACKAGES := keras==3.15.1 torch==2.13.0
-nightly_PACKAGES := tensorflow==2.21.0
+jax_PACKAGES := keras==3.15.1 jax==0.12.0.1
+torch_PACKAGES := keras==3.15.1 torch==2.15.0
+nightly_PACKAGES := tensorflow==2.22.0rc0
 oldest_PACKAGES := keras==3.9.2 tensorflow==2.16.2
 jax_BACKEND := jax
 torch_BACKEND := torch

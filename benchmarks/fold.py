@@ -87,16 +87,17 @@ def main():
     figures = {}
     for name in options.models:
         keras.utils.clear_session()
-        model = hub_models.draw(MODELS[name](options.width, options.depth, options.length))
+        model, converted = (hub_models.draw(MODELS[name](options.width, options.depth, options.length)) for _ in "ab")
+        converted.set_weights(model.get_weights())
         inputs = hub_models.inputs_for(model, options.batch, options.length)
         inputs = keras.tree.map_structure(tf.constant, inputs)
         replaces = name in hub_models.RMS_NORM
-        converted, report = replace_rms_norm(model) if replaces else fold_layer_norm(model, for_inference=True)
+        report = replace_rms_norm(converted) if replaces else fold_layer_norm(converted, for_inference=True)
         make = training_step if replaces else inference
-        left = Counter(kind_of(entry) for entry in report if not entry.converted)
+        left = Counter(kind_of(entry) for entry in report.entries if not entry.converted)
         figures[name] = {
             "converts": "replace_rms_norm" if replaces else "fold_layer_norm",
-            "converted": len(report) - left.total(),
+            "converted": len(report.entries) - left.total(),
             "left": left,
             "difference": float(difference(model, converted, inputs)),
             "seconds": seconds_of({"before": make(model, inputs), "after": make(converted, inputs)}, options.rounds),

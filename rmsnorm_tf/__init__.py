@@ -8,7 +8,7 @@
 """
 
 from rmsnorm_tf.conversion.layer_norm import fold_layer_norm, replace_layer_norm
-from rmsnorm_tf.conversion.model.report import Conversion
+from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
 from rmsnorm_tf.conversion.rms_norm import replace_rms_norm
 from rmsnorm_tf.norm.backend import set_fused
 from rmsnorm_tf.norm.function import rms_norm
@@ -18,6 +18,7 @@ from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
 
 __all__ = [
     "Conversion",
+    "ConversionReport",
     "RMSNormGRU",
     "RMSNormGRUCell",
     "RMSNormLSTM",

@@ -145,7 +145,9 @@ def converted(name, convert, norm=keras.layers.LayerNormalization) -> Case:
 
     def make():
         layers = [keras.layers.Dense(8, name="dense"), norm(epsilon=1e-5, name="norm")]
-        return convert(keras.Sequential([keras.Input((5, 8), name="x"), *layers], name="model"))
+        model = keras.Sequential([keras.Input((5, 8), name="x"), *layers], name="model")
+        convert(model)
+        return model
 
     def expected(x, model):
         kernel, bias, *gain_and_offset = model.get_weights()
@@ -191,11 +193,11 @@ CASES = [
     recurrent("lstm-cell", RMSNormLSTMCell, normalization="layer", normalize_carry=True),
     recurrent("gru", RMSNormGRU, partial=0.25),
     recurrent("lstm", RMSNormLSTM),
-    converted("replace_layer_norm", lambda model: replace_layer_norm(model)[0]),
-    converted("replace_rms_norm", lambda model: replace_rms_norm(model)[0], keras.layers.RMSNormalization),
+    converted("replace_layer_norm", replace_layer_norm),
+    converted("replace_rms_norm", replace_rms_norm, keras.layers.RMSNormalization),
 ]
 if BACKEND == "tensorflow":
-    CASES.append(converted("fold_layer_norm", lambda model: fold_layer_norm(model)[0]))
+    CASES.append(converted("fold_layer_norm", fold_layer_norm))
 
 
 def assert_close(actual, expected, dtype: str = "float32", factor: float = 1) -> None:

@@ -1,4 +1,4 @@
-"""Models with LayerNorm, and the comparison of a model with its folded copy."""
+"""Models with LayerNorm, and the comparison of their outputs before and after a conversion."""
 
 import keras
 import numpy as np
@@ -27,32 +27,38 @@ def draw_inputs(model, batch=3, seed=1):
     ]
 
 
-def assert_same_outputs(model, folded):
-    """Compares the outputs of two models, within the tolerance of the global dtype policy."""
-    tolerance = TOLERANCE[keras.config.dtype_policy().name]
+def outputs_of(model):
+    """Returns the outputs of a model for random inputs."""
     inputs = draw_inputs(model)
-    inputs = inputs[0] if len(inputs) == 1 else inputs
-    expected, actual = (keras.tree.flatten(m(inputs)) for m in (model, folded))
-    for a, e in zip(actual, expected, strict=True):
-        a, e = to_array(a), to_array(e)
+    return [to_array(y) for y in keras.tree.flatten(model(inputs[0] if len(inputs) == 1 else inputs))]
+
+
+def assert_same_outputs(expected, model):
+    """Compares the outputs of a model with others, or with those of another model, by the global dtype policy."""
+    tolerance = TOLERANCE[keras.config.dtype_policy().name]
+    expected = outputs_of(expected) if isinstance(expected, keras.Model) else expected
+    for a, e in zip(outputs_of(model), expected, strict=True):
         np.testing.assert_allclose(a, e, rtol=0, atol=tolerance * np.max(np.abs(e)))
 
 
+def converted(convert, model, **options):
+    """Converts a model, asserts that it has the same outputs, and returns the entries of the report."""
+    expected = outputs_of(model)
+    report = convert(model, **options)
+    assert_same_outputs(expected, model)
+    return report.entries
+
+
 def fold(model):
-    """Folds a model with drawn weights, compares outputs, and returns the folded model and its report by name."""
-    with_drawn_weights(model)
-    before = model.get_weights()
-    folded, report = fold_layer_norm(model)
-    assert_same_outputs(model, folded)
-    for kept, w in zip(before, model.get_weights(), strict=True):
-        np.testing.assert_array_equal(kept, w)
-    named = {layer.name: layer for layer in folded.layers}
-    for entry in report:
+    """Folds a model with drawn weights, compares outputs, and returns the report by name."""
+    entries = converted(fold_layer_norm, with_drawn_weights(model))
+    named = {layer.name: layer for layer in model.layers}
+    for entry in entries:
         if entry.name in named and isinstance(named[entry.name], (RMSNormalization, layers.LayerNormalization)):
             assert isinstance(named[entry.name], RMSNormalization) == entry.converted
-    assert len({entry.name for entry in report}) == len(report)
-    assert not [entry for entry in report if "would" in entry.reason or "not checked" in entry.reason]
-    return folded, {entry.name: entry for entry in report}
+    assert len({entry.name for entry in entries}) == len(entries)
+    assert not [entry for entry in entries if "not checked" in entry.reason]
+    return {entry.name: entry for entry in entries}
 
 
 def norm(name, **arguments):

@@ -2,115 +2,116 @@
 
 import keras
 
-from rmsnorm_tf.conversion.model.calls import modes_of
-from rmsnorm_tf.conversion.model.check import convert_and_check
-from rmsnorm_tf.conversion.model.copy import check_copyable, copy_of, why_shared
+from rmsnorm_tf.conversion.model.calls import ON_TENSORFLOW, check_model, modes_of
+from rmsnorm_tf.conversion.model.check import convert_in_place
 from rmsnorm_tf.conversion.model.in_place import counterpart, is_cell_with_layer_norm
 from rmsnorm_tf.conversion.model.norms import Parts, why_no_counterpart, why_refusing
-from rmsnorm_tf.conversion.model.report import Conversion
+from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
 from rmsnorm_tf.conversion.model.saved import Changes
-from rmsnorm_tf.norm.arguments import check_flag
-from rmsnorm_tf.norm.backend import tensors
+from rmsnorm_tf.norm.arguments import check_flag, explains_habits
 
 _NOT_CENTRED = "the mean is no longer subtracted"
 
 
-def fold_layer_norm(
-    model: keras.Model, for_inference: bool = False, fold_gains: bool = False
-) -> tuple[keras.Model, list[Conversion]]:
-    """Returns a new model with RMSNorm instead of LayerNorm and the same outputs, and a report.
+@explains_habits
+def fold_layer_norm(model: keras.Model, for_inference: bool = False, fold_gains: bool = False) -> ConversionReport:
+    """Changes a model from LayerNorm to RMSNorm with the same outputs, and returns a report.
 
     LayerNorm is RMSNorm of its centred input, and does not see a constant that is added to all channels. A norm is
     folded if its input is made by affine maps and their sums, and only LayerNorms see the mean of that input. The
     weights of these maps are then centred once, and the LayerNormalization becomes an `RMSNormalization` with the same
     gain, offset and epsilon. If no weights can centre a residual stream, its mean is subtracted once, if that serves
-    several norms. Otherwise the layer stays, and the report says why. Outputs are equal up to rounding. The given model
-    does not change; the new one is not compiled.
+    several norms. Otherwise the layer stays, and the report says why. Outputs are equal up to rounding: they are
+    compared on random inputs, and if they differ, the model stays as it was.
 
     >>> dense, norm = keras.layers.Dense(4, name="dense"), keras.layers.LayerNormalization(name="norm")
     >>> model = keras.Sequential([keras.Input((3,)), dense, norm])
-    >>> folded, report = fold_layer_norm(model)
-    >>> report
-    [Conversion(name='norm', converted=True, reason='centring folded into dense')]
     >>> x = keras.random.normal((2, 3))
-    >>> bool(keras.ops.all(abs(folded(x) - model(x)) < 1e-5))
+    >>> before = model(x)
+    >>> print(fold_layer_norm(model))
+    norm: converted, centring folded into dense
+    >>> bool(keras.ops.all(abs(model(x) - before) < 1e-5))
     True
 
     The computation is traced, so norms inside nested models and inside any layer are found, those of KerasHub included.
-    Recurrent layers with `normalization="layer"` are folded by themselves.
+    Recurrent layers with `normalization="layer"` are folded by themselves. A layer that another model has too stays.
 
     Args:
-        model: A sequential or functional model with an input, or a subclass of these with a config.
+        model: A built model. A compiled one must be compiled again. A subclassed one is called on the shapes that it
+            was built for.
         for_inference: Whether outputs need to be the same at inference only, so that dropout does not matter unless the
             graph itself switches it on. Default: False, in training too.
         fold_gains: Whether to multiply the gain of a norm into the maps behind it, where nothing but linear maps reads
             the norm. The norm then has no gain. Default: False.
 
     Returns:
-        The new model, and an entry for each layer with LayerNorm; with `fold_gains`, also for each `RMSNormalization`
-        with a gain that the model had before, converted if the gain was folded.
+        A report with an entry for each layer with LayerNorm; with `fold_gains`, also for each `RMSNormalization` with a
+        gain that the model had before, converted if the gain was folded.
 
     Raises:
-        TypeError: The model is subclassed, so its calls are unknown.
+        TypeError: This is no model.
         RuntimeError: Keras does not run on TensorFlow, whose operations this reads.
-        ValueError: The model has no input yet; a layer cannot be copied from its config, or not with all its weights;
-            or two layers share a weight.
+        ValueError: The model has no input yet, cannot be traced, or would have other outputs.
 
     Reference:
         Jiang et al. 2023, arXiv 2305.14858, section 3; Graef et al. 2024, arXiv 2407.09577 (gains).
     """
-    tensors.check_tensorflow(
-        "fold_layer_norm",
-        "Fold where KERAS_BACKEND=tensorflow, save the new model as a .keras file, and load that file here.",
-    )
+    if not ON_TENSORFLOW:
+        raise RuntimeError(
+            f"fold_layer_norm needs the TensorFlow backend, and Keras runs on {keras.backend.backend()}. Fold where "
+            "KERAS_BACKEND=tensorflow, save the model as a .keras file, and load that file here."
+        )
     from rmsnorm_tf.conversion.folding.fold import fold  # it reads TensorFlow's operations
 
     check_flag("for_inference", for_inference)
     check_flag("fold_gains", fold_gains)
-    check_copyable(model)
+    check_model("fold_layer_norm", model)
     # None: calls without `training`, where a graph may switch a dropout on by itself.
     modes = [None, False] if for_inference else modes_of(model)
-    return convert_and_check(model, modes, lambda left_out: fold(model, modes, fold_gains, left_out))
+    return convert_in_place(model, lambda shared: fold(model, modes, fold_gains, shared), modes)
 
 
-def replace_layer_norm(model: keras.Model) -> tuple[keras.Model, list[Conversion]]:
-    """Returns a new model with RMSNorm instead of LayerNorm and the same weights, and a report.
+def replace_layer_norm(model: keras.Model) -> ConversionReport:
+    """Changes a model from LayerNorm to RMSNorm with the same weights, and returns a report.
 
     Gains, offsets and epsilon stay, but the mean is no longer subtracted. So the outputs differ: this is a start for
-    further training. Recurrent layers with `normalization="layer"` get "rms". The given model does not change.
+    further training. Recurrent layers with `normalization="layer"` get "rms". A layer that another model has too stays.
 
     >>> model = keras.Sequential([keras.Input((3,)), keras.layers.ReLU(), keras.layers.LayerNormalization(name="norm")])
-    >>> replaced, report = replace_layer_norm(model)
-    >>> [type(layer).__name__ for layer in replaced.layers]
+    >>> print(replace_layer_norm(model))
+    norm: converted, the mean is no longer subtracted
+    >>> [type(layer).__name__ for layer in model.layers]
     ['ReLU', 'RMSNormalization']
-    >>> report
-    [Conversion(name='norm', converted=True, reason='the mean is no longer subtracted')]
 
     Args:
-        model: A sequential or functional model with an input, or a subclass of these with a config.
+        model: A built model. A compiled one must be compiled again.
 
     Returns:
-        The new model, and an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass, has
-        an epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or `rms_scaling=True`, reads integers, or
+        A report with an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass, has an
+        epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or `rms_scaling=True`, reads integers, or
         normalizes over an axis of which a mask leaves entries out.
 
     Raises:
-        TypeError: The model is subclassed.
-        ValueError: As in `fold_layer_norm`.
+        TypeError: This is no model.
+        ValueError: The model has no input yet.
     """
-    copy = copy_of(model)
-    parts = Parts(copy, why_shared(model))
-    refusing = why_refusing(copy, [layer for _, _, layer in parts.layers if id(layer) in parts.norms])
-    changes, report = Changes(copy), []
+    check_model("replace_layer_norm", model)
+    return convert_in_place(model, lambda shared: _replace(model, shared), modes_of(model), same=False)
+
+
+def _replace(model, shared):
+    parts = Parts(model, shared)
+    refusing = why_refusing(model, [layer for _, _, layer in parts.layers if id(layer) in parts.norms])
+    changes, report = Changes(model), []
     for path, name, layer in parts.layers:
         is_cell = is_cell_with_layer_norm(layer)
         if not is_cell and id(layer) not in parts.norms:
             continue
-        why = parts.shared.get(id(layer)) or (None if is_cell else why_no_counterpart(layer) or refusing.get(id(layer)))
+        why = shared.get(id(layer)) or (None if is_cell else why_no_counterpart(layer) or refusing.get(id(layer)))
         report.append(Conversion(name, why is None, why or _NOT_CENTRED))
         if why is None and is_cell:
             changes.turn_cell(path)
         elif why is None:
             changes.turn_into(path, counterpart(layer))
     changes.make()
-    return copy, report
+    return report

@@ -150,6 +150,7 @@ _HABITS = {
     "feature_axes": "scale_axis",
     "num_groups": "groups",
     "z": "gate",
+    "inference": "for_inference",
 }
 _WITHOUT_EQUIVALENT = {
     "rms_scaling": "RMS normalization is what this always computes",

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import keras
-import numpy as np
 from keras import ops
 
 from rmsnorm_tf.norm.arguments import NormSpec, Tensors, wide_dtype
@@ -97,28 +96,3 @@ def is_sparse(t: Any) -> bool:
 def map_rows(function: Callable[[Any], Any], t: Any) -> NoReturn:
     """Raises a RuntimeError: there are no ragged tensors."""
     check_tensorflow("A ragged tensor", "Pad it and pass a mask.")
-
-
-def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Callable[[Any], Any]:
-    """Returns the function."""
-    return function
-
-
-def variables_of(function: Callable[[Any], Any]) -> list[Any]:
-    """Returns no variables: a plain function does not tell which it reads."""
-    return []
-
-
-def as_input(array: np.ndarray, symbolic: keras.KerasTensor) -> Any:
-    """Returns an array as a value of a symbolic input."""
-    return ops.convert_to_tensor(array, symbolic.dtype)
-
-
-def to_numbers(outputs: Any) -> list[np.ndarray]:
-    """Returns all tensors in a structure as arrays of float64."""
-    return [ops.convert_to_numpy(t).astype(np.float64) for t in keras.tree.flatten(outputs)]
-
-
-def may_round_factors() -> bool:
-    """Whether matrix products may round their float32 factors to ten bits, as those of accelerators may."""
-    return "cpu" not in str(ops.ones(()).device).lower()

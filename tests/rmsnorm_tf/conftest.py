@@ -8,7 +8,7 @@ import pytest
 from packaging.version import Version
 
 if keras.backend.backend() != "tensorflow":
-    needs_tensorflow = re.compile(r"^import tensorflow|^from benchmarks|\bfold\(|fold_layer_norm\(", re.MULTILINE)
+    needs_tensorflow = re.compile(r"^import tensorflow|^from benchmarks|\bfold\(|fold_layer_norm[(,]", re.MULTILINE)
     folder = Path(__file__).parent
     collect_ignore = [
         str(path.relative_to(folder))

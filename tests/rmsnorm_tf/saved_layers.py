@@ -39,7 +39,9 @@ def folded(x):
     inputs = keras.Input(x.shape[1:])
     stream = keras.layers.Dense(6, "gelu", name="stream")(inputs)
     norms = [keras.layers.LayerNormalization()(stream) for _ in range(3)]
-    return fold_layer_norm(keras.Model(inputs, keras.layers.Add()(norms), name="inner"))[0](x)
+    model = keras.Model(inputs, keras.layers.Add()(norms), name="inner")
+    fold_layer_norm(model)
+    return model(x)
 
 
 # By file name: the shape of an input without batch, and what builds the layer.

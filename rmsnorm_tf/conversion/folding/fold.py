@@ -11,7 +11,6 @@ from rmsnorm_tf.conversion.folding.gains import fold_gains as fold_gains_of
 from rmsnorm_tf.conversion.folding.gains import multiply
 from rmsnorm_tf.conversion.folding.reasons import why_fixed
 from rmsnorm_tf.conversion.folding.trace import trace
-from rmsnorm_tf.conversion.model.copy import copy_of, why_shared
 from rmsnorm_tf.conversion.model.in_place import centre_kernels, centred, counterpart, is_cell_with_layer_norm
 from rmsnorm_tf.conversion.model.norms import Parts, why_cell_stays
 from rmsnorm_tf.conversion.model.report import Conversion, listed
@@ -19,52 +18,49 @@ from rmsnorm_tf.conversion.model.saved import Changes
 
 
 def fold(
-    model: keras.Model, modes: Collection[bool | None], fold_gains: bool, left_out: dict[str, str]
-) -> tuple[keras.Model, list[Conversion], list[str]]:
-    """Returns a copy with all folds but the ones left out, the report, and what these folds are called.
+    model: keras.Model, modes: Collection[bool | None], fold_gains: bool, shared: dict[int, str]
+) -> list[Conversion]:
+    """Folds the norms of a model in place, and returns the entries of the report.
 
     Args:
         model: The model.
         modes: The values of `training` for which outputs must stay the same.
         fold_gains: Whether to fold gains of norms into the maps behind them.
-        left_out: Folds to leave out, each with the reason.
+        shared: Why layers and weights must stay as they are, by id.
     """
-    copy = copy_of(model)
-    parts = Parts(copy, why_shared(model))
-    traced = trace(copy, modes, parts.foldable)
+    parts = Parts(model, shared)
+    traced = trace(model, modes, parts.foldable)
     names = {id(layer): name for _, name, layer in parts.layers}
     names |= {id(weight): name for _, name, layer in parts.layers for weight in layer.weights}
     fixed = parts.shared | _tied(parts)
-    plans = Centring(traced, fixed, names).plans([norm for norm in parts.foldable if names[id(norm)] not in left_out])
+    plans = Centring(traced, fixed, names).plans(parts.foldable)
     good = {key: plan for key, plan in plans.items() if isinstance(plan, Plan)}
     _centre_weights(traced, good.values())
-    changes = Changes(copy)
+    changes = Changes(model)
     entries = {}
     for path, name, layer in parts.layers:
         if any(id(layer) in plan.cuts for plan in good.values()):
             changes.subtract_mean(path)
         if is_cell_with_layer_norm(layer):
-            why = parts.shared.get(id(layer)) or why_cell_stays(layer) or left_out.get(name)
+            why = parts.shared.get(id(layer)) or why_cell_stays(layer)
             entries[path] = Conversion(name, why is None, why or "centring folded into its kernels")
             if why is None:
                 changes.turn_cell(path)
                 centre_kernels(layer)
         elif id(layer) in parts.norms:
-            plan = parts.norms[id(layer)] or left_out.get(name) or plans[id(layer)]
+            plan = parts.norms[id(layer)] or plans[id(layer)]
             entries[path] = Conversion(name, not isinstance(plan, str), _in_words(plan, traced, names))
             if not isinstance(plan, str):
                 changes.turn_into(path, counterpart(layer))
     changes.make()
-    folds = [entry.name for entry in entries.values() if entry.converted]
     if fold_gains:
-        gains = fold_gains_of(copy, modes, lambda variable: why_fixed(variable, fixed, names), left_out)
-        folds += [gain.change for gain in gains.values() if gain.folded]
+        gains = fold_gains_of(model, modes, lambda variable: why_fixed(variable, fixed, names))
         for path, gain in gains.items():
             if path in entries:
                 entries[path] = replace(entries[path], reason=f"{entries[path].reason}; {gain.reason}")
             else:  # ours already
-                entries[path] = Conversion(gain.name, gain.folded, gain.reason)
-    return copy, _in_order(entries.values(), traced, names), folds
+                entries[path] = gain
+    return _in_order(entries.values(), traced, names)
 
 
 def _tied(parts):

@@ -16,7 +16,7 @@ from rmsnorm_tf.conversion.folding.axes import SHAPE_ONLY, contracted_with, sour
 from rmsnorm_tf.conversion.folding.rules import size
 from rmsnorm_tf.conversion.folding.trace import Trace, gain_and_offset, trace
 from rmsnorm_tf.conversion.model.layers import Path, walk
-from rmsnorm_tf.conversion.model.report import listed
+from rmsnorm_tf.conversion.model.report import Conversion, listed
 from rmsnorm_tf.conversion.model.saved import Changes
 from rmsnorm_tf.norm.layer import RMSNormalization
 
@@ -44,23 +44,6 @@ class Absorbed:
     products: frozenset[tuple[str, int]]
 
 
-@dataclass(frozen=True)
-class Gain:
-    """What happened to the gain of a norm.
-
-    Attributes:
-        name: Of the norm.
-        folded: Whether maps took it over.
-        reason: Where it went, or why it stays.
-        change: What the change is called.
-    """
-
-    name: str
-    folded: bool
-    reason: str
-    change: str
-
-
 def gain_to_absorb(traced: Trace, operation: tf.Operation, axis: int) -> Absorbed | None:
     """Returns how weights take over the gain that an operation multiplies by, or None if they cannot."""
     if operation.type != "Mul":
@@ -83,15 +66,13 @@ def fold_gains(
     model: keras.Model,
     modes: Collection[bool | None],
     why_fixed: Callable[[keras.Variable], str | None],
-    left_out: dict[str, str],
-) -> dict[Path, Gain]:
+) -> dict[Path, Conversion]:
     """Folds gains of RMSNormalizations into linear maps, in place, wherever all readers of a norm are linear maps.
 
     Args:
         model: The model to change.
         modes: The values of `training` that the model is to be called with.
         why_fixed: Returns why a variable must keep its value, or None.
-        left_out: Changes not to make, each with the reason.
 
     Returns:
         What happened to the gain of each norm that has one, by path: two layers inside one may have the same name.
@@ -102,18 +83,17 @@ def fold_gains(
     traced = trace(model, modes, [layer for _, _, layer in norms if _why_not_last(layer) is None])
     changes, report = Changes(model), {}
     for path, name, norm in norms:
-        change = f"gain of {name}"
-        weights = left_out.get(change) or _why_not_last(norm) or _weights_behind(traced, norm, why_fixed)
+        weights = _why_not_last(norm) or _weights_behind(traced, norm, why_fixed)
         gain, offset = (None if t is None else np.asarray(t) for t in gain_and_offset(norm))
         if offset is not None and np.min(abs(gain)) <= SMALLEST_GAIN * np.max(abs(gain)):
             weights = "it has entries near zero, by which the offset would be divided"
         elif not gain.all():
             weights = "it has entries of 0, which the weights behind it would not recover from in training"
         if isinstance(weights, str):
-            report[path] = Gain(name, False, f"gain stays: {weights}", change)
+            report[path] = Conversion(name, False, f"gain stays: {weights}")
             continue
         into = listed(sorted(names[id(weight)] for weight, _ in weights))
-        report[path] = Gain(name, True, f"gain folded into {into}", change)
+        report[path] = Conversion(name, True, f"gain folded into {into}")
         for weight, axis in weights:
             multiply(weight, axis, gain)
         if offset is not None:

@@ -12,9 +12,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.model.calls import call_in_all_ways, inputs_of
+from rmsnorm_tf.conversion.model.calls import call_in_all_ways, inputs_of, on_inputs
 from rmsnorm_tf.conversion.model.layers import is_reverse, walk
-from rmsnorm_tf.norm.backend import tensors
 
 _IN_CALL = re.compile(r"call\.(\d+)\.")
 
@@ -68,7 +67,7 @@ class Trace:
 
 
 def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[keras.Layer]) -> Trace:
-    """Returns the operations of a functional model, of its calls with and without each optional input.
+    """Returns the operations of a model, of its calls with and without each optional input.
 
     Args:
         model: The model. Its layers must not be called by another thread meanwhile.
@@ -77,9 +76,10 @@ def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[
     """
     traced = Trace()
     norms_by_id = {id(norm): norm for norm in norms}
+    symbolic = inputs_of(model)
 
     def run(inputs):
-        flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(inputs_of(model)), strict=True)
+        flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(symbolic), strict=True)
         traced.inputs |= {x.name: symbolic.name for x, symbolic in flat if isinstance(x, tf.Tensor)}
         return call_in_all_ways(model, inputs, modes)
 
@@ -87,7 +87,7 @@ def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[
         for _, _, layer in walk(model):
             if not isinstance(layer, keras.Model):
                 stack.enter_context(_recorded(layer, traced, id(layer) in norms_by_id))
-        concrete = tensors.on_inputs(run, inputs_of(model)).get_concrete_function()
+        concrete = on_inputs(run, symbolic).get_concrete_function()
     traced.operations = concrete.graph.get_operations()
     traced.outputs = {t.name for t in concrete.outputs}
     handles = {id(variable.value.handle): variable for variable in model.variables}

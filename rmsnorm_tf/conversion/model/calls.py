@@ -1,25 +1,86 @@
-"""The ways in which a functional model may be called: with which inputs, for training or not, without optional ones."""
+"""How a model is called: with which inputs, for training or not, without optional inputs."""
 
 import contextlib
 import inspect
 import itertools
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import keras
+import numpy as np
 
-from rmsnorm_tf.conversion.model.layers import is_plain, walk
+from rmsnorm_tf.conversion.model.layers import functional_class, is_plain, walk
+
+ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
+if ON_TENSORFLOW:
+    import tensorflow as tf
+
+
+def check_model(function: str, model: Any) -> None:
+    """Raises an error unless this is a model that was built."""
+    if not isinstance(model, keras.Model):
+        raise TypeError(f"{function} changes a keras.Model, got a {type(model).__name__}. Pass a model.")
+    if not model.built or not (hasattr(model, "inputs") or model.get_build_config()):
+        raise ValueError(f"The model {model.name!r} has no input yet. Call it once, or give it a keras.Input.")
 
 
 def modes_of(model: keras.Model) -> list[bool]:
     """Returns the values of `training` for which a model may compute different things."""
-    layers = [layer for _, _, layer in walk(model) if not is_plain(layer)]
+    layers = [layer for layer in (model, *(each for _, _, each in walk(model))) if not is_plain(layer)]
     return [True, False] if any("training" in inspect.signature(layer.call).parameters for layer in layers) else [False]
 
 
 def inputs_of(model: keras.Model) -> Any:
-    """Returns the symbolic inputs of a sequential or functional model in the structure that its calls take."""
-    return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
+    """Returns symbolic inputs in the structure that calls of a model take.
+
+    Raises:
+        ValueError: A subclassed model runs neither on floats nor on integers of the shapes that it was built for.
+    """
+    if isinstance(model, keras.Sequential):
+        return model.inputs[0]
+    if isinstance(model, functional_class()):
+        return model.input
+    shapes = (model.get_build_config() or {}).get("input_shape")
+    failure: Exception | None = None
+    for dtype in (model.input_dtype, "int32"):  # the config has no dtypes, and most embeddings also take floats
+        try:
+            inputs = _symbolic(shapes, dtype)
+            trace_symbolically(model, inputs)
+        except Exception as error:  # whatever a layer raises
+            failure = failure or error
+        else:
+            return inputs
+    raise ValueError(
+        f"The model {model.name!r} cannot be traced on inputs of the shapes {shapes}: {failure}. Make it functional, "
+        "or convert a model inside it."
+    ) from failure
+
+
+def _symbolic(shapes, dtype):
+    if shapes is None:
+        raise ValueError("only the shapes of one argument are known")
+    if isinstance(shapes, dict):
+        return {name: _symbolic(shape, dtype) for name, shape in shapes.items()}
+    if all(size is None or isinstance(size, int) for size in shapes):
+        return keras.KerasTensor((None, *shapes[1:]), dtype)
+    return type(shapes)(_symbolic(shape, dtype) for shape in shapes)
+
+
+def trace_symbolically(model: keras.Model, inputs: Any) -> None:
+    """Runs the code of a model's calls, masks included, without numbers."""
+    fresh = keras.tree.map_structure(lambda x: keras.KerasTensor(x.shape, x.dtype, x.sparse, name=x.name), inputs)
+    _Calling(lambda inputs: model(inputs))(fresh)
+
+
+class _Calling(keras.layers.Layer):
+    """Calls a function: a call of a layer on symbolic tensors runs on the backend's own ones."""
+
+    def __init__(self, function):
+        super().__init__(autocast=False)
+        self.function = function
+
+    def call(self, inputs):
+        return self.function(inputs)
 
 
 def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool | None]) -> list[Any]:
@@ -33,7 +94,7 @@ def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool | N
     outputs = [model(inputs, training=training) for training in modes]
     for absent in _subsets_of_optional_inputs(model):
         with contextlib.suppress(Exception):  # the model may need one of two optional inputs
-            outputs += [model(_without(inputs, inputs_of(model), absent), training=training) for training in modes]
+            outputs += [model(_without(inputs, model.input, absent), training=training) for training in modes]
     return outputs
 
 
@@ -49,3 +110,48 @@ def _without(inputs, structure, absent):
     """Returns the inputs, None in place of the absent ones."""
     flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(structure), strict=True)
     return keras.tree.pack_sequence_as(structure, [None if id(symbolic) in absent else x for x, symbolic in flat])
+
+
+def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Callable[[Any], Any]:
+    """Returns a function of the inputs of a model: on TensorFlow as one graph, so that a call compiles nothing."""
+    if not ON_TENSORFLOW:
+        return function
+    specs = keras.tree.map_structure(_spec_of, symbolic)
+    return tf.function(function, autograph=False, input_signature=[specs])
+
+
+def _spec_of(symbolic):
+    """Returns a symbolic input as TensorFlow describes it."""
+    shape, dtype = symbolic.shape, symbolic.dtype
+    if getattr(symbolic, "sparse", False):
+        return tf.SparseTensorSpec(shape, dtype)
+    return tf.RaggedTensorSpec(shape, dtype) if getattr(symbolic, "ragged", False) else tf.TensorSpec(shape, dtype)
+
+
+def as_input(array: np.ndarray, symbolic: keras.KerasTensor) -> Any:
+    """Returns an array as a value of a symbolic input: sparse or ragged if that is."""
+    if not ON_TENSORFLOW:
+        return keras.ops.convert_to_tensor(array, symbolic.dtype)
+    spec = _spec_of(symbolic)
+    value = tf.constant(array) if spec.dtype == tf.string else tf.cast(array, spec.dtype)
+    if isinstance(spec, tf.SparseTensorSpec):
+        return tf.sparse.from_dense(value)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensor.from_tensor(value, ragged_rank=spec.ragged_rank)
+    return value
+
+
+def to_numbers(outputs: Any) -> list[np.ndarray]:
+    """Returns all tensors in a structure as arrays of float64, strings as numbers that tell them apart."""
+    if not ON_TENSORFLOW:
+        return [keras.ops.convert_to_numpy(t).astype(np.float64) for t in keras.tree.flatten(outputs)]
+    flat = tf.nest.flatten(outputs, expand_composites=True)
+    strings = (tf.strings.to_hash_bucket_fast(t, 2**20) if t.dtype == tf.string else t for t in flat)
+    return [np.asarray(t).astype(np.float64) for t in strings]
+
+
+def may_round_factors() -> bool:
+    """Whether matrix products may round their float32 factors to ten bits, as those of accelerators do."""
+    if not ON_TENSORFLOW:
+        return "cpu" not in str(keras.ops.ones(()).device).lower()
+    return tf.config.experimental.tensor_float_32_execution_enabled() and bool(tf.config.list_logical_devices("GPU"))

@@ -1,4 +1,4 @@
-"""Compares a changed copy of a model with the model, on random inputs, before the copy is returned."""
+"""Changes a model, and compares its outputs on random inputs before and after."""
 
 import itertools
 from collections.abc import Callable, Collection
@@ -8,10 +8,18 @@ from typing import Any
 import keras
 import numpy as np
 
-from rmsnorm_tf.conversion.model.calls import call_in_all_ways, inputs_of
+from rmsnorm_tf.conversion.model.calls import (
+    ON_TENSORFLOW,
+    as_input,
+    call_in_all_ways,
+    inputs_of,
+    may_round_factors,
+    on_inputs,
+    to_numbers,
+)
 from rmsnorm_tf.conversion.model.layers import walk
-from rmsnorm_tf.conversion.model.report import Conversion
-from rmsnorm_tf.norm.backend import tensors
+from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
+from rmsnorm_tf.conversion.model.snapshot import Others, Snapshot
 
 # Sizes of unknown axes and upper ends of integers, to try in turn: a model may need long inputs, or know few words.
 _SIZES = (5, 32, 128)
@@ -21,101 +29,94 @@ _BOUNDS = (5, 2, 1)
 _MARGIN = 8
 _ROUNDING = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
-# What a conversion without some of its changes, each with the reason, returns: the copy, the report, and its changes.
-Convert = Callable[[dict[str, str]], tuple[keras.Model, list[Conversion], list[str]]]
 
+def convert_in_place(
+    model: keras.Model,
+    change: Callable[[dict[int, str]], list[Conversion]],
+    modes: Collection[bool | None],
+    same: bool = True,
+) -> ConversionReport:
+    """Changes a model and returns the report. If anything fails, the model is as before.
 
-def convert_and_check(
-    model: keras.Model, modes: Collection[bool | None], convert: Convert
-) -> tuple[keras.Model, list[Conversion]]:
-    """Returns a converted copy with the same outputs as a model, and a report.
-
-    Changes that change the outputs are left out. They are found by halving.
+    Args:
+        model: The model.
+        change: Changes the model and returns the entries of the report, given why layers and weights must stay, by id.
+        modes: The values of `training` to call the model with, before and after.
+        same: Whether the outputs must stay the same. Default: True. Otherwise there must be outputs.
 
     Raises:
-        ValueError: The outputs of a copy without any change differ.
+        ValueError: The outputs differ, or the model does not run any more.
     """
-    copy, report, changes = convert({})
-    check = _Check(model, modes)
-    if check.why_different(copy):
-        left_out = _harmful(check, convert, changes)
-        copy, report, _ = convert(left_out)
-    if remark := check.remark():
-        report = [replace(entry, reason=entry.reason + remark) if entry.converted else entry for entry in report]
-    for each in (model, copy):
-        if each.losses:  # those of the traced calls, which nothing can compute; the next call clears them
-            each(inputs_of(each))
-    return copy, report
-
-
-def _harmful(check, convert, changes):
-    """Returns the changes that change the outputs, each with the reason."""
-    kept: list[str] = []
-    harmful: dict[str, str] = {}
-
-    def attempt(part):
-        copy, *_ = convert({change: "not tried" for change in changes if change not in (*kept, *part)})
-        why = check.why_different(copy, unchanged=not kept and not part)
-        if why is None:
-            kept.extend(part)
-        elif not part:
-            raise ValueError(
-                f"A copy of the model differs from it even before a norm is changed: {why}. A layer has state that "
-                "neither its config nor its weights hold, so the model cannot be converted. Reset a stateful RNN "
-                "with its `reset_state()`."
-            )
-        elif len(part) == 1:
-            harmful[part[0]] = why
-        else:
-            attempt(part[: len(part) // 2])
-            attempt(part[len(part) // 2 :])
-
-    attempt([])
-    attempt(changes)
-    return harmful
+    others, check, before = Others(model), _Check(model, modes), Snapshot(model)
+    try:
+        entries = change(others.shared)
+        if any(entry.converted for entry in entries):
+            if why := check.why_different(same):
+                raise ValueError(
+                    f"{why[0].upper()}{why[1:]}. So nothing was converted: every weight and layer of {model.name!r} is "
+                    "as before. A layer may read weights of another one outside its operations; convert a model "
+                    "without it, or one inside this."
+                )
+            others.settle()
+    except BaseException:
+        before.restore()
+        raise
+    finally:
+        model._clear_losses()  # those of the traced calls, which nothing can compute
+    remark = check.remark() if same else ""
+    return ConversionReport(
+        [replace(entry, reason=entry.reason + remark) if entry.converted else entry for entry in entries]
+    )
 
 
 class _Check:
     """What a model returns for random inputs.
 
     Args:
-        model: A functional model.
+        model: The model.
         modes: The values of `training` to call it with.
     """
 
     def __init__(self, model, modes):
+        self._model = model
         self._seeds = [keras.ops.convert_to_numpy(seed) for seed in _seeds(model)]
-        self._expected: dict[bool | None, tuple[Any, list[np.ndarray]]] = {}
-        self._noise: dict[bool | None, list[float]] = {}
+        self._expected: dict[bool | None, tuple[Any, list[np.ndarray], list[float]]] = {}
         self._why_not: dict[bool | None, str] = {}
         for mode in modes:
             try:
-                self._expected[mode] = _inputs_and_outputs(_Function(model, mode), self._seeds)
+                function = _Function(model, mode)
+                inputs, expected = _inputs_and_outputs(function, self._seeds)
+                self._expected[mode] = inputs, expected, self._noise(function, inputs, expected)
             except _Incomparable as error:
                 self._why_not[mode] = str(error)
             except Exception as error:  # whatever a layer raises
                 self._why_not[mode] = f"the model does not run on random inputs: {_first_line(error)}"
 
-    def why_different(self, copy, unchanged=False):
-        """Returns by how much the outputs of a copy differ, if it is more than rounding explains, or None.
+    def _noise(self, function, inputs, outputs):
+        """Returns how far each output moves if all weights are rounded once more."""
+        rounded = function(inputs, self._seeds, _rounding(self._model))
+        return [_distance(y, n) for y, n in zip(outputs, rounded, strict=True)]
 
-        An unchanged copy shows the effect of rounding in the given model, which a fold may make smaller.
+    def why_different(self, same):
+        """Returns by how much outputs differ from those before, if it is more than rounding explains, or None.
+
+        If they need not be the same, it returns why the model does not run, or None.
         """
-        rounding = _rounding(copy)
-        for mode, (inputs, expected) in self._expected.items():
+        rounding = _rounding(self._model)
+        for mode, (inputs, expected, noises) in self._expected.items():
             try:
-                function = _Function(copy, mode)
+                function = _Function(self._model, mode)
                 actual = function(inputs, self._seeds)
-                noises = [_distance(a, n) for a, n in zip(actual, function(inputs, self._seeds, rounding), strict=True)]
+                own = self._noise(function, inputs, actual)
             except Exception as error:
                 return f"the model would fail: {_first_line(error)}"
+            if not same:
+                continue
             if len(actual) != len(expected):
                 return f"the model would return {len(actual)} tensors, not {len(expected)}"
-            if unchanged:
-                self._noise[mode] = noises
-            for e, a, own, given in zip(expected, actual, noises, self._noise.get(mode, noises), strict=True):
+            for e, a, *both in zip(expected, actual, noises, own, strict=True):
                 largest = np.max(np.abs(e), initial=0, where=np.isfinite(e))
-                noise = max(filter(np.isfinite, (own, given)), default=0.0)  # infinite noise excuses nothing
+                noise = max(filter(np.isfinite, both), default=0.0)  # infinite noise excuses nothing
                 if not _distance(e, a) <= _MARGIN * (rounding * largest + noise):
                     return f"the outputs would change by {_distance(e, a):.1e}, the largest being {largest:.1e}"
         return None
@@ -139,9 +140,10 @@ class _Function:
         self.inputs = inputs_of(model)
         self._seeds = _seeds(model)
         self._weights = [w for w in model.weights if keras.backend.is_float_dtype(w.dtype)]
-        self._run = tensors.on_inputs(lambda inputs: call_in_all_ways(model, inputs, [mode]), self.inputs)
+        self._run = on_inputs(lambda inputs: call_in_all_ways(model, inputs, [mode]), self.inputs)
         own = {id(variable.value) for variable in model.variables}
-        others = [variable for variable in tensors.variables_of(self._run) if id(variable) not in own]
+        read = self._run.get_concrete_function().variables if ON_TENSORFLOW else ()  # also Keras's global seed
+        others = [variable for variable in read if id(variable) not in own]
         self._states = [*model.variables, *others]  # also weights: a spectral norm assigns a kernel in training
 
     def __call__(self, inputs, seeds, rounding=0.0):
@@ -155,7 +157,7 @@ class _Function:
             for weight in weights:
                 factors = 1 + rounding * rng.choice([-1.0, 1.0], weight.shape)
                 weight.assign(kept[id(weight)] * keras.ops.cast(factors, weight.dtype))
-            return tensors.to_numbers(self._run(inputs))
+            return to_numbers(self._run(inputs))
         finally:
             for variable in self._states:
                 variable.assign(kept[id(variable)])
@@ -191,7 +193,7 @@ def _draw(symbolic, size, bound, rng):
         value = rng.normal(size=shape)
     else:
         value = rng.uniform(0, bound, shape)
-    return tensors.as_input(value, symbolic)
+    return as_input(value, symbolic)
 
 
 def _seeds(model):
@@ -202,7 +204,7 @@ def _seeds(model):
 
 def _rounding(model):
     """Returns the relative error of the narrowest dtype that a model computes in."""
-    own = {**_ROUNDING, "float32": _ROUNDING["float16" if tensors.may_round_factors() else "float32"]}
+    own = {**_ROUNDING, "float32": _ROUNDING["float16" if may_round_factors() else "float32"]}
     return max((own.get(layer.compute_dtype, 0) for _, _, layer in walk(model)), default=0)
 
 

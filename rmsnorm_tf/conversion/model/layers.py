@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import keras
@@ -29,12 +29,12 @@ def is_reverse(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
     return bool(inspect.signature(function).bind(*args, **kwargs).arguments.get("reverse"))
 
 
-def walk(layer: keras.Layer) -> Iterator[tuple[Path, str, keras.Layer]]:
+def walk(layer: keras.Layer, leaving_out: Iterable[int] = ()) -> Iterator[tuple[Path, str, keras.Layer]]:
     """Yields the path, the name and the object of every layer inside a layer, each once, depth first.
 
-    The name comes after the names of the layers that contain it.
+    The name comes after the names of the layers that contain it. Layers with ids in `leaving_out` are left out.
     """
-    seen = {id(layer)}
+    seen = {id(layer), *leaving_out}
 
     def visit(outer, path, prefix):
         for key, inner in _children(outer).items():

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from rmsnorm_tf.conversion.model.calls import inputs_of
+from rmsnorm_tf.conversion.model.calls import inputs_of, trace_symbolically
 from rmsnorm_tf.conversion.model.in_place import axes_of, is_cell_with_layer_norm, norms_of_cell
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.norm.arguments import check_epsilon
@@ -24,7 +24,7 @@ class Parts:
         layers: Path, name and object of every layer.
         norms: For each LayerNormalization outside our cells by id, why it cannot be folded whatever it reads, or None.
         foldable: The LayerNormalizations that may be folded.
-        shared: Why layers and variables of the given model must stay as they are, by id.
+        shared: Why layers and variables must stay as they are, by id.
     """
 
     def __init__(self, model: keras.Model, shared: dict[int, str]) -> None:
@@ -107,7 +107,7 @@ def why_refusing(model: keras.Model, norms: Collection[keras.layers.LayerNormali
         norm.call, norm.compute_mask = noting_dtype(norm), noting_mask(norm)
     try:
         with contextlib.suppress(Exception):  # a model that does not run, whatever its layers raise
-            keras.layers.Lambda(lambda inputs: model(inputs))(inputs_of(model))  # traces the calls, masks included
+            trace_symbolically(model, inputs_of(model))
     finally:
         for norm in norms:
             del norm.call, norm.compute_mask

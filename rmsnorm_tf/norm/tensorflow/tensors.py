@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from rmsnorm_tf.norm.tensorflow.sums import sizes_of
@@ -16,10 +15,6 @@ R = TypeVar("R")
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
-
-
-def check_tensorflow(what: str, instead: str) -> None:
-    """Raises no error, because Keras runs on TensorFlow."""
 
 
 def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
@@ -91,52 +86,3 @@ def map_rows(function: Callable[[tf.Tensor], tf.Tensor], t: tf.RaggedTensor) -> 
     return tf.ragged.map_flat_values(
         lambda values: tf.reshape(function(tf.reshape(values, [-1, size])), tf.shape(values)), t
     )
-
-
-def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Callable[[Any], Any]:
-    """Returns a function of the inputs of a model as one graph, so that a call compiles nothing.
-
-    Args:
-        function: The function.
-        symbolic: The symbolic inputs of the model.
-    """
-    specs = keras.tree.map_structure(spec_of, symbolic)
-    return tf.function(function, autograph=False, input_signature=[specs])
-
-
-def variables_of(function: Any) -> list[tf.Variable]:
-    """Returns the variables that a function made by `on_inputs` reads, such as the state of Keras's global seed."""
-    return list(function.get_concrete_function().variables)
-
-
-def spec_of(symbolic: keras.KerasTensor) -> Any:
-    """Returns a symbolic input as TensorFlow describes it."""
-    shape, dtype = symbolic.shape, symbolic.dtype
-    if getattr(symbolic, "sparse", False):
-        return tf.SparseTensorSpec(shape, dtype)
-    return tf.RaggedTensorSpec(shape, dtype) if getattr(symbolic, "ragged", False) else tf.TensorSpec(shape, dtype)
-
-
-def as_input(array: np.ndarray, symbolic: keras.KerasTensor) -> Any:
-    """Returns an array as a value of a symbolic input: sparse or ragged if that is."""
-    spec = spec_of(symbolic)
-    value = tf.constant(array) if spec.dtype == tf.string else tf.cast(array, spec.dtype)
-    if isinstance(spec, tf.SparseTensorSpec):
-        return tf.sparse.from_dense(value)
-    if isinstance(spec, tf.RaggedTensorSpec):
-        return tf.RaggedTensor.from_tensor(value, ragged_rank=spec.ragged_rank)
-    return value
-
-
-def to_numbers(outputs: Any) -> list[np.ndarray]:
-    """Returns all tensors in a structure as arrays of float64, strings as numbers that tell them apart."""
-    flat = tf.nest.flatten(outputs, expand_composites=True)
-    return [
-        np.asarray(tf.strings.to_hash_bucket_fast(t, 2**20) if t.dtype == tf.string else t).astype(np.float64)
-        for t in flat
-    ]
-
-
-def may_round_factors() -> bool:
-    """Whether matrix products round their float32 factors to ten bits."""
-    return tf.config.experimental.tensor_float_32_execution_enabled() and bool(tf.config.list_logical_devices("GPU"))

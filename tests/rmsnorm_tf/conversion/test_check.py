@@ -1,12 +1,12 @@
-"""A converted model is compared with the given one: what changes outputs is left out, and nothing is disturbed."""
+"""Outputs are compared before and after: if they differ, all is undone, and otherwise nothing else is disturbed."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_rms_norm
-from tests.folding import assert_same_outputs, dense, layers, norm, with_drawn_weights
+from rmsnorm_tf import Conversion, RMSNormGRU, fold_layer_norm, replace_layer_norm, replace_rms_norm
+from tests.folding import assert_same_outputs, dense, layers, norm, outputs_of, with_drawn_weights
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -25,42 +25,37 @@ class Watched(layers.Layer):
         return keras.KerasTensor(x.shape, x.dtype), keras.KerasTensor((1,), x.dtype)
 
 
-def test_a_fold_that_changes_the_outputs_is_left_out():
+def state_of(model):
+    """Returns what a conversion might change: classes, attributes and values."""
+    inside = model._flatten_layers()
+    return [(type(layer), {key: id(value) for key, value in vars(layer).items()}) for layer in inside], [
+        (id(w), w.path, w.trainable, w.numpy().tolist()) for w in model.variables
+    ]
+
+
+def assert_refused(convert, model, why):
+    """Asserts that a conversion raises an error and leaves the model as it was, compiled or not."""
+    model.compile("sgd", "mse")
+    outputs, before = outputs_of(model), state_of(model)
+    with pytest.raises(ValueError, match=why) as caught:
+        convert(model)
+    assert "every weight and layer of 'model' is as before" in str(caught.value)
+    assert state_of(model) == before
+    assert model.compiled
+    assert_same_outputs(outputs, model)
+    model.predict(np.ones((3, *model.input_shape[1:])), verbose=0)
+
+
+def test_a_fold_that_changes_the_outputs_is_undone_with_all_others():
     x = keras.Input((6,), name="x")
     y, size = Watched(name="watched")(norm("first")(dense("before")(x)))
-    z = norm("third")(dense("behind")(norm("second")(y)))
-    model = with_drawn_weights(keras.Model(x, [z, size]))
-    folded, report = fold_layer_norm(model, fold_gains=True)
-    reasons = {entry.name: entry.reason for entry in report}
-    assert [entry.name for entry in report if not entry.converted] == ["second"]
-    assert reasons["second"].startswith("the outputs would change by ")
-    assert reasons["first"].startswith("centring folded into before; gain stays: the outputs would change by ")
-    assert reasons["third"] == "centring folded into behind; gain stays: its output is an output of the model"
-    assert type(folded.get_layer("second")) is layers.LayerNormalization
-    assert type(folded.get_layer("first")) is type(folded.get_layer("third")) is RMSNormalization
-    assert_same_outputs(model, folded)
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class WatchedWithNorm(Watched):
-    """Its norm has an automatic name, which differs in every copy."""
-
-    def build(self, shape):
-        super().build(shape)
-        self.norm = layers.LayerNormalization()
-        self.norm.build(shape)
-
-    def call(self, x):
-        y, size = super().call(x)
-        return self.norm(y), size
-
-
-def test_a_fold_that_changes_the_outputs_is_left_out_inside_a_layer_without_names():
-    x = keras.Input((6,), name="x")
-    model = with_drawn_weights(keras.Model(x, WatchedWithNorm(name="watched")(x)))
-    folded, [entry] = fold_layer_norm(model)
-    assert entry.reason.startswith("the outputs would change by ")
-    assert_same_outputs(model, folded)
+    gru = RMSNormGRU(6, name="gru", normalization="layer")(layers.Reshape((2, 3))(dense("other")(x)))
+    z = layers.Add()(
+        [norm(f"subtracted_{i}")(stream) for stream in [dense("relu", activation="relu")(x)] for i in "abc"]
+    )
+    z = norm("third")(dense("behind")(norm("second")(y + gru + z)))
+    model = with_drawn_weights(keras.Model(x, [z, size], name="model"))
+    assert_refused(lambda model: fold_layer_norm(model, fold_gains=True), model, "^The outputs would change by ")
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -81,12 +76,30 @@ class WatchedFromAfar(Watched):
 
 
 @pytest.mark.parametrize("make", [WatchedInTraining, WatchedFromAfar])
-def test_a_change_in_training_alone_and_a_small_one_are_left_out(make):
+def test_a_change_in_training_alone_and_a_small_one_are_undone(make):
     x = keras.Input((6,), name="x")
     y, size = make(name="watched")(x)
-    _, [entry] = fold_layer_norm(with_drawn_weights(keras.Model(x, [norm("norm")(y), size])))
-    assert not entry.converted
-    assert entry.reason.startswith("the outputs would change by ")
+    model = with_drawn_weights(keras.Model(x, [norm("norm")(y), size], name="model"))
+    assert_refused(fold_layer_norm, model, "^The outputs would change by ")
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class ReadsGain(layers.Layer):
+    """Multiplies by the gain of another layer's norm."""
+
+    def __init__(self, other, **kwargs):
+        super().__init__(**kwargs)
+        self.other = other
+
+    def call(self, x):
+        return x * self.other.gamma
+
+
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+def test_a_norm_whose_gain_another_layer_reads_is_restored(convert):
+    x, first = keras.Input((6,), name="x"), norm("first")
+    model = with_drawn_weights(keras.Model(x, ReadsGain(first)(first(dense()(x))), name="model"))
+    assert_refused(convert, model, "The model would fail: AttributeError: ")
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -101,29 +114,10 @@ class Particular(layers.Layer):
 def test_a_model_that_does_not_run_on_random_inputs_is_reported():
     x = keras.Input((6,), name="x")
     model = with_drawn_weights(keras.Model(x, norm("norm")(dense()(Particular()(x)))))
-    _, [entry] = fold_layer_norm(model)
+    [entry] = fold_layer_norm(model).entries
     assert entry.converted
     start = "centring folded into dense; not checked, as the model does not run on random inputs: InvalidArgumentError"
     assert entry.reason.startswith(start)
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class Stateful(layers.Layer):
-    """Its config leaves a factor out."""
-
-    factor = 1.0
-
-    def call(self, x):
-        return self.factor * x
-
-
-def test_a_model_whose_copy_computes_something_else_is_refused():
-    for convert, make in ((fold_layer_norm, norm), (replace_rms_norm, layers.RMSNormalization)):
-        x, stateful = keras.Input((6,)), Stateful()
-        stateful.factor = 2.0
-        y = stateful(dense()(x))
-        with pytest.raises(ValueError, match=r"A copy of the model differs from it even before a norm is changed: the"):
-            convert(with_drawn_weights(keras.Model(x, [dense("head")(y), make(name="norm")(dense("other")(y))])))
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -142,19 +136,17 @@ def noisy():
 
 def test_seeds_and_statistics_stay_and_training_is_compared():
     model, numbers = noisy(), []
-    before = [v.numpy() for v in model.variables]
+    kept = [v for v in model.variables if not v.trainable]
+    before = [v.numpy() for v in kept]
     for convert in (lambda model: None, fold_layer_norm):
         keras.utils.set_random_seed(1)
         keras.random.normal((3,))  # makes the global seed
         report = convert(model)
         numbers.append(keras.random.normal((3,)).numpy())
-    folded, report = report
     np.testing.assert_array_equal(*numbers)
-    assert report == [Conversion("norm", True, "centring folded into dense")]
-    for a, b in zip(model.variables, before, strict=True):
-        np.testing.assert_array_equal(a, b)
-    statistics = [w for w in folded.weights if "moving" in w.name]
-    for a, b in zip(statistics, [w for w in model.weights if "moving" in w.name], strict=True):
+    assert report.entries == [Conversion("norm", True, "centring folded into dense")]
+    assert len(kept) >= 4
+    for a, b in zip(kept, before, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -164,13 +156,11 @@ def test_a_kernel_that_a_layer_assigns_in_training_stays(convert):
     spectral = layers.SpectralNormalization(layers.Dense(6, name="wrapped"), name="spectral")
     y = layers.RMSNormalization(name="scaled")(norm("norm")(dense()(spectral(x))))
     model = with_drawn_weights(keras.Model(x, y))
-    before = [v.numpy() for v in model.variables]
-    converted, report = convert(model)
+    before = [v.numpy() for v in spectral.variables]
+    report = convert(model).entries
     assert all(entry.converted for entry in report) and report
-    for a, b, c in zip(model.variables, before, converted.variables, strict=True):
+    for a, b in zip(spectral.variables, before, strict=True):
         np.testing.assert_array_equal(a, b)
-        if "spectral" in a.path:
-            np.testing.assert_array_equal(c, b)
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -181,7 +171,7 @@ class Noise(layers.Layer):
 
 def test_a_model_whose_training_is_random_is_compared_at_inference():
     x = keras.Input((6,), name="x")
-    _, [entry] = fold_layer_norm(with_drawn_weights(keras.Model(x, norm("norm")(dense()(Noise()(x))))))
+    [entry] = fold_layer_norm(with_drawn_weights(keras.Model(x, norm("norm")(dense()(Noise()(x)))))).entries
     assert entry.reason == (
         "centring folded into dense; not checked for training=True, as the outputs are random, whatever the seeds"
     )
@@ -202,7 +192,7 @@ def test_inputs_of_all_kinds_are_drawn():
     y = OnlyLong()(few(words)) + dense()(x) + keras.ops.mean(few(hashed), 1, keepdims=True)
     y = keras.ops.where(given[:, :, None], y, 2.0 * y)
     model = with_drawn_weights(keras.Model([words, text, x, given], norm("norm")(y)))
-    _, [entry] = fold_layer_norm(model)
+    [entry] = fold_layer_norm(model).entries
     assert entry.converted
     assert "not checked" not in entry.reason
 
@@ -222,13 +212,13 @@ class Logarithm(layers.Layer):
 
 def test_numbers_that_a_model_needs_positive_are_drawn_so():
     x = keras.Input((6,), name="x")
-    _, report = fold_layer_norm(with_drawn_weights(keras.Model(x, norm("norm")(dense()(OnlyPositive()(x))))))
+    report = fold_layer_norm(with_drawn_weights(keras.Model(x, norm("norm")(dense()(OnlyPositive()(x)))))).entries
     assert report == [Conversion("norm", True, "centring folded into dense")]
 
 
 def test_what_is_no_number_in_both_models_is_no_difference():
     x = keras.Input((6,), name="x")
-    _, report = fold_layer_norm(with_drawn_weights(keras.Model(x, [norm("norm")(dense()(x)), Logarithm()(x)])))
+    report = fold_layer_norm(with_drawn_weights(keras.Model(x, [norm("norm")(dense()(x)), Logarithm()(x)]))).entries
     assert report == [Conversion("norm", True, "centring folded into dense")]
 
 
@@ -238,14 +228,14 @@ def test_rounding_is_no_difference():
     large = dense("large", units=64)
     model = with_drawn_weights(keras.Model(x, dense("behind")(norm("norm")(large(x)))))
     large.kernel.assign(1e6 + large.kernel.numpy())
-    _, report = fold_layer_norm(model)
+    report = fold_layer_norm(model).entries
     assert report == [Conversion("norm", True, "centring folded into large")]
 
 
 def test_rounding_in_the_narrowest_layer_is_no_difference():
     x, narrow = keras.Input((64,), name="x"), {"dtype": "mixed_bfloat16"}
     y = norm("norm", **narrow)(dense("narrow", units=64, **narrow)(x))
-    _, report = fold_layer_norm(with_drawn_weights(keras.Model(x, dense("wide", dtype="float32")(y))))
+    report = fold_layer_norm(with_drawn_weights(keras.Model(x, dense("wide", dtype="float32")(y)))).entries
     assert report == [Conversion("norm", True, "centring folded into narrow")]
 
 
@@ -253,8 +243,7 @@ def test_no_tensors_of_graphs_stay_in_the_losses():
     """A loss that an activity regularizer adds in a trace cannot be computed outside it."""
     x = keras.Input((6,))
     model = keras.Model(x, norm("norm")(dense()(layers.Dense(6, activity_regularizer="l2", name="first")(x))))
-    folded, _ = fold_layer_norm(model)
-    for each in (model, folded):
-        assert each.losses == []
-        each(np.ones((2, 6), np.float32))
-        assert float(sum(each.losses)) > 0
+    fold_layer_norm(model)
+    assert model.losses == []
+    model(np.ones((2, 6), np.float32))
+    assert float(sum(model.losses)) > 0

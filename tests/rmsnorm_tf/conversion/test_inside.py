@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_layer_norm
-from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
+from tests.folding import assert_same_outputs, converted, dense, fold, layers, norm, with_drawn_weights
 
 
 @keras.saving.register_keras_serializable(package="inside")
@@ -76,16 +76,17 @@ MODELS = {"blocks": in_blocks, "subclass": Backbone, "gelu": after_gelu, "tied":
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_norms_inside_layers_are_folded(make, policy):
-    folded, report = fold(make())
+    model = make()
+    report = fold(model)
     assert list(report) == ["block_0/norm", "block_1/norm", "last"]
     assert all(entry.converted for entry in report.values())
-    block = folded.get_layer("block_0")
+    block = model.get_layer("block_0")
     assert isinstance(block, Block)
     assert type(block.norm) is RMSNormalization
 
 
 def test_what_no_weights_centre_is_subtracted_once():
-    _, report = fold(after_gelu())
+    report = fold(after_gelu())
     assert report["block_0/norm"].reason == "the mean of the output of first is subtracted once"
     assert report["last"].reason == (
         "centring folded into block_0/out, block_1/out; the mean of the output of first is subtracted once"
@@ -94,7 +95,7 @@ def test_what_no_weights_centre_is_subtracted_once():
 
 def test_a_subtraction_for_few_norms_does_not_pay():
     x = keras.Input((4, 6))
-    _, report = fold(keras.Model(x, norm("last")(Block(name="block")(dense(activation="tanh")(x)))))
+    report = fold(keras.Model(x, norm("last")(Block(name="block")(dense(activation="tanh")(x)))))
     assert [entry.reason for entry in report.values()] == ["dense has the activation tanh"] * 2
 
 
@@ -104,7 +105,7 @@ def branch(name):
 
 def test_a_sum_of_two_streams_is_centred_by_one_subtraction():
     x = keras.Input((4, 6))
-    _, report = fold(keras.Model(x, blocks(layers.Add(name="sum")([branch("left")(x), branch("right")(x)]))))
+    report = fold(keras.Model(x, blocks(layers.Add(name="sum")([branch("left")(x), branch("right")(x)]))))
     assert report["block_0/norm"].reason == "the mean of the output of sum is subtracted once"
 
 
@@ -116,7 +117,7 @@ def test_each_of_two_subtractions_must_serve_three_norms(count, pays):
     shared = norm("shared")
     outputs = [shared(stream) for stream in streams]
     outputs += [norm(f"norm_{i}")(streams[i % 2]) for i in range(count)]
-    _, report = fold(keras.Model(x, outputs))
+    report = fold(keras.Model(x, outputs))
     assert {entry.converted for entry in report.values()} == {pays}
 
 
@@ -134,12 +135,13 @@ def test_an_output_without_its_mean_keeps_its_mask():
     x = keras.Input((None, 6))
     stream = MasksItself(name="stream")(x)
     model = keras.Model(x, layers.GRU(3)(layers.Add()([norm(f"norm_{i}")(stream) for i in range(3)])))
-    folded, report = fold_layer_norm(with_drawn_weights(model))
-    assert {entry.reason for entry in report} == {"the mean of the output of stream is subtracted once"}
     padded = np.random.default_rng(0).normal(size=(2, 5, 6))
     padded[:, 3:] = 0
-    np.testing.assert_allclose(folded(padded), model(padded), rtol=0, atol=1e-5)
-    np.testing.assert_allclose(folded(padded), model(padded[:, :3]), rtol=0, atol=1e-5)
+    before = with_drawn_weights(model)(padded)
+    report = fold_layer_norm(model).entries
+    assert {entry.reason for entry in report} == {"the mean of the output of stream is subtracted once"}
+    np.testing.assert_allclose(model(padded), before, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(model(padded[:, :3]), before, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16"], indirect=True)
@@ -151,18 +153,20 @@ def test_a_mean_is_subtracted_in_float32(policy):
     model = keras.Model(x, layers.Add()([norm(f"norm_{i}")(y) for i in range(3)]))
     stream.bias.assign(np.full(64, 100.3))
     data = np.random.default_rng(0).normal(size=(8, 64))
-    folded, report = fold_layer_norm(model)
+    expected = np.asarray(keras.ops.cast(model(data), "float32"))
+    report = fold_layer_norm(model).entries
     assert all(entry.converted for entry in report)
-    expected, actual = (np.asarray(keras.ops.cast(m(data), "float32")) for m in (model, folded))
+    actual = np.asarray(keras.ops.cast(model(data), "float32"))
     np.testing.assert_allclose(actual, expected, rtol=0, atol=0.01 * np.max(np.abs(expected)))
 
 
 def test_tied_weights_stay_tied():
-    model = tied()
-    folded, report = fold(model)
+    model = with_drawn_weights(tied())
+    words = model.get_layer("words")
+    before = words.embeddings.numpy()
+    report = fold(model)
     assert "the mean of the output of words is subtracted once" in report["block_0/norm"].reason
-    words = folded.get_layer("words")
-    np.testing.assert_array_equal(words.embeddings, model.get_layer("words").embeddings)
+    np.testing.assert_array_equal(words.embeddings, before)
     assert len(words.weights) == 1
 
 
@@ -171,19 +175,21 @@ def test_an_embedding_whose_weights_may_make_logits_elsewhere_keeps_them(tied):
     """As in a backbone, whose language model calls the embedding once more."""
     tokens = keras.Input((5,), dtype="int32")
     words = layers.ReversibleEmbedding(7, 6, tie_weights=tied, name="words")
-    model = keras.Model(tokens, norm("norm")(words(tokens)))
-    folded, report = fold(model)
+    model = with_drawn_weights(keras.Model(tokens, norm("norm")(words(tokens))))
+    before = words.embeddings.numpy()
+    report = fold(model)
     if tied:
         assert report["norm"] == Conversion("norm", False, "the weights of words make logits too")
-        np.testing.assert_array_equal(folded.get_layer("words").embeddings, model.get_layer("words").embeddings)
+        np.testing.assert_array_equal(words.embeddings, before)
     else:
         assert report["norm"] == Conversion("norm", True, "centring folded into words")
 
 
 @pytest.mark.parametrize("change_config", [lambda config: {**config, "name": "other", "trainable": False}])
 def test_the_config_of_a_layer_changed_inside_is_open(change_config):
-    folded, _ = fold(in_blocks())
-    block = folded.get_layer("block_0")
+    model = in_blocks()
+    fold(model)
+    block = model.get_layer("block_0")
     other = type(block).from_config(change_config(block.get_config()))
     assert (other.name, other.trainable) == ("other", False)
     assert type(other.norm) is RMSNormalization
@@ -198,12 +204,14 @@ def test_the_config_of_a_layer_changed_inside_is_open(change_config):
             else type(layer).from_config({**layer.get_config(), "name": f"new_{layer.name}"})
         )
 
-    cloned = keras.models.clone_model(folded, clone_function=clone)
+    cloned = keras.models.clone_model(model, clone_function=clone)
     assert [layer.name for layer in cloned.layers][2:4] == ["new_block_0", "new_block_1"]
 
 
 def test_a_config_that_does_not_say_how_a_changed_layer_was_built():
-    block = fold(in_blocks())[0].get_layer("block_0")
+    model = in_blocks()
+    fold(model)
+    block = model.get_layer("block_0")
     config = block.get_config()
     del config["unchanged"]["build_config"]
     with pytest.raises(ValueError, match=r"The layer 'block_0' does not say in its config how it was built."):
@@ -214,9 +222,10 @@ def test_layer_scale(policy):
     x = keras.Input((4, 6))
     y = dense("embed")(x)
     y = y + LayerScale(name="scale")(dense("branch")(norm("first")(y)))
-    folded, report = fold(keras.Model(x, norm("last")(y)))
+    model = keras.Model(x, norm("last")(y))
+    report = fold(model)
     assert report["last"].reason == "centring folded into embed, branch"
-    np.testing.assert_array_equal(folded.get_layer("scale").gain, np.ones(6))
+    np.testing.assert_array_equal(model.get_layer("scale").gain, np.ones(6))
 
 
 def test_a_layer_scale_that_is_read_elsewhere_stays():
@@ -224,7 +233,7 @@ def test_a_layer_scale_that_is_read_elsewhere_stays():
     y = dense("embed")(x)
     branch = dense("branch")(norm("first")(y))
     z = y + LayerScale(name="scale")(branch)
-    _, report = fold(keras.Model(x, [norm("last")(z), layers.Activation("tanh")(branch)]))
+    report = fold(keras.Model(x, [norm("last")(z), layers.Activation("tanh")(branch)]))
     assert report["first"].converted
     assert not report["last"].converted
 
@@ -233,7 +242,7 @@ def test_a_layer_scale_behind_a_norm_of_the_same_map_stays():
     x = keras.Input((4, 6))
     shared, scale = dense("shared"), LayerScale(name="scale")
     first = scale(norm("first", scale=False, center=False)(shared(2 * x)))
-    _, report = fold(keras.Model(x, [norm("last")(scale(shared(x))), first]))
+    report = fold(keras.Model(x, [norm("last")(scale(shared(x))), first]))
     assert not report["last"].converted
 
 
@@ -246,38 +255,38 @@ def test_a_layer_scale_behind_a_norm_of_the_same_map_stays():
 )
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
 def test_norms_inside_layers_are_saved(make, convert, tmp_path):
-    converted, _ = convert(with_drawn_weights(make()))
-    converted.save(tmp_path / "model.keras")
+    model = with_drawn_weights(make())
+    assert convert(model).entries
+    model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert_same_outputs(converted, loaded)
+    assert_same_outputs(model, loaded)
     assert type(loaded.get_layer("block_1").norm) is RMSNormalization
-    again, report = fold_layer_norm(loaded)
-    assert report == []
-    assert_same_outputs(converted, again)
+    assert fold_layer_norm(loaded).entries == []
+    assert_same_outputs(model, loaded)
 
 
 @pytest.mark.parametrize("make", [after_gelu, pytest.param(tied, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
 def test_a_folded_model_is_exported_quantized_and_trained(make, tmp_path):
-    folded, _ = fold(make())
-    folded.export(tmp_path / "exported", verbose=False)
-    x = np.ones((3, *folded.inputs[0].shape[1:]), folded.inputs[0].dtype)
+    model = make()
+    fold(model)
+    model.export(tmp_path / "exported", verbose=False)
+    x = np.ones((3, *model.inputs[0].shape[1:]), model.inputs[0].dtype)
     served = keras.layers.TFSMLayer(tmp_path / "exported", call_endpoint="serve")
-    np.testing.assert_allclose(served(x), folded(x), rtol=1e-5, atol=1e-5)
-    folded.compile("sgd", "mse")
-    y = np.zeros((3, *folded.output_shape[1:]))
-    losses = folded.fit(x, y, epochs=3, verbose=0).history["loss"]
+    np.testing.assert_allclose(served(x), model(x), rtol=1e-5, atol=1e-5)
+    model.compile("sgd", "mse")
+    y = np.zeros((3, *model.output_shape[1:]))
+    losses = model.fit(x, y, epochs=3, verbose=0).history["loss"]
     assert losses[2] < losses[0]
-    exact = np.asarray(folded(x))
-    folded.quantize("int8")
-    np.testing.assert_allclose(folded(x), exact, atol=0.1 * np.max(np.abs(exact)))
+    exact = np.asarray(model(x))
+    model.quantize("int8")
+    np.testing.assert_allclose(model(x), exact, atol=0.1 * np.max(np.abs(exact)))
 
 
 def test_gains_are_folded_into_the_maps_behind():
     model = with_drawn_weights(in_blocks())
-    folded, report = fold_layer_norm(model, fold_gains=True)
-    assert_same_outputs(model, folded)
+    report = converted(fold_layer_norm, model, fold_gains=True)
     reasons = {entry.name: entry.reason.rpartition("; ")[2] for entry in report}
     assert reasons["block_0/norm"] == "gain folded into block_0/hidden"
     assert reasons["last"] == "gain stays: its output is an output of the model"
-    assert [folded.get_layer("block_0").norm.use_scale, folded.get_layer("last").use_scale] == [False, True]
+    assert [model.get_layer("block_0").norm.use_scale, model.get_layer("last").use_scale] == [False, True]

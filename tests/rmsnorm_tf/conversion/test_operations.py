@@ -25,7 +25,7 @@ def behind(names, *between):
 
 
 def folded(names, *between):
-    _, report = fold(behind(names, *between))
+    report = fold(behind(names, *between))
     return {name for name in names if report[f"norm-{name}"].converted}
 
 
@@ -66,7 +66,7 @@ def chains(seed, count):
 @pytest.mark.parametrize("seed", [0, *slow(*range(1, 15))])
 def test_chains_of_operations(seed):
     model, made = chains(seed, 25)
-    _, report = fold(model)
+    report = fold(model)
     for name, operations in made.items():
         if "gain" not in operations and all(OPERATIONS[each].folds for each in operations):
             assert report[name].converted, operations

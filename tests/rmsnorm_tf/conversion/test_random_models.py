@@ -53,7 +53,7 @@ def test_random_models(seed, policy):
 
 @pytest.mark.slow
 def test_random_models_are_of_both_kinds():
-    entries = [entry for seed in range(15) for entry in fold_layer_norm(random_model(seed))[1]]
+    entries = [entry for seed in range(15) for entry in fold_layer_norm(random_model(seed)).entries]
     folded = sum(entry.converted for entry in entries)
     assert folded > 10
     assert len(entries) - folded > 10

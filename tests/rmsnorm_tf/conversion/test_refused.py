@@ -9,7 +9,7 @@ import pytest
 from rmsnorm_tf import Conversion, RMSNormGRU, fold_layer_norm, replace_layer_norm, replace_rms_norm
 from tests.folding import (
     LN,
-    assert_same_outputs,
+    converted,
     dense,
     fold,
     layers,
@@ -145,7 +145,7 @@ REFUSED = {
 @pytest.mark.parametrize(("outputs", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_layer_norm_that_cannot_be_folded_stays_with_a_reason(outputs, reason):
     x = keras.Input((4, 6), name="x")
-    _, report = fold(keras.Model(x, outputs(x)))
+    report = fold(keras.Model(x, outputs(x)))
     [entry] = [entry for name, entry in report.items() if name in ("norm", "on_scores")]
     assert not entry.converted
     assert reason in entry.reason
@@ -156,25 +156,29 @@ def test_a_quantized_map_inside_attention_is_refused():
     policy["attention/attention_output"] = keras.dtype_policies.get("int8_from_float32")
     x = keras.Input((4, 6))
     y = layers.MultiHeadAttention(2, 3, dtype=policy, name="attention")(x, x)
-    _, report = fold_layer_norm(keras.Model(x, norm("norm")(y)))
+    report = fold_layer_norm(keras.Model(x, norm("norm")(y))).entries
     assert report == [Conversion("norm", False, "attention/attention_output is quantized")]
 
 
 @pytest.mark.parametrize("change", [lambda dense: dense.enable_lora(2), lambda dense: dense.quantize("int8")])
-def test_weights_that_no_copy_has_are_named(change):
+def test_maps_with_lora_weights_or_quantized_ones_inside_a_layer(change):
     x = keras.Input((4, 6))
     attention = layers.MultiHeadAttention(2, 3, name="attention")
-    model = keras.Model(x, norm("norm")(attention(x, x)))
+    model = with_drawn_weights(keras.Model(x, norm("norm")(attention(x, x))))
     change(attention.output_dense)
-    with pytest.raises(ValueError, match=r"the config of 'attention' \(MultiHeadAttention\) makes has other weights"):
-        fold_layer_norm(model)
+    [entry] = converted(fold_layer_norm, model)
+    assert entry.reason in (
+        "centring folded into attention/attention_output",
+        "attention/attention_output is quantized",
+    )
+    assert entry.converted == (not attention.output_dense.quantization_mode)
 
 
 @pytest.mark.filterwarnings("ignore:.*rms_scaling")
 def test_rms_scaling_is_refused():
     x = keras.Input((4, 6))
     first = norm("first", scale=False, center=False, rms_scaling=True)
-    _, report = fold(keras.Model(x, norm("norm")(first(dense()(x)))))
+    report = fold(keras.Model(x, norm("norm")(first(dense()(x)))))
     assert not report["first"].converted
     assert not report["norm"].converted
 
@@ -183,30 +187,29 @@ def test_channels_first_is_refused():
     """Built and not run: a CPU has no such convolution."""
     x = keras.Input((3, 5, 5))
     y = layers.Conv2D(4, 1, data_format="channels_first", name="conv")(x)
-    _, report = fold_layer_norm(keras.Model(x, [norm("over_channels", axis=1)(y), norm("over_columns")(y)]))
+    report = fold_layer_norm(keras.Model(x, [norm("over_channels", axis=1)(y), norm("over_columns")(y)])).entries
     assert {entry.name: entry.reason for entry in report} == {
         "over_channels": "over_channels normalizes over axis [1], and only the last one is folded",
         "over_columns": "the output of conv also goes to over_channels",
     }
     conv = layers.Conv2D(4, 1, data_format="channels_first", name="conv")
-    _, [entry] = fold_layer_norm(keras.Model(x, norm("norm")(conv(x))))
+    [entry] = fold_layer_norm(keras.Model(x, norm("norm")(conv(x)))).entries
     assert entry.reason == "the output of conv is not affine in weights that can be centred (BiasAdd)"
 
 
 def test_dropout_in_a_residual_stream_is_for_inference_only():
     model = pre_ln_transformer(dropout=0.1)
-    _, report = fold(model)
+    report = fold(model)
     assert [entry.converted for entry in report.values()] == [True, False, False, False, False]
     assert "drops entries" in report["last"].reason
-    folded, report = fold_layer_norm(model, for_inference=True)
+    report = converted(fold_layer_norm, model, for_inference=True)
     assert all(entry.converted for entry in report)
-    assert_same_outputs(model, folded)
 
 
 def test_dropout_that_a_graph_switches_on_counts_at_inference():
     x = keras.Input((6,), name="x")
     dropped = layers.Dropout(0.5, name="drop")(dense("dense")(x), training=True)
-    _, [entry] = fold_layer_norm(keras.Model(x, norm("norm")(dropped)), for_inference=True)
+    [entry] = fold_layer_norm(keras.Model(x, norm("norm")(dropped)), for_inference=True).entries
     assert entry == Conversion("norm", False, REFUSED["dropout"][1])
 
 
@@ -214,21 +217,22 @@ def test_part_of_a_model_is_folded_where_the_rest_cannot_be():
     x = keras.Input((4, 6), name="x")
     y = norm("norm_0")(dense("dense_0")(x))
     z = norm("norm_1")(layers.Dropout(0.3, name="drop")(dense("dense_1")(y)))
-    model = keras.Model(x, z)
-    folded, report = fold(model)
+    model = with_drawn_weights(keras.Model(x, z))
+    before = [w.numpy() for name in ("dense_1", "norm_1") for w in model.get_layer(name).weights]
+    report = fold(model)
     assert report == {
         "norm_0": Conversion("norm_0", True, "centring folded into dense_0"),
         "norm_1": Conversion("norm_1", False, REFUSED["dropout"][1]),
     }
-    for name in ("dense_1", "norm_1"):
-        for a, b in zip(folded.get_layer(name).weights, model.get_layer(name).weights, strict=True):
-            np.testing.assert_array_equal(a, b)
+    after = [w for name in ("dense_1", "norm_1") for w in model.get_layer(name).weights]
+    for a, b in zip(after, before, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.slow
 def test_convnext_is_folded_only_where_its_stem_ends():
     model = keras.applications.ConvNeXtTiny(weights=None, include_top=False, input_shape=(32, 32, 3))
-    _, report = fold_layer_norm(model, for_inference=True)
+    report = fold_layer_norm(model, for_inference=True).entries
     reasons = {entry.name: entry.reason for entry in report if not entry.converted}
     assert len(report) == len(reasons) + 1 == 23
     for name, reason in reasons.items():
@@ -246,28 +250,8 @@ def test_convnext_is_folded_only_where_its_stem_ends():
 def test_constraints_on_what_is_centred_in_a_cell_are_refused(weight):
     gru = RMSNormGRU(4, **{f"{weight}_constraint": "max_norm"}, normalize_bias=True, name="gru", **LN)
     x = keras.Input((5, 3))
-    _, report = fold(keras.Model(x, gru(x)))
+    report = fold(keras.Model(x, gru(x)))
     assert report["gru/cell"].reason == f"it has a {weight}_constraint, which centring might break"
-
-
-class WithoutConfig(layers.Layer):
-    def __init__(self, function, **kwargs):
-        super().__init__(**kwargs)
-        self.function = function
-
-    def call(self, x):
-        return self.function(x)
-
-
-convert_either_way = pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
-
-
-@convert_either_way
-def test_a_layer_that_cannot_be_copied_is_named(convert):
-    model = keras.Sequential([keras.Input((6,)), dense(), norm("norm"), WithoutConfig(lambda x: 2 * x, name="mine")])
-    message = r"(?s)'mine' \(WithoutConfig\) cannot be copied from its config: .* Give it a get_config"
-    with pytest.raises(ValueError, match=message):
-        convert(model)
 
 
 class Logits(layers.Layer):
@@ -281,34 +265,47 @@ class Logits(layers.Layer):
         return keras.ops.matmul(x, keras.ops.transpose(self.embedding.embeddings))
 
 
-@convert_either_way
-def test_tied_weights_are_refused_by_name(convert):
-    tokens = keras.Input((5,), dtype="int32")
-    words = layers.Embedding(7, 6, name="words")
-    model = keras.Model(tokens, Logits(words, name="logits")(norm("norm")(words(tokens))))
-    with pytest.raises(ValueError, match=r"The layers 'words' and 'logits' share the weight 'words/embeddings'"):
-        convert(model)
+@pytest.mark.parametrize("read", ["layer", "code"])
+def test_an_embedding_whose_weights_another_layer_reads_keeps_them(read):
+    words, tokens = layers.Embedding(7, 6, name="words"), keras.Input((5,), dtype="int32")
+    table = words.embeddings if words.built else words
+    readers = {
+        "layer": Logits(words, name="logits"),
+        "code": layers.Lambda(lambda x: x @ keras.ops.transpose(table.embeddings), (5, 7), name="logits"),
+    }
+    model = with_drawn_weights(keras.Model(tokens, readers[read](norm("norm")(words(tokens)))))
+    before = words.embeddings.numpy()
+    [entry] = converted(fold_layer_norm, model)
+    assert entry == Conversion("norm", False, "the output of words also goes to logits")
+    np.testing.assert_array_equal(words.embeddings, before)
 
 
-@convert_either_way
-def test_a_layer_of_two_models_stays_one(convert):
+def test_a_layer_that_is_called_twice_stays_one():
     x = keras.Input((4, 6))
     shared = dense("shared")
     inner = keras.Model(x, layers.Activation("tanh", name="tanh")(shared(x)), name="inner")
-    model = with_drawn_weights(keras.Model(x, inner(norm("norm")(shared(x)))))
-    converted, [entry] = convert(model)
-    assert converted.get_layer("inner").get_layer("shared") is converted.get_layer("shared")
-    assert len(converted.weights) == len(model.weights)
-    if convert is fold_layer_norm:
-        assert entry == Conversion("norm", False, "the output of shared also goes to inner/tanh")
-        assert_same_outputs(model, converted)
+    [entry] = converted(fold_layer_norm, with_drawn_weights(keras.Model(x, inner(norm("norm")(shared(x))))))
+    assert entry == Conversion("norm", False, "the output of shared also goes to inner/tanh")
 
 
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
-@pytest.mark.parametrize("given", [3, "model.keras", [1]])
+@pytest.mark.parametrize("given", [3, "model.keras", layers.Dense(2)])
 def test_something_else_than_a_model_is_refused(convert, given):
-    with pytest.raises(TypeError, match=f"Only sequential and functional models .* got a {type(given).__name__}"):
+    message = rf"{convert.__name__} changes a keras.Model, got a {type(given).__name__}. Pass a model."
+    with pytest.raises(TypeError, match=message):
         convert(given)
+
+
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
+@pytest.mark.parametrize("make", [lambda: keras.Sequential([dense()], name="model"), lambda: keras.Model(name="model")])
+def test_a_model_without_an_input_is_refused(convert, make):
+    with pytest.raises(ValueError, match=r"'model' has no input yet. Call it once, or give it a keras.Input."):
+        convert(make())
+
+
+def test_the_name_of_an_option_is_told():
+    with pytest.raises(TypeError, match=r"fold_layer_norm has no argument 'inference'. Use 'for_inference' instead."):
+        fold_layer_norm(keras.Sequential([keras.Input((3,)), norm("norm")]), inference=True)
 
 
 @pytest.mark.parametrize("option", ["for_inference", "fold_gains"])

@@ -1,12 +1,14 @@
 """Replacing the RMS norms of other libraries."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
 
 from rmsnorm_tf import Conversion, RMSNormalization, replace_rms_norm
 from tests.backends import to_array
-from tests.folding import assert_same_outputs, dense, layers, with_drawn_weights
+from tests.folding import assert_same_outputs, converted, dense, layers, with_drawn_weights
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -78,10 +80,9 @@ def with_norm(layer):
 
 def test_keras_rms_norms_are_replaced():
     model = with_norm(layers.RMSNormalization(epsilon=1e-4, name="norm"))
-    replaced, [entry] = replace_rms_norm(model)
+    [entry] = converted(replace_rms_norm, model)
     assert entry.converted
-    assert replaced.get_layer("norm").epsilon == 1e-4
-    assert_same_outputs(model, replaced)
+    assert model.get_layer("norm").epsilon == 1e-4
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((6,), 1), ((4, 6), (1, 2)), ((4, 6), (-1, -2)), ((4, 6), 2)])
@@ -91,9 +92,8 @@ def test_a_keras_rms_norm_over_the_last_axes_is_replaced(shape, axis):
         model = with_drawn_weights(keras.Sequential([keras.Input(shape), norm]))
     except TypeError:
         pytest.skip("this version of Keras normalizes one axis only")
-    replaced, [entry] = replace_rms_norm(model)
+    [entry] = converted(replace_rms_norm, model)
     assert entry == Conversion("norm", True, "the same norm with epsilon=1e-06")
-    assert_same_outputs(model, replaced)
 
 
 @pytest.mark.parametrize("axis", [1, (1, -1)])
@@ -104,13 +104,13 @@ def test_a_keras_rms_norm_that_puts_its_gain_elsewhere_stays(axis):
         model = keras.Sequential([keras.Input((4, 4)), norm])
     except TypeError:
         pytest.skip("this version of Keras normalizes one axis only")
-    _, [entry] = replace_rms_norm(model)
+    [entry] = replace_rms_norm(model).entries
     assert not entry.converted
     assert "of an input of shape (None, 4, 4), but multiplies its gain along the last axes" in entry.reason
 
 
 def test_a_keras_rms_norm_without_epsilon_stays():
-    _, [entry] = replace_rms_norm(with_norm(layers.RMSNormalization(epsilon=0.0, name="norm")))
+    [entry] = replace_rms_norm(with_norm(layers.RMSNormalization(epsilon=0.0, name="norm"))).entries
     assert entry.reason == "norm has epsilon=0.0, which RMSNormalization does not accept"
 
 
@@ -150,7 +150,7 @@ class NormOfModerateEntries(PlainRMSNorm):
 
 def test_a_norm_that_clips_what_large_gains_make_stays():
     model = keras.Sequential([keras.Input((6,)), NormClippedFarAway(name="norm")])
-    assert not replace_rms_norm(model)[1][0].converted
+    assert not replace_rms_norm(model).entries[0].converted
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_norm_that_computes_something_else_stays(make, shape, use_gain):
     if make is ClippedNorm and not use_gain:
         shape = (100,)  # the output of a norm without gain is at most the root of its size
     model = with_drawn_weights(keras.Sequential([keras.Input(shape), make(use_gain=use_gain, name="norm")]))
-    _, report = replace_rms_norm(model)
+    report = replace_rms_norm(model).entries
     reason = (
         f"norm ({make.__name__}) does not compute an RMS norm over the last axis, with an epsilon that one of its "
         "attributes holds"
@@ -184,11 +184,11 @@ def test_a_gain_of_bfloat16_is_taken_over_as_float32(tmp_path):
     """1 + 15.8125 is no bfloat16."""
     model = keras.Sequential([keras.Input((6,)), NormWithOnePlus(dtype="bfloat16", name="norm")])
     model.layers[0].set_weights([np.full(6, 15.8125)])
-    replaced, [entry] = replace_rms_norm(model)
+    [entry] = replace_rms_norm(model).entries
     assert entry.reason == "the same norm with epsilon=1e-05, a gain of 1 + scale"
-    replaced.save(tmp_path / "model.keras")
+    model.save(tmp_path / "model.keras")
     x = keras.ops.ones((1, 6), "bfloat16")
-    for same in (replaced, keras.models.load_model(tmp_path / "model.keras")):
+    for same in (model, keras.models.load_model(tmp_path / "model.keras")):
         [weight] = same.trainable_weights
         assert weight.dtype == "float32"
         assert same.layers[0].weights == [weight]
@@ -196,9 +196,9 @@ def test_a_gain_of_bfloat16_is_taken_over_as_float32(tmp_path):
         np.testing.assert_array_equal(to_array(weight), np.full(6, 15.8125))
         exact = (1 + 15.8125) / np.sqrt(1 + 1e-5)
         np.testing.assert_array_equal(to_array(same(x)), to_array(keras.ops.cast([[exact] * 6], "bfloat16")))
-    replaced.compile("sgd", "mse")
-    replaced.fit(np.ones((1, 6)), np.zeros((1, 6)), verbose=0)
-    assert np.all(to_array(weight) != to_array(replaced.layers[0].scale))  # loaded and not trained
+    model.compile("sgd", "mse")
+    model.fit(np.ones((1, 6)), np.zeros((1, 6)), verbose=0)
+    assert np.all(to_array(weight) != to_array(model.layers[0].scale))  # loaded and not trained
 
 
 @pytest.mark.parametrize("use_gain", [True, False])
@@ -206,13 +206,47 @@ def test_a_norm_that_overflows_in_float16_is_replaced(use_gain):
     model = with_drawn_weights(
         keras.Sequential([keras.Input((6,)), PlainRMSNorm(use_gain=use_gain, dtype="mixed_float16", name="norm")])
     )
-    replaced, report = replace_rms_norm(model)
-    overflow = "in float16 it overflowed for large inputs, and no longer does"
-    assert report == [Conversion("norm", True, f"the same norm with epsilon=1e-05; {overflow}")]
     x = np.random.default_rng(0).normal(size=(2, 6)).astype("float32")
-    np.testing.assert_allclose(to_array(replaced(x)), to_array(model(x)), rtol=5e-3, atol=5e-3)
+    before = to_array(model(x))
     assert not np.any(to_array(model(1e4 * x)))
-    np.testing.assert_allclose(to_array(replaced(1e4 * x)), to_array(replaced(1e3 * x)), rtol=5e-3, atol=5e-3)
+    report = replace_rms_norm(model).entries
+    [entry] = report
+    assert entry.converted
+    assert re.fullmatch(
+        r"the same norm with epsilon=1e-05; in float16 \d\d% of the outputs differ, by at most 0.\d% of the largest; "
+        "in float16 it overflowed for large inputs, and no longer does",
+        entry.reason,
+    )
+    np.testing.assert_allclose(to_array(model(x)), before, rtol=5e-3, atol=5e-3)
+    np.testing.assert_allclose(to_array(model(1e4 * x)), to_array(model(1e3 * x)), rtol=5e-3, atol=5e-3)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class NormRoundedTwice(PlainRMSNorm):
+    """Rounds the normalized input before it multiplies by the gain, as Hugging Face's Llama and T5."""
+
+    def call(self, x):
+        wide = keras.ops.cast(x, "float32")
+        y = wide * keras.ops.rsqrt(keras.ops.mean(wide * wide, -1, keepdims=True) + self.epsilon)
+        return keras.ops.cast(y, x.dtype) * keras.ops.cast(self.gain, x.dtype)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class NormRoundedOnce(NormRoundedTwice):
+    """As in KerasHub."""
+
+    def call(self, x):
+        return keras.ops.cast(super().call(keras.ops.cast(x, "float32")), self.compute_dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "mixed_float16"])
+def test_another_order_of_rounding_is_reported(dtype):
+    for make in (NormRoundedTwice, NormRoundedOnce):
+        [entry] = replace_rms_norm(keras.Sequential([keras.Input((512,)), make(dtype=dtype, name="norm")])).entries
+        assert entry.converted
+        share = re.search(r"(\d+)% of the outputs differ", entry.reason)
+        assert bool(share) == (make is NormRoundedTwice and dtype != "float32")
+        assert not share or 15 < int(share[1]) < 45  # a gain near a power of two rounds as before
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -226,10 +260,11 @@ class NormWithTwoNumbers(PlainRMSNorm):
 
 def test_epsilon_is_the_number_that_counts_for_small_inputs():
     model = with_drawn_weights(keras.Sequential([keras.Input((6,)), NormWithTwoNumbers(epsilon=1e-7, name="norm")]))
-    replaced, report = replace_rms_norm(model)
-    assert report == [Conversion("norm", True, "the same norm with epsilon=1e-07")]
     x = 1e-4 * np.random.default_rng(0).normal(size=(2, 6))
-    np.testing.assert_allclose(to_array(replaced(x)), to_array(model(x)), rtol=1e-5)
+    before = to_array(model(x))
+    report = replace_rms_norm(model).entries
+    assert report == [Conversion("norm", True, "the same norm with epsilon=1e-07")]
+    np.testing.assert_allclose(to_array(model(x)), before, rtol=1e-5)
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -239,9 +274,10 @@ class NormWithConstraint(PlainRMSNorm):
 
 
 def test_the_regularizer_and_the_constraint_of_a_gain_go_along():
-    replaced, [entry] = replace_rms_norm(with_norm(NormWithConstraint(name="norm")))
+    model = with_norm(NormWithConstraint(name="norm"))
+    [entry] = replace_rms_norm(model).entries
     assert entry.converted
-    scale = replaced.get_layer("norm").scale
+    scale = model.get_layer("norm").scale
     assert isinstance(scale.regularizer, keras.regularizers.L2)
     assert isinstance(scale.constraint, keras.constraints.NonNeg)
 
@@ -249,24 +285,22 @@ def test_the_regularizer_and_the_constraint_of_a_gain_go_along():
 def test_a_normalization_of_inputs_is_not_reported():
     inputs = layers.Normalization(mean=0.5, variance=2.0)
     model = keras.Sequential([keras.Input((6,)), inputs, layers.LayerNormalization(), dense()])
-    assert replace_rms_norm(model)[1] == []
+    assert replace_rms_norm(model).entries == []
 
 
 @pytest.mark.parametrize("epsilon", [np.float32(1e-5), 1, 2.0])
 def test_an_epsilon_may_be_any_number(epsilon):
     model = with_norm(layers.RMSNormalization(epsilon=epsilon, name="norm"))
-    replaced, [entry] = replace_rms_norm(model)
+    [entry] = converted(replace_rms_norm, model)
     assert entry.converted
-    assert replaced.get_layer("norm").epsilon == float(epsilon)
-    assert_same_outputs(model, replaced)
+    assert model.get_layer("norm").epsilon == float(epsilon)
 
 
 def test_a_norm_without_a_gain_is_replaced(tmp_path):
     model = with_norm(PlainRMSNorm(use_gain=False, name="norm"))
-    replaced, report = replace_rms_norm(model)
+    report = converted(replace_rms_norm, model)
     assert report == [Conversion("norm", True, "the same norm with epsilon=1e-05")]
-    assert not replaced.get_layer("norm").weights
-    assert_same_outputs(model, replaced)
+    assert not model.get_layer("norm").weights
 
 
 @pytest.mark.parametrize(
@@ -280,18 +314,18 @@ def test_a_norm_without_a_gain_is_replaced(tmp_path):
 )
 def test_a_norm_that_does_more_stays(make, reason):
     model = with_norm(make(name="norm"))
-    replaced, [entry] = replace_rms_norm(model)
+    [entry] = replace_rms_norm(model).entries
     assert not entry.converted
     assert entry.reason.startswith(reason)
-    assert type(replaced.get_layer("norm")) is make
+    assert type(model.get_layer("norm")) is make
 
 
 def test_a_norm_that_is_frozen_by_its_layer_is_replaced():
     model = with_norm(PlainRMSNorm(name="norm"))
     model.trainable = False
-    replaced, [entry] = replace_rms_norm(model)
+    [entry] = replace_rms_norm(model).entries
     assert entry.converted
-    assert not replaced.trainable_weights
+    assert not model.trainable_weights
 
 
 @pytest.mark.parametrize("make", [PlainRMSNorm, layers.RMSNormalization])
@@ -301,19 +335,19 @@ def test_a_mask_ends_where_it_ended(make, tmp_path):
     model = keras.Sequential([keras.Input((5,), dtype="int32"), words, make(name="norm")])
     model.add(layers.GlobalAveragePooling1D())
     with_drawn_weights(model)
-    replaced, [entry] = replace_rms_norm(model)
-    assert entry.converted
-    replaced.save(tmp_path / "model.keras")
     padded = np.array([[1, 2, 3, 0, 0]])
-    for same in (replaced, keras.models.load_model(tmp_path / "model.keras")):
+    before = to_array(model(padded))
+    [entry] = replace_rms_norm(model).entries
+    assert entry.converted
+    model.save(tmp_path / "model.keras")
+    for same in (model, keras.models.load_model(tmp_path / "model.keras")):
         assert type(same.get_layer("norm")) is RMSNormalization
-        np.testing.assert_allclose(to_array(same(padded)), to_array(model(padded)), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(to_array(same(padded)), before, rtol=0, atol=1e-5)
 
 
 def test_the_gain_says_the_size_of_a_norm_that_was_built_for_another_input(tmp_path):
     model = with_norm(Pairs(name="pairs"))
-    replaced, [entry] = replace_rms_norm(model)
+    [entry] = converted(replace_rms_norm, model)
     assert entry.converted
-    assert_same_outputs(model, replaced)
-    replaced.save(tmp_path / "model.keras")
+    model.save(tmp_path / "model.keras")
     assert_same_outputs(model, keras.models.load_model(tmp_path / "model.keras"))

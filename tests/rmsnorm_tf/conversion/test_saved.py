@@ -12,7 +12,7 @@ from rmsnorm_tf import (
     replace_layer_norm,
     replace_rms_norm,
 )
-from tests.folding import LN, assert_same_outputs, dense, layers, norm, with_drawn_weights
+from tests.folding import LN, assert_same_outputs, converted, dense, layers, norm, with_drawn_weights
 from tests.parameters import slow
 
 
@@ -39,9 +39,8 @@ def test_a_subtracted_mean_is_saved_whatever_the_layer(tmp_path):
     ]
     x = keras.Input((4, 6))
     model = with_drawn_weights(keras.Model(x, [with_norms(stream(x)) for stream in streams]))
-    folded, report = fold_layer_norm(model)
-    assert all(entry.converted for entry in report)
-    assert_same_outputs(model, assert_saved(folded, tmp_path))
+    assert all(entry.converted for entry in converted(fold_layer_norm, model))
+    assert_saved(model, tmp_path)
 
 
 @keras.saving.register_keras_serializable(package="saved")
@@ -81,12 +80,12 @@ class BuiltByCalls(layers.Layer):
 def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
     x = keras.Input((4, 6))
     model = with_drawn_weights(keras.Model(x, BuiltByCalls(name="block")(dense()(x))))
-    converted, report = convert(model)
+    report = convert(model).entries
     assert [entry.converted for entry in report] == [True, True, True]
-    block = assert_saved(converted, tmp_path).get_layer("block")
+    block = assert_saved(model, tmp_path).get_layer("block")
     assert type(block.norm) is type(block.inner.norm) is RMSNormalization
     assert block.gru.cell.normalization == "rms"
-    assert_same_outputs(converted, replace_rms_norm(converted)[0])
+    assert converted(replace_rms_norm, model) == []
 
 
 def test_a_norm_without_its_mean_is_converted_again(tmp_path):
@@ -96,16 +95,15 @@ def test_a_norm_without_its_mean_is_converted_again(tmp_path):
     inside = Inner(name="block")(dense("second", activation="relu")(x))
     rms = InnerRMS(name="rms")(dense("third", activation="relu")(x))
     model = with_drawn_weights(keras.Model(x, [with_norms(y) for y in (alone, inside, rms)]))
-    folded, report = fold_layer_norm(model)
-    assert sum(entry.converted for entry in report) == 9
-    replaced, _ = replace_rms_norm(folded)
-    assert type(replaced.get_layer("rms").norm) is RMSNormalization
-    assert_same_outputs(model, assert_saved(replaced, tmp_path))
-    again, report = replace_layer_norm(replaced)
+    assert sum(entry.converted for entry in converted(fold_layer_norm, model)) == 9
+    converted(replace_rms_norm, model)
+    assert type(model.get_layer("rms").norm) is RMSNormalization
+    assert_saved(model, tmp_path)
+    report = replace_layer_norm(model).entries
     assert [entry.name for entry in report if entry.converted] == ["block/norm"]
-    loaded = assert_saved(again, tmp_path)
+    loaded = assert_saved(model, tmp_path)
     assert type(loaded.get_layer("block").norm) is RMSNormalization
-    for made in (again, loaded):
+    for made in (model, loaded):
         streams = keras.Model(made.input, [made.get_layer(name).output for name in ("alone", "block", "rms")])
         for stream in streams(np.random.default_rng(0).normal(size=(2, 4, 6))):
             np.testing.assert_allclose(np.mean(stream, -1), 0, atol=1e-6)
@@ -129,8 +127,8 @@ def test_changes_that_a_config_tells_already_are_saved(convert, tmp_path):
     model = keras.Sequential([keras.Input((4, 3)), Wrapped(RMSNormGRU(6, **LN), name="wrapped"), OwnGRU(6, **LN)])
     model.add(Wrapped(dense(), name="map"))
     model.add(Wrapped(norm("norm"), name="norm"))
-    converted, report = convert(with_drawn_weights(model))
+    report = convert(with_drawn_weights(model)).entries
     assert [entry.converted for entry in report] == [True, True, True]
-    loaded = assert_saved(converted, tmp_path)
+    loaded = assert_saved(model, tmp_path)
     assert loaded.get_layer("wrapped").layer.cell.normalization == "rms"
     assert type(loaded.get_layer("norm").layer) is RMSNormalization

@@ -1,4 +1,4 @@
-"""Conversion of layers that a copy shares with the given model, or that a loop calls."""
+"""Conversion of layers that other models have too, or that a loop calls."""
 
 import functools
 
@@ -15,96 +15,91 @@ from rmsnorm_tf import (
     replace_layer_norm,
     replace_rms_norm,
 )
-from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
+from tests.backends import to_array
+from tests.folding import assert_same_outputs, converted, dense, fold, layers, norm, outputs_of, with_drawn_weights
+
+CONVERSIONS = [fold_layer_norm, replace_layer_norm, replace_rms_norm]
 
 
-@keras.saving.register_keras_serializable(package="tests")
-class Block(layers.Layer):
-    """Another layer and a map."""
-
-    def __init__(self, inner, **kwargs):
-        super().__init__(**kwargs)
-        self.inner, self.map = inner, dense("map")
-
-    def build(self, shape):
-        self.inner.build(shape)
-        self.map.build(shape)
-
-    def call(self, x):
-        return self.map(self.inner(x))
-
-    def get_config(self):
-        return {**super().get_config(), "inner": keras.saving.serialize_keras_object(self.inner)}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(keras.saving.deserialize_keras_object(config.pop("inner")), **config)
+def norm_for(convert):
+    return layers.RMSNormalization(name="norm") if convert is replace_rms_norm else norm("norm")
 
 
-@keras.saving.register_keras_serializable(package="tests")
-class Adapted(Block):
-    """A copy of a model shares it, because it may have learned something in `adapt`."""
-
-    def adapt(self, data):
-        pass
-
-
-@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
-@pytest.mark.parametrize("read", ["layer", "variable"])
-def test_the_code_of_a_lambda_must_not_read_a_weight_that_is_copied(convert, read):
-    """The logits of the copy would be made with the table of the given model."""
-    words, tokens = layers.Embedding(9, 6, name="words"), keras.Input((4,), dtype="int32")
-    x = norm("norm")(words(tokens))
-    table = words.embeddings
-    code = {
-        "layer": lambda t: keras.ops.matmul(t, keras.ops.transpose(words.embeddings)),
-        "variable": lambda t: keras.ops.matmul(t, keras.ops.transpose(table)),
-    }
-    logits = layers.Lambda(code[read], output_shape=(4, 9), name="logits")(x)
-    with pytest.raises(ValueError, match=r"The code of 'logits' reads the weight 'words/embeddings' of 'words'"):
-        convert(keras.Model(tokens, logits))
-
-
-@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
-def test_what_a_copy_shares_does_not_change(convert):
+@pytest.mark.parametrize("convert", CONVERSIONS)
+def test_a_layer_that_another_model_has_too_stays_until_that_is_gone(convert):
     x = keras.Input((4, 6))
-    inside = layers.RMSNormalization(name="norm") if convert is replace_rms_norm else norm("norm")
-    model = with_drawn_weights(keras.Model(x, Adapted(inside, name="shared")(dense()(x))))
-    data = np.ones((2, 4, 6), np.float32)
-    before = np.asarray(model(data))
-    converted, report = convert(model)
-    assert report == [Conversion("shared/norm", False, "norm is shared with the given model")]
-    np.testing.assert_array_equal(model(data), before)
-    np.testing.assert_array_equal(converted(data), before)
+    y = norm_for(convert)(dense()(x))
+    model = with_drawn_weights(keras.Model(x, dense("head")(y)))
+    other = keras.Model(x, [y, dense("another")(y)], name="other")
+    before = model.get_weights()
+    assert convert(model).entries == [Conversion("norm", False, "norm is shared with the model 'other'")]
+    for a, b in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+    del other
+    assert convert(model).entries[0].converted
 
 
-def test_nothing_is_subtracted_from_a_layer_that_a_copy_shares():
+def test_a_map_that_another_model_has_too_stays():
     x = keras.Input((4, 6))
-    y = Adapted(layers.Identity(), name="outer")(x)
-    model = keras.Model(x, [norm(f"norm_{i}")(y) for i in range(3)])
-    with_drawn_weights(model)
-    data = np.ones((2, 4, 6), np.float32)
-    before = model.get_layer("outer").map(data).numpy()
-    _, report = fold_layer_norm(model)
-    np.testing.assert_array_equal(model.get_layer("outer").map(data), before)
-    assert {entry.reason for entry in report} == {"map is shared with the given model"}
+    y = dense()(x)
+    model, other = keras.Model(x, norm("norm")(y)), keras.Model(x, y, name="other")
+    before = outputs_of(with_drawn_weights(other))
+    assert fold_layer_norm(model).entries == [Conversion("norm", False, "dense is shared with the model 'other'")]
+    assert_same_outputs(before, other)
 
 
-def test_a_shared_cell_and_a_shared_gain_do_not_change():
+def test_nothing_is_subtracted_from_a_layer_that_another_model_has_too():
+    x = keras.Input((4, 6))
+    y = dense("stream", activation="relu")(x)
+    model, other = keras.Model(x, [norm(f"norm_{i}")(y) for i in range(3)]), keras.Model(x, y, name="other")
+    before = outputs_of(with_drawn_weights(other))
+    assert not any(entry.converted for entry in fold_layer_norm(model).entries)
+    assert_same_outputs(before, other)
+
+
+def test_a_cell_and_a_gain_that_another_model_has_too_stay():
     x = keras.Input((4, 6))
     cell = RMSNormGRUCell(6, normalization="layer", name="cell")
-    gru = Adapted(layers.RNN(cell, return_sequences=True, name="gru"), name="recurrent")
-    y = Adapted(RMSNormalization(name="norm"), name="shared")(gru(dense()(x)))
-    model = with_drawn_weights(keras.Model(x, y))
+    gru, last = layers.RNN(cell, return_sequences=True, name="gru"), RMSNormalization(name="last")
+    y = last(gru(dense()(x)))
+    model, other = with_drawn_weights(keras.Model(x, dense("head")(y))), keras.Model(x, y, name="other")
     before = model.get_weights()
     for convert in (functools.partial(fold_layer_norm, fold_gains=True), replace_layer_norm):
-        _, report = convert(model)
-        assert not any(entry.converted for entry in report)
-        assert type(model.get_layer("shared").inner) is RMSNormalization
-        assert model.get_layer("shared").inner.use_scale
-        assert cell.normalization == "layer"
+        assert not any(entry.converted for entry in convert(model).entries)
+        assert (last.use_scale, cell.normalization, other.name) == (True, "layer", "other")
         for a, b in zip(model.get_weights(), before, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("convert", CONVERSIONS)
+def test_models_of_the_same_graph_and_around_it_go_along(convert):
+    """A model, another of the same inputs and outputs, and one that calls it: all must be compiled again."""
+    x = keras.Input((4, 6))
+    model = with_drawn_weights(keras.Model(x, dense("head")(norm_for(convert)(dense()(x)))))
+    same, outer = keras.Model(model.input, model.output), keras.Sequential([keras.Input((4, 6)), model, dense()])
+    data = np.ones((2, 4, 6), "float32")
+    for each in (model, same, outer):
+        each.compile("sgd", "mse")
+        each.predict(data, verbose=0)
+    report = convert(same).entries
+    assert [entry.converted for entry in report] == [True]
+    expected = to_array(model(data))
+    np.testing.assert_allclose(same.predict(data, verbose=0), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(outer.predict(data, verbose=0), to_array(outer(data)), rtol=1e-5, atol=1e-5)
+    for each in (model, same, outer):
+        with pytest.raises(ValueError, match="compile"):
+            each.fit(data, data, verbose=0)
+
+
+def test_a_map_that_a_model_around_it_calls_alone_stays():
+    """As the embedding of a backbone in a language model."""
+    x = keras.Input((4, 6))
+    shared = dense("shared")
+    model = with_drawn_weights(keras.Model(x, norm("norm")(shared(x)), name="inner"))
+    outer = keras.Model(x, shared(model(x)), name="outer")
+    before = outputs_of(outer)
+    assert fold_layer_norm(model).entries == [Conversion("norm", False, "shared is shared with the model 'outer'")]
+    assert_same_outputs(before, outer)
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -126,7 +121,7 @@ class LoopOverRMSNorm(Loop):
 
 def test_a_norm_in_a_loop_is_reported():
     x = keras.Input((4, 6))
-    _, report = fold(keras.Model(x, Loop(name="loop")(dense()(x))))
+    report = fold(keras.Model(x, Loop(name="loop")(dense()(x))))
     assert report["loop/norm"].reason == "norm is called in a loop or in another function, which is not looked into"
 
 
@@ -147,12 +142,11 @@ class AlsoInLoop(layers.Layer):
 
 def test_nothing_is_subtracted_from_a_layer_that_a_loop_calls_too():
     x = keras.Input((4, 6))
-    _, report = fold(keras.Model(x, AlsoInLoop(name="outer")(x)))
+    report = fold(keras.Model(x, AlsoInLoop(name="outer")(x)))
     assert {entry.reason for entry in report.values()} == {"outer/first has the activation gelu"}
 
 
 def test_the_gain_of_a_norm_in_a_loop_stays():
     x = keras.Input((4, 6))
     model = with_drawn_weights(keras.Model(x, dense()(LoopOverRMSNorm(name="loop")(x))))
-    folded, _ = fold_layer_norm(model, fold_gains=True)
-    assert_same_outputs(model, folded)
+    converted(fold_layer_norm, model, fold_gains=True)

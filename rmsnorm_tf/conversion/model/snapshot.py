@@ -1,0 +1,97 @@
+"""What surrounds a change of a model: a snapshot to go back to, and other models that have some of its layers."""
+
+import gc
+
+import keras
+
+from rmsnorm_tf.conversion.model.layers import walk
+
+
+class Snapshot:
+    """The layers and values of a model at one time.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        layers = [model, *(layer for _, _, layer in walk(model))]
+        self._layers = [(layer, type(layer), dict(vars(layer)), _containers(layer)) for layer in layers]
+        self._values = [(variable, keras.ops.copy(variable)) for variable in model.variables]
+
+    def restore(self) -> None:
+        """Gives every layer its class, attributes and weights back, and every weight its value."""
+        for layer, kind, attributes, containers in self._layers:
+            layer.__class__ = kind
+            vars(layer).clear()
+            vars(layer).update(attributes)
+            for container, content in containers:
+                container.clear()
+                container.extend(content) if isinstance(container, list) else container.update(content)
+            _track_parameters(layer)
+        for variable, value in self._values:
+            variable.assign(value)
+
+
+def _containers(layer):
+    """Returns what a layer keeps lists of, such as its weights, each with its content."""
+    values = [*vars(layer).values(), *layer._tracker.stored_ids.values()]
+    return [(value, value.copy()) for value in values if type(value) in (list, dict, set)]
+
+
+class Others:
+    """The models in this process that have layers of a model.
+
+    Args:
+        model: The model.
+
+    Attributes:
+        shared: For the layers and weights of the model by id, which other model uses them without calling the model.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        own = {id(layer): layer for _, _, layer in walk(model)}
+        graphs = [_graph(each) for each in (model, *own.values()) if isinstance(each, keras.Model)]
+        gc.collect()  # models have cycles, and one that was deleted is no user of a layer
+        models = [each for each in gc.get_objects() if issubclass(type(each), keras.Model) and hasattr(each, "_layers")]
+        same = {id(each) for each in models if id(each) in own or _graph(each) in graphs}
+        self.shared: dict[int, str] = {}
+        self._models = [each for each in models if id(each) in same or any(id(e) in same for _, _, e in walk(each))]
+        for other in models:
+            common = [layer for _, _, layer in walk(other, leaving_out=same) if id(layer) in own]
+            if common and id(other) not in same and not _of_sequential(other, models):
+                self._models.append(other)
+                for layer in common:
+                    why = f"{layer.name} is shared with the model {other.name!r}"
+                    self.shared |= dict.fromkeys(map(id, (layer, *layer.weights)), why)
+
+    def settle(self) -> None:
+        """Makes all these models notice that layers inside changed: what they compiled goes."""
+        for model in self._models:
+            for each in (model, *(layer for _, _, layer in walk(model))):
+                _forget_compiled(each)
+
+
+def _graph(model):
+    """Returns the ids of the tensors between which a functional model computes: models with the same are one."""
+    tensors = [keras.tree.flatten(getattr(model, name, None)) for name in ("inputs", "outputs")]
+    return [[id(t) for t in each] for each in tensors] if all(tensors) else [[id(model)]]
+
+
+def _of_sequential(model, models):
+    """Whether a model is the graph of a sequential one, or of what that was before a layer was added."""
+    tracked = (each._tracker for each in models if isinstance(each, keras.Sequential))
+    return any(tracker.is_in_store("layers", model) for tracker in tracked)
+
+
+def _forget_compiled(layer):
+    if isinstance(layer, keras.Model):
+        layer.compiled = False
+        layer.train_function = layer.test_function = layer.predict_function = None
+    _track_parameters(layer)
+
+
+def _track_parameters(layer):
+    """Renews the list of its parameters that a layer keeps for PyTorch, those of layers inside among them."""
+    if layer.built and hasattr(layer, "_track_variables"):
+        layer._track_variables()

@@ -1,0 +1,67 @@
+"""A conversion changes the model that it is given and returns a report alone."""
+
+import keras
+import numpy as np
+import pytest
+
+from rmsnorm_tf import Conversion, ConversionReport, replace_layer_norm, replace_rms_norm
+from tests.backends import BACKEND, to_array
+from tests.folding import converted, dense, layers, norm, with_drawn_weights
+
+
+def small_model(count=1):
+    model = keras.Sequential([keras.Input((6,)), dense()])
+    for i in range(count):
+        model.add(norm(f"norm_{i}"))
+        model.add(dense(f"dense_{i}"))
+    return with_drawn_weights(model)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_old_code_that_unpacks_a_model_and_a_report_fails_with_a_sentence(count):
+    with pytest.raises(TypeError, match=r"Write `report = \.\.\.` instead of `model, report = \.\.\.`"):
+        _, _ = replace_layer_norm(small_model(count))
+
+
+def test_a_report_is_printed_line_by_line():
+    report = replace_layer_norm(small_model(2))
+    assert report == ConversionReport(
+        [Conversion(f"norm_{i}", True, "the mean is no longer subtracted") for i in range(2)]
+    )
+    assert str(report).splitlines()[1] == "norm_1: converted, the mean is no longer subtracted"
+    assert str(ConversionReport([Conversion("a", False, "why")])) == "a: stays, why"
+
+
+@pytest.mark.parametrize("convert", [replace_layer_norm, replace_rms_norm])
+def test_the_parameters_of_a_converted_model_are_those_it_trains(convert):
+    """On PyTorch each layer keeps a list of its own."""
+    make = layers.RMSNormalization if convert is replace_rms_norm else layers.LayerNormalization
+    inner = keras.Sequential([keras.Input((6,)), dense(), make(name="norm"), dense("head")], name="inner")
+    model = keras.Sequential([keras.Input((6,)), inner, make(name="last")])
+    model(np.ones((2, 6), "float32"))
+    assert all(entry.converted for entry in convert(model).entries)
+    if BACKEND == "torch":
+        import torch
+
+        for each in (model, inner):
+            held = {id(p) for p in each.parameters()}
+            assert held == {id(w.value) for w in each.trainable_weights}
+        before = [to_array(w) for w in model.trainable_weights]
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        (model(torch.randn(16, 6)) ** 3).mean().backward()
+        optimizer.step()
+        assert all(np.any(to_array(w) != b) for w, b in zip(model.trainable_weights, before, strict=True))
+        state = {name: torch.full_like(value, 0.5) for name, value in model.state_dict().items()}
+        model.load_state_dict(state)
+        assert all(np.all(to_array(w) == 0.5) for w in model.weights)
+    model.compile("sgd", "mse")
+    before = [to_array(w) for w in model.trainable_weights]
+    model.fit(np.arange(12.0).reshape(2, 6), np.ones((2, 6)), verbose=0)
+    assert all(np.any(to_array(w) != b) for w, b in zip(model.trainable_weights, before, strict=True))
+
+
+def test_nothing_to_convert_leaves_a_compiled_model_compiled():
+    model = keras.Sequential([keras.Input((6,)), dense()])
+    model.compile("sgd", "mse")
+    assert converted(replace_rms_norm, model) == []
+    assert model.compiled
