@@ -19,7 +19,7 @@ LAYER = {
     "conversion.model": {"norm", "recurrent"},
 }
 # Where TensorFlow may be imported: the rest of the package runs on every backend of Keras.
-ON_TENSORFLOW = {"norm.tensorflow", "conversion.folding"}
+ON_TENSORFLOW = {"norm.tensorflow", "conversion.folding", "conversion.model"}  # the last where Keras runs on it
 # The modules that each module or folder of nmt may import, besides those of its own folder. The longest matching name
 # applies. Of models, only the contract and the registry are known outside of their folder.
 NMT = {
