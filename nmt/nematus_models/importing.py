@@ -170,6 +170,9 @@ def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
             f"there is no checkpoint {checkpoint}: {checkpoint}.index is missing; "
             "give the name without extension, for example model-20 for model-20.index"
         )
+    for path in checkpoint.parent.iterdir():
+        if path.name.startswith(f"{checkpoint.name}.data-") and not path.is_file():  # reading a pipe would never end
+            raise UserError(f"{path} is not a regular file; copy the checkpoint again")
     try:
         reader = tf.train.load_checkpoint(os.fspath(checkpoint))
         names = [name for name in reader.get_variable_to_shape_map() if not _is_no_weight(name)]

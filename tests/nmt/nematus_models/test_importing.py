@@ -1,6 +1,7 @@
 """`import-nematus`: which checkpoints, options and dictionaries it reads, and which it refuses."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -249,6 +250,16 @@ BIAS = "decoder/base/gru0/gates_bias"
 def test_wrong_variables_are_named_and_nothing_is_written(tmp_path, tiny, capsys, variables, said):
     assert said in refused(capsys, tiny(variables), "--to", tmp_path / "new" / "imported")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+def test_weights_that_cannot_be_read_to_their_end_are_refused(tmp_path, tiny, capsys, make):
+    checkpoint = tiny()
+    file = checkpoint.with_name(f"{checkpoint.name}.data-00000-of-00001")
+    file.unlink()
+    make(file)
+    assert f"{file} is not a regular file" in refused(capsys, checkpoint, "--to", tmp_path / "imported")
+    assert not (tmp_path / "imported").exists()
 
 
 def test_missing_or_damaged_files_are_refused(tmp_path, tiny, capsys):
