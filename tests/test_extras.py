@@ -13,8 +13,8 @@ COMMANDS = ("corpus", "vocab", "prepare", "train", "launch", "average", "transla
 GOLDEN = ROOT / "tests" / "data" / "golden" / "models"
 # Extras -> file of their locked versions and what must run with them alone.
 EXTRAS = {
-    "nmt": ("constraints.txt", [["-m", "nmt", command, "--help"] for command in COMMANDS]),
-    "nmt,serving": ("constraints.txt", [["-m", "nmt", "serve", "--help"], ["-c", "import nmt.serving.service.server"]]),
+    "nmt": ("constraints.txt", [["-c", f"import nmt.commands.{command}"] for command in COMMANDS]),
+    "nmt,serving": ("constraints.txt", [["-c", "import nmt.commands.serve, nmt.serving.service.server"]]),
     "nmt,zstd": ("constraints.txt", [["-c", "from backports import zstd; import nmt.text.shards"]]),
     "nmt,ctranslate2": ("constraints.txt", [["-c", "import ctranslate2, nmt.serving.ctranslate2_model"]]),
     "bulk": (
