@@ -1,5 +1,7 @@
 """Translations of strings, and their scores."""
 
+import json
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -201,6 +203,31 @@ def test_units_of_a_line_in_pieces_are_those_of_its_pieces(make_random_model, su
     assert len(line.pieces) > 1
     ids = subwords.ids_of_units(tf.constant([line.texts[0]])).to_list()[0]
     assert ids == [word for words in line.words for word in words]
+
+
+def test_a_translation_has_no_line_breaks(make_random_model, tmp_path):
+    (tmp_path / "words.json").write_text(json.dumps({"eos": 0, "UNK": 1, "x\ry": 2, "x\n\ny": 3, "x\r\ny": 4}))
+    vocabulary = load_vocabulary(tmp_path / "words.json")
+    for units in (True, False):
+        options = DecodingOptions(beam_size=3, translation_maxlen=10, units=units)
+        translator = Translator(Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options)
+        texts = [text for line in translator.lines(["UNK", "UNK UNK"]) for text in line.texts]
+        assert any("x y" in text for text in texts)
+        assert not any("\r" in text or "\n" in text for text in texts)
+
+
+def test_a_line_with_as_many_unknown_words_as_others_is_called_unknown(make_translator, vocabulary):
+    lines = make_translator(vocabulary).lines(["a x", "a b x", "x", "", "a"])
+    assert [line.unknown for line in lines] == [True, False, True, False, False]
+
+
+def test_samples_depend_on_the_number_of_the_line_in_its_text(make_random_model, vocabulary):
+    options = DecodingOptions(translation_strategy="sampling", translation_maxlen=20)
+    translator = Translator(Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options)
+    lines = ["a b c", "d a", "b b b"]
+    whole = [line.words for line in translator.lines(lines)]
+    assert [line.words for line in translator.lines(lines[1:], first=1)] == whole[1:]
+    assert [line.words for line in translator.lines(lines[1:])] != whole[1:]
 
 
 def test_no_lines(make_translator, vocabulary):

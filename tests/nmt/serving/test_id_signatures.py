@@ -63,6 +63,12 @@ def test_a_sentence_ends_at_its_first_0(ids):
     assert one["scores"].numpy()[1] == 0
 
 
+def test_only_a_sentence_longer_than_the_limit_is_cut(ids):
+    rows = np.full([2, LONGEST + 1], 3, np.int32)
+    rows[0, LONGEST] = 0
+    assert ids.translate_ids(tf.constant(rows))["source_cut"].numpy().tolist() == [False, True]
+
+
 @pytest.mark.parametrize("shape", [(0, 0), (0, 4), (2, 0)])
 def test_nothing_gives_nothing(ids, shape):
     found = ids.translate_ids(tf.zeros(shape, tf.int32))

@@ -45,6 +45,16 @@ def test_scores_are_those_of_the_command(vocabularies):
 
 
 @models("transformer")
+def test_only_what_is_longer_than_the_limit_is_cut(signatures, vocabularies):
+    """A sentence of as many tokens is read and scored as a whole."""
+    assert vocabularies.source.encode(tf.constant(["Haus"])).row_lengths().numpy() == [1]
+    sources = tf.constant(["Haus " * LONGEST, "Haus " * (LONGEST + 1)])
+    assert signatures.serve(sources)["source_cut"].numpy().tolist() == [False, True]
+    scores = signatures.score(sources, tf.constant(["", ""]))["scores"].numpy()
+    assert np.isinf(scores).tolist() == [False, True]
+
+
+@models("transformer")
 def test_translations_begin_with_their_prefixes(signatures):
     """Those without a prefix are as ever. A prefix that is too long is cut, and flagged."""
     sources, prefixes = [*SOURCE, "", ""], ["дом", "", "жук щи", "", TARGET[19] * 2, "дом", ""]

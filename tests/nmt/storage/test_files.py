@@ -83,6 +83,7 @@ def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
     temporary_path(tmp_path / "last.npz").write_text("half")
     (temporary_path(tmp_path / "averaged") / "assets").mkdir(parents=True)
     (tmp_path / ".mine.part").write_text("mine")
+    (tmp_path / ".mine.01234567.part.txt").write_text("mine")
     (tmp_path / ".linked.01234567.part").symlink_to(tmp_path / ".mine.part")
     with atomic_write(tmp_path / "translations") as file, atomic_directory(tmp_path / "exported") as folder:
         with exclusive(tmp_path):
@@ -90,7 +91,14 @@ def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
         file.write("of another process")
         (folder / "model").write_text("of another process")
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == [".linked.01234567.part", ".mine.part", "exported", "lock", "translations"]
+    assert names == [
+        ".linked.01234567.part",
+        ".mine.01234567.part.txt",
+        ".mine.part",
+        "exported",
+        "lock",
+        "translations",
+    ]
     assert [path.name for path in (tmp_path / "exported").iterdir()] == ["model"]
 
 
