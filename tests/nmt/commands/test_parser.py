@@ -23,7 +23,7 @@ def parse(*words):
     parser = argparse.ArgumentParser(exit_on_error=False)
     train(parser)
     given = vars(parser.parse_args(["-m", "model", *words]))
-    return {name: value for name, value in given.items() if name not in ("model", "config")}
+    return {name: value for name, value in given.items() if name not in ("model", "config", "processes")}
 
 
 def help_of(command):
