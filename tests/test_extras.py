@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not os.environ.get("NMT_EXTRAS"), reason="needs NMT_EXTRAS=1")]
-COMMANDS = ("corpus", "vocab", "prepare", "train", "launch", "average", "translate", "score", "export")
+COMMANDS = ("corpus", "vocab", "train", "average", "translate", "score", "export")
 GOLDEN = ROOT / "tests" / "data" / "golden" / "models"
 # Extras -> file of their locked versions and what must run with them alone.
 EXTRAS = {

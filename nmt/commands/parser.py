@@ -8,7 +8,6 @@ import argparse
 import contextlib
 import dataclasses
 import importlib.metadata
-from collections.abc import Collection
 from pathlib import Path
 
 from ..config import Config
@@ -25,10 +24,6 @@ _GROUPS = {
     "learning_schedule": "learning rate",
     "finish_after": "stopping and validation",
 }
-# Options of `prepare`, and those that it does not require.
-VALIDATION_TEXT = ("valid_source_dataset", "valid_target_dataset")
-_PREPARED = ("source_dataset", "target_dataset", "maxlen", "subword_sampling", "seed", *VALIDATION_TEXT)
-_PREPARED += ("dictionaries", "source_vocab_sizes", "target_vocab_size")
 _RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")  # of Unicode normalization in SentencePiece
 _SHORT = {"batch_size": "-b", "beam_size": "-k", "normalization_alpha": "-n"}  # of `DecodingOptions`
 
@@ -63,13 +58,6 @@ def vocab(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--begin_symbol", action="store_true", help=begin)
     parser.add_argument("--split_digits", action="store_true", help="make each digit a unit")
     parser.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
-
-
-def prepare(parser: argparse.ArgumentParser) -> None:
-    """Scans texts in advance, so that `train` with the same options starts at once."""
-    parser.usage = "%(prog)s [--config FILE] [options]"
-    add_path(parser, "--config", help="file of options of `train`, JSON or YAML; the command line overrides it")
-    _add_options(parser, _PREPARED, optional=VALIDATION_TEXT)
 
 
 def train(parser: argparse.ArgumentParser) -> None:
@@ -188,7 +176,7 @@ def export_nematus(parser: argparse.ArgumentParser) -> None:
 
 
 _COMMANDS = (
-    *(corpus, vocab, prepare, train, average),
+    *(corpus, vocab, train, average),
     *(translate, score, export, serve, import_nematus, export_nematus),
 )
 
@@ -221,23 +209,12 @@ def _versions() -> str:
     return ", ".join(found)
 
 
-def _add_options(
-    parser: argparse.ArgumentParser, names: Collection[str] | None = None, optional: Collection[str] = ()
-) -> None:
-    """Adds options of `Config` to a command, in groups. Options not given are absent from the parsed arguments.
-
-    Args:
-        names: The options to add; `None` adds all.
-        optional: Options that a training requires and this command does not.
-    """
-    groups, title = {}, ""
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `Config`, in groups. Options not given are absent from the parsed arguments."""
     for field in dataclasses.fields(Config):
-        title = _GROUPS.get(field.name, title)
-        if names is not None and field.name not in names:
-            continue
-        if title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        _add(groups[title], field, field.name in optional)
+        if field.name in _GROUPS:
+            group = parser.add_argument_group(_GROUPS[field.name])
+        _add(group, field)
 
 
 def _add_decoding(parser: argparse.ArgumentParser, *names: str) -> None:
@@ -245,26 +222,26 @@ def _add_decoding(parser: argparse.ArgumentParser, *names: str) -> None:
     group = parser.add_argument_group("translation")
     for field in dataclasses.fields(DecodingOptions):
         if field.name in names:
-            _add(group, field, False, *filter(None, [_SHORT.get(field.name)]))
+            _add(group, field, *filter(None, [_SHORT.get(field.name)]))
 
 
-def _add(group: Arguments, field: dataclasses.Field, optional: bool, *short: str) -> None:
+def _add(group: Arguments, field: dataclasses.Field, *short: str) -> None:
     group.add_argument(
         *short,
         *dict.fromkeys([f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]),
         dest=field.name,
         default=argparse.SUPPRESS,
-        help=f"{field.metadata['help']} ({_remark(field, optional)})",
+        help=f"{field.metadata['help']} ({_remark(field)})",
         **argument(field),
     )
 
 
-def _remark(field: dataclasses.Field, optional: bool) -> str:
+def _remark(field: dataclasses.Field) -> str:
     """Returns the allowed values, unless the metavar lists them, and the default or whether the option is required."""
     listed = field.metadata["argument"].get("metavar", "").startswith("{")
     allowed = "" if listed else field.metadata["allowed"]
     if field.default is not None:
         given = f"default: {field.default}"
     else:
-        given = "optional" if optional or is_optional(field) else "required"
+        given = "optional" if is_optional(field) else "required"
     return "; ".join(filter(None, [allowed, given]))

@@ -26,7 +26,7 @@ from ..training.update import Update
 from ..training.validation import Validator
 from .devices import describe_devices
 from .processes import end_with_launcher, train_in_processes, visible_gpus
-from .training_text import read_checked_texts
+from .training_text import read_texts
 
 _FOLDERS = (KEPT, "logs", "valid")
 _WRITTEN = {*_FOLDERS, BEST, LAST, "config.json", "files.json", "progress.json", "train.log", "versions.json"}
@@ -116,7 +116,7 @@ def _require_no_way_out(directory: Path) -> None:
 
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:
     config, replicas, cache = system.config, update.replicas, open_cache()
-    data, valid = read_checked_texts(config, system.vocabularies, cache)
+    data, valid = read_texts(config, system.vocabularies, cache)
     trainer.limit(data)  # refuses before anything is written
     log.info(f"trains {describe_devices(config.dtype, replicas.count)}")
     translator = system.translator(config.decoding)

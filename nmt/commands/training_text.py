@@ -1,4 +1,4 @@
-"""The texts of a configuration, for the commands that read them."""
+"""The texts of a configuration, for `train`."""
 
 from collections.abc import Sequence
 
@@ -18,23 +18,7 @@ from ..text.vocabulary import Vocabularies, Vocabulary
 _MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 
 
-def read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
-    """Reads the training and validation texts. Prints how many pairs are left out, and how many are in both."""
-    valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
-    valid = ValidationData(  # first: it is soon read, and may have a fault
-        valid_text,
-        vocabularies,
-        batch_size=config.valid_batch_size,
-        sample=config.valid_sample,
-        target_prefixes=config.valid_target_prefixes,
-    )
-    text, data = read_training_text(config, vocabularies, cache)
-    if shared := valid_text.shared_with(text, cache):
-        log.warning(f"{shared} of the {valid.pairs} validation pairs are also training pairs")
-    return data, valid
-
-
-def read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[ParallelText, TrainingData]:
+def _read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[ParallelText, TrainingData]:
     """Reads the training text and prints how many pairs are left out."""
     text = ParallelText(config.source_dataset, config.target_dataset)
     data = TrainingData(
@@ -60,7 +44,7 @@ def read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache)
     return text, data
 
 
-def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
+def read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
     """Reads the training and validation texts, and warns of what spoils a training or its validations.
 
     Raises:
@@ -70,7 +54,17 @@ def read_checked_texts(config: Config, vocabularies: Vocabularies, cache: Cache)
     target, most = vocabularies.target, config.translation_maxlen
     _check_prefixes("target_prefixes", config.target_prefixes or (), target, None)
     _check_prefixes("valid_target_prefixes", config.valid_target_prefixes or (), target, most)
-    data, valid = read_texts(config, vocabularies, cache)
+    valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
+    valid = ValidationData(  # first: it is soon read, and may have a fault
+        valid_text,
+        vocabularies,
+        batch_size=config.valid_batch_size,
+        sample=config.valid_sample,
+        target_prefixes=config.valid_target_prefixes,
+    )
+    text, data = _read_training_text(config, vocabularies, cache)
+    if shared := valid_text.shared_with(text, cache):
+        log.warning(f"{shared} of the {valid.pairs} validation pairs are also training pairs")
     if cannot_split(config.valid_tokenizer, valid.references):
         log.warning(
             f"--valid_tokenizer {config.valid_tokenizer} does not split the validation text, which has hardly "

@@ -37,11 +37,10 @@ class Cache:
 
     Args:
         directory: Where they are. It must exist.
-        temporary: Whether they are removed when this process exits.
     """
 
-    def __init__(self, directory: Path, temporary: bool = False):
-        self.directory, self.temporary = directory, temporary
+    def __init__(self, directory: Path):
+        self.directory = directory
 
     def entry(self, name: str, make: Callable[[Path], dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
         """Returns the folder with this name and its record. If it is missing or damaged, it is made.
@@ -153,7 +152,7 @@ def open_cache() -> Cache:
             directory = _subdirectory(Path(place).expanduser())
             if os.access(directory, os.W_OK):
                 return Cache(directory)
-    return Cache(_temporary(), temporary=True)
+    return Cache(_temporary())
 
 
 def changed_while_read(path: Path) -> UserError:

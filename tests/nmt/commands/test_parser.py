@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands.parser import prepare, train
+from nmt.commands.parser import train
 from nmt.config import Config, make_config, read_options
 from tests.nmt.required_options import REQUIRED
 
@@ -103,9 +103,3 @@ def test_options_not_given_are_absent():
 )
 def test_the_help_says_which_values_are_allowed(option, said):
     assert said in help_of(train)[f"--{option}"]
-
-
-def test_an_option_that_a_command_does_not_require_is_optional():
-    text = help_of(prepare)
-    for option, remark in (("source_dataset", "(required)"), ("valid_source_dataset", "(optional)")):
-        assert remark in text[f"--{option}"]
