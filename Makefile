@@ -163,7 +163,8 @@ reproduce: .venv/installed
 
 # The site, in build/site. A broken link fails.
 docs: .venv/installed
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python docs/site.py
+	$(BIN)/zensical build --strict --clean
 
 # NEMATUS=/path/to/clone make patches regenerates the insertions into Nematus too.
 patches: .venv/installed

@@ -1,13 +1,18 @@
-"""Griffe extension: puts doctests in docstrings into code blocks, because Markdown would show them as quotations."""
+"""Griffe extension: puts doctests in docstrings into blocks of code and output, as docs/site.py does on pages."""
 
+import importlib.util
 import re
+from pathlib import Path
 
 import griffe
 
 BLOCK = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
+_SPEC = importlib.util.spec_from_file_location("docs_site", Path(__file__).with_name("site.py"))
+SITE = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(SITE)
 
 
 class FenceDoctests(griffe.Extension):
     def on_object(self, *, obj, **kwargs):
         if obj.docstring:
-            obj.docstring.value = BLOCK.sub(lambda block: f"```pycon\n{block[0]}\n```", obj.docstring.value)
+            obj.docstring.value = BLOCK.sub(lambda block: SITE.plain_blocks(block[0]), obj.docstring.value)

@@ -1,17 +1,24 @@
-"""MkDocs hook: pages keep their paths in the repository, so the same links work in the repository and on the site."""
+"""Writes the pages of the site to build/pages, from which `make docs` builds build/site.
 
+Pages keep their paths in the repository, so the same links work in the repository and on the site.
+"""
+
+import base64
 import json
 import re
+import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "build" / "pages"
 LINK = re.compile(r"(?:\]\(|<img src=\")([^)\s\"]+)")
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
-NAME = re.compile(r"<code>([^<\s]{1,36})</code>")  # longer ones may have to break on a phone
+DOCTEST = re.compile(r"^```python\n(>>> .*?)^```$", re.DOTALL | re.MULTILINE)
+NAME = re.compile(r"(?<![`\w])`([^`\s]{1,36})`(?!`)")  # longer ones may have to break on a phone
+PICTURE = re.compile(r"^!\[([^\]]*)\]\(([^)\s]+)\)$", re.MULTILINE)
 RENDERED = "-notebook.md"  # X-notebook.md is the page that X.ipynb becomes
-# Search shows guides before the long reports. A title counts a thousand times as much as a text.
-LATE = 0.0005
-BOOST = {"docs/": 2, "README.md": 2, "docs/maintainers/": LATE, "experiments/": LATE, "tests/": LATE, "CHANGELOG": LATE}
+# The search leaves these out: long reports and pages for maintainers would hide the guides.
+UNSEARCHED = ("docs/maintainers/", "experiments/", "tests/", "CHANGELOG", "CONTRIBUTING", "SECURITY")
 
 
 def pages() -> list[Path]:
@@ -41,42 +48,76 @@ def files_of_the_site() -> list[Path]:
 
 
 def text_of(page: Path) -> str:
-    """Returns a page in Markdown; a notebook with its outputs, without its HTML."""
+    """Returns a page in Markdown; a notebook with its outputs, without its HTML and its pictures."""
     text = page.read_text(encoding="utf-8")
     if page.suffix != ".ipynb":
         return text
-    parts = []
-    for cell in json.loads(text)["cells"]:
+    return "\n\n".join(part for part in _cells(text) if isinstance(part, str)) + "\n"
+
+
+def _cells(notebook: str) -> list[str | bytes]:
+    """Returns the cells of a notebook and their outputs as Markdown, and their pictures as PNG."""
+    parts: list[str | bytes] = []
+    for cell in json.loads(notebook)["cells"]:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
         for output in cell.get("outputs", []):
-            shown = "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
-            if shown.strip():
+            data = output.get("data", {})
+            if "image/png" in data:
+                parts.append(base64.b64decode(data["image/png"]))
+            elif (shown := "".join(output.get("text") or data.get("text/plain", ""))).strip():
                 parts.append(f"```text\n{shown.rstrip()}\n```")
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
-def on_files(files, config):
-    """Replaces the files that MkDocs found in docs/ by the pages and the files that they link to."""
-    from mkdocs.structure.files import File, Files
+def _rendered(text: str, place: str) -> str:
+    """Returns a page of the repository as the site shows it.
 
-    def file(path: Path) -> File:
-        name = path.relative_to(ROOT).as_posix()
+    Doctests become code that can be copied, and their outputs blocks of their own. Pictures open in full size. Names of
+    options and files do not break at a hyphen.
+    """
+    text = DOCTEST.sub(lambda block: plain_blocks(block[1]), text)
+    text = PICTURE.sub(r"[![\1](\2)](\2)", text)
+    text = re.sub(r"\]\(([^)\s]+)\.ipynb\)", rf"](\1{RENDERED})", text)
+    parts, fences = FENCE.split(text), FENCE.findall(text)
+    named = [NAME.sub(r"`\1`{ .name }", part) for part in parts]
+    text = "".join(part + fence for part, fence in zip(named, [*fences, ""], strict=True))
+    return f"---\nsearch:\n  exclude: true\n---\n\n{text}" if place.startswith(UNSEARCHED) else text
+
+
+def plain_blocks(doctest: str) -> str:
+    """Returns the code of a doctest, which can be copied, with what it prints in blocks of their own."""
+    lines, kind = [], ""
+    for line in doctest.rstrip().splitlines():
+        this = "python" if re.match(r">>>|\.\.\.( |$)", line) else "text" if line.strip() else kind
+        if this != kind:
+            lines += ["```", ""] * bool(kind) + [f"```{this}"]
+            kind = this
+        lines.append(line[4:] if this == "python" else line.replace("<BLANKLINE>", ""))
+    return "\n".join([*lines, "```"])
+
+
+def write_pages() -> None:
+    """Replaces build/pages by the pages and the files that they link to."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    for path in [*files_of_the_site(), ROOT / "docs" / "site.css"]:
+        place = path.relative_to(ROOT).as_posix()
+        to = PAGES / place
+        to.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".ipynb":
-            return File.generated(config, name.replace(".ipynb", RENDERED), content=text_of(path))
-        return File(name, str(ROOT), config.site_dir, config.use_directory_urls)
+            parts = _cells(path.read_text(encoding="utf-8"))
+            for number, part in enumerate(parts):
+                if isinstance(part, bytes):
+                    picture = to.with_name(f"{to.stem}-{number}.png")
+                    picture.write_bytes(part)
+                    parts[number] = f"![What the code above draws]({picture.name})"
+            text = "\n\n".join(map(str, parts)) + "\n"
+            to.with_name(to.stem + RENDERED).write_text(_rendered(text, place), encoding="utf-8")
+        elif path.suffix == ".md":
+            to.write_text(_rendered(path.read_text(encoding="utf-8"), place), encoding="utf-8")
+        else:
+            shutil.copyfile(path, to)
 
-    theme = [each for each in files if each.src_dir != config.docs_dir]
-    return Files([*map(file, [*files_of_the_site(), ROOT / "docs" / "site.css"]), *theme])
 
-
-def on_page_markdown(markdown, page, **kwargs):
-    """Sets the place of a page in the results of a search."""
-    name = max((prefix for prefix in BOOST if page.file.src_uri.startswith(prefix)), key=len, default=None)
-    page.meta["search"] = {"boost": BOOST.get(name, 1)}
-    return re.sub(r"\]\(([^)\s]+)\.ipynb\)", rf"](\1{RENDERED})", markdown)
-
-
-def on_page_content(html, **kwargs):
-    """Marks names of options and files, so that they do not break at a hyphen."""
-    return NAME.sub(r'<code class="name">\1</code>', html)
+if __name__ == "__main__":
+    write_pages()

@@ -21,14 +21,14 @@ NAMES = "return [...document.querySelectorAll('code.name')].filter(c => c.getCli
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site():
     """The folder of the site, built as `make docs` builds it."""
     pytest.importorskip("mkdocstrings", reason="needs the documentation tools: pip install -e '.[docs]'")
-    folder = tmp_path_factory.mktemp("site") / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
-    return folder
+    pytest.importorskip("zensical", reason="needs the documentation tools: pip install -e '.[docs]'")
+    for command in (["docs/site.py"], ["-m", "zensical", "build", "--strict", "--clean"]):
+        run = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
+        assert run.returncode == 0, run.stdout + run.stderr
+    return ROOT / "build" / "site"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -48,8 +48,10 @@ def served(folder):
 def test_the_site_has_the_api_the_notebook_and_the_pictures_of_every_report(site):
     api = (site / "docs" / "api" / "index.html").read_text("utf-8")
     assert 'id="rmsnorm_tf.RMSNormalization"' in api
+    assert "&gt;&gt;&gt;" not in api and "doctest" not in api
     notebook = (site / "docs" / "layer-notebook" / "index.html").read_text("utf-8")
     assert "RMSNormalization" in notebook and '"cell_type"' not in notebook
+    assert len(list((site / "docs").glob("layer-[0-9]*.png"))) == 1
     for report in (ROOT / "experiments" / "results").glob("*/report.md"):
         place = report.relative_to(ROOT).parent
         assert (site / place / "report" / "index.html").is_file()
@@ -80,12 +82,16 @@ def test_pages_fit_their_window_and_nothing_on_them_is_broken(site, scheme):
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Debian's packages chromium and chromium-driver")
-def test_search_shows_guides_before_reports(site):
-    links = "return [...document.querySelectorAll('.md-search-result__link')].map(each => each.pathname)"
+@pytest.mark.parametrize("query, place", [("epsilon", "/docs/layer/"), ("--beam_size", "/docs/nmt/")])
+def test_search_finds_the_guides(site, query, place):
+    results = "[...document.querySelectorAll('body > div')].find(each => each.shadowRoot).shadowRoot"
+    links = f"return [...{results}.querySelectorAll('a')].map(each => each.pathname)"
     with served(site) as address, chromium() as browser:
         browser.command("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
         browser.open(address)
-        browser.type(".md-search__input", "epsilon")
+        browser.until("const button = document.querySelector('.md-search__button'); button?.click(); return button")
+        browser.until(f"return {results}.activeElement?.tagName === 'INPUT'")
+        for key in query:
+            browser.press(key)
         found = browser.until(f"const found = (() => {{ {links} }})(); return found.length > 3 && found")
-        reports = [place for place, link in enumerate(found) if link.startswith("/experiments/")]
-        assert found[0].startswith("/docs/") and (not reports or min(reports) > 2)
+        assert place in found[:4] and not any(each.startswith("/experiments/results/multi") for each in found)
