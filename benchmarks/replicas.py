@@ -9,7 +9,7 @@ loopback, and all make the same step. A batch has the same sentences for any num
 processes take turns, in a new random order each round, and each process has its own core. By default, there are
 at most as many processes as cores. Models are those of benchmarks/training.py, with LayerNorm.
 
-Loopback is no network: its reductions use the cores that also compute. docs/scaling.md estimates networks.
+Loopback is no network: its reductions use the cores that also compute. docs/maintainers/scaling.md estimates networks.
 
 The table has the median seconds of an update, of the slowest process; the speed-up over one process; seconds of waiting
 for the others' gradients, and of the reduction after that, with its share; and the MB that a process reduces as whole

@@ -43,7 +43,7 @@ def test_the_docs_have_the_range_of_the_speed_ups(kept):
         times = zip(one["seconds"], two["seconds"], *(two[name] for name in waits), strict=True)
         return [alone / (both - sum(waited)) for alone, both, *waited in times]
 
-    page = " ".join((ROOT / "docs" / "scaling.md").read_text().split())
+    page = " ".join((ROOT / "docs" / "maintainers" / "scaling.md").read_text().split())
     ranges = [f"from {min(found):.2f} to {max(found):.2f}" for found in (ratios("rnn"), ratios("transformer"))]
     assert "{} (RNN) and {} (Transformer)".format(*ranges) in page
     (without,) = {f"{median(ratios(model, 'wait', 'reduction')):.1f}" for model in kept}
@@ -57,4 +57,4 @@ def test_the_table_of_the_docs_is_that_of_the_kept_figures(kept):
         for model, numbers in kept.items()
         for number, each in numbers.items()
     ]
-    assert "\n".join(rows) in (ROOT / "docs" / "scaling.md").read_text()
+    assert "\n".join(rows) in (ROOT / "docs" / "maintainers" / "scaling.md").read_text()
