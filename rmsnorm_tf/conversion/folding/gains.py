@@ -84,7 +84,8 @@ def fold_gains(
     changes, report = Changes(model), {}
     for path, name, norm in norms:
         weights = _why_not_last(norm) or _weights_behind(traced, norm, why_fixed)
-        gain, offset = (None if t is None else np.asarray(t) for t in gain_and_offset(norm))
+        gain, offset = gain_and_offset(norm)
+        gain = np.asarray(gain)
         if offset is not None and np.min(abs(gain)) <= SMALLEST_GAIN * np.max(abs(gain)):
             weights = "it has entries near zero, by which the offset would be divided"
         elif not gain.all():
@@ -97,7 +98,7 @@ def fold_gains(
         for weight, axis in weights:
             multiply(weight, axis, gain)
         if offset is not None:
-            norm.offset.assign(offset / gain)
+            norm.offset.assign(np.asarray(offset) / gain)
         config = {**norm.get_config(), "scale": False, "zero_centered_scale": False}
         changes.turn_into(path, RMSNormalization.from_config(config))
     changes.make()

@@ -99,7 +99,7 @@ def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[
         for position, tensor in enumerate(operation.inputs):
             traced.consumers[tensor.name].append((operation, position))
     for taken in traced.norms.values():
-        taken[:] = [t if t.graph is concrete.graph else None for t in taken]
+        taken[:] = [t if t is not None and t.graph is concrete.graph else None for t in taken]
     return traced
 
 

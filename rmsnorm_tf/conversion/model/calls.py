@@ -112,7 +112,7 @@ def _without(inputs, structure, absent):
     return keras.tree.pack_sequence_as(structure, [None if id(symbolic) in absent else x for x, symbolic in flat])
 
 
-def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Callable[[Any], Any]:
+def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Any:
     """Returns a function of the inputs of a model: on TensorFlow as one graph, so that a call compiles nothing."""
     if not ON_TENSORFLOW:
         return function

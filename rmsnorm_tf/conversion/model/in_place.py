@@ -59,7 +59,7 @@ def turn_into_rms_norm(layer: keras.Layer, like: RMSNormalization) -> None:
     """
     shape = shape_of_input(layer, like.axis)
     weights = list(layer.weights)
-    if len(weights) > like.use_scale + like.center:
+    if len(weights) > bool(like.use_scale) + bool(like.center):
         _forget(layer, weights.pop(0))
     kept = [(weight.numpy(), weight.trainable) for weight in weights]
     for weight in weights:

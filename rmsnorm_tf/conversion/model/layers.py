@@ -11,7 +11,7 @@ Path = tuple[str, ...]
 
 
 @functools.cache
-def functional_class() -> type:
+def functional_class() -> Any:
     """Returns the class of plain functional models, which has no public name."""
     x = keras.Input((1,))
     return type(keras.Model(x, keras.layers.Identity()(x)))

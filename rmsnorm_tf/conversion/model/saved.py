@@ -65,7 +65,7 @@ class Changes:
             merged = {key: {**before.get(key, {}), **change} for key, change in changes.items()}
             owner.changes_inside = {**before, **merged}
             if not hasattr(type(owner), "unchanged_class"):
-                owner.__class__ = _changed(type(owner))
+                owner.__class__ = _changed(owner.__class__)
 
     def _depth_of_owner(self, path, change):
         """Returns how long the path is to the outermost layer whose config would not tell of the change, or None.

@@ -28,6 +28,7 @@ class Snapshot:
             for container, content in containers:
                 container.clear()
                 container.extend(content) if isinstance(container, list) else container.update(content)
+        for layer, *_ in self._layers:
             _track_parameters(layer)
         for variable, value in self._values:
             variable.assign(value)

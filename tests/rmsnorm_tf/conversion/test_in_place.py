@@ -6,7 +6,7 @@ import pytest
 
 from rmsnorm_tf import Conversion, ConversionReport, replace_layer_norm, replace_rms_norm
 from tests.backends import BACKEND, to_array
-from tests.folding import converted, dense, layers, norm, with_drawn_weights
+from tests.folding import assert_same_outputs, converted, dense, layers, norm, outputs_of, with_drawn_weights
 
 
 def small_model(count=1):
@@ -58,6 +58,31 @@ def test_the_parameters_of_a_converted_model_are_those_it_trains(convert):
     before = [to_array(w) for w in model.trainable_weights]
     model.fit(np.arange(12.0).reshape(2, 6), np.ones((2, 6)), verbose=0)
     assert all(np.any(to_array(w) != b) for w, b in zip(model.trainable_weights, before, strict=True))
+
+
+class ReadsGain(layers.Layer):
+    """Multiplies by the gain of another layer's norm, which a conversion replaces."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.other = other
+
+    def call(self, x):
+        return x * self.other.gamma
+
+
+def test_a_model_that_would_not_run_has_its_weights_and_parameters_back():
+    first = norm("first")
+    model = keras.Sequential([keras.Input((6,)), dense(), first, ReadsGain(first)])
+    before, expected = [id(w) for w in model.weights], outputs_of(with_drawn_weights(model))
+    names = list(model.state_dict()) if BACKEND == "torch" else []
+    with pytest.raises(ValueError, match=r"The model would fail: AttributeError: (?s:.)* is as before"):
+        replace_layer_norm(model)
+    assert [id(w) for w in model.weights] == before
+    assert_same_outputs(expected, model)
+    if BACKEND == "torch":
+        assert list(model.state_dict()) == names
+        assert {id(p) for p in model.parameters()} == {id(w.value) for w in model.weights}
 
 
 def test_nothing_to_convert_leaves_a_compiled_model_compiled():
