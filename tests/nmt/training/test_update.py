@@ -110,6 +110,35 @@ def test_xla_compiles_all_gradients_in_float32_and_else_the_loops_of_the_rnn(
     assert json.loads(done.stdout) == [1 + programs, 1 + 2 * programs, 1 + 2 * programs], done.stderr
 
 
+TRACED_EARLY = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from nmt.load_tensorflow import load_tensorflow
+tf = load_tensorflow()
+from nmt.config import Config
+from nmt.training.update import Update
+from tests.nmt.bigrams import Bigrams
+from tests.nmt.training.test_update import BATCH
+
+update = Update(Bigrams(Config(), 6, 6), Config())
+update.trace()
+for _ in range(int(sys.argv[2])):  # a checkpoint, or other texts
+    tf.function(lambda x: x + 1)(tf.ones([]))
+update.compile(BATCH)
+update(BATCH, 1)
+print(len(list(Path(sys.argv[3]).rglob("*.pb"))))
+"""
+
+
+@pytest.mark.slow
+def test_what_happens_after_the_trace_compiles_nothing_again(run_python, tmp_path):
+    flags = f"--tf_xla_persistent_cache_directory={tmp_path}"
+    for others in (0, 3):
+        done = run_python(TRACED_EARLY, Path(__file__).parents[3], others, tmp_path, TF_XLA_FLAGS=flags)
+        assert done.stdout == "1\n", done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [TRANSFORMER, {}], ids=["transformer", "rnn"])
 def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, options):
