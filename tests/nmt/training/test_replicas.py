@@ -194,7 +194,7 @@ def test_different_options_are_refused(begin, training, tmp_path):
 
 @pytest.mark.slow
 def test_a_signal_to_one_ends_all_and_another_number_resumes(begin, training, run, tmp_path):
-    words = [*training, "-m", "model", "--finish_after", 500, "--valid_freq", 500]
+    words = [*training, "-m", "model", "--finish_after", 2000, "--valid_freq", 2000]
     processes = begin(words, words)
     wait_for_updates(processes[0], tmp_path / "errors-0")
     os.kill(processes[1].pid, signal.SIGTERM)
