@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 from statistics import median
 
-import pytest
-
 from benchmarks import backends, tables
 from nmt.config import make_config
 
 ROOT = Path(__file__).parents[2]
+SMALL_EAGER = "eager", "80x1024"
 RESULTS = ROOT / "benchmarks" / "results"
 PERFORMANCE = "\n".join(
     (ROOT / "docs" / name).read_text("utf-8") for name in ("performance.md", "translation-speed.md")
@@ -305,18 +304,16 @@ def test_the_page_of_the_layer_has_the_steps_of_fit():
     assert f"{eager} in eager mode" in text
 
 
-@pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_the_page_of_other_backends_has_the_tables_of_its_logs(backend):
-    log = json.loads((RESULTS / f"backends_{backend}.json").read_text("utf-8"))
-    text = (ROOT / "docs" / "backends.md").read_text("utf-8")
-    assert backends.table(log) in text
-    assert log["versions"][backend].split("+")[0] in text
+def test_the_page_of_other_backends_has_the_range_of_its_logs():
+    """Our time over that of Keras's layer, apart for eager calls with small inputs on PyTorch."""
+    text = " ".join((ROOT / "docs" / "backends.md").read_text("utf-8").split())
 
+    def over(backend, small):
+        rows = [row for row in figures(f"backends_{backend}") if ((row["mode"], row["shape"]) == SMALL_EAGER) == small]
+        found = [tables.ratio(row["seconds"][backends.OURS], row["seconds"][backends.KERAS]) for row in rows]
+        return f"{min(found):.2f} to {max(found):.2f}"
 
-def test_the_layer_is_as_fast_as_that_of_keras_on_other_backends():
-    """What the page says: not faster, and slower in eager calls with small inputs on PyTorch alone."""
-    for backend in ("jax", "torch"):
-        for row in figures(f"backends_{backend}"):
-            seconds = row["seconds"]
-            over = tables.ratio(seconds[backends.OURS], seconds[backends.KERAS])
-            assert 0.9 < over < (1.3 if (row["mode"], row["shape"]) == ("eager", "80x1024") else 1.1)
+    for backend, name in (("jax", "JAX"), ("torch", "PyTorch")):
+        versions = json.loads((RESULTS / f"backends_{backend}.json").read_text("utf-8"))["versions"]
+        assert f"{over(backend, False)} on {name} {versions[backend].split('+')[0]}" in text
+    assert f"Only eager calls with [80, 1024] on PyTorch take {over('torch', True)} of it" in text
