@@ -1,7 +1,6 @@
 """The processes of benchmarks/compare.py: commands, trainings that pause, and workers, each of one checkout."""
 
 import hashlib
-import json
 import os
 import re
 import select
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.runner import ROOT
+from benchmarks.runner import ROOT, Worker
 
 PLACE = ROOT / "build" / "compare"
 LIMIT = 1800  # seconds that anything may take, on a busy machine too
@@ -38,13 +37,16 @@ class Side:
     checkout: Path
     cache: Path
 
-    def start(self, *arguments: object, environment: Mapping[str, str] | None = None, **options: Any):
-        """Starts Python in the checkout, whose packages it imports, and returns the process."""
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Returns the variables of its processes, which import the packages of the checkout."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("NMT_", "TF_", "XLA_"))}
         given = {"PYTHONPATH": str(self.checkout), "XDG_CACHE_HOME": str(self.cache), "TF_CPP_MIN_LOG_LEVEL": "3"}
-        given |= {"TQDM_MININTERVAL": "0", **(environment or {})}  # a progress bar then shows each update
+        return kept | given | {"TQDM_MININTERVAL": "0", **(more or {})}  # a progress bar then shows each update
+
+    def start(self, *arguments: object, **options: Any) -> subprocess.Popen:
+        """Starts Python in the checkout."""
         command = [sys.executable, *map(str, arguments)]
-        return subprocess.Popen(command, cwd=self.checkout, env=kept | given, **options)
+        return subprocess.Popen(command, cwd=self.checkout, env=self.environment(), **options)
 
     def seconds(self, *arguments: object) -> float:
         """Runs Python to its end and returns the seconds."""
@@ -115,28 +117,20 @@ class Training:
         self._folder.cleanup()
 
 
-class Worker:
+class TaskWorker(Worker):
     """A process that runs benchmarks/compare_worker.py for a checkout."""
 
     def __init__(self, side: Side, environment: Mapping[str, str] | None = None):
         script = Path(__file__).with_name("compare_worker.py")
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-        self._process = side.start(script, side.checkout, environment=environment, **pipes)
+        options = {"env": side.environment(environment), "cwd": side.checkout, "stderr": subprocess.DEVNULL}
+        super().__init__([sys.executable, script, side.checkout], **options)
 
     def seconds(self, kind: str, arguments: Mapping[str, Any]) -> float:
         """Returns the seconds of a turn."""
         try:
-            print(json.dumps([kind, arguments]), file=self._process.stdin, flush=True)
-            answer = json.loads(self._process.stdout.readline() or '"the worker has ended"')
-        except BrokenPipeError:
-            answer = "the worker has ended"
-        if isinstance(answer, str):
-            raise Failed(answer.encode())
-        return answer
-
-    def __enter__(self) -> "Worker":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
+            found = self.ask([kind, arguments])
+        except RuntimeError as error:
+            found = str(error)
+        if isinstance(found, str):
+            raise Failed(found.encode())
+        return found

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare_sides import PLACE, Failed, Side, Training, Worker
+from benchmarks.compare_sides import PLACE, Failed, Side, TaskWorker, Training
 from benchmarks.runner import orders
 
 Figures = dict[str, dict[str, list[float]]]  # values of the rounds, by figure and side
@@ -199,7 +199,7 @@ def in_workers(tasks: Tasks, rounds: int, environment: Mapping[str, str] | None 
     """Returns the seconds of tasks in a process of each side."""
     with contextlib.ExitStack() as stack:
         sides = {side for by_side in tasks.values() for side in by_side}
-        workers = {side: stack.enter_context(Worker(side, environment)) for side in sides}
+        workers = {side: stack.enter_context(TaskWorker(side, environment)) for side in sides}
         found = {}
         for name, by_side in tasks.items():
             calls = {side: partial(workers[side].seconds, *task) for side, task in by_side.items()}

@@ -13,7 +13,7 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from runner import repeats_of, turn
+from runner import answer, repeats_of, turn
 
 SECONDS_PER_TURN = 0.05
 
@@ -64,26 +64,23 @@ KINDS = {"layer": layer_call, "fit": fit_call, "saved model": saved_model_call}
 
 
 @functools.cache
-def prepared(line):
+def prepared(kind, arguments):
     """Returns the call of a task and how often to repeat it in a turn."""
-    kind, arguments = json.loads(line)
-    call = KINDS[kind](**arguments)
+    call = KINDS[kind](**json.loads(arguments))
     repeats = repeats_of(call, SECONDS_PER_TURN)
     turn(call, repeats)
     return call, repeats
 
 
-def main():
-    sys.path.insert(0, sys.argv[1])
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
-    for line in sys.stdin:
-        try:
-            answer = turn(*prepared(line))
-        except Exception as error:  # a commit may lack what is asked
-            answer = f"{type(error).__name__}: {error}"
-        print(json.dumps(answer), file=answers, flush=True)
+def seconds(task):
+    """Returns the seconds of a turn, or an error: a commit may lack what is asked."""
+    kind, arguments = task
+    try:
+        return turn(*prepared(kind, json.dumps(arguments)))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
 if __name__ == "__main__":
-    main()
+    sys.path.insert(0, sys.argv[1])
+    answer(seconds)

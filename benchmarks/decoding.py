@@ -22,38 +22,34 @@ from pathlib import Path
 
 import sacrebleu
 import tables
+from runner import ROOT, Worker, model_facts, write_log
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 BEAM = 5
 DTYPES, SIZES = ("float32", "int8"), (16, 32, 64)  # of CTranslate2, and the batch sizes that are tried
 PATIENCES = (1, 2)
 
 
-class Engine:
+class Engine(Worker):
     """A process of decoding_engine.py."""
 
     def __init__(self, python, kind, model, text, output, *settings):
         self.output = output
-        command = [python, str(ROOT / "benchmarks" / "decoding_engine.py"), kind, model, text, output, *settings]
-        self._process = subprocess.Popen(
-            list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        while (line := self._process.stdout.readline()) != "ready\n":
-            if not line:
-                print(f"decoding.py: {' '.join(map(str, command))} failed", file=sys.stderr)
-                sys.exit(2)
+        script = ROOT / "benchmarks" / "decoding_engine.py"
+        super().__init__([python, script, kind, model, text, output, *settings], stderr=subprocess.DEVNULL)
+        try:
+            self.seconds("all")  # loads the model and writes the translations
+        except RuntimeError as error:
+            sys.exit(f"decoding.py: {error}")
 
     def seconds(self, what):
         """Returns the seconds of `all` lines, or the median of `one`."""
-        print(what, file=self._process.stdin, flush=True)
-        return float(self._process.stdout.readline())
+        return self.ask(what)
 
     def end(self):
-        self._process.stdin.close()
-        self._process.wait()
+        self.__exit__()
 
 
 def start_engines(options, folder):
@@ -129,8 +125,6 @@ def main():
         }
         for engine in engines.values():
             engine.end()
-    from runner import model_facts, write_log
-
     from nmt.config import make_config
     from nmt.storage.files import read_json
 

@@ -11,9 +11,10 @@ the translations of the whole text to OUTPUT.
 import os
 import statistics
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from runner import answer, turn
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -85,14 +86,12 @@ def main():
     translate = {"ours": ours, "savedmodel": savedmodel, "ctranslate2": ctranslate2}[engine](model, *settings)
     lines = Path(text).read_bytes().split(b"\n")[:-1]
     Path(output).write_text("".join(f"{line}\n" for line in translate(lines)), encoding="utf-8")
-    print("ready", flush=True)
-    for request in sys.stdin:
-        seconds = []
-        for part in [lines] if request.strip() == "all" else [[line] for line in lines[:SINGLE]]:
-            start = time.perf_counter()
-            translate(part)
-            seconds.append(time.perf_counter() - start)
-        print(statistics.median(seconds), flush=True)
+
+    def seconds(asked):
+        parts = [lines] if asked == "all" else [[line] for line in lines[:SINGLE]]
+        return statistics.median(turn(lambda part=part: translate(part), 1) for part in parts)
+
+    answer(seconds)
 
 
 if __name__ == "__main__":

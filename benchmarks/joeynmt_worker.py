@@ -12,10 +12,10 @@ import importlib.machinery
 import json
 import os
 import sys
-import time
 import unittest.mock
-from pathlib import Path
 from types import SimpleNamespace
+
+from runner import answer, own_memory, turn
 
 # Packages that JoeyNMT's modules import for preparing data and for reports. What it trains with needs none of them.
 UNUSED = ["datasets", "importlib_metadata", "matplotlib", "pandas", "sacrebleu", "sacremoses", "seaborn", "yaml"]
@@ -112,13 +112,9 @@ def joeynmt_batch(arrays, number: str):
     )
 
 
-def own_memory() -> float:
-    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
-
-
 def main() -> None:
     checkout, path, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-    answers, sys.stdout = sys.stdout, sys.stderr  # keeps what JoeyNMT prints out of the answers
+    sys.stdout = sys.stderr  # what JoeyNMT prints is no answer
     sys.path.insert(0, checkout)
     sys.dont_write_bytecode = True
     import numpy as np
@@ -129,16 +125,15 @@ def main() -> None:
     sys.modules["torch.utils.tensorboard"] = unittest.mock.MagicMock()
     libraries, arrays = own_memory(), np.load(path)
     update, batches = build(options), {}
-    for line in map(str.strip, sys.stdin):
-        if line in ("memory", "libraries"):
-            answer = libraries if line == "libraries" else own_memory()
-        else:
-            batches.setdefault(line, None)
-            batches[line] = batches[line] or joeynmt_batch(arrays, line)
-            begun = time.perf_counter()
-            update(batches[line])
-            answer = time.perf_counter() - begun
-        print(answer, file=answers, flush=True)
+
+    def answered(asked: str) -> float:
+        if asked in ("memory", "libraries"):
+            return libraries if asked == "libraries" else own_memory()
+        if asked not in batches:
+            batches[asked] = joeynmt_batch(arrays, asked)
+        return turn(lambda: update(batches[asked]), 1)
+
+    answer(answered)
 
 
 if __name__ == "__main__":

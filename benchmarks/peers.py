@@ -20,15 +20,12 @@ includes compilation; and the peak memory of the process (what it was when the l
 """
 
 import argparse
-import contextlib
 import itertools
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,8 +33,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tables
-from runner import ROOT, orders, write_log
-from updates import SIZES, made_up_work, model_options, new_update, own_memory
+from runner import ROOT, Worker, answer, orders, own_memory, turn, write_log
+from updates import SIZES, made_up_work, model_options, new_update
 
 OURS = {"ours float32": "float32", "ours bfloat16": "mixed_bfloat16"}
 THEIRS = ("JoeyNMT float32", "JoeyNMT compiled", "JoeyNMT bfloat16")
@@ -73,30 +70,16 @@ def work_of(options: argparse.Namespace):
 
 
 def start(name: str, command: list[str]) -> Callable[[str], float]:
-    """Starts a process that updates a model. Returns a function that sends it a line and returns its answer."""
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    """Starts a process that updates a model. Returns a function that sends it a request and returns its answer."""
+    worker = Worker(command)
 
-    def ask(line: str) -> float:
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(f"{line}\n")
-            process.stdin.flush()
-        answer = process.stdout.readline()
-        if not answer:
+    def ask(request: str) -> float:
+        try:
+            return worker.ask(request)
+        except RuntimeError:
             sys.exit(f"peers.py: {name} has failed; the messages above say why")
-        return float(answer)
 
     return ask
-
-
-def answer(update: Callable[[int], object], libraries: float) -> None:
-    """Answers the lines of standard input: seconds of an update, or memory in MiB."""
-    for line in map(str.strip, sys.stdin):
-        if line in ("memory", "libraries"):
-            print(libraries if line == "libraries" else own_memory(), flush=True)
-        else:
-            begun = time.perf_counter()
-            update(int(line))
-            print(time.perf_counter() - begun, flush=True)
 
 
 def run_ours(options: argparse.Namespace, dtype: str) -> None:
@@ -104,7 +87,8 @@ def run_ours(options: argparse.Namespace, dtype: str) -> None:
     sys.path.insert(0, str(ROOT))
     libraries, work = own_memory(), work_of(options)
     update, _ = new_update(work, "layernorm", dtype)
-    answer(lambda number: update(work.batches[number]), libraries)
+    memory = {"memory": own_memory, "libraries": lambda: libraries}
+    answer(lambda asked: memory[asked]() if asked in memory else turn(lambda: update(work.batches[int(asked)]), 1))
 
 
 def measure(workers: dict[str, Callable], batches: int, rounds: int) -> tuple[dict, dict]:

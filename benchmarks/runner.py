@@ -1,5 +1,6 @@
-"""What all benchmarks share: warm-up, turns, noise, and the logs of figures."""
+"""What all benchmarks share: warm-up, turns, noise, processes that answer, and the logs of figures."""
 
+import contextlib
 import datetime
 import importlib.metadata
 import itertools
@@ -9,6 +10,7 @@ import platform
 import random
 import re
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -88,6 +90,44 @@ def real_time() -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
     except PermissionError:
         sys.exit("real-time priority needs root; run without it")
+
+
+class Worker:
+    """A process that answers requests, which `answer` reads there; both are lines of JSON."""
+
+    def __init__(self, command: Sequence[object], **options: Any):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process = subprocess.Popen(list(map(str, command)), **pipes, **options)
+
+    def ask(self, request: Any) -> Any:
+        """Returns the answer to a request; raises RuntimeError if the process has ended."""
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"a process has ended: {' '.join(self._process.args)}")
+        return json.loads(line)
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def answer(function: Callable[[Any], Any]) -> None:
+    """Answers the requests on standard input with what a function returns. What libraries print is no answer."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        print(json.dumps(function(json.loads(line))), file=answers, flush=True)
+
+
+def own_memory() -> float:
+    """Returns the peak memory of this process in MiB."""
+    status = Path("/proc/self/status").read_text()  # getrusage would include the memory of the parent
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def machine() -> dict[str, Any]:

@@ -34,14 +34,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tables
-from runner import orders, surroundings, turn
+from runner import orders, own_memory, surroundings, turn
 from updates import (
     ROOT,
     SIZES,
     made_up_work,
     model_options,
     new_update,
-    own_memory,
     patched_baseline,
     real_work,
     threads,

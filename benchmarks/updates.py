@@ -39,12 +39,6 @@ def model_options(options: Any) -> dict[str, Any]:
     return found | {"transformer_enc_depth": 3, "transformer_dec_depth": 3}
 
 
-def own_memory() -> float:
-    """Returns the peak memory of this process in MiB."""
-    status = Path("/proc/self/status").read_text()  # getrusage would include the memory of the parent
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
-
-
 def patched_baseline(folder: str) -> str:
     """Writes a patched copy of the baseline to a folder and returns the folder."""
     subprocess.run(["cp", "-r", str(ROOT / "nmt"), folder], check=True)

@@ -1,9 +1,10 @@
 import itertools
+import sys
 from collections import Counter
 
 import pytest
 
-from benchmarks.runner import noise, orders, ratio, seconds_of
+from benchmarks.runner import ROOT, Worker, noise, orders, ratio, seconds_of
 
 
 def test_each_order_is_a_permutation_and_all_runs_have_the_same_orders():
@@ -36,3 +37,11 @@ def test_ratio_and_noise_are_medians_of_the_rounds():
     assert noise([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == 0
     assert noise([1.1, 2.2, 3.3], [1.0, 2.0, 3.0]) == pytest.approx(0.1)  # always off
     assert noise([0.8, 1.0, 1.2], [1.0, 1.0, 1.0]) == pytest.approx(0.1)  # off in some rounds
+
+
+def test_a_worker_answers_and_says_when_it_has_ended():
+    program = "from benchmarks.runner import answer; answer(lambda asked: print('no answer', flush=True) or 1 / asked)"
+    with Worker([sys.executable, "-c", program], cwd=ROOT) as worker:
+        assert [worker.ask(2), worker.ask(4)] == [0.5, 0.25]
+        with pytest.raises(RuntimeError, match="a process has ended"):
+            worker.ask(0)
