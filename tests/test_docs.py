@@ -1,6 +1,5 @@
 """The pages: all in the navigation, every link resolves, and every file and test they name exists."""
 
-import ast
 import configparser
 import dataclasses
 import importlib.util
@@ -83,26 +82,6 @@ def test_every_example_in_a_docstring_is_run():
     files = [path for path in texts(".py") if re.search(r"^ *>>> ", path.read_text("utf-8"), re.MULTILINE)]
     assert len(files) > 10
     assert not [path for path in files if not any(path.is_relative_to(each) for each in run)]
-
-
-def test_fault_pages_have_the_same_rows_and_name_existing_tests():
-    """Both pages have the same rows; the tests that the maintainers' page names exist, the slow ones starred."""
-    faults = (ROOT / "docs" / "maintainers" / "faults.md").read_text("utf-8")
-    answers = (ROOT / "docs" / "reliability.md").read_text("utf-8")
-    rows = re.compile(r"^(?:## .*|\| ([^|]*) \|)", re.MULTILINE)
-    assert [row[0].partition("|")[0] for row in rows.finditer(faults) if row[1]] == [
-        row[0].partition("|")[0] for row in rows.finditer(answers) if row[1]
-    ]
-    assert rows.findall(faults) == rows.findall(answers)
-    tests = {}
-    for path in (ROOT / "tests" / "nmt").rglob("test_*.py"):
-        for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.FunctionDef):
-                decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
-                tests[node.name] = bool(decorators & {"pytest.mark.slow", "models()"})
-    named = re.findall(r"`(test_\w+)`(\*?)", faults)
-    assert len(named) > 40
-    assert not [name for name, star in named if tests.get(name) != (star == "*")]
 
 
 def shell_commands():
