@@ -125,6 +125,28 @@ class Config:
     transformer_norm_position: str = transformer_only(
         choice("pre", "normalize the input of each sublayer (pre) or its residual sum (post)", ("pre", "post"))
     )
+    transformer_activation: str = transformer_only(
+        choice("relu", "activation in the feed-forwards", ("relu", "swish", "gelu"))
+    )
+    transformer_attention_bias: bool = transformer_only(
+        option(False, "add a bias to each projection of the attentions")
+    )
+    transformer_output_bias: bool = transformer_only(option(False, "add a bias to the output layer"))
+    transformer_positions: str = transformer_only(
+        choice(
+            "tensor2tensor",
+            "frequencies of the d / 2 sines of positions: 10000**(-2i / (d - 2)), as in Tensor2Tensor and Nematus, or "
+            "10000**(-2i / d), as in the paper and Marian",
+            ("tensor2tensor", "paper"),
+        )
+    )
+    transformer_start_with_padding: bool = transformer_only(
+        option(
+            False,
+            "begin translations with the last word of the target vocabulary, not with id 1; it is never chosen, and "
+            "its embedding, zeros at first, is not trained",
+        )
+    )
 
     rnn_dropout_embedding: float = rnn_only(fraction(0.0, "dropout of embedding units"))
     rnn_dropout_hidden: float = rnn_only(fraction(0.0, "dropout of hidden units"))

@@ -3,14 +3,18 @@
 Reference: https://opennmt.net/CTranslate2/python/ctranslate2.specs.TransformerSpec.html
 """
 
+from typing import Any
+
 import keras
 import numpy as np
-from ctranslate2.specs import TransformerSpec, attention_spec, common_spec, model_spec
+from ctranslate2.specs import Activation, TransformerSpec, attention_spec, common_spec, model_spec
 
 from ..errors import UserError
 from ..normalization import EPSILON
 from .multi_head_attention import MultiHeadAttention
 from .transformer_layers import TransformerLayer, sinusoids
+
+_ACTIVATIONS = {"relu": Activation.RELU, "swish": Activation.SWISH, "gelu": Activation.GELU}
 
 
 def build_spec(model, longest: int) -> TransformerSpec:
@@ -20,30 +24,47 @@ def build_spec(model, longest: int) -> TransformerSpec:
         model: The model.
         longest: Most tokens of a source sentence or a translation, their ends included.
 
+    Padding is left out, as CTranslate2's own converters do, so the costs of words lack its part.
+
     Raises:
-        UserError: CTranslate2 has no such normalization.
+        UserError: CTranslate2 has no such normalization, or begins with another embedding.
     """
-    attention = model.encoder.stack[0].attention
+    attention, has_padding = model.encoder.stack[0].attention, model.decoder.has_padding
     spec = TransformerSpec.from_config(
         (len(model.encoder.stack), len(model.decoder.stack)),
         attention.heads,
         pre_norm=model.encoder.stack[0].attention_residual.is_pre,
+        activation=_ACTIVATIONS[model.encoder.stack[0].feed_forward.activation],
         rms_norm=_is_rms(model.encoder.stack[0].attention_residual.norm, attention.units),
     )
+    if has_padding and np.any(model.decoder.embedding.table[-1]):
+        raise UserError(
+            "CTranslate2 begins with an embedding of zeros, and that of this model's padding has others; "
+            "export it with --format savedmodel"
+        )
+    spec.decoder.start_from_zero_embedding = has_padding
     spec.config.layer_norm_epsilon = EPSILON
-    positions = sinusoids(0, longest, attention.units).numpy()
+    positions = sinusoids(0, longest, attention.units, model.encoder.positions).numpy()
     for side, part, embeddings in (
         (spec.encoder, model.encoder, spec.encoder.embeddings[0]),
         (spec.decoder, model.decoder, spec.decoder.embeddings),
     ):
-        embeddings.weight = part.embedding.table.numpy()
+        is_of_target = part.embedding is model.decoder.embedding
+        embeddings.weight = _without_padding(part.embedding.table, has_padding and is_of_target)
         side.position_encodings.encodings = positions
         if side.pre_norm:
             _set_norm(side.layer_norm, part.final_norm)
         for layer_spec, layer in zip(side.layer, part.stack, strict=True):
             _set_layer(layer_spec, layer)
-    spec.decoder.projection.weight = model.decoder.output_layer[0].numpy()
+    projection = spec.decoder.projection
+    projection.weight, *bias = (_without_padding(each, has_padding) for each in model.decoder.output_layer)
+    if bias:
+        (projection.bias,) = bias
     return spec
+
+
+def _without_padding(table: Any, has_padding: bool) -> np.ndarray:
+    return table.numpy()[:-1] if has_padding else table.numpy()
 
 
 def _is_rms(norm: keras.layers.Layer, units: int) -> bool:
@@ -76,10 +97,13 @@ def _set_layer(spec: model_spec.LayerSpec, layer: TransformerLayer) -> None:
 def _set_attention(spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention) -> None:
     """Sets the projections: [queries, keys, values] fused in self-attention, [keys, values] in cross-attention."""
     *inputs, output = spec.linear
-    kernels = attention.kernels
-    for linear, fused in zip(inputs, [kernels] if len(inputs) == 1 else [kernels[:1], kernels[1:]], strict=True):
-        linear.weight = _transposed(*fused)
-    output.weight = _transposed(attention.output_kernel)
+    each = attention.projections
+    parts = [each] if len(inputs) == 1 else [each[:1], each[1:]]
+    for linear, projections in zip([*inputs, output], [*parts, [attention.output_projection]], strict=True):
+        kernels, *biases = zip(*projections, strict=True)
+        linear.weight = _transposed(*kernels)
+        for bias in biases:
+            linear.bias = np.concatenate([part.numpy() for part in bias])
 
 
 def _set_norm(spec: common_spec.LayerNormSpec, norm: keras.layers.Layer) -> None:

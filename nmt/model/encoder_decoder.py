@@ -1,5 +1,6 @@
 """What the architectures share: costs of sentences and steps of decoding, from the input of the output layer."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -62,15 +63,24 @@ class EncoderDecoder(keras.Model):
 
     def make_step(self) -> DecodeStep:
         """Returns the function of a decoding step."""
-        table, *bias = self.decoder.output_layer
-        table, decode = tf.transpose(table), self.decoder.make_step()
+        decode, next_words = self.decoder.make_step(), self._next_words()
 
         def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
             hidden, state, memory = decode(tf.convert_to_tensor(words), state, memory)
-            logits = affine(hidden, table, *bias)
-            return NextWords(logits, log_normalizers(logits)), state, memory
+            return next_words(hidden), state, memory
 
         return step
+
+    def _next_words(self) -> Callable[[tf.Tensor], NextWords]:
+        """Returns the function from the input of the output layer, `[rows, units]`, to the next words."""
+        table, *bias = self.decoder.output_layer
+        table = tf.transpose(table)
+
+        def next_words(hidden: tf.Tensor) -> NextWords:
+            logits = affine(hidden, table, *bias)
+            return NextWords(logits, log_normalizers(logits))
+
+        return next_words
 
     def _previous(self, target: tf.Tensor) -> tf.Tensor:
         """Returns the word before each of `target` `[batch, target_time]`."""

@@ -1,6 +1,7 @@
 """Layers that the architectures are built of: embedding, projection, PReLU."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from ..normalization import build_normalization
@@ -29,12 +30,40 @@ class Block(keras.layers.Layer):
         return self.add_weight(shape=(units,), initializer=initializer, name=name)
 
 
-class Embedding(Block):
-    """Word vectors `[words, units]`; a negative id stands for no word and gives zeros."""
+@tf.custom_gradient
+def without_last_gradient(x: tf.Tensor):
+    """Returns a tensor `[words, ...]` whose last entry is not trained."""
 
-    def __init__(self, words: int, units: int, name: str, initializer: keras.initializers.Initializer | None = None):
+    def gradient(dx):
+        return tf.tensor_scatter_nd_update(dx, [[x.shape[0] - 1]], tf.zeros([1, *x.shape[1:]]))
+
+    return tf.identity(x), gradient
+
+
+class Embedding(Block):
+    """Word vectors `[words, units]`; a negative id stands for no word and gives zeros.
+
+    With padding, the vector of the last word is zeros at first, and is not trained.
+    """
+
+    def __init__(
+        self,
+        words: int,
+        units: int,
+        name: str,
+        initializer: keras.initializers.Initializer | None = None,
+        *,
+        has_padding: bool = False,
+    ):
         super().__init__(name=name)
-        self.table = self._matrix("embeddings", words, units, initializer)
+        self.table, self._has_padding = self._matrix("embeddings", words, units, initializer), has_padding
+        if has_padding:
+            self.table.assign(np.concatenate([self.table[:-1], np.zeros([1, units])]))
+
+    @property
+    def rows(self) -> tf.Tensor:
+        """The vectors, to be trained."""
+        return without_last_gradient(self.table.value) if self._has_padding else self.table.value
 
     def call(self, ids: tf.Tensor) -> tf.Tensor:
         known = tf.cast(ids >= 0, self.compute_dtype)

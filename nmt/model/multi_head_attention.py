@@ -11,8 +11,10 @@ from .forward_pass import ForwardPass, drop
 from .layers import Block
 
 Positions = Sequence[tf.Tensor]  # batch and time of the positions that are rows of one matrix
+Projection = tuple[Weight, ...]  # a matrix [units, units], or several side by side, and perhaps a bias
 
 _MASKED = -1e9  # as in Nematus
+_PRODUCTS = ("queries", "keys", "values", "output")
 
 
 class KeysAndValues(NamedTuple):
@@ -32,12 +34,13 @@ class KeysAndValues(NamedTuple):
 
 
 class MultiHeadAttention(Block):
-    """Attention in heads i = 1 ... h, without biases:
+    """Attention in heads i = 1 ... h:
 
         head_i = softmax(Q_i K_i^T / sqrt(units / h) + bias) V_i
         output = [head_1, ..., head_h] W_o
 
-    Q, K, V are products of the input or the memory with one matrix each, split into heads.
+    Q, K, V are products of the input or the memory with one matrix each, split into heads. The four products may have
+    biases.
 
     Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.2; Zhou et al. (2020), arXiv:2004.13342, DropHead.
     """
@@ -48,34 +51,42 @@ class MultiHeadAttention(Block):
         self.weight_rate = config.transformer_dropout_attn
         self.head_rate = config.transformer_drophead  # of whole heads, drawn for each sentence
         self.queries, self.keys, self.values, self.output_kernel = (
-            self._matrix(matrix, self.units, self.units, keras.initializers.GlorotUniform())
-            for matrix in ("queries", "keys", "values", "output")
+            self._matrix(matrix, self.units, self.units, keras.initializers.GlorotUniform()) for matrix in _PRODUCTS
         )
+        self._biases = []
+        if config.transformer_attention_bias:
+            self._biases = [self._vector(f"{matrix}_bias", self.units) for matrix in _PRODUCTS]
 
     @property
-    def kernels(self) -> tuple[keras.Variable, ...]:
-        """The matrices of queries, keys and values."""
-        return self.queries, self.keys, self.values
+    def projections(self) -> list[Projection]:
+        """Those to queries, keys and values."""
+        inputs = self.queries, self.keys, self.values
+        return list(zip(inputs, *([self._biases[:3]] if self._biases else []), strict=True))
 
-    def fused(self) -> tf.Tensor:
-        """Returns the matrices of queries, keys and values side by side, `[units, 3 * units]`."""
-        return tf.concat([kernel.value for kernel in self.kernels], 1)
+    @property
+    def output_projection(self) -> Projection:
+        """The one to the output."""
+        return self.output_kernel, *self._biases[3:]
+
+    def fused(self) -> Projection:
+        """Returns the projections to queries, keys and values as one, to `3 * units`."""
+        return tuple(tf.concat([each.value for each in weights], -1) for weights in zip(*self.projections, strict=True))
 
     def project(
-        self, x: tf.Tensor, sizes: Positions, kernels: Sequence[Weight], forward: ForwardPass
+        self, x: tf.Tensor, sizes: Positions, projections: Sequence[Projection], forward: ForwardPass
     ) -> list[tf.Tensor]:
-        """Returns the product with each matrix, `[batch, heads, time, units / heads]`.
+        """Returns each projection of the rows, `[batch, heads, time, units / heads]`.
 
         Args:
             x: `[batch * time, units]`.
             sizes: Sentences, and positions of each.
-            kernels: Matrices `[units, units]`, or several side by side.
+            projections: Those to apply, single or fused.
             forward: Computes the products.
         """
         found = []
-        for kernel in kernels:
-            parts = [*sizes, kernel.shape[1] // self.units, self.heads, self.units // self.heads]
-            split = tf.reshape(forward.affine(x, kernel), parts)
+        for projection in projections:
+            parts = [*sizes, projection[0].shape[1] // self.units, self.heads, self.units // self.heads]
+            split = tf.reshape(forward.affine(x, *projection), parts)
             found += tf.unstack(tf.transpose(split, [2, 0, 3, 1, 4]))
         return found
 
@@ -98,7 +109,7 @@ class MultiHeadAttention(Block):
         weights = drop(weights, forward.draw(self.weight_rate, sizes))
         weights = drop(weights, forward.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))
         found = tf.transpose(rounded_product(weights, memory.values, forward.dtype), [0, 2, 1, 3])
-        return forward.affine(tf.reshape(found, [-1, self.units]), self.output_kernel)
+        return forward.affine(tf.reshape(found, [-1, self.units]), *self.output_projection)
 
 
 def padding_bias(mask: tf.Tensor) -> tf.Tensor:

@@ -11,10 +11,12 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .costs import word_costs
+from .affine import affine
+from .contract import NextWords
+from .costs import log_normalizers, word_costs
 from .encoder_decoder import EncoderDecoder
 from .forward_pass import ForwardPass, drop
-from .layers import Block, Embedding
+from .layers import Block, Embedding, without_last_gradient
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
 from .transformer_layers import TransformerLayer, sinusoids
 
@@ -40,17 +42,17 @@ class Encoder(Block):
 
     def __init__(self, words: int, config: Any):
         super().__init__(name="encoder")
-        self.rate = config.transformer_dropout_embeddings
+        self.rate, self.positions = config.transformer_dropout_embeddings, config.transformer_positions
         with keras.name_scope(self.name):
-            self.embedding = _embedding(words, config.state_size)
+            self.embedding = _embedding(words, config, of_target=config.tie_encoder_decoder_embeddings)
             self.stack = [TransformerLayer(config, f"layer_{i + 1}") for i in range(config.transformer_enc_depth)]
             self.final_norm = _final_norm(config)
 
     def call(self, source: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
-        x, sizes = _embed(source, self.embedding, 0), tf.unstack(tf.shape(source))
+        x, sizes = _embed(source, self.embedding.rows, 0, self.positions), tf.unstack(tf.shape(source))
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
         for layer in self.stack:
-            x, _ = layer(x, sizes, bias, layer.attention.kernels, forward=forward)
+            x, _ = layer(x, sizes, bias, layer.attention.projections, forward=forward)
         return self.final_norm(x)
 
 
@@ -59,61 +61,68 @@ class Decoder(Block):
 
     def __init__(self, words: int, config: Any, shared: Embedding | None):
         super().__init__(name="decoder")
-        self.rate, units = config.transformer_dropout_embeddings, config.state_size
+        self.rate, self.positions = config.transformer_dropout_embeddings, config.transformer_positions
         with keras.name_scope(self.name):
-            self.embedding = shared or _embedding(words, units)
+            self.embedding = shared or _embedding(words, config, of_target=True)
             names = [f"layer_{i + 1}" for i in range(config.transformer_dec_depth)]
             self.stack = [TransformerLayer(config, name, reads_source=True) for name in names]
             self.final_norm = _final_norm(config)
-        self.output_kernel = None
+        self.output_kernel = self.output_bias = None
         if not config.tie_decoder_embeddings:
-            self.output_kernel = self._matrix("output_kernel", words, units, keras.initializers.GlorotUniform())
+            glorot = keras.initializers.GlorotUniform()
+            self.output_kernel = self._matrix("output_kernel", words, config.state_size, glorot)
+        if config.transformer_output_bias:
+            self.output_bias = self._vector("output_bias", words)
+        self.has_padding = config.transformer_start_with_padding
 
     def remember(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
         """Returns the memory of the context `[batch * source_time, units]`."""
         batch, _, _, time = tf.unstack(tf.shape(bias))
         attentions = [layer.cross_attention for layer in self.stack]
-        source = [each.project(context, [batch, time], [each.keys, each.values], forward) for each in attentions]
+        source = [each.project(context, [batch, time], each.projections[1:], forward) for each in attentions]
         return Memory([KeysAndValues.of(*each) for each in source], bias, [None] * len(source))
 
     def call(self, words: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for the word after each of `words`, `[batch, time, units]`."""
         sizes = tf.unstack(tf.shape(words))
-        x = _embed(words, self.embedding, 0)
+        x = _embed(words, self.embedding.rows, 0, self.positions)
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
-        kernels = [layer.attention.kernels for layer in self.stack]
-        x, _ = self._run(x, sizes, future_bias(sizes[1]), memory, kernels, forward)
+        projections = [layer.attention.projections for layer in self.stack]
+        x, _ = self._run(x, sizes, future_bias(sizes[1]), memory, projections, forward)
         return tf.reshape(x, [*sizes, x.shape[-1]])
 
     def make_step(self) -> Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State, Memory]]:
         """Returns the function that maps the last words `[rows]` to the input of the output layer and what follows."""
-        kernels = [[layer.attention.fused()] for layer in self.stack]  # one product for a few rows saves time
+        projections = [[layer.attention.fused()] for layer in self.stack]  # one product for a few rows saves time
 
         def step(words, state, memory):
             sentences = tf.shape(memory.bias)[0]
             hypotheses = tf.shape(words)[0] // tf.maximum(sentences, 1)
             # Round up, because the first word may have had fewer hypotheses.
             time = -(-tf.shape(state)[1] // tf.maximum(hypotheses, 1))
-            x = _embed(words[:, tf.newaxis], self.embedding, time)
+            x = _embed(words[:, tf.newaxis], self.embedding.rows, time, self.positions)
             state = tf.concat([state, tf.tile(others_bias(hypotheses), [sentences, 1])], 1)
             bias = tf.reshape(state, [sentences, 1, hypotheses, tf.shape(state)[1]])
-            hidden, memory = self._run(x, [sentences, hypotheses], bias, memory, kernels, ForwardPass())
+            hidden, memory = self._run(x, [sentences, hypotheses], bias, memory, projections, ForwardPass())
             return hidden, state, memory
 
         return step
 
-    def _run(self, x, sizes, bias, memory: Memory, kernels, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
+    def _run(self, x, sizes, bias, memory: Memory, projections, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
         """Returns the output of the layers, of the shape of `x`, and the memory with the words of `x`."""
         words = []
-        for layer, own, source, past in zip(self.stack, kernels, memory.source, memory.words, strict=True):
+        for layer, own, source, past in zip(self.stack, projections, memory.source, memory.words, strict=True):
             x, after = layer(x, sizes, bias, own, source, memory.bias, past, forward=forward)
             words.append(after)
         return self.final_norm(x), memory._replace(words=words)
 
     @property
-    def output_layer(self) -> tuple[tf.Tensor]:
-        """The table of the output layer, `[words, units]`."""
-        return ((self.embedding.table if self.output_kernel is None else self.output_kernel).value,)
+    def output_layer(self) -> tuple[tf.Tensor, ...]:
+        """The table of the output layer, `[words, units]`, and perhaps its bias, `[words]`."""
+        table = self.embedding.rows if self.output_kernel is None else self.output_kernel.value
+        if self.output_bias is None:
+            return (table,)
+        return table, without_last_gradient(self.output_bias.value) if self.has_padding else self.output_bias.value
 
 
 class Transformer(EncoderDecoder):
@@ -122,8 +131,11 @@ class Transformer(EncoderDecoder):
     Reference: Vaswani et al. (2017), arXiv:1706.03762.
     """
 
-    first_word = FIRST_WORD
     _encoder, _decoder = Encoder, Decoder
+
+    def __init__(self, config: Any, source_words: int, target_words: int):
+        super().__init__(config, source_words, target_words)
+        self.first_word = target_words - 1 if config.transformer_start_with_padding else FIRST_WORD
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for every target word, `[batch, target_time, units]`."""
@@ -158,6 +170,25 @@ class Transformer(EncoderDecoder):
         entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / others)
         return word_costs(logits, words, smoothing * (others + 1) / others) - entropy
 
+    def _next_words(self) -> Callable[[tf.Tensor], NextWords]:
+        """Returns the function from the input of the output layer, `[rows, units]`, to the next words.
+
+        Padding, the last word, counts in the normalizer, and has the logit -inf: it is never the next word.
+        """
+        if not self.decoder.has_padding:
+            return super()._next_words()
+        table, *given = self.decoder.output_layer
+        bias = given[0] if given else tf.zeros([table.shape[0]])
+        without_padding = tf.concat([bias[:-1], [float("-inf")]], 0)  # a mask would be one more pass over the logits
+        matrix = tf.transpose(table)
+
+        def next_words(hidden: tf.Tensor) -> NextWords:
+            logits = affine(hidden, matrix, without_padding)
+            of_padding = tf.linalg.matvec(hidden, table[-1]) + bias[-1]
+            return NextWords(logits, tf.reduce_logsumexp([log_normalizers(logits), of_padding], 0))
+
+        return next_words
+
     def ctranslate2_spec(self, longest: int):
         """Returns the specification of this model for CTranslate2; see `ctranslate2_spec.build_spec`."""
         from .ctranslate2_spec import build_spec  # an optional dependency
@@ -170,9 +201,11 @@ def _growing(x: tf.Tensor, shape: list[int | None]) -> tf.Tensor:
     return tf.raw_ops.PlaceholderWithDefault(input=x, shape=shape)
 
 
-def _embedding(words: int, units: int) -> Embedding:
+def _embedding(words: int, config: Any, *, of_target: bool) -> Embedding:
     # Multiplied by the root of their size, these begin with the scale of the positions. Glorot's would be much smaller.
-    return Embedding(words, units, "embedding", keras.initializers.RandomNormal(stddev=units**-0.5))
+    normal = keras.initializers.RandomNormal(stddev=config.state_size**-0.5)
+    has_padding = of_target and config.transformer_start_with_padding
+    return Embedding(words, config.state_size, "embedding", normal, has_padding=has_padding)
 
 
 def _final_norm(config: Any) -> Callable[[tf.Tensor], tf.Tensor]:
@@ -182,10 +215,10 @@ def _final_norm(config: Any) -> Callable[[tf.Tensor], tf.Tensor]:
     return build_normalization(config.layer_normalization_type, config.state_size, "final_norm")
 
 
-def _embed(ids: tf.Tensor, embedding: Embedding, first: tf.Tensor | int) -> tf.Tensor:
+def _embed(ids: tf.Tensor, table: tf.Tensor, first: tf.Tensor | int, positions: str) -> tf.Tensor:
     """Returns embeddings times the root of their size plus positions, `[batch * time, units]`."""
-    x = _look_up(embedding.table.value, ids)
-    x = x * x.shape[-1] ** 0.5 + sinusoids(first, ids.shape[1] or tf.shape(ids)[1], x.shape[-1])
+    x = _look_up(table, ids)
+    x = x * x.shape[-1] ** 0.5 + sinusoids(first, ids.shape[1] or tf.shape(ids)[1], x.shape[-1], positions)
     return tf.reshape(x, [-1, x.shape[-1]])
 
 

@@ -8,12 +8,12 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import Weight
 from .forward_pass import ForwardPass, drop
 from .layers import Block
-from .multi_head_attention import KeysAndValues, MultiHeadAttention, Positions
+from .multi_head_attention import KeysAndValues, MultiHeadAttention, Positions, Projection
 
 _LONGEST_WAVE = 10_000.0  # of the positions
+_ACTIVATIONS = {"relu": tf.nn.relu, "swish": tf.nn.silu, "gelu": tf.nn.gelu}
 
 
 class Residual(Block):
@@ -42,11 +42,11 @@ class Residual(Block):
 
 
 class FeedForward(Block):
-    """`relu(x W_1 + b_1) W_2 + b_2` at each position."""
+    """`f(x W_1 + b_1) W_2 + b_2` at each position, with f the activation."""
 
     def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.rate = config.transformer_dropout_relu
+        self.rate, self.activation = config.transformer_dropout_relu, config.transformer_activation
         units, inner, glorot = config.state_size, config.transformer_ffn_hidden_size, keras.initializers.GlorotUniform
         self.inner_kernel = self._matrix("inner_kernel", units, inner, glorot())
         self.inner_bias = self._vector("inner_bias", inner)
@@ -55,7 +55,7 @@ class FeedForward(Block):
 
     def call(self, x: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
-        inner = tf.nn.relu(forward.affine(x, self.inner_kernel, self.inner_bias))
+        inner = _ACTIVATIONS[self.activation](forward.affine(x, self.inner_kernel, self.inner_bias))
         return forward.affine(inner, self.outer_kernel, self.outer_bias)
 
 
@@ -79,7 +79,7 @@ class TransformerLayer(Block):
         x: tf.Tensor,
         sizes: Positions,
         bias: tf.Tensor,
-        kernels: Sequence[Weight],
+        projections: Sequence[Projection],
         source: KeysAndValues | None = None,
         source_bias: tf.Tensor | None = None,
         past: KeysAndValues | None = None,
@@ -92,36 +92,39 @@ class TransformerLayer(Block):
             x: All positions of the sentences or, in decoding, a new one of each hypothesis, `[rows, units]`.
             sizes: Sentences, and positions of each.
             bias: That of the self-attention; see `MultiHeadAttention.call`.
-            kernels: The matrices of the self-attention, single or fused.
+            projections: Those of the self-attention, single or fused.
             source: Keys and values of the source.
             source_bias: That of the attention to the source, `[batch, 1, 1, source_time]`.
             past: Keys and values of the positions before, of all hypotheses of a sentence.
             forward: Draws the dropout masks and computes the products.
         """
-        queries, *new = self.attention.project(self.attention_residual.input(x), sizes, kernels, forward)
+        queries, *new = self.attention.project(self.attention_residual.input(x), sizes, projections, forward)
         own = KeysAndValues.of(*new)
         own = own if past is None else past.append(own)
         x = self.attention_residual.sum(x, self.attention(queries, own, bias, forward=forward), forward)
         if (cross := self.cross_attention) is not None:
-            (queries,) = cross.project(self.cross_residual.input(x), sizes, [cross.queries], forward)
+            (queries,) = cross.project(self.cross_residual.input(x), sizes, cross.projections[:1], forward)
             x = self.cross_residual.sum(x, cross(queries, source, source_bias, forward=forward), forward)
         fed = self.feed_forward(self.feed_forward_residual.input(x), forward=forward)
         return self.feed_forward_residual.sum(x, fed, forward), own
 
 
-def sinusoids(first: tf.Tensor | int, count: tf.Tensor | int, units: int) -> tf.Tensor:
+def sinusoids(first: tf.Tensor | int, count: tf.Tensor | int, units: int, kind: str) -> tf.Tensor:
     """Returns the vectors `[sin(t w), cos(t w)]` of positions t, `[count, units]`.
 
-    The frequencies w fall from 1 to 1 / 10,000 in a geometric series. Sines and cosines are halves side by side.
+    The frequencies w fall from 1 in a geometric series, whose last one is 1 / 10,000, or whose next one would be.
+    Sines and cosines are halves side by side.
 
     Args:
         first: The first position.
         count: Number of positions.
         units: Size of the embeddings, an even number of at least 4.
+        kind: `tensor2tensor` or `paper`, see `transformer_positions` of the configuration.
 
     Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.5, where sines and cosines alternate.
     """
     half = units // 2
-    frequencies = tf.exp(tf.range(half, dtype=tf.float32) * (-math.log(_LONGEST_WAVE) / (half - 1)))
+    steps = half - 1 if kind == "tensor2tensor" else half
+    frequencies = tf.exp(tf.range(half, dtype=tf.float32) * (-math.log(_LONGEST_WAVE) / steps))
     angles = tf.cast(tf.range(count) + first, tf.float32)[:, tf.newaxis] * frequencies  # [count, half]
     return tf.concat([tf.sin(angles), tf.cos(angles)], -1)

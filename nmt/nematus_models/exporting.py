@@ -98,6 +98,9 @@ def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
             reasons.append("its Transformers always normalize (--layer_normalization_type)")
         if config.transformer_norm_position != "pre":
             reasons.append("its Transformers normalize the input of each sublayer (--transformer_norm_position pre)")
+        for name, value in transformer_names.PARTS.items():
+            if getattr(config, name) != value:
+                reasons.append(f"its Transformers lack --{name} {getattr(config, name)}")
         if not config.tie_decoder_embeddings:
             reasons.append("its Transformers fail without --tie_decoder_embeddings")
     for side in words:

@@ -10,6 +10,14 @@ OPTIONS = (
     *("transformer_dropout_embeddings", "transformer_dropout_residual", "transformer_dropout_relu"),
     *("transformer_dropout_attn", "transformer_drophead"),
 )
+# Options that change the model -> the value that Nematus's Transformers have.
+PARTS = {
+    "transformer_activation": "relu",
+    "transformer_attention_bias": False,
+    "transformer_output_bias": False,
+    "transformer_positions": "tensor2tensor",
+    "transformer_start_with_padding": False,
+}
 _MODEL = "transformer_model"
 UNTIED = f"{_MODEL}/softmax_projection_layer/embedding_table"
 _TABLES = {

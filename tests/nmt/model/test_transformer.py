@@ -1,5 +1,7 @@
 """The Transformer: its equations, and what padding, dropout and step-by-step decoding may and may not change."""
 
+import math
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -15,6 +17,18 @@ TARGET = np.array([[3, 2, 5, 0], [5, 0, 0, 0]])
 TARGET_MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32)
 PAIRS = (SOURCE, SOURCE_MASK, TARGET, TARGET_MASK)
 UNITS, HEADS = 8, 2
+ACTIVATIONS = {
+    "relu": lambda x: np.maximum(x, 0),
+    "swish": lambda x: x / (1 + np.exp(-x)),
+    "gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / 2**0.5)) / 2,
+}
+MARIAN = {  # the parts of Marian's Transformer
+    "transformer_activation": "swish",
+    "transformer_attention_bias": True,
+    "transformer_output_bias": True,
+    "transformer_positions": "paper",
+    "transformer_start_with_padding": True,
+}
 RATES = {  # name -> option
     "embeddings": "transformer_dropout_embeddings",
     "residual": "transformer_dropout_residual",
@@ -57,9 +71,9 @@ def softmax(x):
 class Transcription:
     """The equations, sentence by sentence, in NumPy float64."""
 
-    def __init__(self, model, position):
+    def __init__(self, model, position, activation="relu", waves=UNITS // 2 - 1, first=FIRST_WORD):
         self.weights = {weight.path: weight.numpy().astype(float) for weight in model.weights}
-        self.is_pre = position == "pre"
+        self.is_pre, self.activation, self.waves, self.first = position == "pre", ACTIVATIONS[activation], waves, first
 
     def norm(self, x, name):
         return layer_norm(x, self.weights, name)
@@ -71,25 +85,26 @@ class Transcription:
 
     def attention(self, x, memory, name, causal=False):
         q, k, v = (
-            y @ self.weights[f"{name}/{part}"] for y, part in ((x, "queries"), (memory, "keys"), (memory, "values"))
+            y @ self.weights[f"{name}/{part}"] + self.weights.get(f"{name}/{part}_bias", 0)
+            for y, part in ((x, "queries"), (memory, "keys"), (memory, "values"))
         )
         found = []
         for head in np.split(np.arange(UNITS), HEADS):
             scores = q[:, head] @ k[:, head].T / np.sqrt(UNITS / HEADS)
             hidden = np.triu(np.full(scores.shape, -np.inf), 1) if causal else 0.0
             found.append(softmax(scores + hidden) @ v[:, head])
-        return np.concatenate(found, -1) @ self.weights[f"{name}/output"]
+        return np.concatenate(found, -1) @ self.weights[f"{name}/output"] + self.weights.get(f"{name}/output_bias", 0)
 
     def feed_forward(self, x, name):
         w = {
             part: self.weights[f"{name}/{part}"]
             for part in ("inner_kernel", "inner_bias", "outer_kernel", "outer_bias")
         }
-        return np.maximum(x @ w["inner_kernel"] + w["inner_bias"], 0) @ w["outer_kernel"] + w["outer_bias"]
+        return self.activation(x @ w["inner_kernel"] + w["inner_bias"]) @ w["outer_kernel"] + w["outer_bias"]
 
     def embed(self, ids, side):
         t, i = np.arange(len(ids))[:, None], np.arange(UNITS // 2)
-        angles = t * 10000.0 ** (-i / (UNITS // 2 - 1))
+        angles = t * 10000.0 ** (-i / self.waves)
         table = self.weights[f"{side}/embedding/embeddings"]
         return table[ids] * np.sqrt(UNITS) + np.concatenate([np.sin(angles), np.cos(angles)], -1)
 
@@ -102,13 +117,14 @@ class Transcription:
         x = self.residual(x, f"{layer}/self_attention", lambda y: self.attention(y, y, f"{layer}/self_attention"))
         x = self.residual(x, f"{layer}/feed_forward", lambda y: self.feed_forward(y, f"{layer}/feed_forward"))
         context = self.final(x, "encoder")
-        x = self.embed([FIRST_WORD, *target[:-1]], "decoder")
+        x = self.embed([self.first, *target[:-1]], "decoder")
         for layer in ("decoder/layer_1", "decoder/layer_2"):
             own, cross, feed = (f"{layer}/{name}" for name in ("self_attention", "cross_attention", "feed_forward"))
             x = self.residual(x, own, lambda y, name=own: self.attention(y, y, name, causal=True))
             x = self.residual(x, cross, lambda y, name=cross: self.attention(y, context, name))
             x = self.residual(x, feed, lambda y, name=feed: self.feed_forward(y, name))
-        return self.final(x, "decoder") @ self.weights["decoder/output_kernel"].T
+        bias = self.weights.get("decoder/output_bias", 0)
+        return self.final(x, "decoder") @ self.weights["decoder/output_kernel"].T + bias
 
 
 @pytest.mark.parametrize("position", ["pre", "post"])
@@ -118,6 +134,54 @@ def test_the_equations(position):
     for row in range(2):
         source = SOURCE[row][SOURCE_MASK[row] == 1]
         np.testing.assert_allclose(found[row], transcription.logits(source, TARGET[row]), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_equations_with_other_parts(activation):
+    """Biases, another activation, the frequencies of the paper, and the last word at first."""
+    model = make("layernorm", "post", **(MARIAN | {"transformer_activation": activation}))
+    assert model.first_word == 5
+    transcription = Transcription(model, "post", activation, UNITS // 2, first=5)
+    found = model(SOURCE, SOURCE_MASK, TARGET).numpy()
+    np.testing.assert_allclose(found[1], transcription.logits(SOURCE[1, :2], TARGET[1]), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("biases", [True, False])
+def test_padding_is_never_chosen_and_counts_in_the_normalizer(biases):
+    model = make(**(MARIAN | {"transformer_output_bias": biases}))
+    logits = model(SOURCE, SOURCE_MASK, TARGET)[:, 0].numpy()
+    found, *_ = model.make_step()(np.array([5, 5]), *model.encode(SOURCE, SOURCE_MASK))
+    np.testing.assert_allclose(found.logits[:, :5], logits[:, :5], rtol=1e-4, atol=1e-4)
+    assert (found.logits[:, 5].numpy() == -np.inf).all()
+    np.testing.assert_allclose(found.normalizers, np.log(np.exp(logits).sum(-1)), rtol=1e-4)
+
+
+def test_padding_is_zeros_at_first_and_is_not_trained():
+    options = {"tie_decoder_embeddings": True, "tie_encoder_decoder_embeddings": True}
+    model = Transformer(Config(state_size=UNITS, transformer_num_heads=HEADS, **MARIAN, **options), 6, 6)
+    assert not model.encoder.embedding.table.numpy()[5].any()
+    with tf.GradientTape() as tape:
+        cost = model.total_cost(*PAIRS, label_smoothing=0.1)
+    for weight, gradient in zip(
+        model.weights, tape.gradient(cost, [each.value for each in model.weights]), strict=True
+    ):
+        if weight.path.endswith(("embeddings", "output_bias")):
+            assert not gradient.numpy()[5].any()
+            assert gradient.numpy()[:5].any(tuple(range(1, len(gradient.shape)))).all()
+
+
+def test_the_source_embedding_has_no_padding():
+    """Where it is a table of its own, all its words are trained."""
+    model = make(**MARIAN)
+    with tf.GradientTape() as tape:
+        cost = model.total_cost(np.array([[5, 0]]), np.ones([1, 2], np.float32), TARGET[:1], TARGET_MASK[:1])
+    assert tape.gradient(cost, model.encoder.embedding.table.value).numpy()[5].any()
+
+
+@pytest.mark.parametrize("parts", [{}, MARIAN])
+def test_decoding_step_by_step_with_other_parts(parts):
+    model = make(**(parts | {"transformer_start_with_padding": False}))
+    assert_steps_equal_the_whole_sentence(model, SOURCE, SOURCE_MASK, TARGET, 1e-4)
 
 
 def test_decoding_step_by_step_equals_the_whole_sentence(model):

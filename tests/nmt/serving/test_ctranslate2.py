@@ -23,7 +23,15 @@ def ctranslate2():
     return pytest.importorskip("ctranslate2", reason="needs the extra `ctranslate2`")
 
 
-def make_transformer(kind, position, vocabularies):
+MARIAN = {
+    "transformer_activation": "swish",
+    "transformer_attention_bias": True,
+    "transformer_output_bias": True,
+    "transformer_positions": "paper",
+}
+
+
+def make_transformer(kind, position, vocabularies, **options):
     """Makes a model with random weights, those of its norms included, and other depths on both sides."""
     config = Config(
         state_size=16,
@@ -33,6 +41,7 @@ def make_transformer(kind, position, vocabularies):
         transformer_norm_position=position,
         transformer_enc_depth=2,
         transformer_dec_depth=3,
+        **options,
     )
     model = Transformer(config, *(vocabulary.size for vocabulary in vocabularies))
     rng = np.random.default_rng(1)
@@ -45,9 +54,9 @@ def pieces(vocabulary, line):
     return [token.decode() for token in vocabulary.tokens(vocabulary.encode([line])[0]).numpy()]
 
 
-@pytest.mark.parametrize("position", ["pre", "post"])
-def test_costs_and_translations_are_ours(kind, position, vocabularies, tmp_path, ctranslate2):
-    model = make_transformer(kind, position, vocabularies)
+@pytest.mark.parametrize(("position", "parts"), [("pre", {}), ("post", {}), ("post", MARIAN)])
+def test_costs_and_translations_are_ours(kind, position, parts, vocabularies, tmp_path, ctranslate2):
+    model = make_transformer(kind, position, vocabularies, **parts)
     if kind not in ("layernorm", "rmsnorm"):
         with pytest.raises(UserError, match="normalizes in another way"):
             save_ctranslate2(model, vocabularies, tmp_path / "model")
