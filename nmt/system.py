@@ -74,10 +74,11 @@ def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Pat
     """
     source = load_vocabulary(vocabularies[0], config.source_vocab_sizes, directory)
     target = load_vocabulary(vocabularies[1], config.target_vocab_size, directory)
-    if config.tie_encoder_decoder_embeddings and (source.digest, source.size) != (target.digest, target.size):
+    if config.tie_encoder_decoder_embeddings and source.words != target.words:
         raise UserError(
-            f"--tie_encoder_decoder_embeddings needs one vocabulary of one size for both sides, but {vocabularies[0]} "
-            f"({source.size} words) and {vocabularies[1]} ({target.size} words) differ; `nmt vocab --joint` makes one"
+            f"--tie_encoder_decoder_embeddings needs the same words with the same ids on both sides, but "
+            f"{vocabularies[0]} ({source.size} words) and {vocabularies[1]} ({target.size} words) differ; "
+            "`nmt vocab --joint` makes one vocabulary"
         )
     return System(config, Vocabularies(source, target), build_model(config, source.size, target.size))
 
@@ -101,7 +102,7 @@ def open_system(config: Config, directory: Path, original: Config | None) -> Sys
         changed.append("dictionaries")  # .json in place of .model, or the reverse
     values = [f"--{name} {_words(original, name)}, not {_words(config, name)}" for name in changed]
     _refuse(changed, f"with {'; '.join(values)}", config, directory)
-    _require_room(config, directory / LAST)
+    require_room(config, directory / LAST)
     return build_system(config, _vocabularies(config, directory), directory)
 
 
@@ -154,7 +155,7 @@ def load_system(directory: Path) -> System:
             f"{directory} has no model to translate with yet: its training has not validated so far; let it reach its "
             "first validation, or resume it with a smaller --valid_freq"
         )
-    _require_room(config, directory / BEST)
+    require_room(config, directory / BEST)
     system = build_system(config, _vocabularies(config, directory), directory)
     load_checkpoint(directory / BEST, system.model.variables, system.made_with)
     return system
@@ -175,9 +176,17 @@ def load_ensemble(directories: Sequence[Path]) -> System:
     return first._replace(model=Ensemble([system.model for system in systems])) if others else first
 
 
-def _require_room(config: Config, checkpoint: Path) -> None:
-    """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made."""
-    (arrays, numbers), (layers, weights) = checkpoint_size(checkpoint), _least_size(config)
+def require_room(config: Config, checkpoint: Path, size: tuple[int, int] | None = None) -> None:
+    """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made.
+
+    Args:
+        checkpoint: The file.
+        size: Its arrays and numbers, of a file that is not ours.
+
+    Raises:
+        UserError: It cannot hold it.
+    """
+    (arrays, numbers), (layers, weights) = size or checkpoint_size(checkpoint), _least_size(config)
     # Smaller differences are named when the weights are loaded. An architecture need not have what its options say.
     if layers > 4 * arrays + 100 or weights > 4 * numbers + 2**26:
         raise UserError(

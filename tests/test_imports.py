@@ -66,7 +66,7 @@ NMT = {
         "text.long_lines",
         "text.parallel",
     },  # its environment lacks what the others need
-    "nematus_models": {"config", "errors", "storage"},
+    "nematus_models": {"config", "errors", "storage", "text.shared_pieces"},
     "system": {
         "config",
         "config_rules",

@@ -163,6 +163,15 @@ def import_nematus(parser: argparse.ArgumentParser) -> None:
     add_path(parser, "--dictionaries", nargs=2, metavar=("SOURCE", "TARGET"), help=about)
 
 
+def import_marian(parser: argparse.ArgumentParser) -> None:
+    """Converts a Marian model, as of OPUS-MT, from Hugging Face's format to a model."""
+    parser.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="folder of config.json, weights, vocabularies (required)"
+    )
+    add_path(parser, "--to", metavar="DIR", required=True, help="where the model goes")
+    parser.add_argument("--licence", help="licence of the model, if README.md in the folder does not state it")
+
+
 def export_nematus(parser: argparse.ArgumentParser) -> None:
     """Converts a model to a Nematus checkpoint."""
     parser.add_argument("model", type=Path, metavar="DIR", help="directory of a trained model (required)")
@@ -177,7 +186,7 @@ def export_nematus(parser: argparse.ArgumentParser) -> None:
 
 _COMMANDS = (
     *(corpus, vocab, train, average),
-    *(translate, score, export, serve, import_nematus, export_nematus),
+    *(translate, score, export, serve, import_marian, import_nematus, export_nematus),
 )
 
 

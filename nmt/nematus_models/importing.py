@@ -17,6 +17,7 @@ from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import atomic_directory, read_json
 from . import rnn_names, transformer_names
+from .arrays import fit
 from .rnn_names import given
 
 # Our option -> its names in Nematus. Dropout rates are handled separately.
@@ -198,21 +199,7 @@ def _assign(
         UserError: Variables are missing, left over or of another shape; the message names all of them. Then no variable
             is assigned.
     """
-    values, wrong, left = [], [], set(arrays)
-    for variable in variables:
-        name = nematus_name(variable.path, arrays)
-        left.discard(name)
-        shape, found = list(variable.shape), arrays.get(name)
-        if name == rnn_names.TRANSPOSED:
-            shape, found = shape[::-1], None if found is None else found.T
-        if found is None:
-            wrong.append(f"{name} {shape} is missing")
-        elif found.shape != tuple(variable.shape):
-            wrong.append(f"{name} has shape {list(arrays[name].shape)}, but the model needs {shape}")
-        values.append(found)
-    wrong += [
-        f"{name} {list(arrays[name].shape)} is left over: the model has no such variable" for name in sorted(left)
-    ]
+    values, wrong = fit(variables, arrays, nematus_name, rnn_names.TRANSPOSED.__eq__)
     if wrong:
         raise UserError(
             "\n".join(f"{checkpoint}: {what}" for what in wrong)

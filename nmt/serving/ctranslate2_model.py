@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-import tensorflow as tf
-
 from ..decoding.options import DecodingOptions
 from ..errors import UserError
 from ..storage.files import atomic_directory
@@ -52,6 +50,6 @@ def save_ctranslate2(model, vocabularies: Vocabularies, to: str | os.PathLike) -
 
 def _tokens(vocabulary: Vocabulary) -> list[str]:
     """Returns the tokens of all ids. All are distinct; ids without a word get the names `<id>`."""
-    tokens = [token.decode() for token in vocabulary.tokens(tf.range(vocabulary.size)).numpy()]
+    tokens = vocabulary.words
     first = {token: i for i, token in reversed(list(enumerate(tokens)))}
     return [token if first[token] == i else f"<{i}>" for i, token in enumerate(tokens)]

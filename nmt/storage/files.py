@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from ..errors import UserError
 
+ORIGIN = "origin.json"  # of an imported model: its licence, and where it is from
 _LOCK = "lock"
 _LONGEST = 1 << 24  # bytes of a file of JSON in a model directory
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.part")

@@ -25,10 +25,12 @@ from .lines import count_lines, read_lines, spread
 from .parallel import Processes
 from .segmentation import Drawing
 from .shards import Files, all_shards, as_list
+from .shared_pieces import is_code
 
 END = 0
 _SPECIAL = ("eos", "UNK")  # names of the ids 0 and 1 in Nematus v0.3
 _LARGEST = 1 << 26  # bytes of a file
+_CODE = "(?s:>>.*?<<)"  # at the beginning of a line
 
 
 class SentencePieceVocabulary(tf.Module):
@@ -38,15 +40,14 @@ class SentencePieceVocabulary(tf.Module):
     id 1, as `train_sentencepiece` makes it. Otherwise the end, the beginning if there is one, and the unknown word come
     first, then the other pieces in their order.
 
+    A file of `shared_pieces` has the pieces of two sides. There a line may begin with the code of a language, and a
+    character that only the other side knows has the id of its piece, as in Marian.
+
     Args:
         model: The content of the file.
-        ids: The id in the model of each piece in the file, if it is neither of these. The end has id 0. Pieces that the
-            model lacks have the id of the unknown word.
-        size: Number of ids; by default, the largest of `ids` and one more. Ids without a piece decode to the unknown
-            word.
 
     Attributes:
-        digest: SHA-256 of the file and of `ids`.
+        digest: SHA-256 of the file.
         size: Number of ids.
         unknown: Id of the unknown word.
         unknowns: Ids that decode to the unknown word.
@@ -57,30 +58,47 @@ class SentencePieceVocabulary(tf.Module):
     Reference: Kudo & Richardson (2018), arXiv:1808.06226.
     """
 
-    def __init__(self, path: Path, model: bytes, ids: Sequence[int] | None = None, size: int | None = None):
+    def __init__(self, path: Path, model: bytes):
         super().__init__()
-        self.digest = hashlib.sha256(model + (b"" if ids is None else json.dumps([*ids]).encode())).hexdigest()
+        self.digest = hashlib.sha256(model).hexdigest()
         processor = sentencepiece.SentencePieceProcessor()
         try:
             processor.LoadFromSerializedProto(model)
         except RuntimeError:
             raise UserError(f"{path} is not a SentencePiece model; `python -m nmt vocab` makes one") from None
-        self._ids = _ids_of_pieces(path, processor) if ids is None else np.array(ids, np.int32)
-        self.size, self.unknown = size or int(self._ids.max()) + 1, int(self._ids[processor.unk_id()])
-        self._pieces = np.full(self.size, processor.unk_id(), np.int32)
-        self._pieces[self._ids] = np.arange(len(self._ids))
-        self._pieces[self.unknown] = processor.unk_id()
-        self.unknowns = tuple(np.flatnonzero(self._pieces == processor.unk_id()).tolist())
+        self._ids, self._processor = _ids_of_pieces(path, processor), processor
+        self.size, self.unknown = len(self._ids), int(self._ids[processor.unk_id()])
+        self.unknowns = (self.unknown,)
+        self._pieces = np.argsort(self._ids).astype(np.int32)
         self._keeps_ids = self._ids.tolist() == list(range(self.size))
+        pieces = range(self.size)
+        self._is_shared = any(processor.is_unused(i) or is_code(processor.id_to_piece(i)) for i in pieces)
         self._drawing = Processes("splits text at random", Drawing, model)
         # A SavedModel shares one tokenizer among all of the same name, so the name identifies the model.
-        name = f"sentencepiece_{hashlib.sha256(model).hexdigest()}"
-        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, name=name)
+        name, kind = f"sentencepiece_{self.digest}", tf.string if self._is_shared else tf.int32
+        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, kind, name=name)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Maps strings `[batch]` to ids `[batch, (tokens)]`, without the end of sentence."""
+        if self._is_shared:
+            return self._encode_shared(lines)
         pieces = self._tokenizer.tokenize(lines)
         return pieces if self._keeps_ids else tf.ragged.map_flat_values(tf.gather, self._ids, pieces)
+
+    def _encode_shared(self, lines: tf.Tensor) -> tf.RaggedTensor:
+        rest = tf.strings.regex_replace(lines, f"^{_CODE}", "", replace_global=False)
+        lengths = tf.strings.length(lines) - tf.strings.length(rest)
+        codes = tf.RaggedTensor.from_row_lengths(
+            tf.boolean_mask(tf.strings.substr(lines, tf.zeros_like(lengths), lengths), lengths > 0),
+            tf.cast(lengths > 0, tf.int64),
+        )
+        return tf.ragged.map_flat_values(self._ids_of_names, tf.concat([codes, self._tokenizer.tokenize(rest)], 1))
+
+    def _ids_of_names(self, names: tf.Tensor) -> tf.Tensor:
+        """Returns the ids of pieces `[...]`. The name of the end is a word like others, which is unknown."""
+        pieces = self._tokenizer.string_to_id(names)
+        ids = pieces if self._keeps_ids else tf.gather(self._ids, pieces)
+        return tf.where(ids == END, self.unknown, ids)
 
     def sample(self, lines: list[bytes], alpha: float, seed: Sequence[int], longest: int) -> list[np.ndarray]:
         """Returns the ids of a random segmentation of each line, without the end of sentence.
@@ -95,11 +113,18 @@ class SentencePieceVocabulary(tf.Module):
 
         Reference: Kudo (2018), arXiv:1804.10959; Provilkov et al. (2020), arXiv:1910.13267.
         """
-        return [self._ids[row] for row in self._drawing(lines, alpha, list(seed), longest)]
+        if not self._is_shared:
+            return [self._ids[row] for row in self._drawing(lines, alpha, list(seed), longest)]
+        found = [re.match(_CODE.encode(), line) for line in lines]
+        rest = [line[each.end() :] if each else line for each, line in zip(found, lines, strict=True)]
+        rows = self._drawing(rest, alpha, list(seed), longest - any(found))
+        codes = [[self._processor.piece_to_id(each[0].decode(errors="replace"))] if each else [] for each in found]
+        return [np.array([*code, *row], np.int32) for code, row in zip(codes, rows, strict=True)]
 
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Maps ids `[batch, (tokens)]`, without the end of sentence, to strings `[batch]`."""
-        return self._tokenizer.detokenize(tf.ragged.map_flat_values(self._to_pieces, ids))
+        lines = self._tokenizer.detokenize(tf.ragged.map_flat_values(self._to_pieces, ids))
+        return tf.strings.strip(lines) if self._is_shared else lines
 
     def tokens(self, ids: tf.Tensor) -> tf.Tensor:
         """Maps ids of any shape to their subword units, where `▁` stands for a space."""
@@ -107,9 +132,12 @@ class SentencePieceVocabulary(tf.Module):
 
     def ids_of_units(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Maps lines of units with spaces between them, `[batch]`, to ids `[batch, (tokens)]`; see `units`."""
-        pieces = tf.ragged.map_flat_values(self._tokenizer.string_to_id, _split(lines))
-        ids = pieces if self._keeps_ids else tf.ragged.map_flat_values(tf.gather, self._ids, pieces)
-        return tf.ragged.map_flat_values(lambda ids: tf.where(ids == END, self.unknown, ids), ids)
+        return tf.ragged.map_flat_values(self._ids_of_names, _split(lines))
+
+    @property
+    def words(self) -> list[str]:
+        """The pieces of all ids."""
+        return [self._processor.id_to_piece(int(i)) for i in self._pieces]
 
     def _to_pieces(self, ids: tf.Tensor) -> tf.Tensor:
         return ids if self._keeps_ids else tf.gather(self._pieces, ids)
@@ -129,6 +157,7 @@ class DictionaryVocabulary(tf.Module):
         size: Number of ids.
         unknown: Id of the unknown word.
         unknowns: Ids that decode to the unknown word: its own, and those without a word.
+        words: The words of all ids.
 
     Raises:
         UserError: The file is not a Nematus dictionary, or the id of the unknown word is not below `size`.
@@ -153,7 +182,8 @@ class DictionaryVocabulary(tf.Module):
         table = tf.constant(list(known), tf.string), tf.constant(list(known.values()), tf.int32)
         initializer = tf.lookup.KeyValueTensorInitializer(*table)
         self._ids = tf.lookup.StaticHashTable(initializer, default_value=unknown)
-        self._words = tf.constant(words[: self.size] + unused)
+        self.words = words[: self.size] + unused
+        self._words = tf.constant(self.words)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Maps strings `[batch]` to ids `[batch, (tokens)]`, without the end of sentence."""
