@@ -70,16 +70,15 @@ def read_weights(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
         UserError: There is none that is no pickle, it is damaged, or its weights are no finite numbers or of a model
             that has other parts.
     """
-    for name, read in (("model.safetensors", _read_safetensors), ("tf_model.h5", _read_hdf5)):
-        if (path := folder / name).is_file():
-            break
-    else:
+    readers = {"model.safetensors": _read_safetensors, "tf_model.h5": _read_hdf5}
+    path = next((folder / name for name in readers if (folder / name).is_file()), None)
+    if path is None:
         if (pickle := folder / "pytorch_model.bin").exists():
             raise UserError(f"{pickle} is not read: {_CONVERT.format(folder)}")
         raise UserError(f"{folder} has neither model.safetensors nor tf_model.h5; download the whole model again")
     path_inside(path, folder)
     try:
-        arrays = dict(read(path))
+        arrays = dict(readers[path.name](path))
     except UserError:
         raise
     except Exception as error:  # the readers raise many types for a damaged file

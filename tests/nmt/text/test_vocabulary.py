@@ -8,7 +8,7 @@ import sentencepiece
 import tensorflow as tf
 
 from nmt.errors import UserError
-from nmt.text.vocabulary import SentencePieceVocabulary, load_vocabulary, train_sentencepiece, units
+from nmt.text.vocabulary import load_vocabulary, train_sentencepiece, units
 
 
 def encode(vocabulary, *lines):
@@ -164,33 +164,6 @@ def test_other_ids_of_the_special_pieces_are_mapped(model, special, first, tmp_p
     assert vocabulary.decode(tf.ragged.constant([ids])).numpy()[0].decode() == processor.decode(processor.encode(line))
     (drawn,) = vocabulary.sample([line.encode()], 0.0, [1], 100)  # no merge is skipped
     assert drawn.tolist() == ids
-
-
-def test_pieces_have_the_ids_that_are_given(model, tmp_path):
-    """Of a larger vocabulary: piece i has id i + 10, the end id 0, and the model lacks the last piece."""
-    content = model()
-    given = [1, 1, 0, *range(13, 69), 1]
-    vocabulary = SentencePieceVocabulary(tmp_path, content, given, size=75)
-    plain = SentencePieceVocabulary(tmp_path, content, range(60), size=60)
-    pieces = plain.encode(tf.constant(["Größe 12, 日", "im Jahr"]))
-    ids = vocabulary.encode(tf.constant(["Größe 12, 日", "im Jahr"]))
-    assert ids.to_list() == [[given[i] for i in row] for row in pieces.to_list()]
-    assert vocabulary.decode(ids).numpy().tolist() == plain.decode(pieces).numpy().tolist()
-    assert (vocabulary.size, vocabulary.unknown) == (75, 1)
-    assert vocabulary.unknowns == (1, *range(2, 13), *range(69, 75))
-    assert len({vocabulary.digest, plain.digest, SentencePieceVocabulary(tmp_path, content).digest}) == 3
-
-
-def test_units_are_read_back(model, tmp_path, vocabulary):
-    """Also where an id has no spelling of its own. What is no unit, and the end, is the unknown word."""
-    subwords = SentencePieceVocabulary(tmp_path, model())
-    ids = tf.ragged.constant([[2, 5, 9, 2, 2], [], [40]], tf.int32)
-    lines = units(subwords, ids)
-    assert lines.numpy()[1] == b""
-    assert subwords.ids_of_units(lines).to_list() == ids.to_list()
-    assert subwords.ids_of_units(tf.constant(["</s> none  \u2581", " "])).to_list()[0][:2] == [2, 2]
-    assert units(vocabulary, tf.ragged.constant([[2, 1], [5]], tf.int32)).numpy().tolist() == [b"a UNK", b"d"]
-    assert vocabulary.ids_of_units(tf.constant(["a UNK", "d eos"])).to_list() == [[2, 1], [5, 1]]
 
 
 def test_a_model_without_an_end_is_refused(model, tmp_path):
