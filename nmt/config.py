@@ -143,8 +143,8 @@ class Config:
     transformer_start_with_padding: bool = transformer_only(
         option(
             False,
-            "begin translations with the last word of the target vocabulary, not with id 1; it is never chosen, and "
-            "its embedding, zeros at first, is not trained",
+            "begin translations with padding, a word of its own, not with id 1; it is never chosen, and its embedding, "
+            "zeros at first, is not trained",
         )
     )
 

@@ -49,7 +49,7 @@ def build_spec(model, longest: int) -> TransformerSpec:
         (spec.encoder, model.encoder, spec.encoder.embeddings[0]),
         (spec.decoder, model.decoder, spec.decoder.embeddings),
     ):
-        is_of_target = part.embedding is model.decoder.embedding
+        is_of_target = part.embedding is model.decoder.embedding  # the table that has padding
         embeddings.weight = _without_padding(part.embedding.table, has_padding and is_of_target)
         side.position_encodings.encodings = positions
         if side.pre_norm:

@@ -43,7 +43,7 @@ def without_last_gradient(x: tf.Tensor):
 class Embedding(Block):
     """Word vectors `[words, units]`; a negative id stands for no word and gives zeros.
 
-    With padding, the vector of the last word is zeros at first, and is not trained.
+    With padding, the last vector is zeros at first, and is not trained.
     """
 
     def __init__(

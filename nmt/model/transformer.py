@@ -134,8 +134,10 @@ class Transformer(EncoderDecoder):
     _encoder, _decoder = Encoder, Decoder
 
     def __init__(self, config: Any, source_words: int, target_words: int):
-        super().__init__(config, source_words, target_words)
-        self.first_word = target_words - 1 if config.transformer_start_with_padding else FIRST_WORD
+        padding = int(config.transformer_start_with_padding)  # a row after those of the words
+        source_words += padding * config.tie_encoder_decoder_embeddings
+        super().__init__(config, source_words, target_words + padding)
+        self.first_word = target_words if padding else FIRST_WORD
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for every target word, `[batch, target_time, units]`."""
@@ -173,17 +175,16 @@ class Transformer(EncoderDecoder):
     def _next_words(self) -> Callable[[tf.Tensor], NextWords]:
         """Returns the function from the input of the output layer, `[rows, units]`, to the next words.
 
-        Padding, the last word, counts in the normalizer, and has the logit -inf: it is never the next word.
+        Padding counts in the normalizers and is no next word.
         """
         if not self.decoder.has_padding:
             return super()._next_words()
         table, *given = self.decoder.output_layer
         bias = given[0] if given else tf.zeros([table.shape[0]])
-        without_padding = tf.concat([bias[:-1], [float("-inf")]], 0)  # a mask would be one more pass over the logits
-        matrix = tf.transpose(table)
+        matrix, biases = tf.transpose(table[:-1]), bias[:-1]
 
         def next_words(hidden: tf.Tensor) -> NextWords:
-            logits = affine(hidden, matrix, without_padding)
+            logits = affine(hidden, matrix, biases)
             of_padding = tf.linalg.matvec(hidden, table[-1]) + bias[-1]
             return NextWords(logits, tf.reduce_logsumexp([log_normalizers(logits), of_padding], 0))
 

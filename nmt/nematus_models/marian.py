@@ -148,7 +148,7 @@ def _read_config(path: Path, to: Path) -> Config:
 
 
 def _read_ids(path: Path, config: dict[str, Any]) -> dict[str, int]:
-    """Returns the ids of the pieces.
+    """Returns the ids of the pieces, without that of the padding.
 
     Raises:
         UserError: They are not 0, 1, 2, ..., each once, or the special ones have others than in published models.
@@ -167,7 +167,7 @@ def _read_ids(path: Path, config: dict[str, Any]) -> dict[str, int]:
             f"{path.with_name('config.json')}: pad_token_id and decoder_start_token_id must be the last id of "
             f"vocab.json, {size - 1}; give another model"
         )
-    return ids
+    return {piece: i for piece, i in ids.items() if i < size - 1}
 
 
 def _licence(folder: Path) -> str | None:

@@ -35,9 +35,8 @@ def save_ctranslate2(model, vocabularies: Vocabularies, to: str | os.PathLike) -
     source, target = map(_tokens, vocabularies)
     # CTranslate2 takes one name of the end, and one of the unknown word, for both sides.
     source[END], source[vocabularies.source.unknown] = target[END], target[vocabularies.target.unknown]
-    # A specification without padding has one row less.
-    spec.register_source_vocabulary(source[: len(spec.encoder.embeddings[0].weight)])
-    spec.register_target_vocabulary(target[: len(spec.decoder.embeddings.weight)])
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
     spec.config.add_source_eos = True
     spec.config.eos_token, spec.config.unk_token = target[END], target[vocabularies.target.unknown]
     start = target[END if spec.decoder.start_from_zero_embedding else model.first_word]  # which zeros take the place of

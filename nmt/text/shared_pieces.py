@@ -21,7 +21,7 @@ def with_shared_ids(path: Path, model: bytes, ids: Mapping[str, int]) -> bytes:
     Args:
         path: The file, for messages.
         model: Its content, a unigram model.
-        ids: The ids of the pieces of both sides and of codes, each from 0 on once. The last one is padding.
+        ids: The ids of the pieces of both sides and of codes, each from 0 on once.
 
     Raises:
         UserError: The file is no unigram model, or has pieces without an id.
@@ -37,7 +37,7 @@ def with_shared_ids(path: Path, model: bytes, ids: Mapping[str, int]) -> bytes:
     if missing := [piece for piece in pieces if piece not in ids]:
         raise UserError(f"vocab.json lacks {len(missing)} pieces of {path}, {missing[0]!r} for one; copy both again")
     names = sorted(ids, key=ids.__getitem__)
-    special = {END_PIECE: _PIECE.CONTROL, UNKNOWN_PIECE: _PIECE.UNKNOWN, names[-1]: _PIECE.CONTROL}
+    special = {END_PIECE: _PIECE.CONTROL, UNKNOWN_PIECE: _PIECE.UNKNOWN}
     special |= {name: _PIECE.CONTROL for name in names if is_code(name)}
     del proto.pieces[:]
     for name in names:

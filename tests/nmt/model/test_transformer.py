@@ -138,10 +138,10 @@ def test_the_equations(position):
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_the_equations_with_other_parts(activation):
-    """Biases, another activation, the frequencies of the paper, and the last word at first."""
+    """Biases, another activation, the frequencies of the paper, and padding at first."""
     model = make("layernorm", "post", **(MARIAN | {"transformer_activation": activation}))
-    assert model.first_word == 5
-    transcription = Transcription(model, "post", activation, UNITS // 2, first=5)
+    assert model.first_word == 6
+    transcription = Transcription(model, "post", activation, UNITS // 2, first=6)
     found = model(SOURCE, SOURCE_MASK, TARGET).numpy()
     np.testing.assert_allclose(found[1], transcription.logits(SOURCE[1, :2], TARGET[1]), rtol=1e-4, atol=1e-4)
 
@@ -150,24 +150,24 @@ def test_the_equations_with_other_parts(activation):
 def test_padding_is_never_chosen_and_counts_in_the_normalizer(biases):
     model = make(**(MARIAN | {"transformer_output_bias": biases}))
     logits = model(SOURCE, SOURCE_MASK, TARGET)[:, 0].numpy()
-    found, *_ = model.make_step()(np.array([5, 5]), *model.encode(SOURCE, SOURCE_MASK))
-    np.testing.assert_allclose(found.logits[:, :5], logits[:, :5], rtol=1e-4, atol=1e-4)
-    assert (found.logits[:, 5].numpy() == -np.inf).all()
+    found, *_ = model.make_step()(np.array([6, 6]), *model.encode(SOURCE, SOURCE_MASK))
+    np.testing.assert_allclose(found.logits, logits[:, :6], rtol=1e-4, atol=1e-4)
+    assert logits.shape[1] == 7
     np.testing.assert_allclose(found.normalizers, np.log(np.exp(logits).sum(-1)), rtol=1e-4)
 
 
 def test_padding_is_zeros_at_first_and_is_not_trained():
     options = {"tie_decoder_embeddings": True, "tie_encoder_decoder_embeddings": True}
     model = Transformer(Config(state_size=UNITS, transformer_num_heads=HEADS, **MARIAN, **options), 6, 6)
-    assert not model.encoder.embedding.table.numpy()[5].any()
+    assert not model.encoder.embedding.table.numpy()[6].any()
     with tf.GradientTape() as tape:
         cost = model.total_cost(*PAIRS, label_smoothing=0.1)
     for weight, gradient in zip(
         model.weights, tape.gradient(cost, [each.value for each in model.weights]), strict=True
     ):
         if weight.path.endswith(("embeddings", "output_bias")):
-            assert not gradient.numpy()[5].any()
-            assert gradient.numpy()[:5].any(tuple(range(1, len(gradient.shape)))).all()
+            assert not gradient.numpy()[6].any()
+            assert gradient.numpy()[:6].any(tuple(range(1, len(gradient.shape)))).all()
 
 
 def test_the_source_embedding_has_no_padding():

@@ -8,7 +8,7 @@ import sentencepiece
 import tensorflow as tf
 
 from nmt.errors import UserError
-from nmt.text.vocabulary import load_vocabulary, train_sentencepiece, units
+from nmt.text.vocabulary import load_vocabulary, train_sentencepiece
 
 
 def encode(vocabulary, *lines):
