@@ -207,6 +207,9 @@ class Config:
     )
     reload: str | None = option(None, "start with the weights of the best model in this directory", metavar="DIR")
     reload_training_progress: bool = option(False, "with --reload: take over optimizer and updates too")
+    reload_other_vocabularies: bool = option(
+        False, "with --reload: take other --dictionaries than it was trained with, and keep the words that both have"
+    )
     seed: int = between(1234, "seed of initialisation, order and dropout", 0, MOST)
 
     # All options from here on may change when a training is resumed.
@@ -261,7 +264,7 @@ class Config:
         Options that name files are left out: a file may move, but its content must not change (`system.file_digests`).
         So are the options of `reload`, which have an effect only at the start.
         """
-        others = (*CHANGEABLE, *FILES, "reload", "reload_training_progress")
+        others = (*CHANGEABLE, *FILES, *(field.name for field in dataclasses.fields(self) if "reload" in field.name))
         fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
         return {field.name: getattr(self, field.name) for field in fields}
 

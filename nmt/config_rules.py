@@ -73,6 +73,8 @@ def conflicts(config: Any) -> Iterator[str]:
             yield "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1; leave it out"
     if config.reload_training_progress and not config.reload:
         yield "--reload_training_progress needs --reload DIR"
+    if config.reload_other_vocabularies and (not config.reload or config.reload_training_progress):
+        yield "--reload_other_vocabularies needs --reload DIR without --reload_training_progress"
     size, heads = config.state_size, config.transformer_num_heads
     if config.model_type == "transformer":
         if config.embedding_size != size:

@@ -31,6 +31,19 @@ _BUILDERS = {
 KINDS = tuple(_BUILDERS)
 
 
+def weight_of_kind(path: str, kind: str, other: str) -> str | None:
+    """Returns the path that a weight of a model has in one of another kind, or `None` if that has no such weight.
+
+    Gains are those that begin with one, offsets those that begin with zero.
+    """
+    *layer, name = path.split("/")
+    own = {weight.name: weight[0] for weight in build_normalization(kind, 1, "norm").weights}
+    if name not in own:
+        return path
+    others = [weight.name for weight in build_normalization(other, 1, "norm").weights if weight[0] == own[name]]
+    return "/".join([*layer, *others]) if others else None
+
+
 def build_normalization(kind: str, units: int, name: str) -> Any:
     """Builds the normalization of one `[..., units]` activation.
 

@@ -25,7 +25,7 @@ from .model.contract import TranslationModel
 from .model.registry import build_model
 from .storage.cache import Cache
 from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
-from .storage.files import atomic_write, read_json
+from .storage.files import ORIGIN, atomic_write, read_json
 from .text.lines import content_digests
 from .text.shards import MissingFile, all_shards, find_shards
 from .text.vocabulary import Vocabularies, load_vocabulary
@@ -131,6 +131,9 @@ def save_system(system: System, directory: Path, digests: Mapping[str, list]) ->
     else:
         with atomic_write(path) as file:
             file.write(json.dumps(digests, indent=2) + "\n")
+        if system.config.reload and (origin := Path(system.config.reload) / ORIGIN).exists():  # its licence stays
+            with atomic_write(directory / ORIGIN) as file:
+                file.write(json.dumps(read_json(origin, origin.parent), indent=2, ensure_ascii=False) + "\n")
         for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
             with atomic_write(copy, "wb") as file:
                 file.write(Path(path).read_bytes())

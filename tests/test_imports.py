@@ -67,6 +67,7 @@ NMT = {
         "text.parallel",
     },  # its environment lacks what the others need
     "nematus_models": {"config", "errors", "storage", "text.shared_pieces"},
+    "reloading": {"config", "errors", "normalization", "storage.checkpoints", "system", "text.vocabulary"},
     "system": {
         "config",
         "config_rules",
@@ -89,6 +90,7 @@ NMT = {
         "errors",
         "messages",
         "nematus_models",
+        "reloading",
         "serving",
         "storage",
         "system",

@@ -14,7 +14,7 @@ from ..messages import log
 from ..serving.ctranslate2_model import save_ctranslate2
 from ..serving.saved_model import save_signatures
 from ..serving.signatures import IdSignatures, Signatures
-from ..storage.files import read_json
+from ..storage.files import ORIGIN, read_json
 from ..system import System, load_ensemble
 from ..training.progress import Progress
 
@@ -73,7 +73,11 @@ def _describe(system: System, arguments: argparse.Namespace, options: DecodingOp
             **{name: getattr(options, name) for name in CONSTRAINTS},
         },
         "models": [
-            {"validation": _best_validation(directory), "trained_with": _read(directory, "versions.json")}
+            {
+                "validation": _best_validation(directory),
+                "trained_with": _read(directory, "versions.json"),
+                "origin": _read(directory, ORIGIN),
+            }
             for directory in arguments.model
         ],
         "exported_with": {name: importlib.metadata.version(name) for name in ("tensorflow", "tensorflow-text")},

@@ -14,6 +14,7 @@ import tensorflow as tf
 from ..config import CHANGEABLE, DEPENDENT, Config, make_config, read_config, read_options
 from ..errors import UserError
 from ..messages import log, messages_in
+from ..reloading import reload_weights
 from ..storage.cache import open_cache
 from ..storage.checkpoints import BEST, KEPT, LAST
 from ..storage.files import exclusive, path_inside
@@ -91,13 +92,18 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
     if replicas.is_chief:
         _require_no_way_out(directory)
     system = open_system(config, directory, original)
+    reloaded: list[str] = []
     update = Update(system.model, config, replicas)
     update.trace()
     trainer = Trainer(update, directory, system.made_with)
-    if config.reload and not original:
-        trainer.begin_with(Path(config.reload), system.needed_to_reload)
+    if config.reload_training_progress and not original:
+        trainer.continue_from(Path(config.reload), system.needed_to_reload)
+    elif config.reload and not original:
+        reloaded = reload_weights(system, Path(config.reload))
     # Not before: a refused training changes nothing in its directory.
     with messages_in(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
+        for sentence in reloaded:
+            log.info(sentence)
         for name in CHANGEABLE if original else ():
             if getattr(config, name) != getattr(original, name):
                 log.info(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")

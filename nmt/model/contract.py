@@ -72,6 +72,7 @@ class TranslationModel(Decodable, Protocol):
     """A model that can be trained too."""
 
     trainable_variables: list[keras.Variable]  # the weights that have a gradient
+    word_tables: dict[str, list[keras.Variable]]  # of each side, those with a row for each word, and perhaps more
 
     def total_cost(
         self,

@@ -36,6 +36,12 @@ class EncoderDecoder(keras.Model):
         self.decoder = self._decoder(target_words, config, shared)
         self.built = True
 
+    @property
+    def word_tables(self) -> dict[str, list[keras.Variable]]:
+        """The weights that have an entry for each word of a side."""
+        target = self.decoder.embedding.table, self.decoder.output_kernel, self.decoder.output_bias
+        return {"source": [self.encoder.embedding.table], "target": [each for each in target if each is not None]}
+
     def call(self, source, source_mask, target) -> tf.Tensor:
         """Returns the logits of every target word, `[batch, target_time, target_words]`."""
         table, *bias = self.decoder.output_layer

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..messages import log
-from ..storage.checkpoints import BEST, LAST, load_checkpoint
+from ..storage.checkpoints import LAST, load_checkpoint
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
 from .bar import Bar
@@ -50,21 +50,17 @@ class Trainer:
         self._start = time.monotonic()
         self._words = self._seconds_of_updates = 0.0  # target tokens of this run, and the time of their updates
 
-    def begin_with(self, directory: Path, made_with: Mapping[str, Any]) -> None:
-        """Begins with the best model of another training or, if the configuration says so, where that ended.
+    def continue_from(self, directory: Path, made_with: Mapping[str, Any]) -> None:
+        """Begins where another training ended.
 
-        Then it takes over the optimizer and the number of updates, but not the validations, which may be of another
-        text.
+        It takes over the weights, the optimizer and the number of updates, but not the validations, which may be of
+        another text.
 
         Raises:
             UserError: The checkpoint cannot be loaded, or does not share the values of `made_with`.
         """
-        if self._config.reload_training_progress:
-            found = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
-            self.progress = Progress(update=found.update, batch=found.batch, begin=found.update)
-        else:
-            load_checkpoint(directory / BEST, self._update.model.variables, made_with)
-            self._update.begin_smoothing()
+        found = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
+        self.progress = Progress(update=found.update, batch=found.batch, begin=found.update)
 
     def limit(self, data: TrainingData) -> tuple[int, str]:
         """Returns the number of the last update, and the option that sets it.
