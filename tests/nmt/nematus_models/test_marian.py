@@ -1,0 +1,343 @@
+"""`import-marian`: a model computes what transformers computes, and damaged or other models are refused."""
+
+import dataclasses
+import json
+import pickle
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from safetensors.numpy import load_file, save_file
+
+from nmt.decoding.options import DecodingOptions
+from nmt.decoding.scoring import Scorer
+from nmt.errors import UserError
+from nmt.normalization import KINDS
+from nmt.reloading import reload_weights
+from nmt.system import build_system, load_system
+from nmt.text.vocabulary import train_sentencepiece
+from tests.nmt.nematus_files import run
+
+DATA = Path(__file__).parents[2] / "data" / "marian"  # made by make.py there
+EXPECTED = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
+SOURCES = [line.encode() for line in EXPECTED["sources"]]
+LIMITS = {"translation_maxlen": 31, "batch_size": 5}  # words; transformers counts the first one and the end too
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("marian") / "model"
+    run("import-marian", DATA, "--to", directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def system(imported):
+    return load_system(imported)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Path(shutil.copytree(DATA, tmp_path / "folder", ignore=shutil.ignore_patterns("*.py", "expected.json")))
+
+
+def change_json(path, **changes):
+    content = {**json.loads(path.read_text(encoding="utf-8")), **changes}
+    path.write_text(json.dumps({name: value for name, value in content.items() if value is not None}))
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_ids_are_those_of_transformers(system, side):
+    """Also those of a code that is unknown, and of characters that only the other side knows."""
+    vocabulary, lines = getattr(system.vocabularies, side), EXPECTED[f"{side}s"]
+    assert vocabulary.encode(tf.constant(lines)).to_list() == [ids[:-1] for ids in EXPECTED[f"{side}_ids"]]
+
+
+def test_codes_begin_sampled_lines_too(system):
+    """With an exponent that makes the likeliest segmentation certain, nothing is random."""
+    drawn = system.vocabularies.source.sample(SOURCES[:6], 1000.0, [1], 100)
+    assert [row.tolist() for row in drawn] == [ids[:-1] for ids in EXPECTED["source_ids"][:6]]
+
+
+def test_texts_come_back(system):
+    vocabulary = system.vocabularies.target
+    lines = vocabulary.decode(vocabulary.encode(tf.constant(EXPECTED["targets"][:12]))).numpy()
+    assert [line.decode() for line in lines] == EXPECTED["targets"][:12]
+
+
+def test_costs_are_those_of_transformers(system):
+    """In nats, and the padding's logit counts."""
+    pairs = list(zip(SOURCES, (line.encode() for line in EXPECTED["targets"]), strict=True))
+    costs = Scorer(system.vocabularies, system.model, DecodingOptions(normalization_alpha=0.0)).costs(pairs)
+    np.testing.assert_allclose(costs, EXPECTED["costs"], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "beam_size"), [("greedy", 1), ("beams", 4)])
+def test_translations_are_those_of_transformers(system, name, beam_size):
+    found = system.translator(DecodingOptions(beam_size=beam_size, **LIMITS)).best(SOURCES)
+    assert found == EXPECTED[name]
+
+
+@pytest.mark.parametrize("float16", [False, True])
+def test_weights_of_tensorflow_are_read(system, folder, tmp_path, float16):
+    """And of halves."""
+    if float16:
+        arrays = {name: array.astype(np.float16) for name, array in load_file(folder / "model.safetensors").items()}
+        save_file(arrays, folder / "model.safetensors")
+    else:
+        (folder / "model.safetensors").unlink()
+    run("import-marian", folder, "--to", tmp_path / "model")
+    for found, expected in zip(load_system(tmp_path / "model").model.variables, system.model.variables, strict=True):
+        np.testing.assert_allclose(found, expected, atol=2e-3 if float16 else 0)
+
+
+@pytest.mark.parametrize(
+    ("front", "option", "licence"),
+    [
+        ("---\nlanguage: en\nlicense: apache-2.0\n---\n", [], "apache-2.0"),
+        ("---\nlicense: 'cc-by-4.0'\n---\n", ["--licence", "MIT"], "cc-by-4.0"),
+        ("license: text\n", ["--licence", "MIT"], "MIT"),
+        ("", [], "not stated"),
+    ],
+)
+def test_the_licence_is_kept(folder, tmp_path, front, option, licence):
+    (folder / "README.md").write_text(front)
+    run("import-marian", folder, "--to", tmp_path / "model", *option)
+    origin = json.loads((tmp_path / "model" / "origin.json").read_text())
+    assert (origin["licence"], origin["folder"]) == (licence, "folder")
+
+
+def cut(name):
+    def change(folder):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: len(content) // 2])
+
+    return change
+
+
+def remove(*names):
+    def change(folder):
+        for name in names:
+            (folder / name).unlink()
+
+    return change
+
+
+def options(**changes):
+    return lambda folder: change_json(folder / "config.json", **changes)
+
+
+def ids(**changes):
+    return lambda folder: change_json(folder / "vocab.json", **changes)
+
+
+def arrays(change):
+    def changed(folder):
+        found = load_file(folder / "model.safetensors")
+        change(found)
+        save_file({name: np.ascontiguousarray(array) for name, array in found.items()}, folder / "model.safetensors")
+
+    return changed
+
+
+def pickled(folder):
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"a": 1}))
+    remove("model.safetensors", "tf_model.h5")(folder)
+
+
+def linked(folder):
+    (folder.parent / "other.spm").write_bytes((folder / "source.spm").read_bytes())
+    (folder / "source.spm").unlink()
+    (folder / "source.spm").symlink_to(folder.parent / "other.spm")
+
+
+def h5(change):
+    def changed(folder):
+        (folder / "model.safetensors").unlink()
+        change(folder)
+
+    return changed
+
+
+def compressed(folder):
+    import h5py
+
+    with h5py.File(folder / "tf_model.h5", "a") as file:
+        file.create_dataset("bomb", (1000, 1000, 1000), "f4", compression="gzip")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (options(model_type="bart"), "model_type is 'bart'"),
+        (options(normalize_before=True), "normalize_before is True"),
+        (options(static_position_embeddings=False), "static_position_embeddings is False"),
+        (options(share_encoder_decoder_embeddings=False), "share_encoder_decoder_embeddings is False"),
+        (options(scale_embedding=None), "scale_embedding is False"),
+        (options(encoder_ffn_dim=25), "encoder_ffn_dim and decoder_ffn_dim must be given and equal"),
+        (options(d_model=None), "d_model must be given"),
+        (options(d_model="x"), "--state_size is 'x'"),
+        (options(d_model=17), "must be a multiple of"),
+        (options(activation_function="tanh"), "--transformer_activation is 'tanh'"),
+        (options(d_model=100_000, encoder_layers=1000), "describes a model of"),
+        (options(decoder_start_token_id=1), "must be the last id"),
+        (options(vocab_size=48), "has 49 pieces"),
+        (options(encoder_layers=2), "layers.1.fc1.bias.* is missing|is missing"),
+        (options(decoder_layers=1), "is left over"),
+        (options(encoder_ffn_dim=12, decoder_ffn_dim=12), "has shape"),
+        (ids(**{"▁goat": None}), "each once"),
+        (ids(**{"▁goat": None, "other": 2}), "lacks 1 pieces of"),
+        (ids(**{"▁goat": 3}), "each once"),
+        (ids(**{"▁goat": True}), "each once"),
+        (ids(**{"</s>": 2, "▁goat": 0}), "must give </s> the id 0"),
+        (cut("config.json"), "is not JSON"),
+        (cut("vocab.json"), "is not JSON"),
+        (cut("source.spm"), "source.spm is"),
+        (cut("target.spm"), "target.spm is"),
+        (cut("model.safetensors"), "model.safetensors is damaged"),
+        (h5(cut("tf_model.h5")), "tf_model.h5 is damaged"),
+        (h5(compressed), "no plain array"),
+        (remove("config.json"), "has no config.json"),
+        (remove("vocab.json"), "has no vocab.json"),
+        (remove("source.spm"), "has no source.spm"),
+        (remove("model.safetensors", "tf_model.h5"), "neither model.safetensors nor tf_model.h5"),
+        (pickled, "is a pickle.*save_pretrained"),
+        (linked, "is a link out of"),
+        (arrays(lambda found: found.pop("final_logits_bias")), "final_logits_bias .* is missing"),
+        (arrays(lambda found: found.update(more=np.zeros(1, np.float32))), "more .* is left over"),
+        (arrays(lambda found: found["model.shared.weight"].fill(np.nan)), "not finite"),
+        (arrays(lambda found: found.update(more=np.zeros(1, np.int32))), "only F32 and F16"),
+        (
+            arrays(lambda found: found.update({"lm_head.weight": found["model.shared.weight"] + 1})),
+            "only one table",
+        ),
+        (
+            arrays(lambda found: found.update({"model.encoder.embed_positions.weight": np.ones([8, 16], np.float32)})),
+            "learned positions",
+        ),
+    ],
+)
+def test_other_and_damaged_models_are_refused(folder, tmp_path, capsys, change, message):
+    change(folder)
+    with pytest.raises(SystemExit, match="2"):
+        run("import-marian", folder, "--to", tmp_path / "model")
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("nmt: ")
+    assert re.search(message, said), said
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".spm") == ["folder"]
+
+
+def test_copies_of_the_table_and_sinusoids_are_read(folder, tmp_path):
+    """Files of older versions hold them."""
+
+    def add(found):
+        angles = np.arange(64)[:, None] * 10_000.0 ** (-np.arange(8) / 8)
+        found["model.encoder.embed_positions.weight"] = np.concatenate([np.sin(angles), np.cos(angles)], 1, dtype="f4")
+        found["lm_head.weight"] = found["model.decoder.embed_tokens.weight"] = found["model.shared.weight"]
+
+    arrays(add)(folder)
+    run("import-marian", folder, "--to", tmp_path / "model")
+
+
+@pytest.mark.slow
+def test_a_saved_model_translates_alike(imported, tmp_path):
+    run("export", "--model", imported, "--to", tmp_path / "export", "-k", "4", "--translation_maxlen", "31")
+    found = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"](tf.constant(SOURCES))
+    assert [line.decode() for line in found["translations"].numpy()] == EXPECTED["beams"]
+    card = json.loads((tmp_path / "export" / "assets.extra" / "model.json").read_text())
+    assert card["models"][0]["origin"]["licence"] == "not stated"
+
+
+@pytest.mark.slow
+def test_ctranslate2_translates_alike(imported, system, tmp_path):
+    """Its costs lack the padding's logit, so a translation may differ where two are almost as good."""
+    ctranslate2 = pytest.importorskip("ctranslate2", reason="needs the extra `ctranslate2`")
+    run("export", "--model", imported, "--to", tmp_path / "model", "--format", "ctranslate2")
+    engine, vocabulary = ctranslate2.Translator(str(tmp_path / "model")), system.vocabularies.source
+    pieces = [
+        [name.decode() for name in vocabulary.tokens(row).numpy()] for row in vocabulary.encode(tf.constant(SOURCES))
+    ]
+    found = engine.translate_batch(pieces, beam_size=1, max_decoding_length=31)
+    lines = ["".join(each.hypotheses[0]).replace("▁", " ").strip() for each in found]
+    assert lines == EXPECTED["greedy"]
+
+
+@pytest.mark.slow
+def test_ctranslate2_begins_with_zeros_alone(folder, tmp_path, capsys):
+    pytest.importorskip("ctranslate2", reason="needs the extra `ctranslate2`")
+    arrays(lambda found: found["model.shared.weight"].__setitem__(-1, 1.0))(folder)
+    run("import-marian", folder, "--to", tmp_path / "model")
+    with pytest.raises(SystemExit, match="2"):
+        run("export", "--model", tmp_path / "model", "--to", tmp_path / "export", "--format", "ctranslate2")
+    assert "begins with an embedding of zeros" in capsys.readouterr().err
+
+
+def test_nematus_lacks_the_parts(imported, tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run("export-nematus", imported, "--to", tmp_path / "nematus")
+    said = capsys.readouterr().err
+    for part in ("activation swish", "attention_bias", "output_bias", "positions paper", "start_with_padding"):
+        assert part in said
+
+
+def test_fine_tuning_goes_on_with_the_model(imported, tmp_path, system):
+    """Padding keeps its zeros, and the new directory the licence."""
+    for name, lines in (("en", EXPECTED["sources"]), ("de", EXPECTED["targets"])):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    texts = [f"--{kind}{side}_dataset" for kind in ("", "valid_") for side in ("source", "target")]
+    files = [word for option, name in zip(texts, ["en", "de"] * 2, strict=True) for word in (option, tmp_path / name)]
+    options = ["--finish_after", 2, "--valid_freq", 2, "--learning_rate", 0.01, "--translation_maxlen", 31]
+    run("train", "-m", tmp_path / "tuned", "--config", imported / "config.json", "--reload", imported, *files, *options)
+    tuned = load_system(tmp_path / "tuned").model
+    table = tuned.encoder.embedding.table.numpy()
+    assert not table[-1].any()
+    difference = np.abs(table - system.model.encoder.embedding.table)[:-1]
+    assert 0 < difference.max() < 0.03  # two updates of Adam
+    assert json.loads((tmp_path / "tuned" / "origin.json").read_text())["licence"] == "not stated"
+
+
+def other_system(system, directory, **options):
+    config = dataclasses.replace(system.config, **options)
+    return build_system(config, tuple(map(Path, config.dictionaries)))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "layernorm"])
+def test_another_normalization_takes_the_gains(imported, system, kind):
+    changed = other_system(system, imported, layer_normalization_type=kind)
+    (said,) = reload_weights(changed, imported)
+    assert f"its layernorm becomes {kind}" in said
+    former = {each.path: each for each in system.model.variables}
+    for variable in changed.model.variables:
+        path = variable.path.replace("norm/scale", "norm/gamma")
+        np.testing.assert_array_equal(variable, former[path])
+    gains = 0 if kind == "none" else 11
+    assert f"{22 - gains} weights" in said
+    assert len(changed.model.variables) == len(former) - 22 + gains
+
+
+def test_other_vocabularies_keep_the_words_that_both_have(imported, system, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("a cat dog\nhen fox é\nzebra zoo\n" * 9, encoding="utf-8")
+    model = train_sentencepiece(text, 30, kind="unigram")
+    (tmp_path / "new.model").write_bytes(model)
+    options = {"dictionaries": (str(tmp_path / "new.model"),) * 2, "reload": str(imported)}
+    with pytest.raises(UserError, match="another source vocabulary"):
+        reload_weights(other_system(system, imported, **options), imported)
+    changed = other_system(system, imported, reload_other_vocabularies=True, **options)
+    before = changed.model.encoder.embedding.table.numpy()
+    said = reload_weights(changed, imported)
+    words, former = changed.vocabularies.source.words, system.vocabularies.source.words
+    kept = [word for word in words if word in former]
+    assert f"the vectors of {len(kept)} of 30 source words are kept" in said[0]
+    assert {"▁cat", "</s>", "<unk>"} < set(kept) < set(words)
+    after, old = changed.model.encoder.embedding.table.numpy(), system.model.encoder.embedding.table.numpy()
+    for i, word in enumerate(words):
+        np.testing.assert_array_equal(after[i], old[former.index(word)] if word in former else before[i])
+    np.testing.assert_array_equal(after[30], old[48])  # padding
+    kernel = "encoder/layer_1/feed_forward/inner_kernel"
+    values = [next(each for each in some.model.variables if each.path == kernel) for some in (changed, system)]
+    np.testing.assert_array_equal(*values)
