@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from ..config import Config
+from ..messages import log
 from ..nematus_models.marian import import_marian
 from ..system import build_system, require_room
-from .arguments import say
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -17,4 +17,4 @@ def run(arguments: argparse.Namespace) -> None:
         return system.model.variables, system.made_with
 
     origin = import_marian(arguments.folder, arguments.to, arguments.licence, build)
-    say(f"{arguments.to} holds the model of {arguments.folder}; licence: {origin['licence']}")
+    log.info(f"{arguments.to} holds the model of {arguments.folder}; licence: {origin['licence']}")
