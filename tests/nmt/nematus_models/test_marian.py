@@ -25,6 +25,7 @@ DATA = Path(__file__).parents[2] / "data" / "marian"  # made by make.py there
 EXPECTED = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
 SOURCES = [line.encode() for line in EXPECTED["sources"]]
 LIMITS = {"translation_maxlen": 31, "batch_size": 5}  # words; transformers counts the first one and the end too
+BEAM = DecodingOptions(beam_size=4, **LIMITS)
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +76,19 @@ def test_costs_are_those_of_transformers(system):
     np.testing.assert_allclose(costs, EXPECTED["costs"], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "beam_size"), [("greedy", 1), ("beams", 4)])
-def test_translations_are_those_of_transformers(system, name, beam_size):
-    found = system.translator(DecodingOptions(beam_size=beam_size, **LIMITS)).best(SOURCES)
-    assert found == EXPECTED[name]
+def test_greedy_translations_are_those_of_transformers(system):
+    assert system.translator(DecodingOptions(beam_size=1, **LIMITS)).best(SOURCES) == EXPECTED["greedy"]
+
+
+def test_beams_are_those_of_transformers_or_better(system):
+    """Ours goes on where an open hypothesis may still win."""
+    found = system.translator(BEAM).best(SOURCES)
+    different = [i for i, line in enumerate(found) if line != EXPECTED["beams"][i]]
+    assert len(different) <= 1
+    scorer = Scorer(system.vocabularies, system.model, DecodingOptions())
+    for i in different:
+        ours, theirs = scorer.costs([(SOURCES[i], line.encode()) for line in (found[i], EXPECTED["beams"][i])])
+        assert ours < theirs
 
 
 @pytest.mark.parametrize("float16", [False, True])
@@ -244,10 +254,10 @@ def test_copies_of_the_table_and_sinusoids_are_read(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_saved_model_translates_alike(imported, tmp_path):
+def test_a_saved_model_translates_alike(imported, system, tmp_path):
     run("export", "--model", imported, "--to", tmp_path / "export", "-k", "4", "--translation_maxlen", "31")
     found = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"](tf.constant(SOURCES))
-    assert [line.decode() for line in found["translations"].numpy()] == EXPECTED["beams"]
+    assert [line.decode() for line in found["translations"].numpy()] == system.translator(BEAM).best(SOURCES)
     card = json.loads((tmp_path / "export" / "assets.extra" / "model.json").read_text())
     assert card["models"][0]["origin"]["licence"] == "not stated"
 
