@@ -161,8 +161,7 @@ def _read_ids(path: Path, config: dict[str, Any]) -> dict[str, int]:
         raise UserError(f"{path} has {len(ids)} pieces, and config.json a vocab_size of {size}; copy both again")
     if (ids.get("</s>"), ids.get("<unk>")) != (0, 1):
         raise UserError(f"{path} must give </s> the id 0 and <unk> the id 1; give another model")
-    padding = {config.get(name) for name in ("pad_token_id", "decoder_start_token_id")}
-    if padding != {size - 1}:
+    if any(config.get(name) != size - 1 for name in ("pad_token_id", "decoder_start_token_id")):
         raise UserError(
             f"{path.with_name('config.json')}: pad_token_id and decoder_start_token_id must be the last id of "
             f"vocab.json, {size - 1}; give another model"

@@ -82,7 +82,9 @@ def read_weights(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
     except UserError:
         raise
     except Exception as error:  # the readers raise many types for a damaged file
-        raise UserError(f"{path} is damaged: {str(error).splitlines()[0]}; copy it again") from None
+        raise UserError(
+            f"{path} is damaged: {(str(error) or type(error).__name__).splitlines()[0]}; copy it again"
+        ) from None
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise UserError(f"{path} has values in {name} that are not finite; copy it again")

@@ -194,6 +194,7 @@ def compressed(folder):
         (options(activation_function="tanh"), "--transformer_activation is 'tanh'"),
         (options(d_model=100_000, encoder_layers=1000), "describes a model of"),
         (options(decoder_start_token_id=1), "must be the last id"),
+        (options(pad_token_id=[48]), "must be the last id"),
         (options(vocab_size=48), "has 49 pieces"),
         (options(encoder_layers=2), "layers.1.fc1.bias.* is missing|is missing"),
         (options(decoder_layers=1), "is left over"),
