@@ -142,7 +142,10 @@ def test_these_options_decide_the_weights(model_type):
         "rnn": {"output_hidden_activation", "rnn_dec_deep_context", *(f"rnn_{each}" for each in depths)},
         "transformer": {
             f"transformer_{each}"
-            for each in ("enc_depth", "dec_depth", "ffn_hidden_size", "num_heads", "norm_position")
+            for each in (
+                *("enc_depth", "dec_depth", "ffn_hidden_size", "num_heads", "norm_position", "activation"),
+                *("attention_bias", "output_bias", "positions", "start_with_padding"),
+            )
         },
     }
     assert make_config({**REQUIRED, "model_type": model_type}).architecture.keys() == common | own[model_type]
