@@ -96,10 +96,12 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
     update = Update(system.model, config, replicas)
     update.trace()
     trainer = Trainer(update, directory, system.made_with)
-    if config.reload_training_progress and not original:
-        trainer.continue_from(Path(config.reload), system.needed_to_reload)
-    elif config.reload and not original:
-        reloaded = reload_weights(system, Path(config.reload))
+    if config.reload and not original:
+
+        def load(best: Path, *_) -> None:
+            reloaded.extend(reload_weights(system, best.parent))
+
+        trainer.begin_with(Path(config.reload), system.needed_to_reload, load)
     # Not before: a refused training changes nothing in its directory.
     with messages_in(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
         for sentence in reloaded:
