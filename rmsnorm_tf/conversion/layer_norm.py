@@ -8,12 +8,12 @@ from rmsnorm_tf.conversion.model.in_place import counterpart, is_cell_with_layer
 from rmsnorm_tf.conversion.model.norms import Parts, why_no_counterpart, why_refusing
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
 from rmsnorm_tf.conversion.model.saved import Changes
-from rmsnorm_tf.norm.arguments import check_flag, explains_habits
+from rmsnorm_tf.norm.arguments import check_flag, suggests_arguments
 
 _NOT_CENTRED = "the mean is no longer subtracted"
 
 
-@explains_habits
+@suggests_arguments
 def fold_layer_norm(model: keras.Model, for_inference: bool = False, fold_gains: bool = False) -> ConversionReport:
     """Changes a model from LayerNorm to RMSNorm with the same outputs, and returns a report.
 

@@ -20,7 +20,7 @@ _SMALLEST_EPSILON = 1e-34
 
 @dataclass(frozen=True)
 class NormSpec:
-    """What is normalized, resolved for an input of one shape.
+    """Axes, partial entries, epsilon and groups of a norm, resolved for an input of one shape.
 
     Attributes:
         axes: Axes of the statistic, ascending, counted from the front.
@@ -56,20 +56,20 @@ class NormSpec:
 
 
 class Tensors(NamedTuple):
-    """What a norm takes, or the gradients of that. x and gate have one shape and dtype; the others are wide."""
+    """The tensors of a norm, or their gradients. x and gate have one shape and dtype; the others are wide."""
 
     x: Any
     gate: Any = None
     scale: Any = None
     offset: Any = None
 
-    def like(self, flat: Iterable) -> "Tensors":
-        """Returns these values in the places of the tensors that are there."""
+    def unflatten(self, flat: Iterable) -> "Tensors":
+        """Fills the places that are not None with these values."""
         values = iter(flat)
         return Tensors(*(None if t is None else next(values) for t in self))
 
-    def flat(self) -> list:
-        """Returns the tensors that are there."""
+    def flatten(self) -> list:
+        """Returns the tensors that are not None."""
         return [t for t in self if t is not None]
 
 
@@ -121,36 +121,25 @@ def prefix_size(size: int, partial: float) -> int:
 
 
 # Names that other libraries give to our arguments.
-_HABITS = {
-    "eps": "epsilon",
-    "variance_epsilon": "epsilon",
-    "elementwise_affine": "scale",
-    "use_scale": "scale",
-    "gamma": "scale",
-    "weight": "scale",
-    "use_bias": "center",
-    "bias": ("center", "offset"),
-    "beta": ("center", "offset"),
-    "zero_centered_gamma": "zero_centered_scale",
-    "add_unit_offset": "zero_centered_scale",
-    "scale_init": "scale_initializer",
-    "bias_init": "offset_initializer",
-    "bias_initializer": "offset_initializer",
-    "bias_regularizer": "offset_regularizer",
-    "bias_constraint": "offset_constraint",
-    "gamma_initializer": "scale_initializer",
-    "gamma_regularizer": "scale_regularizer",
-    "gamma_constraint": "scale_constraint",
-    "beta_initializer": "offset_initializer",
-    "beta_regularizer": "offset_regularizer",
-    "beta_constraint": "offset_constraint",
-    "dim": "axis",
-    "axes": "axis",
-    "reduction_axes": "axis",
-    "feature_axes": "scale_axis",
-    "num_groups": "groups",
-    "z": "gate",
-    "inference": "for_inference",
+_OTHER_NAMES = {
+    "epsilon": "eps variance_epsilon",
+    "axis": "dim axes reduction_axes",
+    "scale_axis": "feature_axes",
+    "partial": "p",
+    "groups": "num_groups",
+    "gate": "z",
+    "scale": "gamma weight use_scale elementwise_affine",
+    "center": "beta bias use_bias",
+    "offset": "beta bias",
+    "zero_centered_scale": "zero_centered_gamma add_unit_offset",
+    "scale_initializer": "scale_init gamma_initializer",
+    "scale_regularizer": "gamma_regularizer",
+    "scale_constraint": "gamma_constraint",
+    "offset_initializer": "bias_init bias_initializer beta_initializer",
+    "offset_regularizer": "bias_regularizer beta_regularizer",
+    "offset_constraint": "bias_constraint beta_constraint",
+    'normalization="layer"': "layer_norm use_layer_norm",
+    "for_inference": "inference",
 }
 _WITHOUT_EQUIVALENT = {
     "rms_scaling": "RMS normalization is what this always computes",
@@ -162,46 +151,36 @@ _WITHOUT_EQUIVALENT = {
     "autocast": "inputs are never rounded before the statistic, and dtype says what the outputs are rounded to",
     "use_fast_variance": "RMS normalization computes no variance",
     "norm_before_gate": "the gate multiplies the normalized input; for the other order, normalize x * silu(gate)",
+    "time_major": "the batch is the first axis; transpose inputs that begin with time",
 }
 # Switches of layers, and the tensor that a function takes instead.
 _SWITCHES = {"use_scale": "scale", "elementwise_affine": "scale", "use_bias": "offset", "center": "offset"}
 
 
-def refuse_habits(where: str, names: Iterable[str], own: Container[str]) -> None:
+def suggest_argument(where: str, names: Iterable[str], own: Container[str]) -> None:
     """Raises a TypeError for the first name that another library uses for one of our `own` arguments."""
     for name in names:
         tensor = _SWITCHES.get(name)
         if tensor in own and "center" not in own:
             raise TypeError(f"{where} has no argument {name!r}. Pass a tensor as {tensor!r}, or None for no {tensor}.")
-        ours = _HABITS.get(name, ())
-        for argument in (ours,) if isinstance(ours, str) else ours:
-            if argument in own:
-                raise TypeError(f"{where} has no argument {name!r}. Use {argument!r} instead.")
+        for ours, others in _OTHER_NAMES.items():
+            if ours.partition("=")[0] in own and name in others.split():
+                raise TypeError(f"{where} has no argument {name!r}. Use {ours!r} instead.")
         if name in _WITHOUT_EQUIVALENT:
             raise TypeError(f"{where} has no argument {name!r}: {_WITHOUT_EQUIVALENT[name]}. Drop it.")
 
 
-def explains_habits(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns the function; called with another library's name of an argument, it says what ours is."""
+def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Returns the function; called with another library's name of an argument, it names ours in a TypeError."""
     parameters = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if not kwargs.keys() <= parameters.keys():
-            refuse_habits(function.__name__, kwargs, parameters)
+            suggest_argument(function.__name__, kwargs, parameters)
         return function(*args, **kwargs)
 
     return call
-
-
-def refuse_gain_options(where: str, names: Iterable[str]) -> None:
-    """Raises a TypeError for the first name of an option of gains or offsets, which recurrent cells do not have."""
-    for name in names:
-        if name.startswith(("gamma", "beta", "scale", "use_scale", "offset", "center", "zero_centered")):
-            raise TypeError(
-                f"{where} has no argument {name!r}: its norms always have a gain that begins with ones, and its biases "
-                "are the offsets. Drop it."
-            )
 
 
 def check_axis(name: str, axis: int | Sequence[int]) -> Axis:

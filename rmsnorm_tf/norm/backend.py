@@ -10,6 +10,13 @@ if keras.backend.backend() == "tensorflow":
     from rmsnorm_tf.norm.tensorflow.compiled import compute, set_fused
 else:
     from rmsnorm_tf.norm import portable as tensors
-    from rmsnorm_tf.norm.portable import compute, set_fused
+    from rmsnorm_tf.norm.portable import set_fused
+
+    if keras.backend.backend() == "jax":
+        from rmsnorm_tf.norm.on_jax import compute
+    elif keras.backend.backend() == "torch":
+        from rmsnorm_tf.norm.on_torch import compute
+    else:
+        from rmsnorm_tf.norm.portable import compute
 
 __all__ = ["compute", "set_fused", "tensors"]

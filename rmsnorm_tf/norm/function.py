@@ -13,7 +13,7 @@ from rmsnorm_tf.norm.arguments import (
     check_flag,
     check_groups,
     check_partial,
-    explains_habits,
+    suggests_arguments,
     resolve,
     wide_dtype,
 )
@@ -25,7 +25,7 @@ _resolve = tensors.remembering(resolve)
 
 
 @tensors.without_autograph
-@explains_habits
+@suggests_arguments
 def rms_norm(
     x: Any,
     scale: Any = None,
@@ -195,8 +195,9 @@ def _weight(name, weight, spec, x, shape_of_x, wide):
     """Returns scale or offset in the wide dtype, or None."""
     if weight is None:
         return None
-    if isinstance(weight, bool):
-        raise TypeError(f"{name} must be a tensor or None, got {weight}. Pass None for no {name}.")
+    if isinstance(weight, (bool, int)):
+        remedy = f"Pass None for no {name}." if isinstance(weight, bool) else f"If it is an axis, pass axis={weight}."
+        raise TypeError(f"{name} must be a tensor or None, got {weight}. {remedy}")
     weight = tensors.as_tensor(weight, wide)
     check_tensor(name, weight)
     shape, needed = tensors.shape_of(weight), spec.scale_shape(shape_of_x)

@@ -11,7 +11,7 @@ from rmsnorm_tf.norm.arguments import (
     check_flag,
     check_groups,
     check_partial,
-    refuse_habits,
+    suggest_argument,
     resolve,
     wide_dtype,
 )
@@ -94,7 +94,7 @@ class RMSNormalization(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         supports_masking = check_flag("supports_masking", kwargs.pop("supports_masking", True))
-        refuse_habits(type(self).__name__, kwargs, RMSNormalization.__init__.__annotations__)
+        suggest_argument(type(self).__name__, kwargs, RMSNormalization.__init__.__annotations__)
         super().__init__(autocast=False, **kwargs)
         if self.compute_dtype not in FLOATING:
             allowed = ", ".join(FLOATING)

@@ -1,10 +1,6 @@
-"""The norm in operations of Keras, for JAX, PyTorch and what else Keras runs on, which derive the gradient themselves.
+"""The norm in operations of Keras, and what else the package needs of a backend that is not TensorFlow."""
 
-`jax.jit` and `torch.compile` fuse the operations. Squares are not shrunk first, as in `norm.tensorflow.passes`: the
-derivative of a shrunk root overflows. So rows are safe up to a root of the sum of squares of 1.8e19, the root of the
-largest float32.
-"""
-
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -19,28 +15,38 @@ R = TypeVar("R")
 
 
 def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
-    """Returns y. `fused` has no effect: whoever calls compiles, with `jax.jit`, `torch.compile` or `jit_compile`."""
+    """Returns y, on a backend without gradients. `fused` has no effect."""
+    return forward(t, spec, inverse_rms)
+
+
+def forward(t: Tensors, spec: NormSpec, inverse_rms: Callable[[Any, NormSpec], Any]) -> Any:
+    """Returns y, given the function that returns rstd."""
     dtype = keras.backend.standardize_dtype(t.x.dtype)
     wide = wide_dtype(dtype)
-    x = t.x if dtype == wide else ops.cast(t.x, wide)
-    broadcast = [size if a in spec.scale_axes else 1 for a, size in enumerate(x.shape)]
-    if t.scale is not None and wide == "float32" and _is_of_keras(spec, len(broadcast)):
-        y = ops.rms_normalization(x, t.scale, spec.axes, spec.epsilon)  # fused on PyTorch
-    else:
-        head = x if spec.prefix is None else x[(slice(None),) * spec.axes[0] + (slice(spec.prefix),)]
-        count = math.prod([head.shape[a] for a in spec.axes])
-        y = x * ops.rsqrt(ops.sum(ops.square(head), spec.axes, keepdims=True) / count + spec.epsilon)
-        y = y if t.scale is None else y * ops.reshape(t.scale, broadcast)
+    x = ops.cast(t.x, wide)
+    weight_shape = [size if a in spec.scale_axes else 1 for a, size in enumerate(x.shape)]
+    y = x * inverse_rms(x, spec)
+    if t.scale is not None:
+        y = y * ops.reshape(t.scale, weight_shape)
     if t.offset is not None:
-        y = y + ops.reshape(t.offset, broadcast)
+        y = y + ops.reshape(t.offset, weight_shape)
     if t.gate is not None:
         y = y * ops.silu(ops.cast(t.gate, wide))
-    return y if dtype == wide else ops.cast(y, dtype)
+    return ops.cast(y, dtype)
 
 
-def _is_of_keras(spec, rank):
-    """Whether Keras's function computes a norm with a gain too: over all entries of the last axes, each with a gain."""
-    return spec.prefix is None and spec.axes == spec.scale_axes == tuple(range(rank - len(spec.axes), rank))
+def inverse_rms(x: Any, spec: NormSpec) -> Any:
+    """Returns rstd = 1 / sqrt(mean(x**2) + epsilon), one number a row."""
+    shrink = spec.shrink(keras.backend.standardize_dtype(x.dtype))
+    mean = mean_of_first(ops.square(x * shrink), spec)
+    return ops.rsqrt(mean + spec.epsilon * shrink * shrink) * shrink
+
+
+def mean_of_first(t: Any, spec: NormSpec) -> Any:
+    """Returns the mean over the statistic's entries."""
+    if spec.prefix is not None:
+        t = t[(slice(None),) * spec.axes[0] + (slice(spec.prefix),)]
+    return ops.sum(t, spec.axes, keepdims=True) / math.prod(t.shape[a] for a in spec.axes)
 
 
 def set_fused(value: bool | None) -> NoReturn:
@@ -81,6 +87,12 @@ def ensure_shape(t: Any, shape: tuple[int | None, ...]) -> Any:
 def with_sizes_of(t: Any, x: Any, axes: Sequence[int], name: str) -> Any:
     """Returns t: all sizes are known and have been compared."""
     return t
+
+
+def split_last_axis(t: Any, sizes: Sequence[int]) -> list[Any]:
+    """Returns parts of these sizes; with `ops.split`, `torch.export` fails."""
+    ends = list(itertools.accumulate(sizes))
+    return [t[..., end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
 
 def is_ragged(t: Any) -> bool:

@@ -5,17 +5,30 @@ explained here are Keras's. Vectors are rows, `x W`. W, U and b are the blocks o
 normalization, `N(a) = a / rms(a) * gain`; each N has its own gain.
 """
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from rmsnorm_tf.norm.arguments import check_epsilon, check_flag, check_partial, refuse_gain_options, refuse_habits
+from rmsnorm_tf.norm.arguments import check_epsilon, check_flag, check_partial, suggest_argument
+from rmsnorm_tf.norm.backend import tensors
 from rmsnorm_tf.norm.layer import RMSNormalization
 
 Output = tuple[Any, Any]
+
+
+def check_names(where: str, arguments: tuple[Any, ...], names: Iterable[str]) -> None:
+    """Raises a TypeError if the arguments of a cell lack units, or name what it does not have."""
+    if not arguments and "units" not in names:
+        raise TypeError(f"{where} needs units, the size of its state. Pass a positive integer.")
+    suggest_argument(where, names, ("epsilon", "normalization"))
+    for name in names:
+        if name.startswith(("gamma", "beta", "scale", "use_scale", "offset", "center", "zero_centered")):
+            raise TypeError(
+                f"{where} has no argument {name!r}: its norms always have a gain that begins with ones, and its biases "
+                "are the offsets. Drop it."
+            )
 
 
 class GRUInputs(NamedTuple):
@@ -45,17 +58,15 @@ class _NormalizedCell:
 
     def __init__(
         self,
-        units: int,
-        *,
+        *arguments: Any,
         normalization: str | None = "rms",
         partial: float | None = None,
         epsilon: float = 1e-6,
         normalize_bias: bool = False,
         **kwargs: Any,
     ) -> None:
-        refuse_habits(type(self).__name__, kwargs, ("epsilon",))
-        refuse_gain_options(type(self).__name__, kwargs)
-        super().__init__(units, **kwargs)
+        check_names(type(self).__name__, arguments, kwargs)
+        super().__init__(*arguments, **kwargs)
         if normalization not in ("rms", "layer", None):
             raise ValueError(f'normalization must be "rms", "layer" or None, got {normalization!r}. Pass one of them.')
         if partial is not None and normalization != "rms":
@@ -119,8 +130,7 @@ class _NormalizedCell:
         return state * self.get_recurrent_dropout_mask(state) if training and self.recurrent_dropout else state
 
     def _split(self, t):
-        ends = list(itertools.accumulate(size * self.units for size in self.kernel_blocks[:-1]))
-        return ops.split(ops.convert_to_tensor(t), ends, -1)
+        return tensors.split_last_axis(ops.convert_to_tensor(t), [size * self.units for size in self.kernel_blocks])
 
     def _normalize(self, x, norm, bias):
         if bias is None:
@@ -139,7 +149,7 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
     (2, 5, 4)
 
     Args:
-        units: Size of the state h.
+        *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`, such as an activation.
         normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.SimpleRNNCell` as it is.
         partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None, all entries.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
@@ -183,7 +193,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     (2, 6)
 
     Args:
-        units: Size of the state h.
+        *arguments: units, the size of the state h; more as in `keras.layers.GRUCell`, such as an activation.
         normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.GRUCell` as it is.
         partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None, all entries.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
@@ -253,7 +263,7 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
     [(2, 4), (2, 4), (2, 4)]
 
     Args:
-        units: Size of the states h and c.
+        *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`, such as an activation.
         normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.LSTMCell` as it is. With
             `use_bias`, the normalization of c' has its own offset.
         normalize_carry: Whether the next step gets `N(c')` instead of c', as in TensorFlow Addons. Default: False.
@@ -273,9 +283,9 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
     kernel_blocks = (4,)
 
     def __init__(
-        self, units: int, *, normalization: str | None = "rms", normalize_carry: bool = False, **kwargs: Any
+        self, *arguments: Any, normalization: str | None = "rms", normalize_carry: bool = False, **kwargs: Any
     ) -> None:
-        super().__init__(units, normalization=normalization, **kwargs)
+        super().__init__(*arguments, normalization=normalization, **kwargs)
         self.normalize_carry = check_flag("normalize_carry", normalize_carry)
 
     def _project(self, inputs):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell
+from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell, check_names
 
 
 class _Steps:
@@ -42,8 +42,7 @@ class _NormalizedRNN(keras.layers.RNN):
 
     def __init__(
         self,
-        units: int,
-        *,
+        *arguments: Any,
         return_sequences: bool = False,
         return_state: bool = False,
         go_backwards: bool = False,
@@ -61,8 +60,9 @@ class _NormalizedRNN(keras.layers.RNN):
             raise ValueError(
                 f'use_cudnn must be "auto" or False, got {use_cudnn!r}: cuDNN has no norm inside. Drop it.'
             )
+        check_names(type(self).__name__, arguments, cell_arguments)
         super().__init__(
-            self.cell_class(units, name="cell", dtype=dtype, trainable=trainable, **cell_arguments),
+            self.cell_class(*arguments, name="cell", dtype=dtype, trainable=trainable, **cell_arguments),
             return_sequences=return_sequences,
             return_state=return_state,
             go_backwards=go_backwards,
@@ -82,6 +82,12 @@ class _NormalizedRNN(keras.layers.RNN):
         return self.cell.units
 
     def inner_loop(self, sequences: Any, initial_state: Any, mask: Any, training: bool = False):
+        needed = keras.tree.flatten(self.cell.state_size)
+        if len(keras.tree.flatten(initial_state)) != len(needed):
+            raise ValueError(
+                f"{self.name} has {len(needed)} states of sizes {needed}, got {len(keras.tree.flatten(initial_state))} "
+                "as its initial state. Pass a list of all of them."
+            )
         # The loop puts time first. If it is first already, TensorFlow removes both transpositions from a graph.
         projected = self.cell.project(_exchange_batch_and_time(sequences), training)
         projected = keras.tree.map_structure(_exchange_batch_and_time, projected)  # [batch, time, ...]
@@ -117,7 +123,7 @@ class RMSNormGRU(_NormalizedRNN):
     (2, 8)
 
     Args:
-        units: Size of the state.
+        *arguments: units, the size of the state; more as in `keras.layers.GRU`, such as an activation.
         return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`, or the last one.
             Default: False.
         return_state: Whether to return the last state too. Default: False.
@@ -152,7 +158,7 @@ class RMSNormLSTM(_NormalizedRNN):
     (2, 4)
 
     Args:
-        units: Size of the states.
+        *arguments: units, the size of the states; more as in `keras.layers.LSTM`, such as an activation.
         **kwargs: As in `RMSNormGRU`, and arguments of `RMSNormLSTMCell`, and so of `keras.layers.LSTM`.
 
     Raises:

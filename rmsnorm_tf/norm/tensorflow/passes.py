@@ -1,13 +1,13 @@
 """RMS normalization and its gradient, in TensorFlow operations.
 
-With one number per row, u = 1 / sqrt(mean(x**2) + epsilon), and z = x u:
+With one number per row, rstd = 1 / sqrt(mean(x**2) + epsilon), and z = x rstd:
 
     y       = z * scale + offset
-    dx      = u (g - z mean(g z)),  where g = dy * scale
+    dx      = rstd (g - z mean(g z)),  where g = dy * scale
     dscale  = sum over rows of dy z
     doffset = sum over rows of dy
 
-The backward pass needs only x, u and scale. A partial statistic is the mean over the first k entries: then mean(g z) is
+The backward pass needs only x, rstd and scale. A partial statistic is the mean over the first k entries: then mean(g z) is
 the sum over all entries divided by k, and the term with z is subtracted in the first k entries only. With a gate,
 n = z * scale + offset and s = sigmoid(gate):
 
@@ -38,17 +38,17 @@ class Passes:
     in_xla: bool = False
 
     def forward(self, t: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns y in the dtype of x, and u."""
+        """Returns y in the dtype of x, and rstd."""
         x = _wide(t.x)
-        u = self._inverse_rms(x, self.spec.shrink(x.dtype.name))
-        y = self._affine(x * u, t)
+        rstd = self._inverse_rms(x, self.spec.shrink(x.dtype.name))
+        y = self._affine(x * rstd, t)
         if t.gate is not None:
             y *= _silu(_wide(t.gate))
-        return tf.cast(y, t.x.dtype), u
+        return tf.cast(y, t.x.dtype), rstd
 
-    def backward(self, dy: tf.Tensor, u: tf.Tensor, t: Tensors) -> Tensors:
+    def backward(self, dy: tf.Tensor, rstd: tf.Tensor, t: Tensors) -> Tensors:
         """Returns the gradients of the tensors, given that of y."""
-        dy, z = _wide(dy), _wide(t.x) * u
+        dy, z = _wide(dy), _wide(t.x) * rstd
         dgate = doffset = dscale = None
         if t.gate is not None:
             gate = _wide(t.gate)
@@ -62,19 +62,19 @@ class Passes:
             dscale = self._sum_for_weight(dy_z)
         scale = 1.0 if t.scale is None else self._broadcast(t.scale, z)
         mean = self._weighted_sum(dy_z, t.scale) / self._count(z)
-        dx = u * (dy * scale - self._first_entries(z) * mean)
+        dx = rstd * (dy * scale - self._first_entries(z) * mean)
         return Tensors(tf.cast(dx, t.x.dtype), dgate, dscale, doffset)
 
-    def gradient_of_u(self, du: tf.Tensor, u: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-        """Returns the gradient of x, given that of u: -u**3 x / n, in an order that does not overflow."""
+    def gradient_of_rstd(self, drstd: tf.Tensor, rstd: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+        """Returns the gradient of x, given that of rstd: -rstd**3 x / n, in an order that does not overflow."""
         # Differentiating a shrunk root overflows, so further derivatives go through a root without shrink.
-        wide, u = _wide(x), tf.stop_gradient(u)
+        wide, rstd = _wide(x), tf.stop_gradient(rstd)
         root = self._inverse_rms(wide, shrink=1.0)
-        u += root - tf.stop_gradient(root)
-        return tf.cast(-self._first_entries(wide * u) * (u * du * u / self._count(wide)), x.dtype)
+        rstd += root - tf.stop_gradient(root)
+        return tf.cast(-self._first_entries(wide * rstd) * (rstd * drstd * rstd / self._count(wide)), x.dtype)
 
     def _inverse_rms(self, x, shrink):
-        """Returns u, from squares of x * shrink."""
+        """Returns rstd, from squares of x * shrink."""
         head = x
         if self.spec.prefix is not None:
             head = x[(slice(None),) * self.spec.axes[0] + (slice(self.spec.prefix),)]

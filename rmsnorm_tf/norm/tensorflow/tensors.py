@@ -61,6 +61,11 @@ def with_sizes_of(t: tf.Tensor, x: tf.Tensor, axes: Sequence[int], name: str) ->
     return t
 
 
+def split_last_axis(t: tf.Tensor, sizes: Sequence[int]) -> list[tf.Tensor]:
+    """Returns parts of these sizes."""
+    return tf.split(t, sizes, -1)
+
+
 def is_ragged(t: Any) -> bool:
     """Whether rows of t may differ in length."""
     return isinstance(t, tf.RaggedTensor)

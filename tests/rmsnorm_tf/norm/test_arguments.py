@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from keras import ops
 
-from rmsnorm_tf import RMSNormalization, RMSNormGRU, rms_norm
+from rmsnorm_tf import (
+    RMSNormalization,
+    RMSNormGRU,
+    RMSNormGRUCell,
+    RMSNormLSTM,
+    RMSNormLSTMCell,
+    RMSNormSimpleRNNCell,
+    rms_norm,
+)
 
 NUMBER = "must be None or a number above 0 and at most 1, got"
 BAD_ARGUMENTS = [
@@ -78,6 +86,7 @@ def test_wrong_shape(arguments, shape, message):
 HABITS = [
     ({"eps": 1e-5}, "has no argument 'eps'. Use 'epsilon' instead."),
     ({"variance_epsilon": 1e-5}, "has no argument 'variance_epsilon'. Use 'epsilon' instead."),
+    ({"p": 0.0625}, "has no argument 'p'. Use 'partial' instead."),
     ({"axes": -1}, "has no argument 'axes'. Use 'axis' instead."),
     ({"dim": -1}, "has no argument 'dim'. Use 'axis' instead."),
     ({"reduction_axes": -1}, "has no argument 'reduction_axes'. Use 'axis' instead."),
@@ -157,7 +166,7 @@ def test_functions_take_tensors_instead_of_switches(name, message):
     ],
 )
 def test_cells_have_no_options_of_gains(name):
-    with pytest.raises(TypeError, match=f"RMSNormGRUCell has no argument '{name}': its norms always have a gain"):
+    with pytest.raises(TypeError, match=f"RMSNormGRU has no argument '{name}': its norms always have a gain"):
         RMSNormGRU(4, **{name: None})
 
 
@@ -166,8 +175,30 @@ def test_other_unknown_arguments():
         rms_norm(ops.ones((2, 4)), colour="red")
     with pytest.raises(ValueError, match="colour"):
         RMSNormalization(colour="red")
-    with pytest.raises(TypeError, match=r"RMSNormGRUCell has no argument 'eps'. Use 'epsilon' instead"):
+    with pytest.raises(TypeError, match=r"RMSNormGRU has no argument 'eps'. Use 'epsilon' instead"):
         RMSNormGRU(4, eps=1e-5)
+
+
+@pytest.mark.parametrize("layer", [RMSNormGRU, RMSNormGRUCell, RMSNormLSTM, RMSNormLSTMCell, RMSNormSimpleRNNCell])
+def test_recurrent_layers_name_themselves(layer):
+    name = layer.__name__
+    with pytest.raises(TypeError, match=f"{name} needs units, the size of its state. Pass a positive integer."):
+        layer()
+    with pytest.raises(TypeError, match=f"{name} has no argument 'layer_norm'. Use 'normalization=\"layer\"' instead."):
+        layer(8, layer_norm=True)
+    with pytest.raises(TypeError, match=f"{name} has no argument 'time_major': the batch is the first axis"):
+        layer(8, time_major=True)
+    assert layer(8, "relu").get_config()["activation"] == layer(8, activation="relu").get_config()["activation"]
+
+
+def test_an_axis_in_the_place_of_the_scale():
+    with pytest.raises(TypeError, match=r"scale must be a tensor or None, got -1. If it is an axis, pass axis=-1."):
+        rms_norm(ops.ones((2, 4)), -1)
+
+
+def test_an_initial_state_that_lacks_a_part():
+    with pytest.raises(ValueError, match=r"has 2 states of sizes \[8, 8\], got 1 as its initial state"):
+        RMSNormLSTM(8)(ops.ones((2, 5, 8)), initial_state=[ops.zeros((2, 8))])
 
 
 def test_wrong_shape_stops_a_functional_model():

@@ -10,10 +10,10 @@ from rmsnorm_tf import rms_norm
 from tests import reference
 from tests.parameters import slow
 
-# Of the largest value, whatever the length.
-BAR = 1e-6
+# Of the largest value, whatever the length: of y and dx; of gains, offsets and constant rows.
+BAR, LOOSE_BAR = 2e-6, 1e-5
 
-LENGTHS = [2, 7, 127, 128, 129, 511, 512, 1023, 1024, 1025, 3073, 4099, 65_537, 1_000_003]
+LENGTHS = [2, 127, 512, 1023, 1024, 1537, 4095, 4096, 4099, 65_537, 1_000_003]
 VERY_LONG = [2**22, 2**24, 16_000_057]
 
 
@@ -50,10 +50,10 @@ def expected(x, dy, scale, offset, axes, scale_axes):
     return z * scale.reshape(shape) + offset.reshape(shape), dx, np.sum(dy * z, others), np.sum(dy, others)
 
 
-def assert_within_the_bar(actual, wanted):
-    for a, w in zip(actual, wanted, strict=True):
+def assert_within_the_bar(actual, wanted, bars=(BAR, BAR, LOOSE_BAR, LOOSE_BAR)):
+    for a, w, bar in zip(actual, wanted, bars[: len(wanted)], strict=True):
         error = np.max(np.abs(np.asarray(a, np.float64) - w)) / np.max(np.abs(w))
-        assert error <= BAR, error
+        assert error <= bar, error
 
 
 def draw(shape, sizes):
@@ -116,7 +116,7 @@ def test_axes_with_gaps(axes, fused):
     ],
 )
 @pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("length", [1500, 3072, 10_000, *slow(1023, 2000)])
+@pytest.mark.parametrize("length", [1500, 3072, 4096, 10_000, *slow(1023, 2000)])
 def test_constant_rows(length, rows, mode, fused):
     """The worst case of a sum: all roundings have one sign, for some values of x."""
     dy = np.zeros((rows, length), np.float32)
@@ -125,7 +125,7 @@ def test_constant_rows(length, rows, mode, fused):
     for value in np.float32([0.6042, 0.7708, 0.8542]):
         x = np.full((rows, length), value)
         actual, wanted = passes(x, dy, weights, mode, fused=fused), expected(x, dy, *weights, (1,), (1,))
-        assert_within_the_bar(actual[:2], wanted[:2])
+        assert_within_the_bar(actual[:2], wanted[:2], [LOOSE_BAR] * 2)
 
 
 @pytest.mark.parametrize("fused", [False, True])
@@ -135,7 +135,7 @@ def test_a_long_constant_row(length, value, fused):
     x = tf.fill((1, length), value)
     exact = np.float64(x[0, 0].numpy())
     wanted = exact / np.sqrt(exact**2 + 1e-6)
-    np.testing.assert_allclose(rms_norm(x, fused=fused), np.full((1, length), wanted), rtol=BAR)
+    np.testing.assert_allclose(rms_norm(x, fused=fused), np.full((1, length), wanted), rtol=LOOSE_BAR)
 
 
 def operations(shape, **arguments):
@@ -155,10 +155,8 @@ def operations(shape, **arguments):
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_programs_do_not_grow_with_a_size(fused):
-    """But for the levels of blocks of plain operations: one more for every 64-fold length."""
-    base = operations((2, 2**14), fused=fused)
-    assert operations((2, 2**20), fused=fused) <= base + (0 if fused else 50)
-    assert operations((2, 2**28), fused=fused) <= base + (0 if fused else 100)
+    base = operations((2, 2**20), fused=fused)
+    assert operations((2, 2**28), fused=fused) <= base
     many = operations((2**16, 8), fused=fused)
     assert operations((2**28, 8), fused=fused) <= many + 5
 
