@@ -172,7 +172,7 @@ def test_the_times_of_the_layer():
         for each in json.loads((TIMES / "layer.json").read_text("utf-8"))["figures"]
         if place.items() <= each.items()
     }
-    told = "take {eager} (eager), {tf.function} (`tf.function`) and {xla} (XLA) of the time of"
+    told = "take {tf.function} (`tf.function`) and {xla} (XLA) of the time of"
     for mode, ratio in found.items():
         told = told.replace(f"{{{mode}}}", ratio)
     assert told in README

@@ -93,21 +93,22 @@ def resolve(
     """
     axes = _resolve_axes("axis", axis, shape)
     scale_axes = axes if scale_axis is None else _resolve_axes("scale_axis", scale_axis, shape)
+    if partial is None and groups == 1:
+        return NormSpec(axes, scale_axes, None, epsilon)
     size = shape[axes[0]]
-    if size is None and (partial is not None or groups > 1):
+    if size is None:
         which = f"partial={partial}" if partial is not None else f"groups={groups}"
         raise ValueError(
             f"{which} takes a part of axis {axis}, whose size is unknown in an input of shape {shape}. Give that "
             f"axis a fixed size, or leave out {which}."
         )
-    if groups > 1 and size % groups:
+    if size % groups:
         raise ValueError(
             f"groups={groups} does not divide {size}, the size of axis {axis} in an input of shape {shape}. Choose "
             "a divisor."
         )
-    prefix = None if partial is None else prefix_size(size // groups, partial)
-    prefix = None if partial is None or prefix == size // groups else prefix
-    return NormSpec(axes, scale_axes, prefix, epsilon, groups)
+    prefix = size // groups if partial is None else prefix_size(size // groups, partial)
+    return NormSpec(axes, scale_axes, None if prefix == size // groups else prefix, epsilon, groups)
 
 
 def prefix_size(size: int, partial: float) -> int:
@@ -183,7 +184,7 @@ def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def check_axis(name: str, axis: int | Sequence[int]) -> Axis:
+def check_axis(name: str, axis: Any) -> Axis:
     """Returns `axis` as a Python integer or a tuple of them, in the order given."""
     if _is_integer(axis):
         return int(axis)

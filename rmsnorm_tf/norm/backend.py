@@ -3,9 +3,11 @@
 `compute` is the norm itself. `tensors` is a module with what else the package needs beyond `keras.ops`.
 """
 
+from typing import TYPE_CHECKING
+
 import keras
 
-if keras.backend.backend() == "tensorflow":
+if TYPE_CHECKING or keras.backend.backend() == "tensorflow":
     from rmsnorm_tf.norm.tensorflow import tensors
     from rmsnorm_tf.norm.tensorflow.compiled import compute, set_fused
 else:

@@ -13,8 +13,8 @@ from rmsnorm_tf.norm.arguments import (
     check_flag,
     check_groups,
     check_partial,
-    suggests_arguments,
     resolve,
+    suggests_arguments,
     wide_dtype,
 )
 from rmsnorm_tf.norm.backend import compute, tensors
@@ -46,7 +46,7 @@ def rms_norm(
     dtype of `x` at the end. The gradient keeps `x` and one number per row, and can itself be differentiated. There is
     no mask: over the last axis each row is normalized by itself, so padded rows do not affect the others.
 
-    With the default epsilon, a row is safe while the root of its sum of squares is below 1e31; above, that sum may
+    In float32, a row is safe while the root of its sum of squares is below 1e34 * sqrt(epsilon); above, that sum may
     overflow, and the row becomes zero.
 
     With a gate, the result is `y * silu(gate)`, rounded once, and the gradient keeps the gate as well.
@@ -70,8 +70,8 @@ def rms_norm(
         groups: Number of equal groups that the single `axis` is cut into. Each has a statistic of its own; the gain
             keeps one entry per entry of the axis. Default: 1.
         fused: True compiles with XLA, once for every new shape. False never compiles, which TFLiteConverter and tf2onnx
-            need for a static shape. None (default) compiles large inputs of a static shape and, in eager mode, shapes
-            that recur. `set_fused` overrides it.
+            need for a static shape. None (default) compiles large inputs of a static shape in graphs, and nothing in
+            eager mode. `set_fused` overrides it.
 
     Returns:
         A tensor of the shape and dtype of `x`.
@@ -85,7 +85,7 @@ def rms_norm(
         Zhang & Sennrich 2019, arXiv 1910.07467, equation 4 and section 3.2 (partial).
     """
     axis = check_axis("axis", axis)
-    options = {
+    options: dict[str, Any] = {
         "axis": axis,
         "scale_axis": None if scale_axis is None else check_axis("scale_axis", scale_axis),
         "partial": check_partial(partial, axis),
@@ -129,9 +129,10 @@ class _Symbolic(keras.Operation):
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
         super().__init__(name=name)
-        given = {key: value for key, value in options.items() if value is not None}
-        axes = {key: check_axis(key, given[key]) for key in ("axis", "scale_axis") if key in given}  # lists in a file
-        self._options = {"scale_axis": None, "partial": None, "fused": None, **given, **axes}
+        self._options = {"scale_axis": None, "partial": None, "fused": None, **options}
+        for key in ("axis", "scale_axis"):
+            if self._options[key] is not None:
+                self._options[key] = check_axis(key, self._options[key])  # a file has lists
 
     def call(self, x, scale=None, offset=None, gate=None):
         return normalize(x, scale, offset, gate, **self._options)

@@ -11,8 +11,8 @@ from rmsnorm_tf.norm.arguments import (
     check_flag,
     check_groups,
     check_partial,
-    suggest_argument,
     resolve,
+    suggest_argument,
     wide_dtype,
 )
 from rmsnorm_tf.norm.function import FLOATING, check_shape, check_tensor, normalize
@@ -59,8 +59,8 @@ class RMSNormalization(keras.layers.Layer):
         scale_constraint: For the gain. Default: None.
         offset_constraint: For the offset. Default: None.
         fused: True compiles with XLA, once for every new shape. False never compiles, which TFLiteConverter and tf2onnx
-            need for a static shape. None (default) compiles large inputs of a static shape and, in eager mode, shapes
-            that recur. `set_fused` overrides it.
+            need for a static shape. None (default) compiles large inputs of a static shape in graphs, and nothing in
+            eager mode. `set_fused` overrides it.
         **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer. With
             `supports_masking=False` a mask ends here, as at a `keras.layers.RMSNormalization`.
 
@@ -119,8 +119,8 @@ class RMSNormalization(keras.layers.Layer):
         self.offset_constraint = keras.constraints.get(offset_constraint)
         self.fused = check_flag("fused", fused, (True, False, None))
         self.supports_masking = supports_masking
-        self.scale = None
-        self.offset = None
+        self.scale: Any = None
+        self.offset: Any = None
 
     def build(self, input_shape: Sequence[int | None]) -> None:
         shape = self._weight_shape(input_shape)

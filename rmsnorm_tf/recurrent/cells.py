@@ -6,7 +6,7 @@ normalization, `N(a) = a / rms(a) * gain`; each N has its own gain.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 from keras import ops
@@ -16,6 +16,11 @@ from rmsnorm_tf.norm.backend import tensors
 from rmsnorm_tf.norm.layer import RMSNormalization
 
 Output = tuple[Any, Any]
+
+if TYPE_CHECKING:
+    from keras.layers import GRUCell as _Cell
+else:
+    _Cell = object
 
 
 def check_names(where: str, arguments: tuple[Any, ...], names: Iterable[str]) -> None:
@@ -43,7 +48,7 @@ class GRUInputs(NamedTuple):
         return self.gates.shape
 
 
-class _NormalizedCell:
+class _NormalizedCell(_Cell):
     """What the cells share: norms, dropout, config. A mix-in that precedes a cell of Keras among the base classes.
 
     A cell has two parts: `project` computes what depends on the inputs alone, for one time step or for all, and `step`

@@ -90,8 +90,8 @@ def test_the_page_of_the_layer_has_the_range_of_its_times():
         large = [layer_ratio(mode, shape) for shape in ((4096, 1024), (16384, 1024), (2048, 4096))]
         return f"{min(large):.2f} to {max(large):.2f}"
 
-    eager, graph, xla = map(told, ("eager", "tf.function", "xla"))
-    found = f"take {eager} of the time of Keras's layer in eager mode, {graph} in a `tf.function`, and {xla} under XLA."
+    graph, xla = map(told, ("tf.function", "xla"))
+    found = f"take {graph} of the time of Keras's layer in a `tf.function`, and {xla} under XLA."
     assert found in page("docs", "layer.md")
 
 

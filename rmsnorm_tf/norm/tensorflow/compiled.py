@@ -127,7 +127,7 @@ def _is_compiled(signature, fused, is_eager):
         return False
     if is_eager:
         return fused is True and _may_compile(signature)
-    return fused or None not in signature.shape and math.prod(signature.shape) >= _ENTRIES_WORTH_COMPILING
+    return fused or (None not in signature.shape and math.prod(signature.shape) >= _ENTRIES_WORTH_COMPILING)
 
 
 def _may_compile(signature):

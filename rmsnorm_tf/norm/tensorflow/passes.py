@@ -7,9 +7,9 @@ With one number per row, rstd = 1 / sqrt(mean(x**2) + epsilon), and z = x rstd:
     dscale  = sum over rows of dy z
     doffset = sum over rows of dy
 
-The backward pass needs only x, rstd and scale. A partial statistic is the mean over the first k entries: then mean(g z) is
-the sum over all entries divided by k, and the term with z is subtracted in the first k entries only. With a gate,
-n = z * scale + offset and s = sigmoid(gate):
+The backward pass needs only x, rstd and scale. A partial statistic is the mean over the first k entries: then
+mean(g z) is the sum over all entries divided by k, and the term with z is subtracted in the first k entries only. With
+a gate, n = z * scale + offset and s = sigmoid(gate):
 
     y       = n * gate * s
     dn      = dy * gate * s

@@ -8,15 +8,14 @@ Accelerators sum in a tree by themselves, and may round the factors of a matrix 
 """
 
 import functools
-import itertools
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 
-# Entries of a row in a block, which is summed by TensorFlow in a tree, or by a product inside XLA; in a product that may
-# add one entry after the other; in a product of whole rows, which XLA vectorizes.
+# Entries of a row in a block, which TensorFlow sums in a tree, or XLA by a product; in a product that may add one entry
+# after the other; in a product of whole rows, which XLA vectorizes.
 _BLOCK = 512
 _SHORT_BLOCK = 64
 _LONGEST_PRODUCT = 4095
@@ -29,23 +28,17 @@ _FEW_ROWS = 128
 _MOST_ROWS_IN_XLA = 4096  # which XLA sums in blocks by itself
 
 
-def _sums_from_environment() -> bool | None:
-    """Returns True for `products`, False for `plain`, None if `RMSNORM_TF_SUMS` is not set."""
-    given = os.environ.get("RMSNORM_TF_SUMS", "")
-    if given not in ("products", "plain", ""):
-        raise ValueError(f"The environment variable RMSNORM_TF_SUMS must be products, plain or empty, got {given!r}.")
-    return given == "products" if given else None
-
-
-_given = _sums_from_environment()
+_given = os.environ.get("RMSNORM_TF_SUMS", "")
+if _given not in ("products", "plain", ""):
+    raise ValueError(f"The environment variable RMSNORM_TF_SUMS must be products, plain or empty, got {_given!r}.")
 
 
 @functools.cache
-def for_cpus() -> bool:
+def _for_cpus():
     """Whether to write sums for a CPU: in blocks, and inside XLA as matrix products."""
-    if _given is not None:
-        return _given
-    return all(device.device_type == "CPU" for device in tf.config.list_logical_devices())
+    return _given == "products" or (
+        not _given and all(device.device_type == "CPU" for device in tf.config.list_logical_devices())
+    )
 
 
 def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64: bool = False) -> tf.Tensor:
@@ -57,7 +50,7 @@ def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64
         in_xla: Whether XLA compiles the sum.
         in_float64: Whether the sums of blocks may be summed in float64.
     """
-    if not for_cpus():
+    if not _for_cpus():
         return tf.reduce_sum(t, axes, keepdims=True)
     for first, end in reversed(list(_runs(axes))):
         sizes = sizes_of(t)
@@ -70,8 +63,7 @@ def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64
             t = tf.reshape(t, [before, size])
             t = _sum_rows_in_xla(t, before, size) if in_xla and is_known else _sum_rows(t, before, size, in_float64)
         else:
-            t = tf.reshape(t, [before, size, after])
-            t = _sum_columns(t, before, size, after, in_xla and is_known, in_float64)
+            t = _sum_columns(tf.reshape(t, [before, size, after]), before, size, after, in_xla and is_known, in_float64)
         t = tf.reshape(t, [*sizes[:first], *[1] * (end - first), *sizes[end:]])
     return t
 
@@ -79,7 +71,7 @@ def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64
 def product_of_rows(t: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
     """Returns the sum of `t * weight` over the last axis, which keeps size 1, inside XLA."""
     *sizes, size = sizes_of(t)
-    if not for_cpus() or not isinstance(size, int) or size > _LONGEST_PRODUCT or t.shape.num_elements() == size:
+    if not _for_cpus() or not isinstance(size, int) or size > _LONGEST_PRODUCT or t.shape.num_elements() == size:
         return sum_over(t * weight, [t.shape.rank - 1], in_xla=True, in_float64=True)
     return tf.reshape(tf.matmul(tf.reshape(t, [-1, size]), weight[:, tf.newaxis]), [*sizes, 1])
 
@@ -92,11 +84,10 @@ def sizes_of(t: tf.Tensor) -> list[int | tf.Tensor]:
     return [sizes[a] if size is None else size for a, size in enumerate(t.shape)]
 
 
-def _runs(axes) -> Iterator[tuple[int, int]]:
-    """Yields the first and the end of every run of axes that follow each other."""
-    for _, run in itertools.groupby(enumerate(axes), lambda pair: pair[1] - pair[0]):
-        run = [axis for _, axis in run]
-        yield run[0], run[-1] + 1
+def _runs(axes):
+    """Returns the first and the end of every run of axes that follow each other."""
+    firsts = [a for a in axes if a - 1 not in axes]
+    return zip(firsts, [a + 1 for a in axes if a + 1 not in axes], strict=True)
 
 
 def _sum_rows(t, rows, size, in_float64):

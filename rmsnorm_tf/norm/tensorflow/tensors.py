@@ -22,7 +22,7 @@ def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
     return tf.autograph.experimental.do_not_convert(function)
 
 
-def remembering(function: Callable[P, R]) -> Callable[P, R]:
+def remembering(function: Callable[..., R]) -> Callable[..., R]:
     """Returns a function that remembers its results: eager calls repeat the same few shapes."""
     return functools.lru_cache(maxsize=1024)(function)
 
