@@ -13,6 +13,8 @@ from rmsnorm_tf.norm.arguments import NormSpec, Tensors
 
 def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
     """Returns y. `fused` has no effect: whoever calls compiles, with `torch.compile`."""
+    if torch.jit.is_tracing() or not torch.is_grad_enabled():  # the tracer of ONNX knows no autograd.Function
+        return _Norm.forward(spec, *t)[0]
     function = _Norm if torch.compiler.is_compiling() else _NormWithForwardMode
     return function.apply(spec, *t)[0]
 

@@ -75,8 +75,8 @@ def as_tensor(value: Any, dtype: str | None = None) -> Any:
 
 
 def shape_of(t: Any) -> tuple[int, ...]:
-    """Returns the shape of a tensor."""
-    return tuple(t.shape)
+    """Returns the shape of a tensor, whose sizes are tensors while `torch.jit` traces."""
+    return tuple(int(size) if hasattr(size, "dtype") else size for size in t.shape)
 
 
 def ensure_shape(t: Any, shape: tuple[int | None, ...]) -> Any:

@@ -32,6 +32,13 @@ def test_forward_and_reverse_mode_agree():
     assert_close(jax.hessian(loss)(row), jax.jacrev(jax.grad(loss))(row), factor=20)
 
 
+def test_the_backward_pass_keeps_the_input_and_a_number_a_row():
+    x, scale = jax.numpy.ones((64, 1024), "bfloat16"), jax.numpy.ones(1024)
+    for transformed in (rms_norm, jax.jit(rms_norm)):
+        kept = jax.tree.leaves(jax.vjp(transformed, x, scale)[1])
+        assert sum(t.nbytes for t in kept) <= x.nbytes + 4 * (64 + 1024)
+
+
 ON_TWO_DEVICES = """
 import jax, keras, numpy as np
 from jax.sharding import Mesh, PartitionSpec as P

@@ -112,3 +112,17 @@ def test_a_single_row_without_batch():
     assert_close(rms_norm(x, scale), reference.rms_norm(x64, scale64))
     [dscale] = gradients(lambda scale: rms_norm(x, scale), [scale], ops.ones(16))
     assert_close(dscale, reference.rms_norm(x64))
+
+
+@pytest.mark.parametrize("epsilon", [1e-34, 1e-6, 1.0])
+@pytest.mark.parametrize("size", [1e-20, 1.0, 1e13, 1e17])
+@pytest.mark.parametrize("partial", [None, 0.5])
+def test_the_gradient_of_inputs_of_every_size(size, epsilon, partial):
+    x, dy = (np.random.default_rng(0).normal(size=(2, 3, 16)) * [[[size]], [[1.0]]]).astype(np.float32)
+    [dx] = gradients(lambda x: rms_norm(x, epsilon=epsilon, partial=partial), [x], ops.convert_to_tensor(dy))
+    count = 8 if partial else 16
+    x, dy = x.astype(np.float64), dy.astype(np.float64)
+    rstd = 1 / np.sqrt(np.mean(x[:, :count] ** 2, 1, keepdims=True) + epsilon)
+    z = x * rstd
+    expected = rstd * (dy - z * (np.arange(16) < count) * np.sum(dy * z, 1, keepdims=True) / count)
+    assert_close(dx, expected, factor=10)
