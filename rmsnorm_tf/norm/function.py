@@ -95,15 +95,19 @@ def rms_norm(
     }
     if any(isinstance(t, keras.KerasTensor) for t in (x, scale, offset, gate)):
         return _Symbolic(**options).symbolic_call(x, scale, offset, gate=gate)
-    return normalize(x, scale, offset, gate, **options)
+    return normalize(_checked(x), scale, offset, gate, **options)
+
+
+def _checked(x):
+    x = x if tensors.is_ragged(x) or tensors.is_sparse(x) else tensors.as_tensor(x)
+    check_tensor("x", x)
+    return x
 
 
 def normalize(x, scale, offset, gate=None, **options):
-    """Computes `rms_norm` with arguments that are checked already."""
+    """Computes `rms_norm` with x and arguments that are checked already."""
     if tensors.is_ragged(x):
         return _of_ragged(x, scale, offset, gate, **options)
-    x = x if tensors.is_sparse(x) else tensors.as_tensor(x)
-    check_tensor("x", x)
     shape = tensors.shape_of(x)
     if shape is None:
         raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
@@ -135,7 +139,7 @@ class _Symbolic(keras.Operation):
                 self._options[key] = check_axis(key, self._options[key])  # a file has lists
 
     def call(self, x, scale=None, offset=None, gate=None):
-        return normalize(x, scale, offset, gate, **self._options)
+        return normalize(_checked(x), scale, offset, gate, **self._options)
 
     def get_config(self) -> dict[str, Any]:
         given = {key: value for key, value in self._options.items() if value is not None}

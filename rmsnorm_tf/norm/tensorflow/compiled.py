@@ -36,15 +36,16 @@ def set_fused(value: bool | None) -> None:
     Raises:
         ValueError: `value` is something else.
     """
-    _switch.value = check_flag("value", value, (True, False, None))
+    _process.fused = check_flag("value", value, (True, False, None))
 
 
-class _Switch:
-    """Overrides every `fused` argument.
+class _Process:
+    """The state of this process.
 
     Attributes:
-        value: True, False, or None for nothing.
+        fused: Overrides every `fused` argument: True, False, or None for nothing.
         is_forked: Whether this process was forked.
+        compiled: The signatures that eager calls have compiled.
     """
 
     def __init__(self):
@@ -52,18 +53,14 @@ class _Switch:
         values = {"": None, "0": False, "1": True, "false": False, "true": True}
         if given.lower() not in values:
             raise ValueError(f"The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got {given!r}.")
-        self.value = values[given.lower()]
+        self.fused = values[given.lower()]
         self.is_forked = False
+        self.compiled: set[_Signature] = set()
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=lambda: setattr(self, "is_forked", True))
 
-    def after_fork(self):
-        self.is_forked = True
 
-
-_switch = _Switch()
-_compiled_shapes: set["_Signature"] = set()
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_switch.after_fork)
+_process = _Process()
 
 
 @dataclass(frozen=True)
@@ -118,12 +115,12 @@ def _may_hang():
 
     In a forked process there is none. A `tf.py_function` runs in one itself, and others may keep the rest busy.
     """
-    return _switch.is_forked or isinstance(threading.current_thread(), threading._DummyThread)
+    return _process.is_forked or isinstance(threading.current_thread(), threading._DummyThread)
 
 
 def _is_compiled(signature, fused, is_eager):
-    fused = fused if _switch.value is None else _switch.value
-    if fused is False or _switch.is_forked:
+    fused = fused if _process.fused is None else _process.fused
+    if fused is False or _process.is_forked:
         return False
     if is_eager:
         return fused is True and _may_compile(signature)
@@ -131,9 +128,9 @@ def _is_compiled(signature, fused, is_eager):
 
 
 def _may_compile(signature):
-    if len(_compiled_shapes) < _MOST_COMPILED_SHAPES:
-        _compiled_shapes.add(signature)
-    return signature in _compiled_shapes
+    if len(_process.compiled) < _MOST_COMPILED_SHAPES:
+        _process.compiled.add(signature)
+    return signature in _process.compiled
 
 
 @functools.lru_cache(maxsize=_MOST_FUNCTIONS)
