@@ -70,7 +70,7 @@ def test_keras_file(case, tmp_path):
     assert as_given(loaded.layers[1].get_config()) == as_given(model.layers[1].get_config())
 
 
-@every_case
+@some_cases
 def test_weights_file(case, tmp_path):
     model, other = case.model(), case.model()
     model.save_weights(tmp_path / "model.weights.h5")
@@ -79,7 +79,7 @@ def test_weights_file(case, tmp_path):
     assert_close(other(case.input()), model(case.input()))
 
 
-@every_case
+@some_cases
 def test_clone(case):
     model = case.model()
     clone = keras.models.clone_model(model)

@@ -155,7 +155,7 @@ def operations(shape, **arguments):
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_programs_do_not_grow_with_a_size(fused):
-    base = operations((2, 2**20), fused=fused)
+    base = operations((2, 2**24), fused=fused)
     assert operations((2, 2**28), fused=fused) <= base
     many = operations((2**16, 8), fused=fused)
     assert operations((2**28, 8), fused=fused) <= many + 5
