@@ -1,5 +1,6 @@
 """Functions of graphs that compute a norm, some of them compiled by XLA, and which one computes which inputs."""
 
+import contextlib
 import functools
 import math
 import os
@@ -105,8 +106,9 @@ def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> tf.Tensor:
     if is_eager and _may_hang():
         return _differentiable(signature)(*t.flatten())
     is_compiled = _is_compiled(signature, fused, is_eager)
-    if is_eager and not is_compiled:
-        signature = signature.of_any_batch()
+    if is_eager:
+        signature = signature if is_compiled else signature.of_any_batch()
+        return _differentiable_functions(signature, is_compiled)(*t.flatten())
     return _function(signature, is_compiled)(*t.flatten())
 
 
@@ -135,8 +137,8 @@ def _may_compile(signature):
 
 @functools.lru_cache(maxsize=_MOST_FUNCTIONS)
 def _function(signature, is_compiled):
-    """Returns a function that graphs and eager calls share, with the operations of its gradient."""
-    function = _differentiable_xla(signature) if is_compiled else _differentiable(signature)
+    """Returns a function that all graphs call, so that they share its operations and those of its gradient."""
+    function = _differentiable_functions(signature, True) if is_compiled else _differentiable(signature)
     with tf.init_scope():  # outside the current graph, so that any graph may call it
         traced = tf.function(lambda *inputs: function(*inputs), autograph=False)
         return traced.get_concrete_function(*signature.tensors().flatten())
@@ -147,15 +149,18 @@ def _differentiable(signature):
     return _with_gradient(passes, *_of_flat_tensors(passes, signature.tensors()))
 
 
-def _differentiable_xla(signature):
+@functools.lru_cache(maxsize=_MOST_FUNCTIONS)
+def _differentiable_functions(signature, is_compiled):
+    """The same, of which each pass is a function of a graph; eager calls use it."""
     pattern = signature.tensors()
-    forward, backward = _of_flat_tensors(Passes(signature.spec, in_xla=True), pattern)
-    compiled = functools.partial(tf.function, jit_compile=True, autograph=False)
-    return _with_gradient(
-        Passes(signature.spec),
-        compiled(forward, input_signature=pattern.flatten()),
-        compiled(backward, input_signature=[pattern.x, signature.rstd(), *pattern.flatten()]),
-    )
+    forward, backward = _of_flat_tensors(Passes(signature.spec, in_xla=is_compiled), pattern)
+    traced = functools.partial(tf.function, jit_compile=is_compiled or None, autograph=False)
+    with tf.init_scope():
+        return _with_gradient(
+            Passes(signature.spec),
+            traced(forward).get_concrete_function(*pattern.flatten()),
+            traced(backward).get_concrete_function(pattern.x, signature.rstd(), *pattern.flatten()),
+        )
 
 
 def _of_flat_tensors(passes, pattern):
@@ -173,15 +178,17 @@ def _of_flat_tensors(passes, pattern):
 def _with_gradient(passes, forward, backward):
     """Returns a function of the tensors that returns y, and has `backward` as its gradient.
 
-    rstd is a function of x, for second derivatives, in the forward pass: a SavedModel drops gradients that are defined
-    inside gradients.
+    Tapes record each pass as one operation. rstd is recorded as a function of x, for second derivatives. In a graph
+    this happens in the forward pass, because a SavedModel drops gradients that are defined inside gradients.
     """
 
     @tf.custom_gradient
     def normalize(x, *others):
-        y, rstd = forward(x, *others)
-        rstd = of_x(tf.stop_gradient(rstd), x)
-        return y, lambda dy: backward(dy, rstd, x, *others)
+        is_eager = tf.executing_eagerly()
+        with tf.init_scope() if is_eager else contextlib.nullcontext():  # without tapes
+            y, rstd = forward(x, *others)
+        rstd = rstd if is_eager else of_x(tf.stop_gradient(rstd), x)
+        return y, lambda dy: backward(dy, of_x(rstd, x) if is_eager else rstd, x, *others)
 
     @tf.custom_gradient
     def of_x(rstd, x):

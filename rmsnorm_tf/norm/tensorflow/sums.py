@@ -59,6 +59,9 @@ def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64
         if is_known and size < (2 * _BLOCK if is_row else _FEW_ROWS) and not (is_row and in_xla):
             t = tf.reduce_sum(t, range(first, end), keepdims=True)
             continue
+        if (first, end) == (1, 2) and is_row and is_known and size <= _LONGEST_PRODUCT and not in_xla:
+            t = _times_ones(t)
+            continue
         if is_row:
             t = tf.reshape(t, [before, size])
             t = _sum_rows_in_xla(t, before, size) if in_xla and is_known else _sum_rows(t, before, size, in_float64)

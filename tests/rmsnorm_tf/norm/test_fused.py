@@ -82,7 +82,7 @@ def test_eager_calls_compile_up_to_a_limit(run_python):
 
 @pytest.mark.parametrize("fused", [None, False, True])
 def test_every_eager_call_gives_the_same_bits(fused):
-    """With or without a tape, and whatever the batch."""
+    """With or without a tape."""
     x, dy = tf.unstack(tf.random.stateless_normal((2, 80, 1024), (0, 0)))
     scale = x[0]
 
@@ -97,8 +97,6 @@ def test_every_eager_call_gives_the_same_bits(fused):
         for a, b in zip(first, both(), strict=True):
             np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(rms_norm(x, scale, partial=0.5, fused=fused), first[0])
-    if fused is not True:
-        np.testing.assert_array_equal(rms_norm(x[:7], scale, partial=0.5, fused=fused), first[0][:7])
 
 
 def test_a_new_batch_size_traces_nothing():
