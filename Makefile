@@ -92,6 +92,7 @@ test-nematus: .venv/installed
 check: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .
