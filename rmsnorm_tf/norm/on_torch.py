@@ -122,7 +122,7 @@ def _sum(t, axes):
 
 
 def _count(t, spec):
-    return spec.prefix or math.prod(t.shape[a] for a in spec.axes)
+    return spec.prefix or math.prod([t.shape[a] for a in spec.axes])  # torch.compile takes no generator
 
 
 def _first_entries(z, spec):
