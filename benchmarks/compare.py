@@ -29,6 +29,7 @@ from benchmarks.compare_sides import PLACE, Side
 from benchmarks.runner import ROOT, noise, ratio, real_time
 
 SLOWER, ONCE = 0.05, 0.05  # the least loss that counts, and the least noise of a figure of few rounds
+NOISY = 0.1
 BASE, HEAD, AGAIN = "base", "head", "base again"
 Group = Callable[[Sequence[Side], int, Sequence[str]], work.Figures]
 
@@ -149,6 +150,10 @@ def compare(sides: Sequence[Side], chosen: Mapping[str, Group], rounds: int, acc
             verdicts[figure] = f"{'SLOWER' if second.is_slower else 'not slower'}; before: {found[figure].ratio:.3f}"
             found[figure] = second
     print("\n".join(lines(list(found.values()), verdicts)))
+    if noisy := sum((each.noise or 0) > NOISY for each in found.values()):
+        print(
+            f"\n{noisy} of {len(found)} figures have a noise above {NOISY:.0%}: measure on a quiet machine, with RT=1"
+        )
     return any(verdict.startswith("SLOWER") for verdict in verdicts.values())
 
 

@@ -86,10 +86,10 @@ class Training:
         if self._process is None:
             arguments = ("-m", "nmt", "train", "-m", self._folder.name, "--config", self._options)
             self._process = self._side.start(*arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        self._process.send_signal(signal.SIGCONT)
+        self._signal(signal.SIGCONT)
         while self._updates < goal:
             self._read(begun + LIMIT - time.perf_counter())
-        self._process.send_signal(signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
         return time.perf_counter() - begun
 
     def _read(self, limit: float) -> None:
@@ -102,9 +102,12 @@ class Training:
 
     def end(self) -> float:
         """Ends it and returns its peak memory in MiB."""
-        self._process.kill()
+        self._signal(signal.SIGKILL)
         _, self._process.returncode, used = os.wait4(self._process.pid, 0)
         return used.ru_maxrss / 1024
+
+    def _signal(self, number: int) -> None:
+        os.kill(self._process.pid, number)  # Popen's own function would collect a process that has ended, for `end`
 
     def __enter__(self) -> "Training":
         return self

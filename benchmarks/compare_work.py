@@ -24,7 +24,7 @@ SIDES = ("source", "target")
 LAYERS = (((80, 1024), "float32"), ((4096, 1024), "float32"), ((4096, 1024), "bfloat16"))
 LAYER_MODES = ("eager", "tf.function", "XLA")
 STEPS = 5  # of a call of `fit`, as in fit.py
-MANY = 2000  # sentences
+MANY = 3000  # sentences
 
 
 def transformer(size: int, depth: int) -> dict[str, Any]:

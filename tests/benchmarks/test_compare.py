@@ -44,6 +44,12 @@ def test_a_loss_is_accepted_by_all_words_of_an_entry():
 QUIET = {"base": [1.0] * 4, "base again": [1.0] * 4}
 
 
+def test_noise_that_hides_a_loss_is_said(capsys):
+    noisy = {"base": [1.0] * 3, "base again": [1.2] * 3, "head": [1.3] * 3}
+    assert compare.compare([], {"a group": lambda *_: {"update": noisy}}, 3, []) is False
+    assert "1 of 1 figures have a noise above 10%: measure on a quiet machine" in capsys.readouterr().out
+
+
 def of_turns(*heads):
     """Returns a group whose figure `update` has these values of head, call by call."""
     left = iter(heads)
