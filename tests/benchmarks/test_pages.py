@@ -115,7 +115,7 @@ def test_the_page_of_folding_has_the_range_of_its_gains():
     assert f"folding saved at most {1 - min(folded):.0%}" in PROSE
     assert f"took {min(replaced):.2f} to {max(replaced):.2f} of its time" in PROSE
     noise = abs(tables.ratio(*(figures("fold")["BERT"]["seconds"][when] for when in ("after", "before"))) - 1)
-    assert f"differences of {noise:.0%} are within the noise" in found
+    assert noise < 0.01 and "differences of 1% are within the noise" in found
 
 
 def test_the_page_of_nmt_has_the_times_over_those_of_nematus():
@@ -205,7 +205,7 @@ def test_the_page_has_the_time_of_large_texts():
     cold, warm, train = (f"{found[name]:.0f} s" for name in ("prepare, first: s", "prepare, second: s", "train: s"))
     most = max(value for name, value in found.items() if name.endswith(": MiB")) / 1024
     assert f"(633 MiB), `vocab` takes {found['vocab: s']:.0f} s" in PROSE and f"{found['text, MiB']:.0f}" == "633"
-    told = f"`prepare` {cold} with an empty cache and {warm} with a full one, and 300 updates of a small RNN {train};"
+    told = f"scanning the text {cold} with an empty cache and {warm} with a full one, and 300 updates of a small RNN {train};"
     assert f"{told} no process had more than {most:.1f} GiB" in PROSE
 
 
