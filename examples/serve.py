@@ -8,10 +8,26 @@ can be imported.
 
 import argparse
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
 BATCH = 128  # Lines translated at once; more take more memory.
+
+
+def load_tensorflow():
+    """Imports TensorFlow and the operations of the tokenizer, without their messages about the machine."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    terminal, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        import tensorflow
+        import tensorflow_text  # noqa: F401
+
+        tensorflow.config.list_physical_devices()  # warns if there is no GPU
+    finally:
+        os.dup2(terminal, 2)
+    return tensorflow
 
 
 def main():
@@ -24,9 +40,7 @@ def main():
     if not Path(arguments.saved_model, "saved_model.pb").is_file():
         return f"{arguments.saved_model} contains no saved_model.pb; give a folder that `python -m nmt export` wrote"
 
-    import tensorflow as tf
-    import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
-
+    tf = load_tensorflow()
     serve = tf.saved_model.load(arguments.saved_model).signatures["serving_default"]
     lines = [line.rstrip(b"\r\n") for line in sys.stdin.buffer]
     for start in range(0, len(lines), BATCH):
