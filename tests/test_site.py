@@ -93,5 +93,6 @@ def test_search_finds_the_guides(site, query, place):
         browser.until(f"return {results}.activeElement?.tagName === 'INPUT'")
         for key in query:
             browser.press(key)
-        found = browser.until(f"const found = (() => {{ {links} }})(); return found.length > 3 && found")
-        assert place in found[:4] and not any(each.startswith("/experiments/results/multi") for each in found)
+        found = browser.until(f"const found = (() => {{ {links} }})(); return found.length > 5 && found")
+        assert found[0].startswith("/docs/") and place in found
+        assert not any(each.startswith("/experiments/results/multi") for each in found)
