@@ -1,9 +1,9 @@
 """`python -m experiments.keep NAME ...` writes kept reports anew from their kept logs and remarks.
 
-A name is that of a task, of a corpus of the task `translation`, or `planned`: the trainings of experiments/PLAN.md. The
-kept logs are in one file of experiments/results/NAME; the logs of this checkout, experiments/logs/NAME, are added
-first. `remarks.md` beside them explains the results of a task; a corpus declares its own. The page over all reports is
-written too.
+A name is that of a task, of a corpus of the task `translation`, or of a plan, such as `planned`: the trainings of
+experiments/PLAN.md. The kept logs are in one file of experiments/results/NAME; the logs of this checkout,
+experiments/logs/NAME, are added first. `remarks.md` beside them explains the results of a task; a corpus declares its
+own. The page over all reports is written too.
 """
 
 import argparse
@@ -16,11 +16,11 @@ from nmt.errors import UserError
 
 from .archive import ARCHIVE, add_logs, unpack
 from .overview import RESULTS, write_overview
-from .translation import planned
 from .translation import task as translation
 from .translation.corpus import FOLDER as CORPORA
 from .translation.corpus import read_corpus
 from .translation.place import Place
+from .translation.plans import PLANS
 from .trials.book import ROOT, Book
 from .trials.experiment import report
 
@@ -38,14 +38,11 @@ def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / 
     """
     folder = results / name
     folder.mkdir(parents=True, exist_ok=True)
-    for each in planned.CORPORA if name == planned.NAME else (name,):
+    for each in PLANS[name].corpora if name in PLANS else (name,):
         add_logs(folder, new / each)
     with tempfile.TemporaryDirectory() as temporary:
-        if name == planned.NAME:
-            made = planned.report(folder, Path(temporary))
-        else:
-            make = _translation if (CORPORA / f"{name}.json").exists() else _task
-            made = make(name, folder, Path(temporary))
+        make = _translation if name in PLANS or (CORPORA / f"{name}.json").exists() else _task
+        made = make(name, folder, Path(temporary))
         for picture in folder.glob("*.png"):
             picture.unlink()
         for path in made.iterdir():
@@ -66,17 +63,19 @@ def _task(name: str, folder: Path, temporary: Path) -> Path:
 
 
 def _translation(name: str, folder: Path, temporary: Path) -> Path:
-    """Writes the report of a corpus to a temporary folder and returns its own."""
-    place = Place(name, temporary)
-    unpack(folder, place.logs)
-    if not translation.report(read_corpus(name), place):
+    """Writes the report of a corpus or a plan to a temporary folder and returns its own."""
+    plan, place = PLANS.get(name), Place(name, temporary)
+    for each in plan.corpora if plan else (name,):
+        unpack(folder, Place(each, temporary).logs)
+    if not (plan.report(temporary) if plan else translation.report(read_corpus(name), place)):
         raise UserError(f"{folder / ARCHIVE} has no log of a training that {name} declares; train some")
     return place.report
 
 
 def main() -> None:
     places = [*RESULTS.glob(f"*/{ARCHIVE}"), *(ROOT / "experiments" / "logs").glob("*/*.json")]
-    names = sorted({path.parent.name for path in places} - planned.CORPORA.keys() | {planned.NAME})
+    of_plans = {each for plan in PLANS.values() for each in plan.corpora}
+    names = sorted({path.parent.name for path in places} - of_plans | PLANS.keys())
     parser = argparse.ArgumentParser(prog="python -m experiments.keep", description=__doc__.split("` ")[1])
     parser.add_argument("names", nargs="+", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
     try:

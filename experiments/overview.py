@@ -1,9 +1,5 @@
-"""`python -m experiments.overview` writes experiments/results/README.md, the page over all kept reports.
+"""`python -m experiments.overview` writes experiments/results/README.md, the page over all kept reports."""
 
-With `--readme` it prints the six rows of the project's README in place of that.
-"""
-
-import argparse
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +13,7 @@ from .reporting.writer import markdown_table
 
 RESULTS = Path(__file__).parent / "results"
 PLANNED = "planned"
+_TOO_SHORT = ("cifar10", "draw", "mnist", "multi30k_transformer", "order_embeddings")  # to judge; the page says so
 
 _PAGE = Path(__file__).with_suffix(".md")  # the page with gaps for the tables
 
@@ -33,11 +30,18 @@ def read_reports(results: Path) -> dict[str, dict[str, Any]]:
 def overview(results: Path) -> str:
     """Returns the page in Markdown; `results` holds a folder for each report."""
     reports = read_reports(results)
-    tables = {"planned": "", "done": "", "times": markdown_table(_TIME_COLUMNS, _times(reports), "---:")}
+    tables = {
+        "planned": "",
+        "done": "",
+        "measures": "",
+        "times": markdown_table(_TIME_COLUMNS, _times(reports), "---:"),
+    }
     if PLANNED in reports:
         claims = [[each["claim"], each["ours"], each["verdict"]] for each in reports[PLANNED]["claims"]]
         tables["planned"] = markdown_table(["claim", "difference", "verdict"], claims, ":---")
         tables["done"] = reports[PLANNED]["about"][-1]
+        measures = reports[PLANNED]["sections"]["measures"]
+        tables["measures"] = markdown_table(measures["columns"], measures["rows"], ":---")
     return _PAGE.read_text("utf-8").format(**tables, others=_others(reports))
 
 
@@ -70,7 +74,7 @@ def _others(reports: Mapping[str, Mapping[str, Any]]) -> str:
     rows = []
     for name, report in reports.items():
         judged = report["sections"].get("differences", {}).get("data", [])
-        if name != PLANNED:
+        if name not in (PLANNED, *_TOO_SHORT):
             cells = [
                 _differences(judged, *pair) for pair in (("LayerNorm", "without a norm"), ("RMSNorm", "LayerNorm"))
             ]
@@ -84,19 +88,6 @@ def _differences(judged: Sequence[Mapping[str, Any]], one: str, other: str) -> s
     return "; ".join(found) or "not judged"
 
 
-def readme_rows(results: Path) -> str:
-    """Returns the six rows of the README: four planned claims, and the best and the worst time."""
-    reports = read_reports(results)
-    planned = [[each["claim"], each["ours"], each["verdict"]] for each in reports[PLANNED]["claims"]]
-    chosen = [*planned[:2], *(each for each in planned if each[0].startswith("RMSNorm is not worse"))]
-    times = _times(reports)
-    for task, kind, ms, layernorm, ratio, paper, verdict in (times[0], times[-1]):
-        task = task.partition("]")[0].removeprefix("[") + task.rpartition(")")[2]
-        claim = f"An update with {kind} takes less time than with LayerNorm: {task}; {paper} in the paper"
-        chosen.append([claim, f"{ratio}: {ms} ms, {layernorm} ms", verdict])
-    return markdown_table(["claim", "ours", "verdict"], chosen, ":---")
-
-
 def write_overview() -> None:
     """Writes the page."""
     with atomic_write(RESULTS / "README.md") as file:
@@ -105,9 +96,4 @@ def write_overview() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m experiments.overview", description=__doc__.split("` ")[1])
-    parser.add_argument("--readme", action="store_true", help="print the six rows of the project's README")
-    if parser.parse_args().readme:
-        print(readme_rows(RESULTS))
-    else:
-        write_overview()
+    write_overview()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-from ..reporting.writer import write_report
+from ..reporting.writer import told, write_report
 from .measure import measure_invariance
 from .section import section
 
@@ -20,4 +20,4 @@ def reproduce(data: str, so_far: bool) -> None:
     if data:
         raise UserError(f"DATA={data}: the task invariance takes no data; leave DATA out")
     write_report(REPORT, "Invariances of normalization", [], {}, [section(measure_invariance())])
-    print(f"wrote {REPORT / 'report.html'}")
+    print(told(REPORT))

@@ -11,6 +11,7 @@ from .judging import COLUMNS, Judged
 from .section import Section
 
 _ABOVE = 0.22  # where the seeds are, above their mean
+_HIGHER_IS_BETTER = ("BLEU", "chrF", "R@")  # in a unit; losses, errors and bounds are better if they are lower
 
 
 def differences_section(
@@ -42,9 +43,9 @@ def differences_section(
 
 
 def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
-    """Draws the differences of each unit on an axis of its own."""
+    """Draws the differences of each unit on an axis of its own, those of the main measure if they have one."""
     once: dict[tuple[str, str], Judged] = {}
-    for each in judged:
+    for each in [each for each in judged if not each.question.measure] or judged:
         key = each.question.pair, each.question.unit
         if key not in once or each.question.margin:  # of several claims, one with a margin to draw
             once[key] = each
@@ -73,5 +74,11 @@ def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
     axes.plot([], [], "|", color="black", markersize=9, label="each seed")
     axes.plot([], [], color="black", linewidth=1, label="95% interval")
     axes.plot([], [], color="black", linewidth=4, label="90% interval")
-    axes.set(xlabel=f"difference,{judged[0].question.unit}", ylim=(len(judged) - 0.5, -0.5))
+    unit = judged[0].question.unit
+    seconds = {each.question.pair.partition(" minus ")[2].partition(",")[0] for each in judged}
+    second = seconds.pop() if len(seconds) == 1 else "second kind"
+    sides = ("better", "worse") if any(each in unit for each in _HIGHER_IS_BETTER) else ("worse", "better")
+    axes.text(0, 1.01, f"← {second} {sides[0]}", transform=axes.transAxes, fontsize=8)
+    axes.text(1, 1.01, f"{second} {sides[1]} →", transform=axes.transAxes, fontsize=8, ha="right")
+    axes.set(xlabel=f"difference,{unit}", ylim=(len(judged) - 0.5, -0.5))
     axes.set_yticks(range(len(judged)), [each.question.pair for each in judged], fontsize=8)

@@ -34,6 +34,7 @@ class Hypothesis:
         family: Claims of one family are corrected together.
         setting: Name of the only setting that it is about; by default all.
         measure: Name of the compared value, where a report has several; by default its main one.
+        note: What to know of what was compared, in words; it follows the verdict.
     """
 
     one: str
@@ -46,6 +47,7 @@ class Hypothesis:
     family: str = ""
     setting: str = ""
     measure: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +116,14 @@ class Judged(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The verdict on the claim, with the 90% interval where a margin judges."""
+        """The verdict on the claim, with the 90% interval where a margin judges, and the note."""
         asked = self.question
         if self.p is None:
             return "not shown" if asked.diverged else "not judged before all seeds are there"
+        return self._judgement() + (asked.note and f"; {asked.note}")
+
+    def _judgement(self) -> str:
+        asked = self.question
         shown = self.p <= LEVEL
         if asked.outcome in _NO_MARGIN:
             if shown:

@@ -31,8 +31,8 @@ def mean_share_section(
         text=[
             f"E[mean(a)²] / E[mean(a²)] of the input a of each norm, with the means over {over}: the part of the mean "
             f"square that LayerNorm's centring removes and RMSNorm keeps. {text} The table has the mean over the norms "
-            "and the seeds, and the range of the norms at the end; the picture has every norm at the end, the mean of "
-            "the seeds and their range."
+            "and the seeds, and the range of the norms at the end. In the picture, a point is a norm at the end, the "
+            "mean of the seeds, and a bar the mean over the norms."
         ],
         columns=["", "seeds", *times, "norms, at the end"],
         rows=[[label, str(len(seeds)), *_cells(seeds, times)] for label, seeds in rows.items()],
@@ -55,15 +55,13 @@ def _cells(seeds: Sequence[Shares], times: Sequence[str]) -> list[str]:
 
 
 def _plot(figure: Figure, rows: Mapping[str, Mapping[str, Sequence[float]]], styles: Mapping[str, Style]) -> None:
-    norms = list(dict.fromkeys(norm for shares in rows.values() for norm in shares))
-    figure.set(size_inches=(9.5, 1.8 + 0.35 * len(norms)), layout_engine="constrained")
+    figure.set(size_inches=(9.5, 1.4 + 0.4 * len(rows)), layout_engine="constrained")
     axes = figure.subplots()
-    for number, (label, shares) in enumerate(rows.items()):
-        at = [norms.index(norm) + 0.7 * ((number + 0.5) / len(rows) - 0.5) for norm in shares]
-        look = styles[label]
-        axes.plot(list(map(mean, shares.values())), at, look.marker, color=look.color, markersize=4, label=label)
-        axes.hlines(at, list(map(min, shares.values())), list(map(max, shares.values())), color=look.color)
-    axes.set(xscale="log", xlabel="share of the mean", ylim=(len(norms) - 0.5, -0.5))
-    axes.set_yticks(range(len(norms)), norms, fontsize=8)
-    axes.grid(axis="y", color="#E4E4E4")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    for at, (label, shares) in enumerate(rows.items()):
+        found = list(map(mean, shares.values()))
+        axes.plot(found, [at] * len(found), "o", color=styles[label].color, alpha=0.4, markeredgewidth=0)
+        axes.plot(mean(found), at, "|", color="black", markersize=14, markeredgewidth=2)
+    axes.set(xscale="log", xlabel="share of the mean: each norm, and the mean over the norms")
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks(range(len(rows)), rows, fontsize=8)
+    axes.grid(axis="x", color="#E4E4E4")

@@ -74,6 +74,13 @@ def write_report(
     temporary.rename(folder)
 
 
+def told(folder: Path) -> str:
+    """Returns the claims of a report with their verdicts, a line each, and where the report is."""
+    claims = json.loads((folder / "report.json").read_text("utf-8"))["claims"]
+    lines = [f"{each['claim']}: {each['ours']}: {each['verdict']}" for each in claims]
+    return "\n".join([*lines, f"wrote {folder / 'report.md'} and report.html"])
+
+
 def write_picture(section: Section, folder: Path) -> None:
     """Writes the picture of a section as NAME.png and NAME.svg."""
     figure = Figure()

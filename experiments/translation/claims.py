@@ -32,7 +32,7 @@ MEASURES = {  # by their names in a `Hypothesis`
     "dev": Measure(" dev BLEU", lambda result: result.dev, 1),
     "valid_loss": Measure(" nats of validation loss", lambda result: result.valid_loss, 3),
     "train_loss": Measure(
-        " nats of training loss", lambda result: result.log["validations"][-1].get("train_loss", math.nan), 2
+        " nats of training loss", lambda result: result.log["validations"][-1].get("train_loss", math.nan), 3
     ),
 }
 

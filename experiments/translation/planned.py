@@ -1,115 +1,162 @@
-"""The report on the trainings of experiments/PLAN.md: the claims of three corpora, judged together."""
+"""The report on a plan: its claims judged together, all its measures, and the values of each kind."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
 
-from ..archive import unpack
 from ..reporting.differences import differences_section
-from ..reporting.intervals import spread
-from ..reporting.judging import RULE, Hypothesis, judge
+from ..reporting.intervals import signed, spread, t_interval
+from ..reporting.judging import RULE, Question, judge
 from ..reporting.section import Section
 from ..reporting.writer import write_report
-from .claims import MARGIN, questions
+from .claims import MEASURES
 from .corpus import read_corpus
 from .place import Place
 from .plan import read_rows, seed_runs
 from .results import Result, by_row, read_results
 
-NAME = "planned"  # of the folder with the logs and the report
-COMMIT = "3a11b52"  # of the plan
-CORPORA = {  # with the seeds of RMSNorm and of pRMSNorm
-    "multi30k_rnn": ("RNN", 8, 8),
-    "multi30k_pre": ("Transformer, pre-norm", 5, 3),
-    "multi30k_post": ("Transformer, post-norm", 6, 0),
-}
-_LOSS_MARGIN = 0.065  # nats, of the RNN
-_TEXT = (
-    f"{RULE} The plan, experiments/PLAN.md of commit {COMMIT}, was there before the first of these trainings; no other "
-    "seed was trained. P1 and P2 are tested in this order without a correction; the other claims that a kind is not "
-    "worse are corrected together, and those that it is equal. BLEU is that of the checkpoint with the lowest "
-    "validation loss, over the three test sets, weighted by sentences. Secondary measures change no verdict."
-)
+
+class Contrast(NamedTuple):
+    """A weighted sum of the values of some rows, paired by seed."""
+
+    label: str
+    weights: Mapping[str, float]  # by the names of the rows
+
+    def differences(self, results: Sequence[Result], value: Callable[[Result], float]) -> list[float]:
+        """Returns its value for each seed that all its rows have."""
+        found: dict[str, dict[int, float]] = {name: {} for name in self.weights}
+        for each in results:
+            if each.row.name in found:
+                found[each.row.name][each.seed] = value(each)
+        seeds = sorted(set.intersection(*map(set, found.values())))
+        return [sum(weight * found[name][seed] for name, weight in self.weights.items()) for seed in seeds]
 
 
-def _hypotheses() -> list[Hypothesis]:
-    found = []
-    for corpus, (model, *seeds) in CORPORA.items():
-        for kind, name, count in zip(("rmsnorm", "prmsnorm"), ("RMSNorm", "pRMSNorm"), seeds, strict=True):
-            if not count:
-                continue
-            rows, first = (f"{corpus}-{kind}", f"{corpus}-layernorm"), (corpus, kind) == ("multi30k_rnn", "rmsnorm")
-            for outcome, words, label in (("not lower", "is not worse than", "P1"), ("equal", "is equal to", "P2")):
-                claim = f"{label}: " * first + f"{name} {words} LayerNorm, {model}"
-                family = label if first else outcome
-                found.append(Hypothesis(*rows, outcome, claim, "", MARGIN, count, family))
-    rows = ("multi30k_post-rmsnorm", "multi30k_post-layernorm")
-    claim = "D1: RMSNorm is worse than LayerNorm, Transformer, post-norm"
-    found.append(Hypothesis(*rows, "lower", claim, "", planned=6, family="D1"))
-    rows = ("multi30k_rnn-rmsnorm", "multi30k_rnn-layernorm")
-    claim = "Secondary: RMSNorm's validation loss is equal to LayerNorm's, RNN"
-    return [*found, Hypothesis(*rows, "equal", claim, "", _LOSS_MARGIN, 8, "loss", measure="valid_loss")]
+class Plan(NamedTuple):
+    """Trainings that were planned with what is asked of them.
 
-
-def results_of(folder: Path, temporary: Path) -> list[Result]:
-    """Returns the results that the archive in a folder has.
-
-    Raises:
-        UserError: A log has other options than the plan.
+    Args:
+        title: Title of the report.
+        page: Where the plan is, with its commit.
+        corpora: Names of the corpora that it trains, in order.
+        about: What was trained, in words.
+        text: How its claims are judged.
+        questions: Returns the claims with what the results have of them.
+        contrasts: The differences that are reported in all measures.
+        measures: Names of the measures.
+        note: What to know of the measures.
     """
-    found = []
-    for name in CORPORA:
-        corpus, place = read_corpus(name), Place(name, temporary)
-        unpack(folder, place.logs)
-        rows = corpus.adapt(read_rows())
-        found += read_results(seed_runs(dict.fromkeys(rows), corpus.seeds), corpus, place)
-    return found
 
+    title: str
+    page: str
+    corpora: Sequence[str]
+    about: str
+    text: str
+    questions: Callable[[Sequence[Result]], list[Question]]
+    contrasts: Sequence[Contrast]
+    measures: Sequence[str]
+    note: str
 
-def report(folder: Path, temporary: Path) -> Path:
-    """Writes the report on the logs in the archive of a folder to a temporary folder, and returns its own."""
-    made, results = temporary / "report", results_of(folder, temporary)
-    judged = judge(questions(results, _hypotheses()))
-    about = [
-        "Stand-in data, small models, short trainings: Multi30k, 29,000 descriptions of images, in place of WMT14; "
-        "states of 128; 1,800 updates, and 6,000 of the pre-norm Transformer.",
-        f"{len(results)} of 49 trainings are done.",
-    ]
-    sections = [differences_section(judged, _TEXT, "RMSNorm and LayerNorm"), _values(results)]
-    write_report(made, "RMSNorm and LayerNorm in translation, as planned", about, {"about": about}, sections)
-    return made
+    def report(self, root: Path, failed: Sequence[str] = ()) -> Path | None:
+        """Writes the report on the logs below a root, and returns its folder; `None` without any.
 
-
-def _values(results: Sequence[Result]) -> Section:
-    """Returns the section of the values of the kinds that have all their seeds."""
-    tests = list(read_corpus(next(iter(CORPORA))).tests)
-    cells = [
-        [
-            row.label,
-            str(len(done)),
-            spread([each.bleu for each in done], 2),
-            *(spread([each.test(test) for each in done]) for test in tests),
-            spread([each.chrf for each in done]),
-            spread([each.valid_loss for each in done], 3),
+        Raises:
+            UserError: A log has other options than the plan.
+        """
+        results, wanted = [], 0
+        for name in self.corpora:
+            corpus = read_corpus(name)
+            runs = list(seed_runs(dict.fromkeys(corpus.adapt(read_rows())), corpus.seeds))
+            results, wanted = results + read_results(runs, corpus, Place(name, root)), wanted + len(runs)
+        if not results:
+            return None
+        text = f"{RULE} The plan, {self.page}, was there before the first of these trainings; no other seed was trained"
+        about = [
+            self.about,
+            *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
+            f"{len(results)} of {wanted} trainings are done.",
         ]
-        for row, done in by_row(results).items()
-        if len(done) == row.seeds
-    ]
+        sections = [
+            differences_section(judge(self.questions(results)), f"{text}. {self.text}", "RMSNorm and LayerNorm"),
+            self._measures(results),
+            _values(results, list(corpus.tests)),
+        ]
+        folder = Place(self.corpora[0], root).report
+        write_report(folder, self.title, about, {"about": about}, [each for each in sections if each])
+        return folder
+
+    def _measures(self, results: Sequence[Result]) -> Section:
+        """Returns the section of the differences in every measure, of the contrasts that have all their seeds."""
+        seeds = {row.name: row.seeds for row in read_rows()}
+        rows, data = [], []
+        for contrast in self.contrasts:
+            found = {name: contrast.differences(results, MEASURES[name].value) for name in self.measures}
+            count = min(seeds[name] for name in contrast.weights)
+            if len(found[self.measures[0]]) == count:
+                rows.append([contrast.label, *(_cell(found[name], MEASURES[name].digits + 1) for name in found)])
+                data.append({"contrast": contrast.label, **found})
+        return Section(
+            name="measures",
+            title="The differences in every measure",
+            text=[
+                "Paired by seed, with the 95% interval and the number of seeds on the side of the mean; bold where the "
+                f"interval excludes 0. The intervals are not corrected, and change no verdict. {self.note}"
+            ],
+            columns=["", *(MEASURES[name].unit.strip() for name in self.measures)],
+            rows=rows,
+            data=data,
+        )
+
+
+def _loss(values: Sequence[float]) -> str:
+    return spread(values, 3) if all(map(math.isfinite, values)) else "a training diverged"
+
+
+def _cell(values: Sequence[float], digits: int) -> str:
+    if not all(map(math.isfinite, values)):
+        return "a training diverged"
+    interval = t_interval(values)
+    side = sum(each * interval.middle > 0 for each in values)
+    words = f"{signed(interval, digits)}, {side} of {len(values)} {'higher' if interval.middle > 0 else 'lower'}"
+    return f"**{words}**" if interval.excludes(0) else words
+
+
+def _values(results: Sequence[Result], tests: Sequence[str]) -> Section:
+    """Returns the section of the values of the kinds that have all their seeds."""
+    whole = {row: done for row, done in by_row(results).items() if len(done) == row.seeds}
+    measures = {name: MEASURES[name].value for name in ("bleu", "chrf", "valid_loss", "train_loss")}
     return Section(
         name="values",
         title="The values of each kind",
         text=["Means over the seeds of the kinds whose trainings are all done, with their standard deviation (sd)."],
-        columns=["", "seeds", "BLEU, weighted", *tests, "chrF, weighted", "validation loss"],
-        rows=cells,
+        columns=["", "seeds", "BLEU, weighted", *tests, "chrF, weighted", "validation loss", "training loss"],
+        rows=[
+            [
+                row.label,
+                str(len(done)),
+                spread([each.bleu for each in done], 2),
+                *(spread([each.test(test) for each in done]) for test in tests),
+                spread([each.chrf for each in done]),
+                *(_loss([measures[name](each) for each in done]) for name in ("valid_loss", "train_loss")),
+            ]
+            for row, done in whole.items()
+        ],
         data=[
             {
-                "row": each.row.name,
+                "row": row.name,
                 "seed": each.seed,
-                "bleu": each.bleu,
-                "chrf": each.chrf,
-                "valid_loss": each.valid_loss,
+                **{name: value(each) for name, value in measures.items()},
                 "seconds": each.log["validations"][-1]["seconds"],
             }
-            for each in results
-            if each.row.label in [cell[0] for cell in cells]
+            for row, done in whole.items()
+            for each in done
         ],
     )
+
+
+def level(results: Sequence[Result], row: str) -> str:
+    """Returns the mean BLEU of LayerNorm, a row, in words; an empty string before it has results."""
+    found = [each.bleu for each in results if each.row.name == row]
+    return f"LayerNorm at {mean(found):.0f} BLEU" if found else ""

@@ -12,7 +12,7 @@ from ..invariance.measure import measure_invariance
 from ..reporting.differences import differences_section
 from ..reporting.judging import RULE, judge
 from ..reporting.section import Section
-from ..reporting.writer import write_report
+from ..reporting.writer import told, write_report
 from ..trials.book import ROOT
 from .baseline import make_baseline
 from .claims import questions
@@ -20,6 +20,7 @@ from .corpus import Corpus, prepare, read_corpus
 from .measure import INITIAL_SCALE, measure_initial_scale, measure_seconds
 from .place import Place
 from .plan import grid_runs, read_rows, seed_runs
+from .plans import PLANS, plan_of
 from .results import Result, choose, read_results
 from .runs import make_all
 from .sections import centre, curves, initial_scale, partial, quality, shared, speed
@@ -36,7 +37,8 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     """Trains every row on a corpus, measures, and writes the report.
 
     Args:
-        data: Name of a corpus, or a folder of text. An empty string means the corpus `demo`.
+        data: Name of a corpus or of a plan, or a folder of text. An empty string means the corpus `demo`. The report on
+            a corpus of a plan is that on the plan.
         so_far: Report on the runs that are done; train and measure nothing.
         root: The folder of logs, work and report.
         seeds: The only seeds to train. If some are given, nothing is measured afterwards.
@@ -44,14 +46,17 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     Raises:
         UserError: A run or a measurement failed, or nothing is done yet. The report on what is done is written first.
     """
-    corpus = read_corpus(data or _DATA)
-    place = Place(corpus.name, root)
-    failed = {} if so_far else _make(corpus, place, seeds)
+    failed: dict[str, str] = {}
+    for name in PLANS[data].corpora if data in PLANS else [data or _DATA]:
+        corpus = read_corpus(name)
+        place = Place(corpus.name, root)
+        failed |= {} if so_far else _make(corpus, place, seeds)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
-    if report(corpus, place, list(failed)):
-        print(f"wrote {place.report / 'report.html'}")
+    plan = plan_of(corpus.name)
+    if plan.report(root, list(failed)) if plan else report(corpus, place, list(failed)):
+        print(told(place.report))
     else:
-        wrong.insert(0, f"no training on {corpus.name} is done yet")
+        wrong.insert(0, f"no training on {data or _DATA} is done yet")
     if wrong:
         raise UserError("; ".join(wrong))
 
@@ -86,7 +91,7 @@ def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str
         chosen = choose(rows, read_results(grid, corpus, place), corpus.step_sizes)
         runs = list(seed_runs(chosen, corpus.seeds, seeds))
         failed |= make_all(runs, corpus, place)
-        if seeds:
+        if seeds or plan_of(corpus.name):  # a plan judges no times
             return failed
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
         timed = [run.row for run in runs if run.row.section == "main" and (run.row.kind or run.name not in failed)]

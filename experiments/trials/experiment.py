@@ -14,7 +14,7 @@ from nmt.storage.files import exclusive
 
 from ..reporting.section import Section
 from ..reporting.speed import AGAIN, PROCESSES
-from ..reporting.writer import write_report
+from ..reporting.writer import told, write_report
 from .book import ROOT, Book, provenance
 from .fitting import train
 from .learning import Learning, claims_section, learning_section
@@ -91,7 +91,7 @@ def conduct(experiment: Experiment, load: Callable[[], Networks], so_far: bool, 
         with exclusive(book.work):
             _make(book, experiment, networks)
     report(experiment, book)
-    print(f"wrote {book.report / 'report.html'}")
+    print(told(book.report))
 
 
 def report(experiment: Experiment, book: Book, remarks: Sequence[str] = ()) -> None:

@@ -59,7 +59,7 @@ def _on_failure(rows: dict[Row, list[Result]]) -> list[Claim]:
             "Table 4: a Transformer without a norm fails to train",
             "it fails",
             f"best dev BLEU {', '.join(f'{bleu:.1f}' for bleu in found)}, {len(found)} seeds, {updates:,} updates",
-            "shown" if max(found) < _FAILED else "the opposite",
+            f"{'shown' if max(found) < _FAILED else 'the opposite'} for {updates:,} updates and these initial weights",
         )
     ]
 

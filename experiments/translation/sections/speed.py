@@ -6,7 +6,7 @@ from typing import Any
 from ...reporting.section import Section
 from ...reporting.speed import AGAIN, Timed, speed_section
 from ..measure import AGAIN as SECOND
-from ..published import RESULTS
+from ..published import MACHINES, RESULTS
 from ..results import Result
 
 
@@ -34,7 +34,7 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
     text = (
         f"From `benchmarks/training.py` of commit {times['commit']} on {threads}, compiled by XLA. All kinds have the "
         f"same options and take turns on the same {len(times['widths'])} batches of this training text. The paper's "
-        f"are of a TITAN X, with embedding 512 and state 1024; ours are {options['embedding_size']} and "
+        f"are of {MACHINES[first.row.model_type]}; ours has embedding {options['embedding_size']} and state "
         f"{options['state_size']}."
     )
     return speed_section([Timed("XLA", seconds)], labels, rows | published, text, processes)

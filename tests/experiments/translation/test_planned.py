@@ -1,72 +1,161 @@
-"""Nothing of the plan is judged before all its seeds are there."""
+"""The reports on the plans: their claims, over made-up logs."""
 
 import json
+import math
 
 import pytest
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
-from experiments.archive import write_archive
+from experiments.translation import task
 from experiments.translation.corpus import read_corpus
 from experiments.translation.place import Place
 from experiments.translation.plan import read_rows, seed_runs
-from experiments.translation.planned import CORPORA, report
+from experiments.translation.plans import PLANS, plan_of
 from experiments.translation.runs import Training, portable
+from nmt.errors import UserError
+
+WAITS = "not judged before all seeds are there"
+PRE_NORM = "multi30k_pre_norm"
 
 
-def logs(tmp_path, corpus, bleu, last_seed):
-    """Returns the logs of a corpus up to a seed; `bleu` maps kind and seed to the value on all test sets."""
-    read, found = read_corpus(corpus), {}
-    for run in seed_runs(dict.fromkeys(read.adapt(read_rows())), read.seeds):
+def runs_of(corpus):
+    read = read_corpus(corpus)
+    return list(seed_runs(dict.fromkeys(read.adapt(read_rows())), read.seeds))
+
+
+def write_logs(root, corpus, value, last_seed=999):
+    """Writes the logs of a corpus up to a seed; `value` maps a row's kind and a seed to BLEU and the training loss."""
+    place, read = Place(corpus, root), read_corpus(corpus)
+    for run in runs_of(corpus):
         if run.seed <= last_seed:
-            value = bleu(run.row.kind, run.seed)
-            found[run.name] = {
-                "options": portable(Training(run, read, Place(corpus, tmp_path)).given),
+            bleu, loss = value(run.row.name.removeprefix(f"{corpus}-"), run.seed)
+            validation = {"update": 1, "bleu": bleu, "valid_loss": 2.0 + run.seed / 1e4, "seconds": 9.0}
+            log = {
+                "options": portable(Training(run, read, place).given),
                 "centre": 0.0,
                 "moved": "all",
                 "step_size_chosen": False,
-                "tests": {name: {"bleu": value, "chrf": value} for name in read.tests},
-                "validations": [{"update": 1, "bleu": value, "valid_loss": 2.0 + run.seed / 1e4, "seconds": 9.0}],
+                "tests": {name: {"bleu": bleu, "chrf": bleu} for name in read.tests},
+                "validations": [{**validation, "train_loss": loss}],
             }
-    return found
+            place.write(run.name, log)
 
 
-def bleu(kind, seed):
+def read_report(plan, root):
+    return json.loads((PLANS[plan].report(root) / "report.json").read_text())
+
+
+def verdicts(report):
+    return {each["claim"]: each["verdict"].partition(":")[0] for each in report["claims"]}
+
+
+def of_rnn(kind, seed):
     """RMSNorm is within 0.1 of LayerNorm, and pRMSNorm 1 below."""
-    return 30 + seed % 3 + {"layernorm": 0, "rmsnorm": (seed % 2) / 10, "prmsnorm": -1 + (seed % 2) / 10}[kind]
-
-
-def verdicts(tmp_path, found):
-    write_archive(tmp_path, found)
-    made = json.loads((report(tmp_path, tmp_path / "work") / "report.json").read_text())
-    return {each["claim"]: each["verdict"].partition(":")[0] for each in made["claims"]}
+    return 30 + seed % 3 + {"layernorm": 0, "rmsnorm": (seed % 2) / 10, "prmsnorm": -1 + (seed % 2) / 10}[kind], 2.0
 
 
 @pytest.mark.parametrize("missing", [0, 1])
 def test_a_claim_is_judged_when_all_its_seeds_are_there(missing, tmp_path):
-    found = verdicts(tmp_path, logs(tmp_path, "multi30k_rnn", bleu, 108 - missing))
-    waits = "not judged before all seeds are there"
-    of_rnn = {
+    write_logs(tmp_path, "multi30k_rnn", of_rnn, 108 - missing)
+    report = read_report("planned", tmp_path)
+    found = verdicts(report)
+    expected = {
         "P1: RMSNorm is not worse than LayerNorm, RNN": "shown",
         "P2: RMSNorm is equal to LayerNorm, RNN": "shown",
         "pRMSNorm is not worse than LayerNorm, RNN": "not shown",
         "pRMSNorm is equal to LayerNorm, RNN": "not shown",
     }
-    assert {name: found[name] for name in of_rnn} == (dict.fromkeys(of_rnn, waits) if missing else of_rnn)
-    assert {verdict for name, verdict in found.items() if "Transformer" in name} == {waits}
+    assert {name: found[name] for name in expected} == (dict.fromkeys(expected, WAITS) if missing else expected)
+    assert {verdict for name, verdict in found.items() if "Transformer" in name} == {WAITS}
+    rows = report["sections"]["measures"]["rows"]
+    if missing:
+        assert rows == []
+    else:
+        assert [row[0] for row in rows] == ["RMSNorm minus LayerNorm, RNN", "pRMSNorm minus LayerNorm, RNN"]
+        assert rows[0][1:3] == ["+0.050 [+0.005, +0.095], 4 of 8 higher".join(["**"] * 2)] * 2  # BLEU and chrF
+
+
+def test_a_verdict_says_at_which_level_and_that_the_models_are_half_trained(tmp_path):
+    write_logs(tmp_path, "multi30k_post", of_rnn)
+    claims = {each["claim"]: each["verdict"] for each in read_report("planned", tmp_path)["claims"]}
+    equal = claims["RMSNorm is equal to LayerNorm, Transformer, post-norm"]
+    assert equal.startswith("shown: ") and equal.endswith("; LayerNorm at 31 BLEU, half-trained")
+
+
+def of_pre_norm(kind, seed, offset=-0.012, centring=0.01):
+    """The offset lowers the loss by 0.012, centring raises it by 0.01, and centred positions do nothing."""
+    parts = {
+        "layernorm": offset + centring,
+        "layernorm-no-offset": centring,
+        "rmsnorm": 0,
+        "rmsnorm-offset": offset,
+        "rmsnorm-centred-positions": 0.01 * (-1) ** seed,
+    }
+    return 30.0, 2 + seed / 100 + parts[kind] + 0.001 * (len(kind) * seed % 3)
+
+
+def test_the_causes_are_judged_by_the_training_loss_after_all_trainings(tmp_path):
+    write_logs(tmp_path, PRE_NORM, of_pre_norm)
+    report = read_report(PRE_NORM, tmp_path)
+    assert verdicts(report) == {
+        "C1: the offset lowers the loss": "shown",
+        "C2: centring lowers the loss": "the opposite",
+        "C3: centred positions lower the loss": "not shown",
+    }
+    c1 = [
+        sum(sign * of_pre_norm(kind, seed)[1] for kind, sign in signs.items()) / 2
+        for seed in range(301, 305)
+        for signs in [{"rmsnorm-offset": 1, "rmsnorm": -1, "layernorm": 1, "layernorm-no-offset": -1}]
+    ]
+    assert report["sections"]["differences"]["data"][0]["differences"] == pytest.approx(c1)
+    assert [row[0].partition(":")[0] for row in report["sections"]["measures"]["rows"]] == [
+        "C1",
+        "C2",
+        "C3",
+        "RMSNorm with an offset minus RMSNorm",
+        "LayerNorm minus LayerNorm without offset",
+        "LayerNorm minus RMSNorm with an offset",
+        "LayerNorm without offset minus RMSNorm",
+    ]
+
+
+def test_no_cause_is_judged_while_one_training_is_missing(tmp_path):
+    write_logs(tmp_path, PRE_NORM, of_pre_norm)
+    (Place(PRE_NORM, tmp_path).logs / f"{PRE_NORM}-rmsnorm-centred-positions-304.json").unlink()
+    report = read_report(PRE_NORM, tmp_path)
+    assert set(verdicts(report).values()) == {WAITS} and report["about"][-1] == "19 of 20 trainings are done."
+
+
+def test_a_training_that_diverged_shows_nothing_of_its_cause(tmp_path):
+    def diverged(kind, seed):
+        return 30.0, math.nan if (kind, seed) == ("rmsnorm-centred-positions", 302) else of_pre_norm(kind, seed)[1]
+
+    write_logs(tmp_path, PRE_NORM, diverged)
+    assert list(verdicts(read_report(PRE_NORM, tmp_path)).values()) == ["shown", "the opposite", "not shown"]
+
+
+def test_a_corpus_of_a_plan_is_reported_with_the_plan(tmp_path, capsys):
+    write_logs(tmp_path, "multi30k_rnn", of_rnn)
+    for data in ("multi30k_rnn", "planned"):
+        task.reproduce(data, so_far=True, root=tmp_path)
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].startswith("P1: RMSNorm is not worse than LayerNorm, RNN: +0.05 ")
+        assert lines[-1] == f"wrote {tmp_path / 'build' / 'report' / 'report.md'} and report.html"
+    with pytest.raises(UserError, match=f"no training on {PRE_NORM} is done yet"):
+        task.reproduce(PRE_NORM, so_far=True, root=tmp_path)
+    assert plan_of("demo") is None
 
 
 def test_the_plan_has_its_trainings_with_seeds_from_101_on():
-    runs = {}
-    for name in CORPORA:
-        corpus = read_corpus(name)
-        runs[name] = list(seed_runs(dict.fromkeys(corpus.adapt(read_rows())), corpus.seeds))
-        assert corpus.options["valid_metric"] == "loss"
+    runs = {name: runs_of(name) for name in PLANS["planned"].corpora}
+    assert {read_corpus(name).options["valid_metric"] for name in runs} == {"loss"}
     assert {name: len(found) for name, found in runs.items()} == {
         "multi30k_rnn": 24,
-        "multi30k_pre": 13,
         "multi30k_post": 12,
+        "multi30k_pre": 13,
     }
     assert [run.seed for run in runs["multi30k_rnn"]] == [seed for seed in range(101, 109) for _ in range(3)]
     assert {run.seed for found in runs.values() for run in found} == set(range(101, 109))
+    assert [run.seed for run in runs_of(PRE_NORM)] == [seed for seed in range(301, 305) for _ in range(5)]

@@ -1,0 +1,126 @@
+"""The plans, each with its claims: experiments/PLAN.md and experiments/PLAN-pre-norm.md."""
+
+from collections.abc import Sequence
+
+from ..reporting.judging import Hypothesis, Question
+from .claims import MARGIN, MEASURES, questions
+from .planned import Contrast, Plan, level
+from .results import Result
+
+_MODELS = {  # with the seeds of RMSNorm and of pRMSNorm
+    "multi30k_rnn": ("RNN", 8, 8),
+    "multi30k_pre": ("Transformer, pre-norm", 5, 3),
+    "multi30k_post": ("Transformer, post-norm", 6, 0),
+}
+_PAIRS = [
+    (corpus, model, kind, name, count)
+    for corpus, (model, *seeds) in _MODELS.items()
+    for kind, name, count in zip(("rmsnorm", "prmsnorm"), ("RMSNorm", "pRMSNorm"), seeds, strict=True)
+    if count
+]
+_LOSS_MARGIN = 0.065  # nats, of the RNN
+
+
+def _planned(results: Sequence[Result]) -> list[Question]:
+    """Returns the claims of PLAN.md, each with the BLEU at which its kinds were compared."""
+    found = []
+    for corpus, model, kind, name, count in _PAIRS:
+        rows, first = (f"{corpus}-{kind}", f"{corpus}-layernorm"), (corpus, kind) == ("multi30k_rnn", "rmsnorm")
+        note = level(results, rows[1]) + ", half-trained" * (corpus == "multi30k_post")
+        for outcome, words, label in (("not lower", "is not worse than", "P1"), ("equal", "is equal to", "P2")):
+            claim, family = f"{label}: " * first + f"{name} {words} LayerNorm, {model}", label if first else outcome
+            found.append(Hypothesis(*rows, outcome, claim, "", MARGIN, count, family, note=note))
+    claim = "D1: RMSNorm is worse than LayerNorm, Transformer, post-norm"
+    found.append(Hypothesis(*rows, "lower", claim, "", planned=6, family="D1", note=note))
+    rows = ("multi30k_rnn-rmsnorm", "multi30k_rnn-layernorm")
+    claim = "Secondary: RMSNorm's validation loss is equal to LayerNorm's, RNN"
+    found.append(Hypothesis(*rows, "equal", claim, "", _LOSS_MARGIN, 8, "loss", measure="valid_loss"))
+    return questions(results, found)
+
+
+_PRE_NORM = "multi30k_pre_norm"
+_PRE_NORM_SEEDS = 4
+_LAYERNORM, _NO_OFFSET, _RMSNORM, _OFFSET, _CENTRED = (
+    f"{_PRE_NORM}-{kind}"
+    for kind in ("layernorm", "layernorm-no-offset", "rmsnorm", "rmsnorm-offset", "rmsnorm-centred-positions")
+)
+_CAUSES = {  # claims: a cause lowers the training loss
+    "C1: the offset lowers the loss": Contrast(
+        "C1: with the offset minus without", {_OFFSET: 0.5, _RMSNORM: -0.5, _LAYERNORM: 0.5, _NO_OFFSET: -0.5}
+    ),
+    "C2: centring lowers the loss": Contrast(
+        "C2: with centring minus without", {_LAYERNORM: 0.5, _OFFSET: -0.5, _NO_OFFSET: 0.5, _RMSNORM: -0.5}
+    ),
+    "C3: centred positions lower the loss": Contrast(
+        "C3: RMSNorm with centred sinusoids minus RMSNorm", {_CENTRED: 1, _RMSNORM: -1}
+    ),
+}
+_SINGLE = [
+    Contrast("RMSNorm with an offset minus RMSNorm", {_OFFSET: 1, _RMSNORM: -1}),
+    Contrast("LayerNorm minus LayerNorm without offset", {_LAYERNORM: 1, _NO_OFFSET: -1}),
+    Contrast("LayerNorm minus RMSNorm with an offset", {_LAYERNORM: 1, _OFFSET: -1}),
+    Contrast("LayerNorm without offset minus RMSNorm", {_NO_OFFSET: 1, _RMSNORM: -1}),
+]
+
+
+def _pre_norm(results: Sequence[Result]) -> list[Question]:
+    """Returns the claims of PLAN-pre-norm.md over the seeds that all five kinds have: nothing is judged before."""
+    kinds = (_LAYERNORM, _NO_OFFSET, _RMSNORM, _OFFSET, _CENTRED)
+    done = [{each.seed for each in results if each.row.name == kind} for kind in kinds]
+    whole = [each for each in results if each.seed in set.intersection(*done)]
+    measure, rows = MEASURES["train_loss"], {"one": "", "other": ""}
+    return [
+        Question(
+            **rows,
+            outcome="lower",
+            claim=claim,
+            planned=_PRE_NORM_SEEDS,
+            pair=contrast.label,
+            differences=contrast.differences(whole, measure.value),
+            unit=measure.unit,
+            digits=measure.digits + 1,
+        )
+        for claim, contrast in _CAUSES.items()
+    ]
+
+
+PLANS = {  # by the names of their kept reports
+    "planned": Plan(
+        title="RMSNorm and LayerNorm in translation, as planned",
+        page="experiments/PLAN.md of commit 3a11b52",
+        corpora=("multi30k_rnn", "multi30k_post", "multi30k_pre"),
+        about="Stand-in data, small models, short trainings: Multi30k, 29,000 descriptions of images, in place of "
+        "WMT14; states of 128; 1,800 updates, and 6,000 of the pre-norm Transformer. With norms after the residual "
+        "sums, the Transformer is half-trained after 1,800 updates: its rows compare half-trained models.",
+        text="P1 and P2 are tested in this order without a correction; the other claims that a kind is not worse are "
+        "corrected together, and those that it is equal. BLEU is that of the checkpoint with the lowest validation "
+        "loss, over the three test sets, weighted by sentences. Secondary measures change no verdict.",
+        questions=_planned,
+        contrasts=[
+            Contrast(f"{name} minus LayerNorm, {model}", {f"{corpus}-{kind}": 1, f"{corpus}-layernorm": -1})
+            for corpus, model, kind, name, _ in _PAIRS
+        ],
+        measures=("bleu", "chrf", "valid_loss", "train_loss"),
+        note="The training loss, over the updates since the validation before the last, is no measure of the plan.",
+    ),
+    _PRE_NORM: Plan(
+        title="Why RMSNorm's loss is higher in the pre-norm Transformer, as planned",
+        page="experiments/PLAN-pre-norm.md of commit b2c92ac8",
+        corpora=(_PRE_NORM,),
+        about="Stand-in data, a small model, short trainings: the pre-norm Transformer of `multi30k_pre` with 3,000 "
+        "updates. LayerNorm and RMSNorm differ in the offset and in centring; the claims say which of them, or the "
+        "mean of the sinusoids, explains RMSNorm's higher loss.",
+        text="The training loss is in nats a unit, with smoothed labels and dropout, over the updates 2,001 to 3,000. "
+        "A claim is shown if the difference is below 0; above 0, the verdict is the opposite.",
+        questions=_pre_norm,
+        contrasts=[*_CAUSES.values(), *_SINGLE],
+        measures=("train_loss", "valid_loss", "bleu", "chrf"),
+        note="BLEU and chrF are those of the checkpoint with the lowest validation loss, over the three test sets, "
+        "weighted by sentences.",
+    ),
+}
+
+
+def plan_of(name: str) -> Plan | None:
+    """Returns the plan with this name, or that which trains the corpus with it; `None` if there is none."""
+    return PLANS.get(name) or next((plan for plan in PLANS.values() if name in plan.corpora), None)
