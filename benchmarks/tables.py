@@ -73,7 +73,7 @@ def _modes(cells):
 
 
 def fit(found):
-    """Returns the time of a step by width: milliseconds in the default mode, then ratios to Keras's layer."""
+    """Returns the time of a step by width: ratios to Keras's layer, then milliseconds in the default mode."""
     modes = list(next(iter(found["figures"].values())))
 
     def over(seconds):
@@ -82,10 +82,10 @@ def fit(found):
     def cells(units, by_mode):
         times = [f"{1e3 * median(by_mode['default'][name]):.1f}" for name in BARS]
         ratios = (over(by_mode[mode]) if mode in by_mode else "" for mode in modes)
-        return [f"{units} ({found['options']['depths'][units]})", *times, *ratios]
+        return [f"{units} ({found['options']['depths'][units]})", *ratios, *times]
 
-    heads = ["units (layers)", "no norm, ms", "ours, ms", "Keras, ms", "LayerNorm, ms"]
-    heads += [f"ours over Keras, {mode}" for mode in modes]
+    heads = ["units (layers)", *(f"ours over Keras, {mode}" for mode in modes)]
+    heads += ["no norm, ms", "ours, ms", "Keras, ms", "LayerNorm, ms"]
     return [markdown(heads, itertools.starmap(cells, found["figures"].items()))]
 
 
