@@ -6,16 +6,11 @@
     python patches/apply.py revert DIR [--through PATCH]  revert all patches, or those down to and including PATCH
     python patches/apply.py check  DIR [--through PATCH]  print what apply would do, write nothing
 
-DIR is the folder that contains `nmt/` or `nematus/`: a checkout or a copy.
-
-The `index` line of a patch holds the git blob id of each file before and after the patch. A file is
-pristine, patched or, if its id is unknown, drifted. The ids also tell the version of Nematus. If any file
-has drifted, nothing is changed. For a file of Nematus, the message shows the lines to insert by hand;
-`--skip FILE` then patches the other files. All files are checked before the first is written. CRLF line
-endings are kept, and so are links to files inside DIR; other links are refused. One run waits for another,
-but not on Windows or a network file system that locks no folders: do not start two at once there.
-
-The exit status is 0 on success, even if there is nothing to do, and 2 on any error.
+DIR contains `nmt/` or `nematus/`. The git ids in the patches tell the version of Nematus, and whether a file is
+pristine, patched or drifted. If any has drifted, nothing is changed. For a file of Nematus, the message shows the
+lines to insert by hand; `--skip FILE` then patches the others. CRLF line endings and links to files inside DIR are
+kept; other links are refused. One run waits for another, but not on Windows or a network file system without locks:
+start no two at once there. The exit status is 0, even if there is nothing to do, or 2 on any error.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
-from typing import Iterator, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 HERE = Path(__file__).resolve().parent
 ABSENT = "0" * 40  # The id that git gives to a missing file.
@@ -47,14 +42,6 @@ class Refused(Exception):
     """The command cannot be carried out; the message says why and what to do."""
 
 
-class Hunk(NamedTuple):
-    """Replaces the lines `old`, which begin at index `start`, with `new`. Lines of context are in both."""
-
-    start: int
-    old: list[bytes]
-    new: list[bytes]
-
-
 class Change(NamedTuple):
     """The hunks of one patch in one file, with the blob ids of the file before and after."""
 
@@ -62,7 +49,7 @@ class Change(NamedTuple):
     path: str
     old_id: str
     new_id: str
-    hunks: list[Hunk]
+    hunks: list[tuple[int, list[bytes], list[bytes]]]  # (start, old, new): lines from index `start`, with context
     places: list[str]  # The `Where:` fields of the patch: one for each hunk, or none.
 
 
@@ -86,32 +73,13 @@ class File(NamedTuple):
     changes: list[Change]
 
     @property
-    def ids(self) -> list[str]:
-        """Blob ids of all known states: before the first change, and after each."""
+    def ids(self) -> list[str]:  # of all known states: before the first change, and after each
         return [self.changes[0].old_id] + [change.new_id for change in self.changes]
 
     @property
-    def applied(self) -> int | None:
-        """How many of the changes are applied; None if the file has drifted."""
+    def applied(self) -> int | None:  # the number of changes; None if the file has drifted
         current = blob_id(self.text)
         return self.ids.index(current) if current in self.ids else None
-
-    def count_in(self, patches: list[str]) -> int:
-        """Returns how many of the changes belong to these patches."""
-        return sum(change.patch in patches for change in self.changes)
-
-
-@contextlib.contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
-    """Waits for other runs on the folder and locks it, if it can be locked. The lock leaves no file."""
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(ImportError, OSError):  # Windows; a network file system, or no folder at all
-            import fcntl
-
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
 
 
 def blob_id(text: bytes | None) -> str:
@@ -137,24 +105,22 @@ def parse_patch(name: str, text: bytes) -> list[Change]:
         hunks = []
         for line_number, body in zip(pairs[::2], pairs[1::2]):
             old, new = (re.findall(rb"^[%s](.*)$" % signs, body, flags=re.M) for signs in (b" -", b" +"))
-            hunks.append(Hunk(int(line_number) - bool(old), old, new))  # Without old, insert after that line.
+            hunks.append((int(line_number) - bool(old), old, new))  # Without old, insert after that line.
         changes.append(Change(name, path, old_id, new_id, hunks, places))
     return changes or _damaged(name, "it contains no diff")
 
 
 def load_series(folder: Path) -> Series:
     """Reads the patches that `folder/series` lists."""
-    series = Series(folder.name, [], [], [])
+    name = f"the series {folder.name}"
     try:
-        for line in (folder / "series").read_text(encoding="utf-8").splitlines():
-            if line.startswith("# "):
-                series.comments.append(line[2:])
-            else:
-                series.patches.append(Path(line).name)
-                series.changes.extend(parse_patch(series.patches[-1], (folder / line).read_bytes()))
+        lines = (folder / "series").read_text(encoding="utf-8").splitlines()
+        paths = [folder / line for line in lines if line[:2] != "# "] or _damaged(name, "it lists no patch")
+        changes = [change for path in paths for change in parse_patch(path.name, path.read_bytes())]
     except (OSError, UnicodeDecodeError) as error:
-        _damaged(f"the series {folder.name}", str(error))
-    return series if series.patches else _damaged(f"the series {folder.name}", "it lists no patch")
+        _damaged(name, str(error))
+    comments = [line[2:] for line in lines if line[:2] == "# "]
+    return Series(folder.name, comments, [path.name for path in paths], changes)
 
 
 def find_series(target: Path) -> Series:
@@ -165,46 +131,35 @@ def find_series(target: Path) -> Series:
         what = "contains neither nmt/ nor nematus/" if target.is_dir() else "is not a folder"
         raise Refused(f"{target} {what}; give the folder that contains one of them")
     candidates = [load_series(file.parent) for file in sorted(HERE.glob("nematus-*/series"))]
-    paths = {change.path: change for series in candidates for change in series.changes}
-    files = [(path, locate(target, change)) for path, change in paths.items()]
-    ids = {path: blob_id(file.read_bytes().replace(b"\r\n", b"\n")) for path, file in files if file.exists()}
-
-    def known(series: Series) -> int:
-        changes = [change for change in series.changes if change.old_id != ABSENT]
-        return len({change.path for change in changes if ids.get(change.path) in (change.old_id, change.new_id)})
-
-    if any(map(known, candidates)):
-        return max(candidates, key=known)
+    changes = {change.path: change for series in candidates for change in series.changes}
+    ids, known = {path: blob_id(read(target, [change]).text) for path, change in changes.items()}, []
+    for series in candidates:
+        changes = [each for each in series.changes if each.old_id != ABSENT]
+        known.append(len({each.path for each in changes if ids[each.path] in (each.old_id, each.new_id)}))
+    if any(known):
+        return candidates[known.index(max(known))]
     old = dict(line.split(" ", 1) for line in (HERE / "nematus-common/old").read_text().splitlines())
-    version = old.get(ids.get("nematus/nmt.py"))
+    version = old.get(ids["nematus/nmt.py"], "")
     what = f"Nematus {version}, which uses Theano" if version else "an unknown version of Nematus"
     versions = ", ".join(series.name.partition("-")[2] for series in candidates)
     raise Refused(f"{target} is {what}; check out one of {versions}")
 
 
-def locate(target: Path, change: Change) -> Path:
-    """Returns the place of a file, which may be missing. Links inside the tree are followed, so writing keeps them."""
-    path, root = target / change.path, Path(os.path.realpath(target))
+def read(target: Path, changes: list[Change]) -> File:
+    """Reads a file of the tree, which may be missing. Links inside the tree are followed, so writing keeps them."""
+    path, root = target / changes[0].path, Path(os.path.realpath(target))
     place = Path(os.path.realpath(path))
     is_missing = not os.path.lexists(place) and not path.is_symlink()
-    is_added_link = path.is_symlink() and change.old_id == ABSENT  # Reverting would leave it, leading nowhere.
+    is_added_link = path.is_symlink() and changes[0].old_id == ABSENT  # Reverting would leave it, leading nowhere.
     if root not in place.parents or is_added_link or not (is_missing or place.is_file()):
-        raise Refused(f"{change.path} is no regular file, or a link that leads to none in {target}; replace it")
-    return place
-
-
-def read_file(target: Path, changes: list[Change]) -> File:
-    """Reads a file of the tree."""
-    path, location = changes[0].path, locate(target, changes[0])
-    if not location.exists():
-        if changes[0].old_id != ABSENT:
-            raise Refused(f"{target} has no file {path}; restore it")
-        return File(path, location, None, False, 0o644, changes)
-    data = location.read_bytes()
+        raise Refused(f"{changes[0].path} is no regular file, or a link that leads to none in {target}; replace it")
+    if is_missing:
+        return File(changes[0].path, place, None, False, 0o644, changes)
+    data = place.read_bytes()
     text = data.replace(b"\r\n", b"\n")
     if text != data != text.replace(b"\n", b"\r\n"):
-        raise Refused(f"{path} mixes LF and CRLF line endings; restore it, or convert all lines to one of them")
-    return File(path, location, text, text != data, stat.S_IMODE(location.stat().st_mode), changes)
+        raise Refused(f"{changes[0].path} mixes LF and CRLF line endings; restore it, or convert all lines to one")
+    return File(changes[0].path, place, text, text != data, stat.S_IMODE(place.stat().st_mode), changes)
 
 
 def read_files(target: Path, series: Series, skip: list[str]) -> list[File]:
@@ -212,10 +167,11 @@ def read_files(target: Path, series: Series, skip: list[str]) -> list[File]:
     paths = list(dict.fromkeys(change.path for change in series.changes))
     if not set(skip) < set(paths):
         raise Refused(f"cannot skip {', '.join(skip)}; --skip takes some, but not all, of {', '.join(paths)}")
-    changes = {path: [change for change in series.changes if change.path == path] for path in paths if path not in skip}
-    files = [read_file(target, changes[path]) for path in changes]
-    crlf = any(file.crlf for file in files)
-    return [file._replace(crlf=crlf) if file.text is None else file for file in files]
+    files = [read(target, [each for each in series.changes if each.path == path]) for path in paths if path not in skip]
+    for file in files:
+        if file.text is None and file.ids[0] != ABSENT:
+            raise Refused(f"{target} has no file {file.path}; restore it")
+    return [file._replace(crlf=any(each.crlf for each in files if each is file or file.text is None)) for file in files]
 
 
 def describe(files: list[File], series: Series) -> str:
@@ -226,40 +182,35 @@ def describe(files: list[File], series: Series) -> str:
     if not any(file.applied for file in files):  # patches that change only skipped files are in no other state
         return f"{series.name}: pristine"
     for k in range(len(series.patches), 0, -1):
-        if all(file.applied == file.count_in(series.patches[:k]) for file in files):
+        if all(file.applied == sum(each.patch in series.patches[:k] for each in file.changes) for file in files):
             return f"{series.name}: applied {k} of {len(series.patches)}"
     return f"{series.name}: interrupted: not all files have the same patches; run apply or revert to finish"
 
 
 def print_status(files: list[File], series: Series) -> None:
     """Prints the comments of the series and whether each patch is applied."""
-    unknown = {change.patch for file in files if file.applied is None for change in file.changes}
-    missing = {change.patch for file in files for change in file.changes[file.applied or 0 :]}
-    known = {change.patch for file in files for change in file.changes}
-    for line in series.comments:
+    states = {each.patch: "applied" for file in files for each in file.changes}
+    states.update((each.patch, "not yet") for file in files for each in file.changes[file.applied or 0 :])
+    states.update((each.patch, "unknown") for file in files for each in file.changes if file.applied is None)
+    for line in series.comments + [f"{states.get(name, 'skipped')}  {name}" for name in series.patches]:
         print(f"  {line}")
-    for name in series.patches:
-        state = "unknown" if name in unknown else "not yet" if name in missing else "applied"
-        print(f"  {state if name in known else 'skipped'}  {name}")
 
 
 def explain_drift(file: File, undo: bool) -> str:
     """Returns a message with the id of the file, the known ids, and the lines to insert or remove by hand."""
     states = ["pristine"] + [f"after {change.patch}" for change in file.changes]
     known = ", ".join(f"{id_[:12]} ({state})" for id_, state in zip(file.ids, states) if id_ != ABSENT)
-    message = f"{file.path} has drifted: its id is {blob_id(file.text)[:12]}, not {known}; "
-    if file.ids[0] == ABSENT:
-        return message + "move the file away"
-    message += "restore the file"
-    hunks = [pair for change in file.changes for pair in zip(change.places, change.hunks)]
+    cure = "move the file away" if file.ids[0] == ABSENT else "restore the file"
+    message = f"{file.path} has drifted: its id is {blob_id(file.text)[:12]}, not {known}; {cure}"
+    places = [(place, new) for change in file.changes for place, (*_, new) in zip(change.places, change.hunks)]
     text = b"\n%s\n" % (file.text or b"")
-    by_hand = [(place, hunk) for place, hunk in hunks if (b"\n".join([b"", *hunk.new, b""]) in text) == undo]
+    by_hand = [(place, new) for place, new in places if (b"\n".join([b"", *new, b""]) in text) == undo]
     if by_hand:
         message += f", or use `--skip {file.path}` and {'remove' if undo else 'insert'} these lines by hand:"
-    elif hunks:
+    elif places:
         message += f", or use `--skip {file.path}`: {'none' if undo else 'all'} of the patches' lines are there"
-    for place, hunk in by_hand:
-        message += f"\n  {place}:" + "".join("\n" + f"    {line.decode()}".rstrip() for line in hunk.new)
+    for place, new in by_hand:
+        message += f"\n  {place}:" + "".join("\n" + f"    {line.decode()}".rstrip() for line in new)
     return message
 
 
@@ -270,9 +221,9 @@ def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | N
         _damaged(change.patch, f"it starts from {start[:12]}, but the file is {blob_id(text)[:12]} at that point")
     lines = (text or b"").split(b"\n")
     # Line numbers are those of the file before the change: apply from the bottom up, revert from the top down.
-    for hunk in change.hunks if undo else reversed(change.hunks):
-        old, new = (hunk.new, hunk.old) if undo else (hunk.old, hunk.new)
-        lines[hunk.start : hunk.start + len(old)] = new
+    for first, *sides in change.hunks if undo else reversed(change.hunks):
+        old, new = sides[::-1] if undo else sides
+        lines[first : first + len(old)] = new
     result = None if goal == ABSENT and lines == [b""] else b"\n".join(lines)
     if blob_id(result) != goal:
         _damaged(change.patch, f"its hunks produce {blob_id(result)[:12]} instead of {goal[:12]}")
@@ -281,28 +232,25 @@ def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | N
 
 def write_files(changed: list[File], files: list[File]) -> None:
     """Writes temporary files first, then renames all of them; removes files last."""
+    for left in {path for file in files for path in file.location.parent.glob(f"{_TEMPORARY}????????")}:
+        left.unlink()  # by a run that was killed
     temporary = {}
-    for folder in {file.location.parent for file in files}:
-        for path in folder.glob(f"{_TEMPORARY}????????"):  # from a run that was killed
-            path.unlink()
     try:
-        for file in changed:
-            if file.text is not None:  # mkstemp never opens what is there already, such as a link.
-                descriptor, temporary[file.location] = tempfile.mkstemp(prefix=_TEMPORARY, dir=file.location.parent)
-                with open(descriptor, "wb") as stream:
-                    stream.write(file.text.replace(b"\n", b"\r\n") if file.crlf else file.text)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                    os.chmod(temporary[file.location], file.mode)
+        for file in (file for file in changed if file.text is not None):
+            # A new random name never opens what is there already, such as a link.
+            with tempfile.NamedTemporaryFile(prefix=_TEMPORARY, dir=file.location.parent, delete=False) as stream:
+                temporary[file.location] = stream.name
+                stream.write(file.text.replace(b"\n", b"\r\n") if file.crlf else file.text)
+                stream.flush()
+                os.fsync(stream.fileno())
+                os.chmod(stream.name, file.mode)
         for location, name in temporary.items():
             os.replace(name, location)
-        for file in changed:
-            if file.text is None:
-                file.location.unlink()
+        for file in (file for file in changed if file.text is None):
+            file.location.unlink()
     finally:
-        for name in temporary.values():
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name)
+        for name in filter(os.path.lexists, temporary.values()):
+            os.unlink(name)
 
 
 def change_tree(command: str, files: list[File], series: Series, through: str | None) -> None:
@@ -314,13 +262,12 @@ def change_tree(command: str, files: list[File], series: Series, through: str | 
         if wanted not in series.patches:
             raise Refused(f"unknown patch {wanted}; use one of {', '.join(series.patches)}")
         goal = series.patches.index(wanted) + (0 if undo else 1)
-
     after, report = [], []
     for file in files:
-        k = file.count_in(series.patches[:goal])
+        k = sum(change.patch in series.patches[:goal] for change in file.changes)
         for change in file.changes[k : file.applied][::-1] if undo else file.changes[file.applied : k]:
-            before, file = file, file._replace(text=rewrite(file.text, change, undo))
-            ids = f"{blob_id(before.text)[:12]} -> {blob_id(file.text)[:12]}"
+            file = file._replace(text=rewrite(file.text, change, undo))
+            ids = " -> ".join(id_[:12] for id_ in (change.old_id, change.new_id)[:: -1 if undo else 1])
             report.append(f"  {_VERBS[command]} {change.patch}: {file.path} {ids}")
         after.append(file)
     changed = [file for file, before in zip(after, files) if file != before]
@@ -329,13 +276,11 @@ def change_tree(command: str, files: list[File], series: Series, through: str | 
             raise Refused(f"{file.path} is read-only; make it writable (chmod u+w) and retry")
     if command != "check":
         write_files(changed, files)
+        report += [describe(after, series)] if changed else []
     print("\n".join(report or ["  nothing to do"]))
-    if changed and command != "check":
-        print(describe(after, series))
 
 
 def main() -> int:
-    """Runs the command line and returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["status", "apply", "revert", "check"])
     parser.add_argument("target", metavar="DIR", type=Path)
@@ -344,22 +289,27 @@ def main() -> int:
     options = parser.parse_args()
     if options.command == "status" and options.through:
         parser.error("status takes no --through: it lists all patches")
-    undo = options.command == "revert"
     try:
-        with exclusive(options.target):
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(ImportError, OSError):  # Windows; a network file system, or no folder at all
+                import fcntl
+
+                folder = os.open(options.target, os.O_RDONLY | os.O_DIRECTORY)
+                stack.callback(os.close, folder)  # This ends the lock, which leaves no file.
+                fcntl.flock(folder, fcntl.LOCK_EX)
             series = find_series(options.target)
             files = read_files(options.target, series, options.skip)
             print(describe(files, series))
             if options.command == "status":
                 print_status(files, series)
-            if any(file.applied is None for file in files):
-                raise Refused("\n".join(explain_drift(file, undo) for file in files if file.applied is None))
+            drifts = [explain_drift(file, options.command == "revert") for file in files if file.applied is None]
+            if drifts:
+                raise Refused("\n".join(drifts))
             if options.command != "status":
                 change_tree(options.command, files, series, options.through)
     except (Refused, OSError) as error:
-        is_ours = isinstance(error, Refused)
-        said = f"nothing was changed: {error}" if is_ours else f"{error}; fix this and run the same command again"
-        print(f"apply.py: {said}", file=sys.stderr)
+        said = "nothing was changed: {}" if isinstance(error, Refused) else "{}; fix it and run the same command again"
+        print("apply.py:", said.format(error), file=sys.stderr)
         return 2
     return 0
 
