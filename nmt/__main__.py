@@ -5,6 +5,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import os
+import re
 import shutil
 import signal
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from .commands.parser import parse_arguments
-from .errors import UserError
+from .errors import UserError, sentence_of
 from .load_tensorflow import load_tensorflow
 from .messages import show_messages
 
@@ -66,8 +67,11 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:
         _fail(": ".join(map(str, filter(None, (error.filename, error.strerror or error)))).replace("\n", " "))
-    except (UnicodeError, tf.errors.OpError) as error:
-        _fail(f"{type(error).__name__}: {error}".replace("\n", " "))
+    except (UnicodeError, MemoryError, tf.errors.OpError) as error:
+        said = sentence_of(str(error))
+        if isinstance(error, MemoryError) or re.search("OOM|out of memory|allocat", said, re.IGNORECASE):
+            _fail(f"memory ran out: give smaller batches or sizes, or end other programs ({said})")
+        _fail(f"{type(error).__name__}: {said}")
     except KeyboardInterrupt:
         exit_with(128 + signal.SIGINT)
     except Interrupted as stop:

@@ -1,7 +1,6 @@
 """Exports a system as a SavedModel, which runs with TensorFlow alone, and tensorflow-text if it reads strings."""
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from ..errors import UserError
+from ..errors import UserError, sentence_of
 from ..storage.files import atomic_directory
 from .assets import write_card, write_warmup
 from .signatures import IdSignatures, Signatures
@@ -40,9 +39,7 @@ def save_signatures(
         try:
             tf.saved_model.save(signatures, str(directory), signatures=signatures.functions, options=options)
         except tf.errors.OpError as error:
-            reason = (
-                re.sub(r"\{\{.*?\}\}|\[Op:.*?\]", "", error.message).rpartition(";")[2].strip()
-            )  # after a file's name
+            reason = sentence_of(error.message).rpartition(";")[2].strip()  # after a file's name
             raise UserError(f"{to} cannot be written: {reason}") from None
         _forget_gradients(directory / "saved_model.pb")
         write_card(directory, {**card, "signatures": list(signatures.functions)})

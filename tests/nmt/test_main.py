@@ -12,8 +12,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import rmsnorm_tf
+from nmt.commands import average
 from tests.nmt.conftest import LINES
 
 
@@ -210,6 +212,31 @@ def test_another_seed_finds_the_compiled_programs(write_lines, dictionary, tmp_p
         programs.append(sorted((tmp_path / "compiled").rglob("*.pb")))
     assert widths[0] == widths[1][::-1] != widths[1]
     assert programs[0] == programs[1] != []
+
+
+def as_graph(function):
+    return lambda: tf.function(function, autograph=False)()
+
+
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [
+        (lambda: tf.zeros([2**40]), "memory ran out: give smaller batches or sizes, or end other programs (OOM when "),
+        (as_graph(lambda: tf.random.stateless_normal([2**40], [1, 2])), "memory ran out: "),
+        (lambda: np.empty(2**50), "memory ran out: "),
+        (lambda: tf.io.read_file("nowhere"), "NotFoundError: nowhere; No such file or directory"),
+        (
+            as_graph(lambda: tf.gather([1, 2], tf.random.uniform([], 7, 8, tf.int32))),
+            "InvalidArgumentError: indices = 7 is",
+        ),
+    ],
+)
+def test_errors_of_tensorflow_are_one_sentence(run, monkeypatch, fail, said):
+    monkeypatch.setattr(average, "run", lambda arguments: fail())
+    status, _, errors = run("average", "-m", "model", "--to", "average.npz", "--last", 2)
+    assert (status, errors.count("\n")) == (2, 1)
+    assert errors.startswith(f"nmt: {said}")
+    assert not re.search(r"\{\{|\[Op|Hint|\t", errors)
 
 
 def test_no_progress_bar_between_the_lines_of_a_terminal(train, run, write_lines, monkeypatch):
