@@ -21,7 +21,7 @@ INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constra
 
 # Environments of the tests of the layer: other backends of Keras, its next version, and the oldest versions.
 BACKENDS := jax torch nightly oldest
-jax_PACKAGES := keras==3.15.1 jax==0.12.0.1
+jax_PACKAGES := keras==3.15.1 jax==0.12.0.1 flatbuffers
 torch_PACKAGES := keras==3.15.1 torch==2.15.0
 nightly_PACKAGES := tensorflow==2.22.0rc0
 oldest_PACKAGES := keras==3.9.2 tensorflow==2.16.2

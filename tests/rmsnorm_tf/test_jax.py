@@ -7,7 +7,7 @@ import pytest
 from rmsnorm_tf import RMSNormalization, rms_norm
 from tests import reference
 from tests.backends import BACKEND
-from tests.cases import assert_close
+from tests.cases import CASES, assert_close
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 pytestmark = pytest.mark.skipif(BACKEND != "jax", reason="Keras does not run on JAX")
@@ -84,3 +84,13 @@ def test_a_step_of_training_written_in_jax():
     gradients = jax.grad(loss)(trained)
     assert [g.shape for g in gradients] == [(8, 8), (8,), (8,), (8,)]
     assert all(np.any(g) for g in gradients)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_exported_programs(case):
+    pytest.importorskip("flatbuffers", reason="jax.export writes its programs with flatbuffers, which is not installed")
+    model, x = case.model(), case.input()
+    symbol = jax.export.symbolic_shape("batch")
+    program = jax.export.export(jax.jit(model))(jax.ShapeDtypeStruct((*symbol, *case.shape), "float32"))
+    loaded = jax.export.deserialize(program.serialize())
+    assert_close(loaded.call(x), case.expected(x, case.layer()), factor=case.roundings)

@@ -126,18 +126,34 @@ def test_tflite(case, batch):
     assert_close(interpreter.get_tensor(result["index"]), case.expected(x, case.layer()))
 
 
+def as_onnx(case, layer, batch):
+    tf2onnx = pytest.importorskip("tf2onnx", reason="tf2onnx is not installed")
+    signature = [tf.TensorSpec((batch, *case.shape), name="x")]
+    proto, _ = tf2onnx.convert.from_function(tf.function(layer, input_signature=signature), signature, opset=17)
+    return proto.SerializeToString()
+
+
 @portable_cases
 @pytest.mark.parametrize("batch", [None, 2])
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_onnx(case, batch):
-    tf2onnx = pytest.importorskip("tf2onnx", reason="tf2onnx is not installed")
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     layer, x = case.layer(), case.input()
-    signature = [tf.TensorSpec((batch, *case.shape), name="x")]
-    proto, _ = tf2onnx.convert.from_function(tf.function(layer, input_signature=signature), signature, opset=17)
-    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    session = onnxruntime.InferenceSession(as_onnx(case, layer, batch))
     assert_close(session.run(None, {"x": x})[0], case.expected(x, layer))
+
+
+@portable_cases
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_openvino(case):
+    """On CPUs with bfloat16, OpenVINO computes in it unless it is told not to."""
+    openvino = pytest.importorskip("openvino", reason="openvino is not installed")
+    layer, x = case.layer(), case.input()
+    model = openvino.Core().read_model(as_onnx(case, layer, None))
+    compiled = openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    assert_close(compiled(x)[0], case.expected(x, layer))
 
 
 @pytest.mark.slow
