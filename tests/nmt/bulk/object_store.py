@@ -2,11 +2,14 @@
 
 A translated piece is seen only when it has been asked for a few times, as if two attempts had written it at a time.
 
+The change that FAILS numbers fails: one to write an object before it is there, one to rename an object after the copy.
+
 Each object is a local file in the folder that STORE names. Its name is its key, quoted. Run as a program, it is
 `python -m nmt.bulk` with this store.
 """
 
 import collections
+import itertools
 import os
 import urllib.parse
 from pathlib import Path
@@ -17,6 +20,12 @@ SCHEME = "store"
 FOLDER = Path(os.environ["STORE"])
 LATE = 4  # an attempt asks twice: before the model, and before the rename
 ASKED = collections.Counter()
+FAILS, CHANGES = int(os.environ.get("FAILS", "0")), itertools.count(1)
+
+
+def fail_if_due():
+    if next(CHANGES) == FAILS:
+        raise BeamIOError("the store is away")
 
 
 def file_of(path):
@@ -50,6 +59,7 @@ class Store(FileSystem):
         yield from (self.metadata(path) for path in paths if path.startswith(dir_or_prefix))
 
     def create(self, path, mime_type="", compression_type=None):
+        fail_if_due()
         return file_of(path).open("wb")
 
     def open(self, path, mime_type="", compression_type=None):
@@ -63,6 +73,7 @@ class Store(FileSystem):
         if any(file_of(target).exists() for target in destination_file_names):
             raise BeamIOError("this store replaces no object")
         self.copy(source_file_names, destination_file_names)
+        fail_if_due()
         self.delete(source_file_names)
 
     def exists(self, path):

@@ -34,3 +34,25 @@ def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path):
         *(key.removeprefix("bucket/out/") for key in keys if "/_bulk/texts/" in key),
     }
     assert len([key for key in keys if "/_bulk/texts/" in key]) == 2
+
+
+WRITE = """
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
+import tests.nmt.bulk.object_store
+from nmt.bulk import storage
+FileSystems.set_options(PipelineOptions([]))
+if not storage.exists("store://out"):
+    with storage.write_whole("store://out", "store://aside") as file:
+        file.write(b"whole")
+"""
+
+
+@pytest.mark.parametrize(("fails", "is_written"), [(1, False), (2, True)])
+def test_a_store_that_fails_half_way_loses_nothing(bulk, tmp_path, fails, is_written):
+    """Opening the object fails, or renaming it after its copy; the second run does what is missing."""
+    status, _, errors = bulk(program=("-c", WRITE), environment={"FAILS": str(fails)})
+    assert (status == 0, "the store is away" not in errors, (tmp_path / "out").exists()) == (is_written,) * 3
+    status, _, errors = bulk(program=("-c", WRITE))
+    assert (status, (tmp_path / "out").read_text()) == (0, "whole"), errors
+    assert not any(path.name.endswith(".part") for path in tmp_path.iterdir())
