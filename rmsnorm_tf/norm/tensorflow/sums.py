@@ -131,6 +131,12 @@ def _times_ones(t):
 def _sum_columns(t, before, size, after, in_xla, in_float64):
     """Sums `[before, size, after]` over its second axis."""
 
+    if in_xla:  # which vectorizes additions of slices, and computes t as it adds
+        length, rest = size // _SLICES, size % _SLICES
+        total = tf.add_n(tf.split(t[:, : size - rest], _SLICES, 1))
+        total = total if rest == 0 else tf.concat([total, t[:, size - rest :]], 1)
+        return _in_float64(total) if length > _MOST_ROWS_IN_XLA else _sum_few_rows(total)
+
     def add(parts, add_parts):
         """Returns the sums of vectors of consecutive rows, `[before, length + rest, after]`, and their number."""
         length, rest = size // parts, size % parts
@@ -138,9 +144,6 @@ def _sum_columns(t, before, size, after, in_xla, in_float64):
         total = tf.reshape(total, [before, length, after])
         return (total, length) if _is_zero(rest) else (tf.concat([total, t[:, parts * length :]], 1), length + rest)
 
-    if in_xla:  # which vectorizes additions, and computes t as it adds
-        t, size = add(_SLICES, lambda t: tf.add_n(tf.split(t, _SLICES, 1)))
-        return _in_float64(t) if size > _MOST_ROWS_IN_XLA else _sum_few_rows(t)
     if in_float64:
         return _in_float64(add(_PARTS, _sum_few_rows)[0])
     for _ in range(2):
