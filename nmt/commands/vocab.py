@@ -5,7 +5,8 @@ import itertools
 
 from ..messages import log
 from ..storage.files import atomic_write
-from ..text.vocabulary import load_vocabulary, train_sentencepiece
+from ..text.sentencepiece_training import train_sentencepiece
+from ..text.vocabulary import load_vocabulary
 
 _OPTIONS = ("kind", "sample_lines", "character_coverage", "byte_fallback", "user_symbols", "normalization_rule")
 _OPTIONS += ("split_digits", "begin_symbol")  # of `train_sentencepiece`

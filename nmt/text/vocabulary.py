@@ -6,7 +6,6 @@ unknown word with id 2. In a dictionary, the unknown word has any id but 0.
 """
 
 import hashlib
-import io
 import json
 import os
 import re
@@ -21,10 +20,8 @@ import tensorflow_text
 
 from ..errors import UserError
 from ..storage.files import read_inside
-from .lines import count_lines, read_lines, spread
 from .parallel import Processes
 from .segmentation import Drawing
-from .shards import Files, all_shards, as_list
 from .shared_pieces import is_code
 
 END = 0
@@ -37,8 +34,8 @@ class SentencePieceVocabulary(tf.Module):
     """Subword units of raw text.
 
     The ids of the model are those of the pieces in the file if the end of sentence has id 0 there and the unknown word
-    id 1, as `train_sentencepiece` makes it. Otherwise the end, the beginning if there is one, and the unknown word come
-    first, then the other pieces in their order.
+    id 1, as `sentencepiece_training` makes it. Otherwise the end, the beginning if there is one, and the unknown word
+    come first, then the other pieces in their order.
 
     A file of `shared_pieces` has the pieces of two sides. There a line may begin with the code of a language, and a
     character that only the other side knows has the id of its piece, as in Marian.
@@ -246,76 +243,6 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory:
     )
 
 
-def train_sentencepiece(
-    texts: str | os.PathLike | Sequence[Files],
-    size: int,
-    *,
-    kind: str = "bpe",
-    sample_lines: int | None = None,
-    character_coverage: float = 1.0,
-    byte_fallback: bool = False,
-    user_symbols: Sequence[str] = (),
-    normalization_rule: str = "nmt_nfkc",
-    split_digits: bool = False,
-    begin_symbol: bool = False,
-) -> bytes:
-    """Returns a SentencePiece model that is trained on one or more texts, one sentence a line.
-
-    Args:
-        texts: The texts, each of one or several files, which may be compressed.
-        size: Number of units.
-        kind: `"bpe"` (byte-pair encoding) or `"unigram"`.
-        sample_lines: Train on this many lines of each text, evenly spread; `None` for all. Memory holds only these.
-        character_coverage: Share of the characters of the text that get a unit, 0.98 to 1. The others are unknown.
-        byte_fallback: Adds a unit for each byte, so that no character is unknown.
-        user_symbols: Strings that are units of their own and never split.
-        normalization_rule: One of SentencePiece, such as `"nmt_nfkc"` or `"identity"`.
-        split_digits: Makes each digit a unit.
-        begin_symbol: Gives the beginning of a sentence an id of its own, 1, and the unknown word id 2. By default, a
-            Transformer begins with the unknown word, id 1.
-
-    Raises:
-        UserError: A symbol is empty, has white space or is given twice; a text is missing, empty, damaged or not UTF-8;
-            or the texts are too small for the size.
-    """
-    units = {"<unk>", "</s>", *(["<s>"] if begin_symbol else [])}
-    units |= {f"<0x{i:02X}>" for i in range(256)} if byte_fallback else set()
-    for symbol in user_symbols:
-        if not symbol or any(map(str.isspace, symbol)) or list(user_symbols).count(symbol) > 1:
-            raise UserError(f"--user_symbols has {symbol!r}; each must be given once and have no white space")
-        if symbol in units:
-            raise UserError(f"--user_symbols has {symbol}, which the vocabulary has anyway; leave it out")
-    texts = [all_shards(text) for text in as_list(texts)]
-    counts = [sum(map(count_lines, paths)) for paths in texts]
-    for paths, count in zip(texts, counts, strict=True):
-        if not count:
-            raise UserError(f"the text {' and '.join(map(str, paths))} is empty")
-    samples = (spread(read_lines(*paths), *each, sample_lines) for paths, *each in zip(texts, counts, strict=True))
-    model = io.BytesIO()
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(line.decode() for sample in samples for line in sample),
-            model_writer=model,
-            vocab_size=size,
-            model_type=kind,
-            character_coverage=character_coverage,
-            byte_fallback=byte_fallback,
-            user_defined_symbols=list(user_symbols),
-            normalization_rule_name=normalization_rule,
-            split_digits=split_digits,
-            max_sentence_length=2**30,  # by default it skips lines of more than 4192 bytes
-            eos_id=END,
-            unk_id=2 if begin_symbol else 1,
-            bos_id=1 if begin_symbol else -1,
-            pad_id=-1,
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        names = " and ".join(str(path) for paths in texts for path in paths)
-        raise UserError(f"cannot make a vocabulary of {size} units from {names}: {_explain(str(error))}") from None
-    return model.getvalue()
-
-
 def _ids_of_pieces(path: Path, processor: sentencepiece.SentencePieceProcessor) -> np.ndarray:
     """Returns the id in the model of each piece in the file."""
     end, begin, unknown, size = processor.eos_id(), processor.bos_id(), processor.unk_id(), processor.GetPieceSize()
@@ -327,17 +254,6 @@ def _ids_of_pieces(path: Path, processor: sentencepiece.SentencePieceProcessor) 
     ids = np.zeros(size, np.int32)
     ids[special + [piece for piece in range(size) if piece not in special]] = np.arange(size)
     return ids
-
-
-def _explain(error: str) -> str:
-    """Returns the cause of a SentencePiece error, and what to do."""
-    if found := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        return f"characters, bytes (if any) and symbols need {found[1]}; give a --size of at least {found[1]}"
-    if found := re.search(r"too high .* <= (\d+)", error):
-        return f"the words yield only {found[1]}; give a --size of at most {found[1]}"
-    if "sentences_.empty()" in error or "all_chars_count" in error:
-        return "there are no words; give a text with words"
-    return error.splitlines()[-1]
 
 
 def _read_dictionary(path: Path, content: bytes) -> tuple[dict[str, int], int]:

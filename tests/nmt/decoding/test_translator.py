@@ -10,7 +10,8 @@ from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
 from nmt.decoding.scoring import Scorer
 from nmt.decoding.translator import Translations, Translator, join_translations
 from nmt.text.batches import LONGEST
-from nmt.text.vocabulary import Vocabularies, load_vocabulary, train_sentencepiece
+from nmt.text.sentencepiece_training import train_sentencepiece
+from nmt.text.vocabulary import Vocabularies, load_vocabulary
 from tests.nmt.pairs import encode_pairs
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]

@@ -12,7 +12,7 @@ import tensorflow as tf
 from nmt.config import Config, make_config
 from nmt.storage.checkpoints import BEST, save_checkpoint
 from nmt.system import build_system, load_system
-from nmt.text.vocabulary import train_sentencepiece
+from nmt.text.sentencepiece_training import train_sentencepiece
 from tests.nmt.nematus_files import DATA, read_arrays, read_options, write_checkpoint
 
 MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"

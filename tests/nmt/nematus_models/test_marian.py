@@ -18,7 +18,7 @@ from nmt.errors import UserError
 from nmt.normalization import KINDS
 from nmt.reloading import reload_weights
 from nmt.system import build_system, load_system
-from nmt.text.vocabulary import train_sentencepiece
+from nmt.text.sentencepiece_training import train_sentencepiece
 from tests.nmt.nematus_files import run
 
 DATA = Path(__file__).parents[2] / "data" / "marian"  # made by make.py there

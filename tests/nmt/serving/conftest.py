@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from nmt.text.vocabulary import Vocabularies, load_vocabulary, train_sentencepiece
+from nmt.text.sentencepiece_training import train_sentencepiece
+from nmt.text.vocabulary import Vocabularies, load_vocabulary
 from tests.nmt.serving.exports import SOURCE, TARGET, make_signatures, save
 from tests.nmt.serving.toy import Client, write_toy
 

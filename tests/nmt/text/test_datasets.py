@@ -14,7 +14,8 @@ from nmt.storage.cache import Cache
 from nmt.text.batches import LONGEST
 from nmt.text.datasets import TrainingData, ValidationData, bucket_widths
 from nmt.text.parallel_text import ParallelText
-from nmt.text.vocabulary import Vocabularies, load_vocabulary, train_sentencepiece
+from nmt.text.sentencepiece_training import train_sentencepiece
+from nmt.text.vocabulary import Vocabularies, load_vocabulary
 
 
 @pytest.fixture

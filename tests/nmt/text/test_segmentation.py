@@ -10,7 +10,7 @@ import pytest
 import sentencepiece
 
 from nmt.text.segmentation import Drawing
-from nmt.text.vocabulary import train_sentencepiece
+from nmt.text.sentencepiece_training import train_sentencepiece
 
 STEMS = ["low", "new", "wid", "slow", "talk", "walk", "jump"]
 WORDS = [stem + end for stem in STEMS for end in ("", "er", "est", "ing", "ed")]
