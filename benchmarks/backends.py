@@ -2,15 +2,12 @@
 
     KERAS_BACKEND=jax python benchmarks/backends.py --json JAX.json
     KERAS_BACKEND=torch python benchmarks/backends.py --device cuda --json TORCH.json
-    python benchmarks/backends.py --tables JAX.json TORCH.json    # what docs/backends.md has
 
 For TensorFlow, benchmarks/layer.py does this. On JAX everything is under `jax.jit`, beside a plain norm; on PyTorch,
 eager and under `torch.compile`, beside `torch.nn.functional.rms_norm` and a plain norm. All run in turn for many
 rounds, on a GPU if the backend finds one. A turn ends when the device has the result.
 """
 
-import argparse
-import json
 import statistics
 import sys
 from pathlib import Path
@@ -20,12 +17,12 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.runner import ratio, seconds_of, surroundings
+from benchmarks.runner import parser_of, ratio, seconds_of, write_log
+from benchmarks.tables import KERAS, OURS, markdown
 from rmsnorm_tf import RMSNormalization
 
 SHAPES = ["4096x1024", "16384x8192", "80x1024", "2048x4096"]  # the most wanted first
 DTYPES = ["float32", "bfloat16"]
-OURS, KERAS = "rmsnorm_tf", "keras RMSNormalization"
 
 
 def layers(size, dtype):
@@ -102,8 +99,8 @@ def calls_in_torch(rows, size, dtype, device):
     return calls
 
 
-def measure(options, write):
-    """Measures each table, the seconds of its rounds, and calls `write` with the figures so far."""
+def measure(options):
+    """Measures each group of calls, the seconds of its rounds, and yields the figures so far."""
     make = {"jax": calls_in_jax, "torch": calls_in_torch}[keras.backend.backend()]
     figures = []
     for shape in options.shapes:
@@ -113,42 +110,29 @@ def measure(options, write):
                 group = {key[2]: call for key, call in calls.items() if key[:2] == (mode, direction)}
                 seconds = seconds_of(group, options.rounds, 0.01)
                 figures.append({"shape": shape, "dtype": dtype, "mode": mode, "pass": direction, "seconds": seconds})
-                write(figures)
+                yield figures
 
 
-def table(found):
-    """Returns a Markdown table: our milliseconds, and our time over that of each other."""
-    others = [name for name in found["figures"][0]["seconds"] if name != OURS]
-    heads = ["shape", "dtype", "mode", "pass", "ms", *(f"over {name}" for name in others)]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for row in found["figures"]:
-        seconds = row["seconds"]
-        cells = [row["shape"], row["dtype"], row["mode"], row["pass"], f"{1e3 * statistics.median(seconds[OURS]):.2f}"]
-        lines.append(f"| {' | '.join([*cells, *(f'{ratio(seconds[OURS], seconds[o]):.2f}' for o in others)])} |")
-    return "\n".join(lines)
+def table(figures):
+    """Returns the lines of a table: our milliseconds, and our time over that of each other."""
+    others = [name for name in figures[0]["seconds"] if name != OURS]
+    rows = []
+    for figure in figures:
+        *place, seconds = figure.values()
+        ratios = [f"{ratio(seconds[OURS], seconds[other]):.2f}" for other in others]
+        rows.append([*place, f"{1e3 * statistics.median(seconds[OURS]):.2f}", *ratios])
+    return markdown(["shape", "dtype", "mode", "pass", "ms", *(f"over {name}" for name in others)], rows)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, dtypes=DTYPES, rounds=30)
     parser.add_argument("--shapes", nargs="+", default=SHAPES, metavar="ROWSxSIZE")
-    parser.add_argument("--dtypes", nargs="+", default=DTYPES)
     parser.add_argument("--device", help="cpu, gpu (JAX) or cuda (PyTorch); default: a GPU if there is one")
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as they come")
-    parser.add_argument("--tables", nargs="+", type=Path, metavar="FILE", help="print the tables of logs")
     options = parser.parse_args()
-    if options.tables:
-        for path in options.tables:
-            print(table(json.loads(path.read_text())), end="\n\n")
-        return
-    found = {"benchmark": "backends", **surroundings(), "device": options.device or "the backend's first"}
-
-    def write(figures):
-        print(table({"figures": figures[-1:]}).splitlines()[-1], flush=True)
-        if options.json:
-            options.json.write_text(json.dumps({**found, "figures": figures}) + "\n")
-
-    measure(options, write)
+    for figures in measure(options):
+        print(table(figures[-1:])[-1], flush=True)
+        write_log(options.json, "backends", {"device": options.device or "the backend's first"}, figures)
+    print("", *table(figures), sep="\n")
 
 
 if __name__ == "__main__":

@@ -43,27 +43,26 @@ class Side:
         given = {"PYTHONPATH": str(self.checkout), "XDG_CACHE_HOME": str(self.cache), "TF_CPP_MIN_LOG_LEVEL": "3"}
         return kept | given | {"TQDM_MININTERVAL": "0", **(more or {})}  # a progress bar then shows each update
 
-    def start(self, *arguments: object, **options: Any) -> subprocess.Popen:
-        """Starts Python in the checkout."""
-        command = [sys.executable, *map(str, arguments)]
-        return subprocess.Popen(command, cwd=self.checkout, env=self.environment(), **options)
+    def python(self, *arguments: object) -> dict[str, Any]:
+        """Returns how to start Python in the checkout, with its messages in a pipe."""
+        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        return {
+            "args": [sys.executable, *map(str, arguments)],
+            "cwd": self.checkout,
+            "env": self.environment(),
+            **pipes,
+        }
 
     def seconds(self, *arguments: object) -> float:
         """Runs Python to its end and returns the seconds."""
         begun = time.perf_counter()
-        with tempfile.TemporaryFile() as errors:
-            process = self.start(*arguments, stderr=errors, stdout=subprocess.DEVNULL)
-            try:
-                status = process.wait(LIMIT)
-            except subprocess.TimeoutExpired:
-                raise Failed(f"not done after {LIMIT} s".encode()) from None
-            finally:
-                process.kill()
-            taken = time.perf_counter() - begun
-            errors.seek(0)
-            if status:
-                raise Failed(errors.read())
-        return taken
+        try:
+            ended = subprocess.run(**self.python(*arguments), timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"not done after {LIMIT} s".encode()) from None
+        if ended.returncode:
+            raise Failed(ended.stderr)
+        return time.perf_counter() - begun
 
     def digest(self) -> str:
         """Returns a digest of the code of `nmt`."""
@@ -85,7 +84,7 @@ class Training:
         begun, goal = time.perf_counter(), self._updates + updates
         if self._process is None:
             arguments = ("-m", "nmt", "train", "-m", self._folder.name, "--config", self._options)
-            self._process = self._side.start(*arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            self._process = subprocess.Popen(**self._side.python(*arguments))
         self._signal(signal.SIGCONT)
         while self._updates < goal:
             self._read(begun + LIMIT - time.perf_counter())

@@ -13,7 +13,7 @@ with the best batch size are measured. With a patience of 2 its search ends wher
 docs/translation-speed.md says how the models of its tables were trained.
 """
 
-import argparse
+import json
 import os
 import subprocess
 import sys
@@ -22,12 +22,10 @@ from pathlib import Path
 
 import sacrebleu
 import tables
-from runner import ROOT, Worker, model_facts, write_log
+from runner import ROOT, Worker, parser_of, write_log
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-sys.path.insert(0, str(ROOT))
-BEAM = 5
 DTYPES, SIZES = ("float32", "int8"), (16, 32, 64)  # of CTranslate2, and the batch sizes that are tried
 PATIENCES = (1, 2)
 
@@ -40,16 +38,9 @@ class Engine(Worker):
         script = ROOT / "benchmarks" / "decoding_engine.py"
         super().__init__([python, script, kind, model, text, output, *settings], stderr=subprocess.DEVNULL)
         try:
-            self.seconds("all")  # loads the model and writes the translations
+            self.ask("all")  # loads the model and writes the translations
         except RuntimeError as error:
             sys.exit(f"decoding.py: {error}")
-
-    def seconds(self, what):
-        """Returns the seconds of `all` lines, or the median of `one`."""
-        return self.ask(what)
-
-    def end(self):
-        self.__exit__()
 
 
 def start_engines(options, folder):
@@ -70,11 +61,11 @@ def start_engines(options, folder):
                 path = f"{Path(options.ctranslate2).resolve()},{model}"
                 settings = f"{dtype},{patience},{size}"
                 found = engine(f"{name}, {size}", "ctranslate2", path, settings, python=options.ctranslate2_python)
-                tried[size] = min(found.seconds("all") for _ in range(2)), found
+                tried[size] = min(found.ask("all") for _ in range(2)), found
             best = min(tried, key=lambda size: tried[size][0])
             for size, (_, found) in tried.items():
                 if size != best:
-                    found.end()
+                    found.__exit__()
             engines[f"{name}, batches of {best}"] = tried[best][1]
     return engines
 
@@ -84,7 +75,7 @@ def throughput(engines, sentences, rounds):
     speeds = {name: [] for name in engines}
     for _ in range(rounds):
         for name, engine in engines.items():
-            speeds[name].append(sentences / engine.seconds("all"))
+            speeds[name].append(sentences / engine.ask("all"))
     return speeds
 
 
@@ -100,17 +91,13 @@ def compared(options, outputs):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    parser = parser_of(__doc__, rounds=3)
     parser.add_argument("--model", required=True, help="model directory")
     parser.add_argument("--input", required=True, help="text to translate")
     parser.add_argument("--reference", help="translations of --input, for BLEU")
     parser.add_argument("--saved_model", help="an export of the model")
     parser.add_argument("--ctranslate2", help="an export of the model with --format ctranslate2")
     parser.add_argument("--ctranslate2_python", default=sys.executable, help="an interpreter that has CTranslate2")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     if not Path(options.input).is_file():
         parser.error(f"--input {options.input} does not exist; give a text file")
@@ -120,20 +107,16 @@ def main():
         outputs = {name: engine.output for name, engine in engines.items()}
         figures = {
             "speeds": throughput(engines, sentences, options.rounds),
-            "latency": {name: [engine.seconds("one") for _ in range(2)] for name, engine in engines.items()},
+            "latency": {name: [engine.ask("one") for _ in range(2)] for name, engine in engines.items()},
             "translations": compared(options, outputs),
         }
         for engine in engines.values():
-            engine.end()
-    from nmt.config import make_config
-    from nmt.storage.files import read_json
-
-    config = make_config(read_json(Path(options.model, "config.json")))
-    given = {"sentences": sentences, "rounds": options.rounds}
-    described = {**model_facts(config), **given}
+            engine.__exit__()
+    config = json.loads(Path(options.model, "config.json").read_text())
+    described = {name: config[name] for name in ("model_type", "state_size", "layer_normalization_type")}
+    described |= {"sentences": sentences, "rounds": options.rounds}
     print("\n".join(tables.decoding({"options": described, "figures": figures})[0]))
-    if options.json:
-        write_log(options.json, "decoding", described, figures)
+    write_log(options.json, "decoding", described, figures)
 
 
 if __name__ == "__main__":

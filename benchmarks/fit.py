@@ -9,19 +9,17 @@ The modes are options of `compile`. With none, Keras runs a `tf.function`, and c
 GPU. A second model with Keras's layer shows the noise.
 """
 
-import argparse
 import functools
 import itertools
 import json
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
-from runner import noise, ratio, real_time, seconds_of, write_log
+from runner import noise, parser_of, ratio, real_time, seconds_of, write_log
 
 layers = keras.layers
 DEPTHS = {64: 6, 256: 6, 512: 4, 1024: 2}  # layers by units
@@ -62,24 +60,20 @@ def measure(units: int, mode: str, rounds: int) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, modes=list(MODES), rounds=7)
     parser.add_argument("--units", nargs="+", type=int, default=list(DEPTHS), choices=DEPTHS)
-    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=MODES)
-    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--real_time", action="store_true", help="take real-time priority, which needs root")
-    parser.add_argument("--json", metavar="FILE", help="add the figures to this file")
     options = parser.parse_args()
     if options.real_time:
         real_time()
-    old = Path(options.json or "")
-    figures: dict[str, dict] = json.loads(old.read_text())["figures"] if old.is_file() else {}
+    old = options.json is not None and options.json.is_file()  # gets the new figures besides its own
+    figures: dict[str, dict] = json.loads(options.json.read_text())["figures"] if old else {}
     for units, mode in itertools.product(options.units, options.modes):
         found = measure(units, mode, options.rounds)
         figures.setdefault(str(units), {})[mode] = found
         line = f"{ratio(found[OURS], found[KERAS]):.2f} of Keras's time, noise {noise(found[AGAIN], found[KERAS]):.2f}"
         print(f"{units} units, {mode}: {line}", flush=True)
-        if options.json:
-            write_log(options.json, "fit", {"rounds": options.rounds, "steps": STEPS, "depths": DEPTHS}, figures)
+        write_log(options.json, "fit", {"rounds": options.rounds, "steps": STEPS, "depths": DEPTHS}, figures)
 
 
 if __name__ == "__main__":

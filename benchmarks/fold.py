@@ -8,7 +8,6 @@ Models have random weights. The original and the converted model run in turn for
 for LayerNorm models, a training step (SGD) for RMSNorm models.
 """
 
-import argparse
 import os
 from collections import Counter
 
@@ -19,7 +18,7 @@ import keras
 import numpy as np
 import tables
 import tensorflow as tf
-from runner import ratio, seconds_of, write_log
+from runner import parser_of, ratio, seconds_of, write_log
 
 from rmsnorm_tf import RMSNormGRU, fold_layer_norm, replace_rms_norm
 
@@ -72,18 +71,7 @@ def kind_of(entry):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
-    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
-    parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--depth", type=int, default=4)
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--length", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=25)
-    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
-    options = parser.parse_args()
-
+    options = parser_of(__doc__, models=list(MODELS), width=256, depth=4, batch=8, length=64, rounds=25).parse_args()
     figures = {}
     for name in options.models:
         keras.utils.clear_session()
@@ -105,9 +93,8 @@ def main():
         print(name, f"{ratio(*reversed(figures[name]['seconds'].values())):.3f}", dict(left), flush=True)
     for lines in tables.fold({"figures": figures}):
         print("", *lines, sep="\n")
-    if options.json:
-        given = {name: getattr(options, name) for name in ("width", "depth", "batch", "length", "rounds")}
-        write_log(options.json, "fold", given, figures)
+    given = {name: getattr(options, name) for name in ("width", "depth", "batch", "length", "rounds")}
+    write_log(options.json, "fold", given, figures)
 
 
 if __name__ == "__main__":

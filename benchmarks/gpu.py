@@ -2,45 +2,23 @@
 
     python benchmarks/gpu.py make --to build/gpu                            # needs TensorFlow and no GPU
     python benchmarks/gpu.py measure build/gpu --json build/gpu.json        # needs JAX on the GPU and no TensorFlow
-    python benchmarks/gpu.py show build/gpu.json                            # needs neither
 
 A `tf.function(jit_compile=True)` is the same XLA program on every machine. So one machine with TensorFlow makes the
-programs, and another measures them with JAX. The GPU then needs no build of TensorFlow. Where TensorFlow itself sees
-the GPU, benchmarks/training.py times whole updates.
+programs, and another measures them with JAX, in at most eight minutes. `make` writes, the most wanted first, the
+gradient of a batch for the RNN at the sizes of the paper with each norm, and the layer, both passes and forward, with
+plain sums and with sums as matrix products (`RMSNORM_TF_SUMS`), beside Keras's layers and a copy. `measure` runs the
+programs of a table in turn, the first one twice, to show the noise, and writes each table when it has it.
 
-`make` writes two groups of programs, the most wanted first:
-
-- the gradient of a batch for the RNN of nmt at the sizes of the paper, without a norm, with LayerNorm (twice, to show
-  the noise), RMSNorm and pRMSNorm;
-- the layer, both passes and forward: rmsnorm_tf with plain sums and with sums as matrix products (`RMSNORM_TF_SUMS`),
-  Keras's RMSNormalization and LayerNormalization, and a copy.
-
-Inputs and weights are random, and the same on both machines. `measure` runs the programs of one table in turn, each
-round in another order, and writes the figures of a table when it has them; it ends within eight minutes. It runs the
-first program twice, under two names, to show the noise. A turn enqueues calls for about 20 ms and waits for the last.
-
-Columns:
-
-    ms          milliseconds of one call, the median over the rounds
-    ±           half the interquartile range
-    / KIND      ratio to that kind, the median over the rounds
-    GPU ms      milliseconds that the GPU computes during one call, from JAX's profiler, without launches
-    bandwidth   share of the bandwidth of the largest copy, from GPU ms where it is known, if x and y move once, and
-                for both passes dy and dx too. Up to 16 copies of the inputs take turns, to exceed the cache; a share
-                above one means that they fit into it
-    difference  largest relative difference of the outputs from TensorFlow's on the CPU
-
-`show` reads the file that `measure --json` wrote and prints the tables again.
+Columns: "GPU ms" is what the GPU computes during a call, from JAX's profiler, without launches. "bandwidth" is the
+share of that of the largest copy if x and y move once, and for both passes dy and dx too; inputs take turns to exceed
+the cache. "difference" is the largest relative difference of the outputs from TensorFlow's on the CPU.
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-
-from gpu_tables import show
 
 SHAPES = ["4096x1024", "16384x8192", "80x1024", "80x256", "2048x4096", "16384x1024"]  # the most wanted first
 DTYPES = ["float32", "bfloat16"]
@@ -65,8 +43,6 @@ def parse(arguments=None):
     measuring.add_argument("--json", type=Path, required=True, metavar="FILE", help="write the figures here")
     measuring.add_argument("--rounds", type=int, default=15, help="turns of every program")
     measuring.add_argument("--seconds", type=float, default=420, help="begin no further table after this time")
-    showing = commands.add_parser("show", help="print the figures as tables")
-    showing.add_argument("json", type=Path, metavar="FILE", help="what `measure` wrote")
     return parser.parse_args(arguments)
 
 
@@ -80,12 +56,10 @@ def main():
         from gpu_programs import make
 
         make(options)
-    elif options.command == "measure":
+    else:
         from gpu_measure import measure
 
         measure(options.folder, options.json, options.rounds, options.seconds)
-    else:
-        show(json.loads(options.json.read_text()))
 
 
 if __name__ == "__main__":

@@ -1,26 +1,24 @@
 """Measures the programs that gpu_programs.py makes. Needs JAX and no TensorFlow."""
 
 import dataclasses
-import datetime
 import itertools
 import json
-import platform
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
-import jaxlib
 import numpy as np
-from gpu_profile import profiled
 from gpu_tables import show, table
 from gpu_values import array, difference, summary
 from jax import export
 from jax.extend import mlir
 from jax.extend.mlir.dialects import stablehlo
-from runner import orders
+from runner import orders, surroundings
 
 _SECONDS_PER_TURN = 0.02
 _MOST_CALLS_PER_TURN = 200
@@ -42,14 +40,8 @@ def measure(folder: Path, results: Path, rounds: int, seconds: float) -> None:
     groups = {}
     for program in itertools.chain(*(index["programs"] for index in indices)):
         groups.setdefault(json.dumps(program["group"]), []).append(program)
-    result = {
-        "date": datetime.date.today().isoformat(),
-        "device": jax.devices()[0].device_kind,
-        "driver": _driver(),
-        "versions": {"python": platform.python_version(), "jax": jax.__version__, "jaxlib": jaxlib.__version__},
-        "made_with": indices[0]["versions"],
-        "groups": [],
-    }
+    result = {"benchmark": "gpu", **surroundings(), "device": jax.devices()[0].device_kind, "driver": _driver()}
+    result |= {"made_with": indices[0]["versions"], "groups": []}
     print(json.dumps(result), flush=True)
     for group, programs in groups.items():
         if time.monotonic() - begun > seconds:
@@ -122,6 +114,34 @@ def _busy(call):
         return None
     seconds = profiled(lambda: _turn(*call, _CALLS_PROFILED))
     return None if seconds is None else seconds / _CALLS_PROFILED
+
+
+def profiled(call: Callable[[], object]) -> float | None:
+    """Returns the seconds that the GPU computes during a call, or None if the profile shows no GPU."""
+    options = jax.profiler.ProfileOptions()
+    options.host_tracer_level = options.python_tracer_level = 0
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder, profiler_options=options):
+            call()
+        [file] = Path(folder).rglob("*.xplane.pb")
+        return busy_seconds(jax.profiler.ProfileData.from_file(str(file)).planes)
+
+
+def busy_seconds(planes: Iterable) -> float | None:
+    """Returns the seconds in which at least one stream of a GPU is busy, or None if no plane belongs to a GPU."""
+    spans = [
+        (event.start_ns, event.start_ns + event.duration_ns)
+        for plane in planes
+        if plane.name.startswith("/device:GPU")
+        for line in plane.lines
+        if line.name.startswith("Stream")  # other lines show the same time by operation
+        for event in line.events
+    ]
+    busy, end = 0.0, 0.0
+    for start, stop in sorted(spans):
+        busy += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return busy / 1e9 if spans else None
 
 
 def _driver():

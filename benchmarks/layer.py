@@ -13,11 +13,10 @@ A cell of the tables has the time over that of Keras's layer; after the slash, t
 the other operations, ours over "apart".
 """
 
-import argparse
 import functools
 import itertools
 import os
-import statistics
+from statistics import median
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -25,7 +24,7 @@ import keras
 import numpy as np
 import tables
 import tensorflow as tf
-from runner import seconds_of, write_log
+from runner import parser_of, seconds_of, write_log
 from tables import KERAS, LAYERNORM, OURS
 
 from rmsnorm_tf import RMSNormalization
@@ -102,16 +101,9 @@ def arrays(shape):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    parser = parser_of(__doc__, dtypes=DTYPES, modes=MODES, passes=PASSES, rounds=15)
     parser.add_argument("--operations", nargs="+", default=["norm"], choices=OPERATIONS)
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help="rows x units")
-    parser.add_argument("--dtypes", nargs="+", default=DTYPES)
-    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
-    parser.add_argument("--passes", nargs="+", default=PASSES, choices=PASSES)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     shapes = [list(map(int, shape.split("x"))) for shape in options.shapes]
     figures = []
@@ -120,16 +112,11 @@ def main():
         calls = tensorflow_calls(operation, tuple(shape), dtype, mode, passes)
         seconds = seconds_of(calls, options.rounds, seconds_per_turn=0.03)
         cell = {"operation": operation, "shape": shape, "dtype": dtype, "mode": mode, "passes": passes}
-        print(
-            *cell.values(),
-            {name: f"{1e3 * statistics.median(each):.3f} ms" for name, each in seconds.items()},
-            flush=True,
-        )
+        print(*cell.values(), {name: f"{1e3 * median(each):.3f} ms" for name, each in seconds.items()}, flush=True)
         figures.append({**cell, "seconds": seconds})
     for lines in tables.layer({"figures": figures}):
         print("", *lines, sep="\n")
-    if options.json:
-        write_log(options.json, "layer", {"rounds": options.rounds}, figures)
+    write_log(options.json, "layer", {"rounds": options.rounds}, figures)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,22 @@
 """Times updates of the translation model and of JoeyNMT's on the same batches, and prints a table.
 
-    python benchmarks/peers.py --joeynmt FOLDER --joeynmt_python PYTHON
     python benchmarks/peers.py --joeynmt FOLDER --joeynmt_python PYTHON --model_type transformer --json PEERS.json
 
 FOLDER is a checkout of JoeyNMT, and PYTHON an interpreter with PyTorch. Packages that only JoeyNMT's data preparation
-needs may be missing. Each system updates its model in a process of its own. They take turns in a new random order each
-time, so that other load on the machine affects all of them equally.
+needs may be missing. Each system updates its model in a process of its own, and they take turns.
 
 All get the same random sentences of 10 to 45 words. Ours are padded to our widths, JoeyNMT's to the longest sentence of
-a batch. JoeyNMT's models are built of its own classes by its own `build_model`, with its loss, torch.optim.Adam
-(fused) and clipping of the gradient's norm. RNN: a bidirectional GRU, Bahdanau's attention and a decoder of one GRU,
-which in JoeyNMT gets the attended context as its input and in ours lies between two GRUs. Transformer: 3 layers a side,
-4 heads, feed-forwards of 4 times its size, pre-norm, the output table is the target embedding. Both have LayerNorm
-where they have norms, dropout of --dropout and label smoothing of 0.1.
+a batch. JoeyNMT's models are built by its own `build_model`, with its loss, torch.optim.Adam (fused) and clipping of
+the gradient's norm. RNN: a bidirectional GRU, Bahdanau's attention and a decoder of one GRU, which in JoeyNMT gets the
+attended context as its input and in ours lies between two GRUs. Transformer: 3 layers a side, 4 heads, feed-forwards of
+4 times its size, pre-norm, the output table is the target embedding. Both have LayerNorm where they have norms, dropout
+of --dropout and label smoothing of 0.1.
 
-The table has the seconds of an update, the median over the rounds ± half the interquartile range; the median of the
-rounds' ratios to ours in float32; target tokens a second, ends counted; the slowest first update with a batch, which
-includes compilation; and the peak memory of the process (what it was when the libraries were imported).
+The ratio is to ours in float32. Tokens are those of the target, ends counted. The first update is the slowest with a
+batch, and includes compilation. Memory is the peak of the process (and what it was after its imports).
 """
 
 import argparse
-import itertools
 import json
 import os
 import statistics
@@ -33,7 +29,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tables
-from runner import ROOT, Worker, answer, orders, own_memory, turn, write_log
+from runner import ROOT, Worker, answer, own_memory, parser_of, turn, updates_in_turn, write_log
 from updates import SIZES, made_up_work, model_options, new_update
 
 OURS = {"ours float32": "float32", "ours bfloat16": "mixed_bfloat16"}
@@ -91,16 +87,6 @@ def run_ours(options: argparse.Namespace, dtype: str) -> None:
     answer(lambda asked: memory[asked]() if asked in memory else turn(lambda: update(work.batches[int(asked)]), 1))
 
 
-def measure(workers: dict[str, Callable], batches: int, rounds: int) -> tuple[dict, dict]:
-    """Returns for each system the seconds `[rounds, batches]`, and those of the first updates."""
-    first = {name: max(ask(str(number)) for number in range(batches)) for name, ask in workers.items()}
-    seconds = {name: [] for name in workers}
-    for number, order in enumerate(itertools.islice(orders(workers), rounds * batches)):
-        for name in order:
-            seconds[name].append(workers[name](str(number % batches)))
-    return {name: np.reshape(each, [rounds, batches]) for name, each in seconds.items()}, first
-
-
 def compare(options: argparse.Namespace, folder: str) -> list[dict]:
     """Measures all systems and returns a row for each."""
     sys.path.insert(0, str(ROOT))
@@ -115,9 +101,10 @@ def compare(options: argparse.Namespace, folder: str) -> list[dict]:
         ours = [sys.executable, __file__, *shared, "--alone", name]
         theirs = [*joeynmt, json.dumps({**given, "mode": name.partition(" ")[2]})]
         workers[name] = start(name, ours if name in OURS else theirs)
-    taken, first = measure(workers, len(batches), options.rounds)
+    calls = {name: lambda number, ask=ask: ask(str(number)) for name, ask in workers.items()}
+    taken, first = updates_in_turn(calls, len(batches), options.rounds)
     words = sum(float(np.sum(batch.target_mask)) for batch in batches) / len(batches)
-    rounds = {name: seconds.mean(1) for name, seconds in taken.items()}
+    rounds = {name: np.array(each) for name, each in taken.items()}
     rows = []
     for name, seconds in rounds.items():
         below, median, above = np.quantile(seconds, [0.25, 0.5, 0.75]).tolist()
@@ -130,19 +117,11 @@ def compare(options: argparse.Namespace, folder: str) -> list[dict]:
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    parser = parser_of(__doc__, **SIZES, dropout=0.1, batches=6, rounds=5)
     parser.add_argument("--joeynmt", type=Path, metavar="FOLDER", help="a checkout; without it, only ours is timed")
     parser.add_argument("--joeynmt_python", default=sys.executable, metavar="PYTHON", help="interpreter with PyTorch")
     parser.add_argument("--model_type", choices=("rnn", "transformer"), default="rnn")
     parser.add_argument("--systems", nargs="+", choices=(*OURS, *THEIRS), default=[*OURS, *THEIRS])
-    for name, default in SIZES.items():
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--batches", type=int, default=6, help="batches in a round")
-    parser.add_argument("--rounds", type=int, default=5, help="updates with each batch")
-    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     parser.add_argument("--alone", choices=OURS, help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     if options.joeynmt is None:
@@ -160,9 +139,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = compare(options, folder)
     print("\n".join(tables.peers({"figures": rows})[0]))
-    if options.json:
-        given = {name: vars(options)[name] for name in ("model_type", "dropout", "batches", "rounds", *SIZES)}
-        write_log(options.json, "peers", given, rows)
+    given = {name: vars(options)[name] for name in ("model_type", "dropout", "batches", "rounds", *SIZES)}
+    write_log(options.json, "peers", given, rows)
 
 
 if __name__ == "__main__":

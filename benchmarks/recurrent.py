@@ -8,7 +8,6 @@ In each mode, all layers run in turn for many rounds. The table has the time ove
 the slash, what a norm adds over what LayerNorm adds.
 """
 
-import argparse
 import os
 import statistics
 
@@ -18,7 +17,7 @@ import keras
 import numpy as np
 import tables
 import tensorflow as tf
-from runner import seconds_of, write_log
+from runner import parser_of, seconds_of, write_log
 
 from rmsnorm_tf import RMSNormGRU
 
@@ -54,18 +53,7 @@ def training_step(layer, x, jit_compile):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
-    parser.add_argument("--units", type=int, default=1024)
-    parser.add_argument("--inputs", type=int, default=512)
-    parser.add_argument("--batch", type=int, default=80)
-    parser.add_argument("--time", type=int, default=50)
-    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
-    options = parser.parse_args()
-
+    options = parser_of(__doc__, units=1024, inputs=512, batch=80, time=50, modes=MODES, rounds=15).parse_args()
     shape = (options.batch, options.time, options.inputs)
     x = tf.constant(np.random.default_rng(0).standard_normal(shape, np.float32))
     figures = {}
@@ -74,9 +62,8 @@ def main():
         figures[mode] = seconds_of(calls, options.rounds)
         print(mode, {name: f"{1e3 * statistics.median(each):.1f} ms" for name, each in figures[mode].items()})
     print(*tables.recurrent({"figures": figures})[0], sep="\n")
-    if options.json:
-        given = {name: value for name, value in vars(options).items() if name not in ("json", "modes")}
-        write_log(options.json, "recurrent", given, figures)
+    given = {name: value for name, value in vars(options).items() if name not in ("json", "modes")}
+    write_log(options.json, "recurrent", given, figures)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What all benchmarks share: warm-up, turns, noise, processes that answer, and the logs of figures."""
 
+import argparse
 import contextlib
 import datetime
 import importlib.metadata
@@ -55,6 +56,21 @@ def seconds_of(
     return seconds
 
 
+def updates_in_turn(
+    calls: Mapping[Name, Callable[[int], float]], batches: int, rounds: int
+) -> tuple[dict[Name, list[float]], dict[Name, float]]:
+    """Returns the seconds of an update in each round, and those of the slowest first update with a batch.
+
+    A call makes an update with the batch of a number and returns its seconds; a round has one with each batch.
+    """
+    first = {name: max(map(call, range(batches))) for name, call in calls.items()}
+    seconds: dict[Name, list[float]] = {name: [0.0] * rounds for name in calls}
+    for number, order in enumerate(itertools.islice(orders(calls), rounds * batches)):
+        for name in order:
+            seconds[name][number // batches] += calls[name](number % batches) / batches
+    return seconds, first
+
+
 def repeats_of(call: Callable[[], object], seconds_per_turn: float) -> int:
     """Returns how often to repeat a call in a turn, after calls that let it compile."""
     taken = [turn(call, 1) for _ in range(4)]
@@ -97,23 +113,29 @@ class Worker:
 
     def __init__(self, command: Sequence[object], **options: Any):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self._process = subprocess.Popen(list(map(str, command)), **pipes, **options)
+        self.process = subprocess.Popen(list(map(str, command)), **pipes, **options)
 
     def ask(self, request: Any) -> Any:
         """Returns the answer to a request; raises RuntimeError if the process has ended."""
+        self.send(request)
+        return self.receive()
+
+    def send(self, request: Any) -> None:
         with contextlib.suppress(BrokenPipeError):
-            print(json.dumps(request), file=self._process.stdin, flush=True)
-        line = self._process.stdout.readline()
+            print(json.dumps(request), file=self.process.stdin, flush=True)
+
+    def receive(self) -> Any:
+        line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"a process has ended: {' '.join(self._process.args)}")
+            raise RuntimeError(f"a process has ended: {' '.join(self.process.args)}")
         return json.loads(line)
 
     def __enter__(self) -> "Worker":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
+        self.process.kill()
+        self.process.communicate()
 
 
 def answer(function: Callable[[Any], Any]) -> None:
@@ -122,6 +144,20 @@ def answer(function: Callable[[Any], Any]) -> None:
     os.dup2(2, 1)
     for line in sys.stdin:
         print(json.dumps(function(json.loads(line))), file=answers, flush=True)
+
+
+def parser_of(doc: str, **defaults: Any) -> argparse.ArgumentParser:
+    """Returns the parser of a script, with `--json` and an option for each default: a number, or a list of choices."""
+    parser = argparse.ArgumentParser(
+        description=doc.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    for name, default in defaults.items():
+        if isinstance(default, (int, float)):
+            parser.add_argument(f"--{name}", type=type(default), default=default)
+        else:
+            parser.add_argument(f"--{name}", nargs="+", default=default, choices=default)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    return parser
 
 
 def own_memory() -> float:
@@ -149,22 +185,11 @@ def surroundings() -> dict[str, Any]:
     return {"machine": machine(), "versions": versions, "date": datetime.date.today().isoformat()}
 
 
-def model_facts(config: Any) -> dict[str, Any]:
-    """Returns the options of a model that a table names."""
-    return {name: getattr(config, name) for name in ("model_type", "state_size", "layer_normalization_type")}
-
-
-def write_log(path: str | os.PathLike, benchmark: str, options: Mapping[str, Any], figures: Any) -> None:
-    """Writes a log to a file, whose folder is made if it is missing.
-
-    Args:
-        path: The file.
-        benchmark: Name of the script, without its ending.
-        options: What it was called with.
-        figures: What it found.
-    """
+def write_log(path: Path | None, benchmark: str, options: Mapping[str, Any], figures: Any) -> None:
+    """Writes what a script found, and what it was called with, to a file if one is named."""
+    if path is None:
+        return
     found = {"benchmark": benchmark, **surroundings(), "options": dict(options), "figures": figures}
-    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")  # an interrupted run leaves the old log
     part.write_text(_readable(found) + "\n", encoding="utf-8")

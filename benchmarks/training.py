@@ -1,28 +1,18 @@
 """Times updates of the translation model with each kind of normalization, and prints a table.
 
-    python benchmarks/training.py
-    python benchmarks/training.py --embedding_size 64 --state_size 128 --batch_size 32
     python benchmarks/training.py --model_type transformer --dtypes float32 mixed_bfloat16
     python benchmarks/training.py --config FILE.json --batches 10 --rounds 10 --json TIMES.json
-    python benchmarks/training.py --baseline FOLDER --kinds none mine
-    python benchmarks/training.py --kinds none rmsnorm rmsnorm    # rmsnorm twice, to see the noise
+    python benchmarks/training.py --baseline FOLDER --kinds none mine mine    # mine twice, to see the noise
 
 All kinds update a model in turn on the same padded batches. They come from a patched copy of the baseline, made for
-this run, or from the copy that --baseline names. A Transformer has the size of its embeddings, 3 layers a side, 4
-heads, feed-forwards of 4 times its size, an output table that is the target embedding, and no dropout.
-
-Without --config, the batches are random sentences of 10 to 45 words. With --config, a file for `nmt train --config`,
-they are batches of that training; each represents the same number of its updates. A round is one update with each
-batch. "first" is the slowest first update with a batch, which includes compilation. With --memory, a process for each
-kind makes these updates alone; the table has its peak memory, and that when the libraries are imported.
-
---json writes the figures, the options and the widths of the batches. `rounds` has the seconds per update in each round;
-the i-th rounds of all kinds were interleaved.
+this run, or from the copy that --baseline names. The batches are random sentences of 10 to 45 words or, with --config,
+a file for `nmt train --config`, those of that training. "first" is the slowest first update with a batch, which
+includes compilation. With --memory, a process for each kind makes these updates alone; the table has its peak memory,
+and that after its imports. In the log, the i-th `rounds` of all kinds were interleaved.
 """
 
 import argparse
 import collections
-import itertools
 import json
 import os
 import subprocess
@@ -34,18 +24,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tables
-from runner import orders, own_memory, surroundings, turn
-from updates import (
-    ROOT,
-    SIZES,
-    made_up_work,
-    model_options,
-    new_update,
-    patched_baseline,
-    real_work,
-    threads,
-    width,
-)
+from runner import own_memory, parser_of, surroundings, turn, updates_in_turn
+from updates import ROOT, SIZES, made_up_work, model_options, new_update, patched_baseline, real_work, width
 
 KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]
 
@@ -72,12 +52,9 @@ def measure(options, work):
 
     batches, kinds = work.batches, named(options.kinds)
     updates = {(d, name): new_update(work, kind, d)[0] for d in options.dtypes for name, kind in kinds.items()}
-    first = {key: max(turn(lambda b=b, u=u: u(b), 1) for b in batches) for key, u in updates.items()}
-    seconds = {key: [] for key in updates}
-    for number, order in enumerate(itertools.islice(orders(updates), options.rounds * len(batches))):
-        for key in order:
-            seconds[key].append(turn(lambda key=key, at=number: updates[key](batches[at % len(batches)]), 1))
-    rounds = {key: np.reshape(each, [options.rounds, -1]).mean(1) for key, each in seconds.items()}
+    calls = {key: lambda number, u=update: turn(lambda: u(batches[number]), 1) for key, update in updates.items()}
+    seconds, first = updates_in_turn(calls, len(batches), options.rounds)
+    rounds = {key: np.array(each) for key, each in seconds.items()}
     found = collections.defaultdict(dict)
     for (dtype, name), each in rounds.items():
         entry = {"rounds": each.tolist(), "first": first[dtype, name], "mib": None, "mib_start": None}
@@ -91,7 +68,7 @@ def measure(options, work):
         "benchmark": "training",
         **surroundings(),
         "cores": os.cpu_count(),
-        "threads": threads(),
+        "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0)) or os.cpu_count(),  # of an operation
         "options": {key: work.options[key] for key in work.options if key not in (*FILES, "layer_normalization_type")},
         "widths": [width(batch) for batch in batches],
         "updates": found,
@@ -110,20 +87,13 @@ def middle(values):
 
 
 def parse(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
-    parser.add_argument("--model_type", choices=("rnn", "transformer"), default="rnn", help="ignored with --config")
-    for name, default in SIZES.items():
-        parser.add_argument(f"--{name}", type=int, default=default, help="ignored with --config")
-    parser.add_argument("--config", metavar="FILE", help="use the sizes and batches of this training")
-    parser.add_argument("--batches", type=int, default=6, help="batches in a round")
+    parser = parser_of(__doc__, **SIZES, batches=6, rounds=5)
+    parser.add_argument("--model_type", choices=("rnn", "transformer"), default="rnn")
+    parser.add_argument("--config", metavar="FILE", help="use the sizes, model and batches of this training")
     parser.add_argument("--baseline", metavar="FOLDER", help="measure this patched copy")
     parser.add_argument("--kinds", nargs="+", default=KINDS, help="kinds of normalization in the copy")
     parser.add_argument("--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"])
-    parser.add_argument("--rounds", type=int, default=5, help="updates with each batch")
     parser.add_argument("--memory", action="store_true", help="also measure memory, in one process for each kind")
-    parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.baseline and not Path(options.baseline, "nmt").is_dir():

@@ -4,7 +4,6 @@ All functions but `patched_baseline` need a patched copy of the baseline that ca
 """
 
 import itertools
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -105,11 +104,6 @@ def middles(items: Sequence, count: int) -> list:
     [2, 7]
     """
     return [items[(2 * number + 1) * len(items) // (2 * count)] for number in range(count)]
-
-
-def threads() -> int:
-    """Returns the number of threads that run one operation."""
-    return int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0)) or os.cpu_count()
 
 
 def width(batch) -> int:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.runner import ROOT, Worker, noise, orders, ratio, seconds_of
+from benchmarks.runner import ROOT, Worker, noise, orders, ratio, seconds_of, updates_in_turn
 
 
 def test_each_order_is_a_permutation_and_all_runs_have_the_same_orders():
@@ -24,6 +24,14 @@ def test_the_first_two_rounds_are_warm_up():
     seconds = seconds_of({"one": lambda: calls.append(1), "two": lambda: calls.append(2)}, rounds=3)
     assert [len(each) for each in seconds.values()] == [3, 3]
     assert (calls.count(1), calls.count(2)) == (5, 5)
+
+
+def test_a_round_has_an_update_with_each_batch():
+    """An update with a batch takes its number of seconds; the first with each is no part of a round."""
+    made = {"one": [], "two": []}
+    calls = {name: lambda number, of=of: of.append(number) or float(number) for name, of in made.items()}
+    assert updates_in_turn(calls, batches=3, rounds=2) == ({"one": [1, 1], "two": [1, 1]}, {"one": 2, "two": 2})
+    assert made == dict.fromkeys(made, [0, 1, 2] * 3)
 
 
 def test_short_calls_are_repeated_within_a_turn():
