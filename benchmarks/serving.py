@@ -28,7 +28,7 @@ import numpy as np
 import tables
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
-from runner import ROOT, parser_of, turn
+from runner import ROOT, parser_of, surroundings, turn
 
 CALLERS = (1, 4, 16, 64)
 MANY = 16  # callers whose rate is compared with that of the signature
@@ -169,11 +169,11 @@ def measure_one_caller(signature, service, lines):
     return {"signature": np.median(own), "difference": np.median(served - own)}
 
 
-def measure_loop(service, sentences, loop):
+def measure_loop(loop, service, lines, number, sentences, seconds):
     """Returns the figures of a loop, with the mean number of sentences in a batch."""
     names = ("nmt_batch_rows_count", "nmt_batch_rows_sum")
     before = [service.metric(name) for name in names]
-    taken, elapsed = loop()
+    taken, elapsed = loop(service, lines, number, sentences, seconds)
     batches, rows = (service.metric(name) - old for name, old in zip(names, before, strict=True))
     p50, p95, p99 = (1000 * np.percentile(taken, [50, 95, 99])).tolist()
     found = {"rate": len(taken) * sentences / elapsed, "p50": p50, "p95": p95, "p99": p99, "batch": rows / batches}
@@ -216,12 +216,10 @@ def measure_service(service, signature, lines, options, batch):
     found["share"] = measure_share(service, signature, lines, batch, seconds)
     found["callers"], found["open"] = {size: {} for size in SENTENCES}, {}
     for size, callers in itertools.product(SENTENCES, CALLERS):
-        loop = lambda callers=callers, size=size: closed_loop(service, lines, callers, size, seconds)  # noqa: E731
-        found["callers"][size][callers] = measure_loop(service, size, loop)
+        found["callers"][size][callers] = measure_loop(closed_loop, service, lines, callers, size, seconds)
     for size, each in found["callers"].items():
         rate = each[MANY]["rate"] / size / 2
-        loop = lambda rate=rate, size=size: open_loop(service, lines, rate, size, seconds)  # noqa: E731
-        found["open"][size] = {"requests": rate, **measure_loop(service, size, loop)}
+        found["open"][size] = {"requests": rate, **measure_loop(open_loop, service, lines, rate, size, seconds)}
     found["beside"] = measure_beside(service, lines, seconds)
     memory |= {"loops": service.memory(), "requests": 0}
     while memory["requests"] < options.requests:
@@ -248,7 +246,7 @@ def main():
     for each in tables.serving(found):
         print("", *each, sep="\n")
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        options.json.write_text(json.dumps({"benchmark": "serving", **surroundings(), **found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
