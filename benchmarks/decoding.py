@@ -112,7 +112,7 @@ def main():
         }
         for engine in engines.values():
             engine.__exit__()
-    config = json.loads(Path(options.model, "config.json").read_text())
+    config = {"model_type": "rnn", **json.loads(Path(options.model, "config.json").read_text())}  # older ones lack it
     described = {name: config[name] for name in ("model_type", "state_size", "layer_normalization_type")}
     described |= {"sentences": sentences, "rounds": options.rounds}
     print("\n".join(tables.decoding({"options": described, "figures": figures})[0]))

@@ -82,7 +82,7 @@ def serve(options):
 
 
 def start(options, model, count):
-    """Starts processes that train one model together, a core each, and returns them after their first round."""
+    """Starts processes that train one model together, a core each, and returns them."""
     sys.path.insert(0, str(ROOT))
     from nmt.commands.processes import reserved_ports
 
@@ -97,7 +97,6 @@ def start(options, model, count):
         environment = {**os.environ, "TF_CONFIG": json.dumps(task), "TF_NUM_INTRAOP_THREADS": "1"}
         workers.append(Worker(command, env=environment))
         os.sched_setaffinity(workers[-1].process.pid, {core})  # before it starts threads, which inherit it
-    one_round(workers)  # compiles
     return workers
 
 
@@ -117,6 +116,7 @@ def measure(options, model):
     try:
         for count in options.processes:  # one after another: they need all cores to start
             groups[count] = start(options, model, count)
+            one_round(groups[count])  # compiles
         found = {count: [] for count in groups}
         for order in itertools.islice(orders(groups), options.rounds):
             for count in order:
