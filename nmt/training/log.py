@@ -38,7 +38,8 @@ class TrainingLog:
 
     def update(self, number: int, **figures: float) -> None:
         """Writes figures of an update."""
-        told = "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in figures.items())
+        formats = {name: ".0f" if value >= 1000 else ".4g" for name, value in figures.items()}
+        told = "  ".join(f"{name.replace('_', ' ')} {value:{formats[name]}}" for name, value in figures.items())
         log.debug(f"update {number}  {told}")
         for name, value in figures.items():
             self._write(number, OF_UPDATES + name, value)

@@ -5,6 +5,7 @@ and n. So a resumed training equals one that was never interrupted, if it has th
 """
 
 import contextlib
+import functools
 import math
 import signal
 import time
@@ -178,26 +179,31 @@ class Trainer:
 
     def _train_on(self, batch: Batch, bar: Bar, figures: TrainingLog, poll: Callable[[], None]) -> None:
         number = self.progress.update + 1
-        if not self._update.has_seen(batch):
-            with bar.compiling(batch.source.shape[1]):
-                self._stop_together(_attempted(interruptible, lambda: self._update.compile(batch), poll)[1])
         begun = time.monotonic()
-        cost, words, norm = self._update(batch, number)
-        self._words += words
-        self._seconds_of_updates += time.monotonic() - begun
+        if seen := self._update.has_seen(batch):
+            gradients = self._update.gradients(batch, number)
+        else:
+            with bar.compiling(batch.source.shape[1]):
+                compute = functools.partial(self._update.gradients, batch, number)
+                gradients, stop = _attempted(interruptible, compute, poll)
+                self._stop_together(stop)
+        cost, words, norm = self._update.apply(gradients)
+        if seen:
+            self._words += words
+            self._seconds_of_updates += time.monotonic() - begun
         finite = math.isfinite(cost) and math.isfinite(norm)
         self.progress = self.progress.after_update(cost, words) if finite else self.progress.after_skipping()
-        speed = self._words / self._seconds_of_updates
+        speed = self._words / self._seconds_of_updates if self._words else 0.0
         if number % self._config.summary_freq == 0:
             rate = self._update.learning_rate
             figures.update(number, loss=cost / words, gradient_norm=norm, learning_rate=rate, tokens_per_second=speed)
         bar.advance(self.progress, speed)
         if finite:
             return
-        seen = f"the loss is {cost}, the norm of its gradient {norm}"
-        log.info(f"update {number} is skipped: {seen}")
+        what = f"the loss is {cost}, the norm of its gradient {norm}"
+        log.info(f"update {number} is skipped: {what}")
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
-            raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {seen}")
+            raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {what}")
 
     def _validate(
         self, validate: Validator, data: TrainingData, figures: TrainingLog, poll: Callable[[], None]

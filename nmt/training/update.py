@@ -124,7 +124,7 @@ class Update:
         self._optimizer.rate.factor.assign(factor)
 
     def has_seen(self, batch: Batch) -> bool:
-        """Returns whether `compile` had a batch of this shape."""
+        """Returns whether `gradients` had a batch of this shape."""
         return tuple(batch.source.shape) in self._shapes
 
     def trace(self) -> None:
@@ -135,30 +135,34 @@ class Update:
         self._gradients.get_concrete_function()
         self.costs.get_concrete_function()
 
-    def compile(self, batch: Batch) -> None:
-        """Compiles the gradients for batches of this shape, and changes nothing."""
-        part = split(batch, self.config.gradient_aggregation_steps)[0]
-        self._run(Batch(*map(tf.convert_to_tensor, part)), 0)
-        self._shapes.add(tuple(batch.source.shape))
-
-    def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:
-        """Makes one update. If the loss or its gradient is not finite, nothing changes.
+    def gradients(self, batch: Batch, number: int) -> Sums | Clipped:
+        """Returns what this process adds to an update, and changes nothing. The first batch of a shape is compiled for.
 
         Args:
             batch: The sentence pairs; with several processes, the share of this one.
             number: Number of the update; dropout depends on it.
+        """
+        batch = Batch(*map(tf.convert_to_tensor, batch))
+        found = self._run(batch, number) if self._in_one_part else self._sum_of_parts(batch, number)
+        self._shapes.add(tuple(batch.source.shape))
+        return found
+
+    def apply(self, gradients: Sums | Clipped) -> tuple[float, float, float]:
+        """Adds up the gradients of all processes and makes one update.
+
+        If the loss or its gradient is not finite, nothing changes.
 
         Returns:
             The summed cost of the batch in nats, its number of target words and ends, and the norm of the gradient.
         """
-        batch = Batch(*map(tf.convert_to_tensor, batch))
-        if self._in_one_part:
-            cost, words, norm, clipped = self._run(batch, number)
-        else:
-            cost, words, norm, clipped = self._clip(self.replicas.sum(self._sum_of_parts(batch, number)))
+        cost, words, norm, clipped = gradients if self._in_one_part else self._clip(self.replicas.sum(gradients))
         if math.isfinite(cost) and math.isfinite(norm):
             self._step(clipped)
         return float(cost), float(words), float(norm)
+
+    def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:
+        """Makes one update from a batch; see `gradients` and `apply`."""
+        return self.apply(self.gradients(batch, number))
 
     def _sum_of_parts(self, batch: Batch, number: int) -> Sums:
         """Returns the sums over the share of this process, which it computes in parts. Each has its own dropout."""

@@ -206,13 +206,13 @@ def test_a_second_signal_takes_effect_at_once():
 COMPILES_FOR_LONG = """
 import time
 from nmt.training.update import Update
-compile = Update.compile
-def compile_for_long(update, batch):
+gradients = Update.gradients
+def gradients_after_long(update, batch, number):
     if batch.source.shape[1] > 8:
         open("begun", "w").close()
         time.sleep(60)
-    compile(update, batch)
-Update.compile = compile_for_long
+    return gradients(update, batch, number)
+Update.gradients = gradients_after_long
 """
 
 

@@ -125,7 +125,6 @@ update = Update(Bigrams(Config(), 6, 6), Config())
 update.trace()
 for _ in range(int(sys.argv[2])):  # a checkpoint, or other texts
     tf.function(lambda x: x + 1)(tf.ones([]))
-update.compile(BATCH)
 update(BATCH, 1)
 print(len(list(Path(sys.argv[3]).rglob("*.pb"))))
 """
