@@ -73,8 +73,8 @@ def read_weights(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
     readers = {"model.safetensors": _read_safetensors, "tf_model.h5": _read_hdf5}
     path = next((folder / name for name in readers if (folder / name).is_file()), None)
     if path is None:
-        if (pickle := folder / "pytorch_model.bin").exists():
-            raise UserError(f"{pickle} is not read: {_CONVERT.format(folder)}")
+        if (pickled := folder / "pytorch_model.bin").exists():
+            raise UserError(f"{pickled} is not read: {_CONVERT.format(folder)}")
         raise UserError(f"{folder} has neither model.safetensors nor tf_model.h5; download the whole model again")
     path_inside(path, folder)
     try:

@@ -189,8 +189,15 @@ def trainer_after_ten(imported, tmp_path, name):
     batches = [Batch(*source, *target) for source, target in padded]
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
     trainer = Trainer(Update(system.model, config), tmp_path, {})
-    data = SimpleNamespace(sizes=[], batches=lambda first, share: iter(batches[first:]), batches_per_epoch=10)
-    return lambda: trainer.train(data, lambda: ({"valid_loss": 1.0, "bleu": 0.0, "chrf": 0.0}, [], [])), system.model
+    data = SimpleNamespace(
+        sizes=[], batches=lambda first, share: iter(batches[first:]), batches_per_epoch=10, earlier_batches_per_epoch=10
+    )
+
+    def train():
+        trainer.train(data, lambda: ({"valid_loss": 1.0, "bleu": 0.0, "chrf": 0.0}, [], []))
+        return trainer.progress
+
+    return train, system.model
 
 
 @pytest.mark.parametrize("name", mostly_slow(TINY, "ttiny_ln_tokens", "ttiny_rms"))

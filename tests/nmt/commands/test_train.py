@@ -329,7 +329,7 @@ def test_one_embedding_needs_one_vocabulary(run, training):
     names = ("others/source.model", "words.json")
     status, _, said = run(*training, "--tie_encoder_decoder_embeddings", "-m", "model", "--dictionaries", *names)
     assert (status, said.count("\n")) == (2, 1)
-    assert "--tie_encoder_decoder_embeddings needs one vocabulary" in said
+    assert "--tie_encoder_decoder_embeddings needs the same words with the same ids" in said
 
 
 @pytest.mark.parametrize(

@@ -45,19 +45,3 @@ def test_batches_are_computed_at_the_same_time():
         return numbers
 
     assert map_batches(function, np.array([9, 9, 1]), 1) == [0, 1, 2]
-
-
-def test_the_caller_may_stop_between_batches():
-    done = []
-
-    def between():
-        if len(done) >= 3:
-            raise KeyboardInterrupt
-
-    def function(numbers):
-        done.append(numbers)
-        return numbers
-
-    with pytest.raises(KeyboardInterrupt):
-        map_batches(function, np.ones(1000), 1, between)
-    assert len(done) < 100
