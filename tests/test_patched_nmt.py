@@ -23,6 +23,7 @@ CASES = {
     "test_an_ensemble_equals_nematus": ("names0",),
     "test_translations_equal_nematus": ("5-1-small_rms", "1-0-tsmall_rms", "5-1-tsmall_rms"),
     "test_rmsnorm_fast_is_imported_as_rmsnorm": (),
+    "test_another_normalization_takes_the_gains": ADDED,
     # Gradients reach every weight, and are zero where the input is all padding.
     "test_every_weight_gets_a_gradient": ADDED,
     "test_a_filler_row_has_no_cost_and_no_gradient": ADDED,
