@@ -297,9 +297,6 @@ def read_options(path: Path) -> dict[str, Any]:
     """Returns the options in a file: YAML if its name ends in `.yaml` or `.yml`, else JSON.
 
     Values in YAML are converted by the type of the option, so that `1e-4` is a number and `no` turns a flag off.
-
-    Raises:
-        UserError: The file cannot be read, or does not map names to values.
     """
     if path.suffix not in (".yaml", ".yml"):
         return read_json(path)
@@ -325,10 +322,6 @@ def make_config(options: dict[str, Any]) -> Config:
     Args:
         options: Options of `Config` by name, and `preset`, which stands for those of a file in `presets/`, if they
             are not given.
-
-    Raises:
-        UserError: Options are unknown or, if none is, have wrong values or, if none has, do not fit together. The
-            message has a line for each.
     """
     options = complete(Config, {RENAMED.get(name, name): value for name, value in options.items()})
     if unknown := sorted(set(options) - set(_NAMES)):
@@ -343,11 +336,7 @@ def make_config(options: dict[str, Any]) -> Config:
 
 
 def read_config(directory: Path) -> Config:
-    """Returns the configuration of a model directory, also of versions that had one `loss_function`.
-
-    Raises:
-        UserError: It is missing or wrong; the message names the file.
-    """
+    """Returns the configuration of a model directory, also of versions that had one `loss_function`."""
     path = directory / "config.json"
     try:
         return make_config({"loss_function": LOSSES[0], **read_json(path, directory)})

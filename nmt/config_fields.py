@@ -16,15 +16,7 @@ LEAST, MOST = 1e-30, 2**31 - 1  # sizes of numbers
 def option(
     default: Any, text: str, allowed: str = "", ok: Callable[[Any], bool] = lambda value: True, **argument
 ) -> Any:
-    """Declares an option.
-
-    Args:
-        default: The default; `None` for an option without one.
-        text: The help.
-        allowed: The allowed values in words.
-        ok: Returns whether a value is allowed.
-        **argument: More arguments for argparse.
-    """
+    """Declares an option: default, help, the allowed values in words, whether a value is one, more for argparse."""
     metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument, "with": {}}
     return dataclasses.field(default=default, metadata=metadata)
 

@@ -25,15 +25,7 @@ def preset_names() -> list[str]:
 
 
 def complete(config: type, given: dict[str, Any]) -> dict[str, Any]:
-    """Returns options with those of their preset, and with the defaults that depend on other options.
-
-    Args:
-        config: The dataclass that declares the options.
-        given: Options by name, and perhaps `preset`; unknown ones stay.
-
-    Raises:
-        UserError: There is no such preset.
-    """
+    """Returns options with those of their preset, and with the defaults that depend on other options."""
     fields = dataclasses.fields(config)
     defaults = {field.name: field.default for field in fields}
     given = dict(given)

@@ -8,7 +8,10 @@ _AROUND = (" ", "\t", "Graph execution error", "Detected at node", "<stack trace
 
 
 class UserError(Exception):
-    """An error that the user can fix. The message says what is wrong, what is allowed, and what to do."""
+    """An error that the user can fix. The message says what is wrong, what is allowed, and what to do.
+
+    Most functions that read what users give may raise it, so docstrings name only other errors.
+    """
 
 
 def describe_end(status: int) -> str:

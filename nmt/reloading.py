@@ -14,12 +14,7 @@ from .text.vocabulary import END, Vocabulary
 
 
 def reload_weights(system: System, directory: Path) -> list[str]:
-    """Assigns the weights of the best model of a directory, and returns what was left out, in sentences.
-
-    Raises:
-        UserError: The directory holds no model, or one of another architecture or, without
-            `--reload_other_vocabularies`, of other vocabularies.
-    """
+    """Assigns the weights of the best model of a directory, and returns what was left out, in sentences."""
     kind, has_others = system.config.layer_normalization_type, system.config.reload_other_vocabularies
     its_kind = read_config(directory).layer_normalization_type if (directory / "config.json").exists() else kind
     if its_kind == kind and not has_others:

@@ -64,14 +64,7 @@ class System(NamedTuple):
 
 
 def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Path | None = None) -> System:
-    """Builds the model of a configuration for two vocabulary files, with initial weights.
-
-    Args:
-        directory: The model directory that holds the files, if any; it may come from an untrusted source.
-
-    Raises:
-        UserError: A vocabulary cannot be loaded, or the embeddings are tied and the vocabularies differ.
-    """
+    """Builds the model of a configuration for two vocabulary files, with initial weights."""
     source = load_vocabulary(vocabularies[0], config.source_vocab_sizes, directory)
     target = load_vocabulary(vocabularies[1], config.target_vocab_size, directory)
     if config.tie_encoder_decoder_embeddings and source.words != target.words:
@@ -84,15 +77,7 @@ def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Pat
 
 
 def open_system(config: Config, directory: Path, original: Config | None) -> System:
-    """Builds the system to train in a directory. A training found there is resumed with its own vocabularies.
-
-    Args:
-        original: The configuration of the training found there; `None` if there is none.
-
-    Raises:
-        UserError: A training found there has another configuration (the paths of its files may differ), or the
-            directory holds a model that cannot be resumed.
-    """
+    """Builds the system to train in a directory. A training found there is resumed with its own vocabularies."""
     if original is None:
         if (directory / BEST).exists():
             raise UserError(f"{directory} holds a model but no {LAST} to resume from; train in another directory")
@@ -113,14 +98,7 @@ def _words(config: Config, name: str) -> str:
 
 
 def save_system(system: System, directory: Path, digests: Mapping[str, list]) -> None:
-    """Writes a system without its checkpoints to an existing directory.
-
-    Args:
-        digests: Those of the files of its training, `file_digests`.
-
-    Raises:
-        UserError: The files of a training found there have other contents.
-    """
+    """Writes a system without its checkpoints to an existing directory."""
     path = directory / "files.json"
     if (directory / LAST).exists() and path.exists():
         original = read_json(path, directory)
@@ -143,11 +121,7 @@ def save_system(system: System, directory: Path, digests: Mapping[str, list]) ->
 
 
 def load_system(directory: Path) -> System:
-    """Loads a trained system with its best model.
-
-    Raises:
-        UserError: The directory holds no model, or a file in it is damaged.
-    """
+    """Loads a trained system with its best model."""
     if not (directory / "config.json").exists():
         if (directory / "saved_model.pb").exists():
             raise UserError(f"{directory} is an export; give the model directory that it was made of")
@@ -165,11 +139,7 @@ def load_system(directory: Path) -> System:
 
 
 def load_ensemble(directories: Sequence[Path]) -> System:
-    """Loads one or more trained systems as one, with the options of the first.
-
-    Raises:
-        UserError: A directory holds no model, or two have different vocabularies.
-    """
+    """Loads one or more trained systems as one, with the options of the first."""
     first, *others = systems = [load_system(directory) for directory in directories]
     for directory, other in zip(directories[1:], others, strict=True):
         if _vocabulary(other) != _vocabulary(first):
@@ -183,11 +153,7 @@ def require_room(config: Config, checkpoint: Path, size: tuple[int, int] | None 
     """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made.
 
     Args:
-        checkpoint: The file.
         size: Its arrays and numbers, of a file that is not ours.
-
-    Raises:
-        UserError: It cannot hold it.
     """
     (arrays, numbers), (layers, weights) = size or checkpoint_size(checkpoint), _least_size(config)
     # Smaller differences are named when the weights are loaded. An architecture need not have what its options say.

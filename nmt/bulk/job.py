@@ -28,12 +28,7 @@ class Job:
 
 
 def find_shards(patterns: list[str], output: str) -> list[Shard]:
-    """Returns the shards that patterns name.
-
-    Raises:
-        UserError: A pattern names no file, a name or extension cannot be used, two translations would have one name, or
-            a translation would be among the texts.
-    """
+    """Returns the shards that patterns name."""
     found: dict[str, Shard] = {}
     for pattern in patterns:
         matched = storage.find(pattern)
@@ -57,12 +52,7 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
 
 
 def prepare_output(job: Job) -> None:
-    """Marks the output folder as one of this export.
-
-    Raises:
-        UserError: The export is none, or the folder has translations by another one or with another `max_bytes`, or
-            cannot be used.
-    """
+    """Marks the output folder as one of this export."""
     wanted, path = {"export": _fingerprint(job.export), "max_bytes": job.max_bytes}, job.own("job.json")
     with storage.usable(job.output, "used"):
         storage.write_json(path, job.own(), wanted)

@@ -45,9 +45,6 @@ class Model:
         path: Its folder.
         seconds: Longest time for a call, which loads the export if need be.
         local: Makes a context manager that returns a local folder with the files of `path`.
-
-    Raises:
-        UserError: It cannot be loaded, or it does not translate.
     """
 
     def __init__(self, path: str, seconds: float, local: Callable[[str], Any] = contextlib.nullcontext):

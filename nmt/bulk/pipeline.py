@@ -23,11 +23,7 @@ from .pieces import Piece, Report, Shard, add, read_lines, read_piece, split, wr
 
 
 def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
-    """Translates shards and returns the report.
-
-    Raises:
-        UserError: A step failed at every attempt of the runner. Translated pieces stay for the next run.
-    """
+    """Translates shards and returns the report."""
     # Without it, the DirectRunner looks for Prism, another program, and downloads it. The pipeline has no triggers.
     options.view_as(TypeOptions).allow_unsafe_triggers = True
     report, whole_error = job.own("report.json"), job.own("error.txt")  # not every runner returns values
@@ -129,11 +125,7 @@ def require_unchanged(shard: Shard) -> None:
 
 
 def pipeline_options(words: list[str]) -> PipelineOptions:
-    """Returns the options of Beam.
-
-    Raises:
-        UserError: One is unknown. Only a runner on this machine can tell; others have options of their own.
-    """
+    """Returns the options of Beam. Only a runner on this machine can tell which are unknown."""
     options = PipelineOptions(words)
     if on_this_machine(options):
         known, given = options.get_all_options(), options.get_all_options(retain_unknown_options=True)

@@ -102,7 +102,6 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
     If `path` is there by then, it stays: another attempt of the same step has written it.
 
     Args:
-        path: The file to write.
         aside: Folder of the temporary file in the same file system.
     """
     temporary = f"{aside}/{uuid4().hex}.part"

@@ -26,7 +26,6 @@ def open_input(path: Path | None) -> AbstractContextManager[IO]:
     """Opens a file in binary mode, or standard input (a text stream) if `path` is `None`. Read from its descriptor.
 
     Raises:
-        UserError: Standard input is closed, or there is no such file.
         OSError: The file cannot be opened.
     """
     if path is None and sys.stdin is None:
@@ -43,13 +42,7 @@ def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[Te
     """Opens a file, or standard output if `path` is `None`.
 
     A regular file is replaced when the output is complete, and compressed if its name ends in `.gz` or `.zst`.
-
-    Args:
-        path: The file.
-        inputs: Files that the command reads; `None` is standard input.
-
-    Raises:
-        UserError: Standard output is closed, the file cannot be written, or it is one of the inputs.
+    It is none of the `inputs`, among which `None` is standard input.
     """
     if path is None and sys.stdout is None:
         raise UserError("standard output is closed; give --output FILE")

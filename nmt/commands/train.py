@@ -47,11 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _read_configs(arguments: argparse.Namespace) -> tuple[Config, Config | None]:
-    """Returns the configuration that parsed arguments and their `--config` file give, and that of a training to resume.
-
-    Raises:
-        UserError: An option is wrong.
-    """
+    """Returns the configuration of parsed arguments and their `--config` file, and that of a training to resume."""
     given = {name: value for name, value in vars(arguments).items() if name not in ("model", "config", "processes")}
     options, original = {**(read_options(arguments.config) if arguments.config else {}), **given}, None
     if (arguments.model / LAST).exists():
@@ -61,11 +57,7 @@ def _read_configs(arguments: argparse.Namespace) -> tuple[Config, Config | None]
 
 
 def _processes(asked: int | None) -> int:
-    """Returns how many processes to start; 0 if this one trains alone, or belongs to a cluster.
-
-    Raises:
-        UserError: They are asked for in a cluster, or are more than the GPUs.
-    """
+    """Returns how many processes to start; 0 if this one trains alone, or belongs to a cluster."""
     workers, gpus = len(read_cluster()[0]), visible_gpus()
     if asked and workers:
         raise UserError(

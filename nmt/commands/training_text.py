@@ -45,11 +45,7 @@ def _read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache
 
 
 def read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
-    """Reads the training and validation texts, and warns of what spoils a training or its validations.
-
-    Raises:
-        UserError: The tokenizer of the validation cannot be used, a prefix there is too long, or a text is wrong.
-    """
+    """Reads the training and validation texts, and warns of what spoils a training or its validations."""
     validation_metrics(config.valid_tokenizer)
     target, most = vocabularies.target, config.translation_maxlen
     _check_prefixes("target_prefixes", config.target_prefixes or (), target, None)

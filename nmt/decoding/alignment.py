@@ -40,9 +40,6 @@ class Aligner:
 
     Args:
         sentences: Most translations in a batch.
-
-    Raises:
-        UserError: The model has no attention weights to align by.
     """
 
     def __init__(self, vocabularies: Vocabularies, model: Decodable, sentences: int):

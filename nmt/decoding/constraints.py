@@ -30,10 +30,6 @@ def constrain(
     `[rows]`, and the words themselves if the options ask for them. The memory also holds the prefixes.
 
     Args:
-        step: As in `beam_search`.
-        state: The state before the first word, `[batch, ...]`.
-        memory: What `step` knows of each sentence, `[batch, ...]`.
-        options: Say what is allowed.
         unknowns: Ids that decode to the unknown word.
         limits: Words of the longest translations, `[batch]`.
         prefixes: Words that translations begin with, `[batch, (words)]`, whatever the options forbid.
@@ -72,8 +68,6 @@ def _repeats(history: tf.Tensor, size: int, words: int) -> tf.Tensor:
 
     Args:
         history: Words so far, `[rows, width]`, the last at the right, after places with -1; at least `size` wide.
-        size: Words of an n-gram.
-        words: Size of the vocabulary.
     """
     rows, width = tf.unstack(tf.shape(history))
     count = width - size + 1  # places where an n-gram can begin

@@ -11,9 +11,6 @@ class Ensemble:
     """A model whose log-probabilities are the sums of those of others, as in Nematus. A `Decodable`.
 
     The sums are no distribution: they rank translations and cannot be drawn from. `make_sampling_step` has one.
-
-    Args:
-        models: The models. They have the same vocabularies.
     """
 
     first_word = -1  # each model has its own

@@ -17,11 +17,7 @@ _UNSPLIT = {**dict.fromkeys(("13a", "intl", "none"), ("CJK", *_KANA_AND_OTHERS))
 
 
 def validation_metrics(tokenizer: str) -> tuple[Metric, Metric]:
-    """Returns the metrics of a validation, BLEU with this tokenizer of sacreBLEU and chrF, both from 0 to 100.
-
-    Raises:
-        UserError: The tokenizer needs a package that is not installed, or a file that cannot be downloaded.
-    """
+    """Returns the metrics of a validation, BLEU with this tokenizer of sacreBLEU and chrF, both from 0 to 100."""
     try:  # without smoothing, because smoothed BLEU is above 0 even if no four words in a row are right
         return sacrebleu.BLEU(tokenize=tokenizer, smooth_method="none"), sacrebleu.CHRF()
     except Exception as error:  # RuntimeError, ImportError and the errors of a download
@@ -31,11 +27,7 @@ def validation_metrics(tokenizer: str) -> tuple[Metric, Metric]:
 
 
 def read_lines(path: str | os.PathLike) -> list[str]:
-    """Returns the lines of a text. As in training and translation, only a line feed ends a line.
-
-    Raises:
-        UserError: The file is missing or not UTF-8.
-    """
+    """Returns the lines of a text. As in training and translation, only a line feed ends a line."""
     return [line.decode() for line in lines.read_lines(*all_shards(path))]
 
 

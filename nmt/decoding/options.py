@@ -23,11 +23,7 @@ _sampling_only = functools.partial(only_with, translation_strategy=("sampling",)
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """The options. Defaults are those of every use.
-
-    Raises:
-        UserError: Options are wrong. The message has a line for each.
-    """
+    """The options. Defaults are those of every use."""
 
     batch_size: int = between(128, "sentences translated together", 1, 100_000)
     beam_size: int = between(5, "hypotheses that are kept", 1, 1000)

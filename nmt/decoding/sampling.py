@@ -49,14 +49,10 @@ def sample(
 ) -> Hypotheses:
     """Draws translations, in no order. Their costs are those of the model's own probabilities, as in `beam_search`.
 
-    Args:
+    Args: Those of `beam_search`, and these:
         decode_step: What `make_step` of a model returns. Row `i * samples + j` is sample j of sentence i.
-        state: The state before the first word, `[batch, ...]`.
-        memory: What `decode_step` knows of each sentence, `[batch, ...]`.
         options: How words are drawn and translations ranked.
         uniforms: Random numbers of at least 0 and below 1, `[batch, samples, the largest limit + 1]`.
-        limits: Words after which a translation must end, `[batch]`.
-        start: Id that `decode_step` gets as the word before the first.
     """
     batch, samples, _ = tf.unstack(tf.shape(uniforms))
     rows, longest = batch * samples, tf.maximum(tf.reduce_max(limits), 0)

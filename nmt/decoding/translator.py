@@ -119,7 +119,6 @@ class Translator(tf.Module):
         """Returns the translations of lines, computed in batches of similar lengths, several at a time.
 
         Args:
-            lines: The lines.
             first: Number of the first of them in its text. The number of a line decides its samples.
             prefixes: What the translation of each line begins with, or nothing if it is empty.
         """
@@ -211,7 +210,6 @@ def join_translations(
 
     Args:
         each: The translations of each piece. Those with infinite scores are none.
-        pieces: The pieces.
         alpha: Costs are divided by the length to the power alpha.
     """
     kept = [places if len(places := np.flatnonzero(np.isfinite(piece.scores))) else [0] for piece in each]

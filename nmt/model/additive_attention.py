@@ -59,8 +59,6 @@ class AdditiveAttention(Block):
         Args:
             state: `[batch * hypotheses, state_units]`.
             context: `[batch, source_time, context_units]`.
-            projected: `project_context(context)`.
-            source_mask: `[batch, source_time]`.
         """
         batch, _, hidden = tf.unstack(tf.shape(projected))
         query = tf.reshape(self.state_norm(affine(state, self.state_to_hidden)), [batch, -1, 1, hidden])

@@ -21,13 +21,9 @@ def build_spec(model, longest: int) -> TransformerSpec:
     """Returns the specification of a `transformer.Transformer`, without vocabularies.
 
     Args:
-        model: The model.
         longest: Most tokens of a source sentence or a translation, their ends included.
 
     Padding is left out, as CTranslate2's own converters do, so the costs of words lack its part.
-
-    Raises:
-        UserError: CTranslate2 has no such normalization, or begins with another embedding.
     """
     attention, has_padding = model.encoder.stack[0].attention, model.decoder.has_padding
     spec = TransformerSpec.from_config(

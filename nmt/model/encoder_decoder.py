@@ -21,8 +21,6 @@ class EncoderDecoder(keras.Model):
 
     Args:
         config: A `config.Config`: sizes, kinds and dropout rates, which are used where a dropout seed is given.
-        source_words: Size of the source vocabulary.
-        target_words: Size of the target vocabulary.
     """
 
     first_word: int

@@ -42,7 +42,6 @@ class GRUStep(Block):
         inputs: Size of x; 0 for a GRU without input.
         units: Size of h.
         normalization: Kind of `N`, one of `normalization.KINDS`.
-        name: Name of the layer.
         bias_on_state: Adds the biases to the terms of the state, `N(h U + b)`, as Nematus does in the second GRU of
             the decoder. The reset gate then multiplies the bias of the proposal too.
         transitions: Number of further GRUs in the same time step.

@@ -81,7 +81,6 @@ class MultiHeadAttention(Block):
             x: `[batch * time, units]`.
             sizes: Sentences, and positions of each.
             projections: Those to apply, single or fused.
-            forward: Computes the products.
         """
         found = []
         for projection in projections:
@@ -97,7 +96,6 @@ class MultiHeadAttention(Block):
             queries: `[batch, heads, time, units / heads]`.
             memory: The keys and values, of `memory_time` positions.
             bias: Added to the scores; it broadcasts to `[batch, heads, time, memory_time]`.
-            forward: Draws the dropout masks and computes the products.
 
         Returns:
             `[batch * time, units]`.

@@ -96,7 +96,6 @@ class TransformerLayer(Block):
             source: Keys and values of the source.
             source_bias: That of the attention to the source, `[batch, 1, 1, source_time]`.
             past: Keys and values of the positions before, of all hypotheses of a sentence.
-            forward: Draws the dropout masks and computes the products.
         """
         queries, *new = self.attention.project(self.attention_residual.input(x), sizes, projections, forward)
         own = KeysAndValues.of(*new)
@@ -116,8 +115,6 @@ def sinusoids(first: tf.Tensor | int, count: tf.Tensor | int, units: int, kind: 
     Sines and cosines are halves side by side.
 
     Args:
-        first: The first position.
-        count: Number of positions.
         units: Size of the embeddings, an even number of at least 4.
         kind: `tensor2tensor` or `paper`, see `transformer_positions` of the configuration.
 

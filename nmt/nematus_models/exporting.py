@@ -45,13 +45,7 @@ def export_checkpoint(
 
     Args:
         to: Path of the checkpoint without extension, as for Nematus's `-m`.
-        config: The configuration of the model.
-        variables: The weights.
-        words: The source and the target vocabulary.
         version: One of `VERSIONS`; `master` is also for v0.5, where a Transformer must tie all its embeddings.
-
-    Raises:
-        UserError: One of the files exists already, or this version of Nematus has no such model.
     """
     dictionaries = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
     files = [*dictionaries, *(Path(f"{to}.{end}") for end in ("json", "index", "data-00000-of-00001"))]

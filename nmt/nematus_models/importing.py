@@ -50,13 +50,8 @@ def import_checkpoint(
 
     Args:
         checkpoint: Path of the checkpoint without extension, as for Nematus's `-m`.
-        to: The directory to create.
         dictionaries: Source and target dictionary; `None` takes those that the checkpoint's options name.
         build: Maps a configuration to the variables of its model and to the `made_with` of `save_checkpoint`.
-
-    Raises:
-        UserError: `to` exists already, a file is missing or damaged, an option is not supported, or the
-            variables do not fit the model.
     """
     arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
     config = read_checkpoint_config(options_path, dictionaries, arrays)
@@ -79,11 +74,7 @@ def import_checkpoint(
 def read_checkpoint_config(
     path: Path, dictionaries: tuple[Path, Path] | None = None, variables: Collection[str] = ()
 ) -> Config:
-    """Returns our configuration for a JSON file of Nematus's options, and the names of a checkpoint's variables.
-
-    Raises:
-        UserError: Options are not supported; the message names all of them.
-    """
+    """Returns our configuration for a JSON file of Nematus's options, and the names of a checkpoint's variables."""
     options = read_json(path)
     model_type = options.get("model_type") or "rnn"
     if not isinstance(model_type, str) or model_type not in _NAMES:
@@ -193,12 +184,7 @@ def _assign(
     checkpoint: Path,
     nematus_name: Callable[[str, Collection[str]], str],
 ) -> None:
-    """Assigns all variables from the arrays of a checkpoint; `nematus_name` maps their paths to names of arrays.
-
-    Raises:
-        UserError: Variables are missing, left over or of another shape; the message names all of them. Then no variable
-            is assigned.
-    """
+    """Assigns all variables from the arrays of a checkpoint; `nematus_name` maps their paths to names of arrays."""
     values, wrong = fit(variables, arrays, nematus_name, rnn_names.TRANSPOSED.__eq__)
     if wrong:
         raise UserError(

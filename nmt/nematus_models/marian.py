@@ -74,14 +74,9 @@ def import_marian(
 
     Args:
         folder: The folder as it is published.
-        to: The directory to create.
         licence: That of the model, where the folder does not state it.
         build: Maps a configuration, the file of its weights, and how many arrays and numbers that has, to the variables
             of its model and to the `made_with` of `save_checkpoint`.
-
-    Raises:
-        UserError: `to` exists already, a file is missing or damaged, the model has other parts, or its weights do not
-            fit.
     """
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}; download the model where there is a network and give its folder")
@@ -122,11 +117,7 @@ def _existing(folder: Path, name: str) -> Path:
 
 
 def _read_config(path: Path, to: Path) -> Config:
-    """Returns our configuration of the model.
-
-    Raises:
-        UserError: The model has parts that ours cannot have.
-    """
+    """Returns our configuration of the model."""
     theirs = read_json(path, path.parent)
     for name, (supported, default) in _SUPPORTED.items():
         if (found := theirs.get(name, default)) != supported:
@@ -148,11 +139,7 @@ def _read_config(path: Path, to: Path) -> Config:
 
 
 def _read_ids(path: Path, config: dict[str, Any]) -> dict[str, int]:
-    """Returns the ids of the pieces, without that of the padding.
-
-    Raises:
-        UserError: They are not 0, 1, 2, ..., each once, or the special ones have others than in published models.
-    """
+    """Returns the ids of the pieces, without that of the padding."""
     ids = read_json(path, path.parent)
     size = config.get("vocab_size")
     if any(type(i) is not int for i in ids.values()) or sorted(ids.values()) != list(range(len(ids))):

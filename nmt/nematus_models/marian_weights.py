@@ -64,12 +64,7 @@ def is_transposed(name: str) -> bool:
 
 
 def read_weights(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
-    """Returns the file of the weights in a folder, and the weights by name, in float32.
-
-    Raises:
-        UserError: There is none that is no pickle, it is damaged, or its weights are no finite numbers or of a model
-            that has other parts.
-    """
+    """Returns the file of the weights in a folder, and the weights by name, in float32."""
     readers = {"model.safetensors": _read_safetensors, "tf_model.h5": _read_hdf5}
     path = next((folder / name for name in readers if (folder / name).is_file()), None)
     if path is None:
@@ -129,11 +124,7 @@ def _name_of(path: str) -> str:
 
 
 def _without_copies(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Returns the weights alone, with the bias as `[words]`.
-
-    Raises:
-        UserError: What should be a copy of the table differs, or positions are no sinusoids.
-    """
+    """Returns the weights alone, with the bias as `[words]`."""
     kept = {name: each for name, each in arrays.items() if not (_COPY.fullmatch(name) or _POSITIONS.fullmatch(name))}
     for name in arrays.keys() - kept.keys():
         each = arrays[name]

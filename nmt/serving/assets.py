@@ -30,8 +30,6 @@ def write_warmup(export: Path, functions: dict[str, Any], sentences: Sequence) -
     """Writes requests that a server runs before it serves a model, so that the first caller does not wait.
 
     Args:
-        export: The export.
-        functions: Its signatures, by name.
         sentences: Texts, or rows of ids. Each signature gets one request with the first sentence and one with all.
 
     Returns:

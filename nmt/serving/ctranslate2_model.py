@@ -17,12 +17,7 @@ def save_ctranslate2(model, vocabularies: Vocabularies, to: str | os.PathLike) -
 
     It maps tokens to tokens: its callers split texts into tokens with the vocabularies of the model.
 
-    Args:
-        model: A `contract.Decodable`.
-        to: The directory to create.
-
     Raises:
-        UserError: `to` exists already, or CTranslate2 has no such model.
         ModuleNotFoundError: CTranslate2 is missing.
     """
     if not hasattr(model, "ctranslate2_spec"):

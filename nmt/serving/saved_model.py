@@ -23,16 +23,11 @@ def save_signatures(
     model, and it does not save a loaded model that has them.
 
     Args:
-        signatures: What the model computes.
-        to: The directory to create.
         card: What `assets.extra/model.json` says, besides the signatures.
         warmup: Sentences, as texts or rows of ids, of the requests in `assets.extra/tf_serving_warmup_requests`.
 
     Returns:
         Whether the requests were written; that takes the package `tensorflow-serving-api`.
-
-    Raises:
-        UserError: `to` exists already, or cannot be written.
     """
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     with atomic_directory(Path(to)) as directory:

@@ -33,11 +33,7 @@ _PIECE = 1 << 20  # bytes
 
 
 class Cache:
-    """Entries, which are folders of files with a record, and the digests of files elsewhere.
-
-    Args:
-        directory: Where they are. It must exist.
-    """
+    """The entries of a directory, which are folders of files with a record, and the digests of files elsewhere."""
 
     def __init__(self, directory: Path):
         self.directory = directory
@@ -48,9 +44,6 @@ class Cache:
         Args:
             name: The name, which stands for all that the files depend on.
             make: Writes files to a new folder, and returns the record in JSON types.
-
-        Raises:
-            UserError: The folder cannot be written.
         """
         path = self.directory / name
         if (record := _read_record(path)) is not None:
@@ -78,11 +71,7 @@ class Cache:
         path.chmod(self.directory.stat().st_mode & (0o7777 if path.is_dir() else 0o666))
 
     def digests(self, paths: Sequence[Path], digest: Callable[[Path], str]) -> list[str]:
-        """Returns the digest of each file: the remembered one unless the file has changed, or what `digest` returns.
-
-        Raises:
-            UserError: A file changed while it was being read.
-        """
+        """Returns the digest of each file: the remembered one unless the file has changed, or what `digest` returns."""
         name = "files-" + hashlib.sha256(b"\0".join(os.fsencode(os.path.realpath(path)) for path in paths)).hexdigest()
         record = self.directory / f"{name}.json"
 

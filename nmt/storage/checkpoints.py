@@ -28,12 +28,7 @@ def save_checkpoint(
     """Writes a checkpoint.
 
     Args:
-        variables: Each is stored under its path.
-        state: State of the training, in JSON types.
         made_with: Values that must be the same when the checkpoint is loaded, by name.
-
-    Raises:
-        UserError: The file cannot be written. Then `path` stays as it was.
     """
     head = {"version": VERSION, "made_with": dict(made_with), **state}
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
@@ -48,14 +43,11 @@ def load_checkpoint(
     """Assigns the variables from a checkpoint and returns the state stored in it.
 
     The file may come from an untrusted source: no array is read before its shape and type are those of a variable.
+    After an error, no variable is assigned.
 
     Args:
         variables: Those to assign; the checkpoint may hold more.
         made_with: Values to compare with those in the checkpoint, by name. A name that only one of them has is ignored.
-
-    Raises:
-        UserError: The file is missing, damaged or of another version; a value of `made_with` differs; or a variable is
-            missing, has another shape or type, or is not finite. Then no variable is assigned.
     """
     variables = list(variables)
     made_with = json.loads(json.dumps(dict(made_with)))  # tuples become lists, as in the checkpoint
@@ -91,11 +83,7 @@ def load_checkpoint(
 
 
 def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
-    """Returns how many arrays a checkpoint has, and how many numbers in float32 fit in its file.
-
-    Raises:
-        UserError: The file is missing or damaged.
-    """
+    """Returns how many arrays a checkpoint has, and how many numbers in float32 fit in its file."""
     with _open_archive(path) as archive:  # no array is compressed, and headers may say anything
         return len(archive.namelist()) - 1, Path(path).stat().st_size // 4
 

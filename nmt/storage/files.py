@@ -59,9 +59,6 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     """Makes a temporary directory and yields it. It is renamed to `path` when the block succeeds and all is synced.
 
     If the block fails, nothing is left, not even the parents of `path` that were missing.
-
-    Raises:
-        UserError: `path` exists already.
     """
     if path.exists():
         raise UserError(f"{path} exists already; remove it or give another path")
@@ -96,7 +93,6 @@ def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
     """Opens a regular file of a directory that may come from an untrusted source.
 
     Raises:
-        UserError: The file cannot be read, is a pipe or a device, or is a link out of the directory.
         FileNotFoundError: There is none.
     """
     try:
@@ -109,11 +105,7 @@ def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
 
 
 def path_inside(path: Path, directory: Path) -> Path:
-    """Returns the path of an entry of a directory that may come from an untrusted source.
-
-    Raises:
-        UserError: It is a link out of the directory, a pipe or a device.
-    """
+    """Returns the path of an entry of a directory that may come from an untrusted source."""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
         raise UserError(f"{path} is a link out of {directory}; put what it points to there, or give another directory")
     if path.exists() and not (path.is_file() or path.is_dir()):
@@ -125,7 +117,6 @@ def read_inside(path: Path, directory: Path, most: int) -> bytes:
     """Returns the content of a file, as `open_inside` opens it.
 
     Raises:
-        UserError: It cannot be opened, or has more than `most` bytes.
         FileNotFoundError: There is none.
     """
     with open_inside(path, directory) as file:
@@ -140,9 +131,6 @@ def read_json(path: str | os.PathLike, directory: Path | None = None) -> dict[st
 
     Args:
         directory: The model directory that holds it, if any; it may come from an untrusted source.
-
-    Raises:
-        UserError: The file cannot be read or does not hold a JSON object.
     """
     try:
         content = read_inside(Path(path), directory, _LONGEST) if directory else Path(path).read_bytes()
@@ -162,9 +150,6 @@ def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
 
     Removes temporary files that killed processes left there and in those of its `folders` that are no links. On exit,
     removes the directory if this call created it and it is still empty.
-
-    Raises:
-        UserError: Another process holds the lock, it is a link or no file, or the directory cannot be written to.
     """
     created = not directory.exists()
     lock = FileLock(directory / _LOCK)

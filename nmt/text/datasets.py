@@ -29,17 +29,14 @@ class TrainingData:
     """The training set, in batches of pairs of similar length.
 
     Args:
-        batch_size: Pairs in a batch.
         maxlen: Pairs with more tokens on a side are left out.
         max_length_ratio: If given, so are pairs with more than this many times the tokens of one side on the other,
             without prefixes.
-        seed: Decides the order.
         subword_sampling: If above 0, a line is split at random each time, `SentencePieceVocabulary.sample` with this
             alpha.
         token_batch_size: If given, a batch has as many pairs as fit in this many tokens of each side, padding counted.
         weights: How often an epoch takes the pairs of each corpus of the text; `None` for once.
         target_prefixes: Text that begins the targets of each corpus, or nothing where it is empty.
-        cache: Keeps the prepared text; by default, the user's.
 
     Attributes:
         pairs: Number of pairs of the text.
@@ -52,9 +49,6 @@ class TrainingData:
         earlier_batches_per_epoch: The same in earlier versions, where each width had an incomplete batch.
         samples: Token ids of some lines of each side, evenly spread.
         sizes: `(width, pairs, batches)` in an epoch, for each width that pairs have.
-
-    Raises:
-        UserError: No pair is left, or a vocabulary cannot split at random.
     """
 
     def __init__(
@@ -203,7 +197,6 @@ class ValidationData:
 
     Args:
         text: Each of its files or patterns is a set of its own.
-        batch_size: Most pairs in a batch.
         sample: Most pairs of a set, evenly spread; `None` for all.
         target_prefixes: Text that begins the translations of each set, or nothing where it is empty.
 
@@ -217,9 +210,6 @@ class ValidationData:
         batches: The pairs in batches of similar length, without those that are too long.
         too_long: Number of pairs left out of the batches because a side has more than `LONGEST` tokens.
         target_words: Size of the target vocabulary.
-
-    Raises:
-        UserError: No pair is left.
     """
 
     def __init__(

@@ -38,9 +38,6 @@ def read_lines(*paths: Path, errors: str = "strict") -> Iterator[bytes]:
     Args:
         errors: With `strict`, all bytes must be UTF-8. With `keep`, lines may have other bytes, but the beginning of a
             file must look like text.
-
-    Raises:
-        UserError: A file is damaged or not text.
     """
     for path in paths:
         for block in read_blocks(read_pieces(path), path, errors=errors):
@@ -48,11 +45,7 @@ def read_lines(*paths: Path, errors: str = "strict") -> Iterator[bytes]:
 
 
 def count_lines(path: Path) -> int:
-    """Returns the number of lines of a file of UTF-8.
-
-    Raises:
-        UserError: The file is damaged or not UTF-8.
-    """
+    """Returns the number of lines of a file of UTF-8."""
     return sum(block.count(b"\n") for block in read_blocks(read_pieces(path), path))
 
 
@@ -66,9 +59,6 @@ def read_blocks(
         name: What users call it.
         size: If given, a block ends at the first end of a line after this many bytes. The last may be smaller.
         errors: As in `read_lines`.
-
-    Raises:
-        UserError: The text is not UTF-8, or no text at all.
     """
     held, lines = b"", 0
     for block in _whole_lines(pieces if errors == "strict" else _text(pieces, name)):
@@ -138,10 +128,6 @@ def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
     Args:
         source: The descriptor of a stream, where no data for a while ends a list too, or a file, which may be
             compressed.
-        size: Lines in a list.
-
-    Raises:
-        UserError: The beginning is not text, or the file is damaged.
     """
     chunk, pieces = [], _read(source) if isinstance(source, int) else read_pieces(source)
     for block in read_blocks(pieces, "the input" if isinstance(source, int) else source, errors="keep"):
@@ -191,11 +177,7 @@ def _require_text(beginning: bytes, name: str | Path) -> None:
 
 
 def read_pieces(path: Path, size: int = _PIECE) -> Iterator[bytes]:
-    """Yields the text in a file in pieces of at most `size` bytes, decompressed if its name ends in `.gz` or `.zst`.
-
-    Raises:
-        UserError: The file is damaged or truncated, or reading it needs another package.
-    """
+    """Yields the text in a file in pieces of at most `size` bytes, decompressed if its name ends in `.gz` or `.zst`."""
     lines, (open_file, damage) = 0, _opener(path)
     try:
         with open_file(path, "rb") as file:
@@ -222,9 +204,6 @@ def replace_text(path: Path) -> Iterator[TextIO]:
     """Yields a file for text that replaces `path` when it is complete, compressed if `path` ends in `.gz` or `.zst`.
 
     Text that is not compressed is written line by line.
-
-    Raises:
-        UserError: The file cannot be written, or compression needs another package.
     """
     if path.suffix not in (".gz", ".zst"):
         with atomic_write(path) as text:

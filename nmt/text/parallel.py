@@ -128,11 +128,7 @@ class Processes:
             self._free.put(Process(make, *arguments))
 
     def __call__(self, *arguments: Any) -> Any:
-        """Returns the result of the function, or raises its error.
-
-        Raises:
-            UserError: The process is killed, twice.
-        """
+        """Returns the result of the function, or raises its error."""
         process = self._free.get()
         try:
             with contextlib.suppress(Killed):

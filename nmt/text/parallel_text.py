@@ -16,18 +16,10 @@ from .shards import Files, as_list, paired_shards
 class ParallelText:
     """Two texts whose lines translate each other.
 
-    Args:
-        source: A file or pattern, or several, also compressed.
-        target: As many files in the same order.
-
     Attributes:
         source, target: The files of each side.
         corpora: For each file or pattern given, the number of its first file; then that of all files.
         names: A name of its own for each file or pattern given, of the target.
-
-    Raises:
-        UserError: A file is missing, or the numbers of files differ, or patterns name files that do not belong
-            together.
     """
 
     def __init__(self, source: Files, target: Files):
@@ -44,11 +36,7 @@ class ParallelText:
         return itertools.chain.from_iterable(map(self.corpus, range(len(self.names))))
 
     def corpus(self, number: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yields the pairs of a file or pattern.
-
-        Raises:
-            UserError: A file is damaged or not UTF-8, or the numbers of lines differ.
-        """
+        """Yields the pairs of a file or pattern."""
         files = slice(*self.corpora[number : number + 2])
         for path, other in zip(self.source[files], self.target[files], strict=True):
             for pair in itertools.zip_longest(read_lines(path), read_lines(other)):

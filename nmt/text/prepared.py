@@ -49,11 +49,7 @@ class Rows:
 
 
 def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> Rows:
-    """Returns the token ids of each line of files, without the end.
-
-    Raises:
-        UserError: A file is damaged or not UTF-8, changes, or the cache cannot be written.
-    """
+    """Returns the token ids of each line of files, without the end."""
     dtype = np.uint16 if vocabulary.size <= 2**16 else np.int32
 
     def encode(block: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

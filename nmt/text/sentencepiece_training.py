@@ -30,7 +30,6 @@ def train_sentencepiece(
 
     Args:
         texts: The texts, each of one or several files, which may be compressed.
-        size: Number of units.
         kind: `"bpe"` (byte-pair encoding) or `"unigram"`.
         sample_lines: Train on this many lines of each text, evenly spread; `None` for all. Memory holds only these.
         character_coverage: Share of the characters of the text that get a unit, 0.98 to 1. The others are unknown.
@@ -40,10 +39,6 @@ def train_sentencepiece(
         split_digits: Makes each digit a unit.
         begin_symbol: Gives the beginning of a sentence an id of its own, 1, and the unknown word id 2. By default, a
             Transformer begins with the unknown word, id 1.
-
-    Raises:
-        UserError: A symbol is empty, has white space or is given twice; a text is missing, empty, damaged or not UTF-8;
-            or the texts are too small for the size.
     """
     units = {"<unk>", "</s>", *(["<s>"] if begin_symbol else [])}
     units |= {f"<0x{i:02X}>" for i in range(256)} if byte_fallback else set()

@@ -22,7 +22,6 @@ def find_shards(files: Files) -> list[list[Path]]:
 
     Raises:
         MissingFile: A pattern names no file.
-        UserError: A file is not a regular file.
     """
     return [_matches(each) for each in as_list(files)]
 
@@ -38,12 +37,7 @@ def all_shards(files: Files) -> list[Path]:
 
 
 def paired_shards(source: Files, target: Files) -> tuple[list[list[Path]], list[list[Path]]]:
-    """Returns the files of both sides, as `find_shards` does. Those at the same position belong together.
-
-    Raises:
-        UserError: A file is missing, the numbers of files differ, or the wildcards of two patterns match different
-            parts of the names.
-    """
+    """Returns the files of both sides, as `find_shards` does. Those at the same position belong together."""
     sides = find_shards(source), find_shards(target)
     if len(sides[0]) != len(sides[1]):
         raise UserError(

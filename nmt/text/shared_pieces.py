@@ -22,9 +22,6 @@ def with_shared_ids(path: Path, model: bytes, ids: Mapping[str, int]) -> bytes:
         path: The file, for messages.
         model: Its content, a unigram model.
         ids: The ids of the pieces of both sides and of codes, each from 0 on once.
-
-    Raises:
-        UserError: The file is no unigram model, or has pieces without an id.
     """
     try:
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)

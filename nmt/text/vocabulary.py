@@ -40,17 +40,11 @@ class SentencePieceVocabulary(tf.Module):
     A file of `shared_pieces` has the pieces of two sides. There a line may begin with the code of a language, and a
     character that only the other side knows has the id of its piece, as in Marian.
 
-    Args:
-        model: The content of the file.
-
     Attributes:
         digest: SHA-256 of the file.
         size: Number of ids.
         unknown: Id of the unknown word.
         unknowns: Ids that decode to the unknown word.
-
-    Raises:
-        UserError: The file is not a SentencePiece model, or has no end of sentence.
 
     Reference: Kudo & Richardson (2018), arXiv:1808.06226.
     """
@@ -155,9 +149,6 @@ class DictionaryVocabulary(tf.Module):
         unknown: Id of the unknown word.
         unknowns: Ids that decode to the unknown word: its own, and those without a word.
         words: The words of all ids.
-
-    Raises:
-        UserError: The file is not a Nematus dictionary, or the id of the unknown word is not below `size`.
     """
 
     def __init__(self, path: Path, content: bytes, size: int | None = None):
@@ -225,10 +216,6 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory:
 
     Args:
         size: Number of ids, for dictionaries only.
-        directory: The model directory that holds it, if any; it may come from an untrusted source.
-
-    Raises:
-        UserError: The file is missing or damaged, or has another extension.
     """
     path = Path(path)
     if not path.exists():

@@ -33,11 +33,7 @@ class ModelDirectory:
         self.saved, self._saved_at = 0, time.monotonic()
 
     def resume(self) -> Progress:
-        """Loads the last checkpoint, if there is one, and returns the progress of the training.
-
-        Raises:
-            UserError: The training found here cannot be resumed.
-        """
+        """Loads the last checkpoint, if there is one, and returns the progress of the training."""
         if not (self._path / LAST).exists():
             return Progress()
         progress = Progress.from_json(load_checkpoint(self._path / LAST, self._update.variables, self._made_with))

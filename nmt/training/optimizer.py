@@ -43,10 +43,6 @@ class Adam(keras.optimizers.Adam):
 
     One operation of TensorFlow updates each variable. Those of Keras, a dozen, take seconds more to trace and compile.
 
-    Args:
-        config: The configuration.
-        variables: The variables to update.
-
     Attributes:
         rate: The learning rate over time.
     """

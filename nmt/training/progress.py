@@ -120,11 +120,7 @@ class Progress:
 
     @classmethod
     def from_json(cls, state: dict[str, Any]) -> "Progress":
-        """Reverses `dataclasses.asdict`.
-
-        Raises:
-            UserError: A field is missing, unknown, or of the wrong type.
-        """
+        """Reverses `dataclasses.asdict`."""
         try:
             if not isinstance(state, dict):
                 raise TypeError(f"{type(state).__name__} in place of an object")

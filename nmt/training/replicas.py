@@ -51,11 +51,7 @@ class Replicas:
         return self.rank == 0
 
     def sum(self, values):
-        """Adds up a structure of tensors over all processes. The rows of `tf.IndexedSlices` are concatenated.
-
-        Raises:
-            UserError: Another process has ended or cannot be reached.
-        """
+        """Adds up a structure of tensors over all processes. The rows of `tf.IndexedSlices` are concatenated."""
         if not self._strategy:
             return values
         with _explained():
@@ -89,11 +85,7 @@ class Replicas:
         return self.sum(mine).numpy().tolist()
 
     def require_same(self, values: Mapping[str, object]) -> None:
-        """Compares values that all processes must share.
-
-        Raises:
-            UserError: Some differ; the message has their names.
-        """
+        """Compares values that all processes must share."""
         digests = [_digest(value) for value in values.values()]
         rows = tf.scatter_nd([[self.rank]], tf.constant([digests], tf.int64), [self.count, len(digests)])
         rows = self.sum(rows).numpy()
@@ -115,9 +107,6 @@ def read_cluster() -> tuple[list[str], int]:
     """Returns the addresses of the processes that the environment variable TF_CONFIG names, and the rank of this one.
 
     Without the variable, there are no addresses.
-
-    Raises:
-        UserError: TF_CONFIG is damaged.
     """
     if not (text := os.environ.get("TF_CONFIG", "")):
         return [], 0
@@ -140,9 +129,6 @@ def read_cluster() -> tuple[list[str], int]:
 
 def connect() -> Replicas:
     """Connects the processes that the environment variable TF_CONFIG names. Call it before TensorFlow uses a device.
-
-    Raises:
-        UserError: TF_CONFIG is damaged, this process has several devices, or another process cannot be reached.
 
     Reference: https://www.tensorflow.org/guide/distributed_training#tf_config
     """

@@ -38,9 +38,6 @@ class Trainer:
             processes validates and writes.
         directory: A training found there is resumed.
         made_with: Values that a training found there must share, by name.
-
-    Raises:
-        UserError: The training found there cannot be resumed.
     """
 
     def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any]):
@@ -60,12 +57,7 @@ class Trainer:
         text.
 
         Args:
-            directory: That of the other training.
-            made_with: Values that it must share, by name.
             load: Loads the best model, as `load_checkpoint` does.
-
-        Raises:
-            UserError: The checkpoint cannot be loaded, or does not share the values of `made_with`.
         """
         if self._config.reload_training_progress:
             found = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
@@ -75,11 +67,7 @@ class Trainer:
             self._update.begin_smoothing()
 
     def limit(self, data: TrainingData) -> tuple[int, str]:
-        """Returns the number of the last update, and the option that sets it.
-
-        Raises:
-            UserError: This training, or the one that it continues, has made more updates already.
-        """
+        """Returns the number of the last update, and the option that sets it."""
         config, update, begin = self._config, self.progress.update, self.progress.begin
         last = update + config.max_epochs * data.batches_per_epoch - self._next_batch(data)
         limit = f"--max_epochs {config.max_epochs}"
@@ -95,8 +83,6 @@ class Trainer:
         """Trains until a limit of the configuration is reached, and returns which.
 
         Raises:
-            UserError: The loss is not finite in `MOST_SKIPPED` updates in a row or on the validation text, a checkpoint
-                cannot be written, or there is nothing to train (`limit`).
             Interrupted: SIGTERM or Ctrl-C came; the last update is saved, unless it was skipped.
         """
         self._start = time.monotonic() - self.progress.seconds

@@ -19,9 +19,6 @@ class Validator:
     Args:
         costs: `Update.costs`.
         translate: Maps lines to their translations, each with whether the limit of its length ended it.
-
-    Raises:
-        UserError: The tokenizer of the configuration cannot be used.
     """
 
     def __init__(

@@ -38,9 +38,6 @@ def write_multi30k(to: Path) -> None:
     """Writes Multi30k, with the test set of 2016 as `test` and both of 2017.
 
     Downloads the archives to `to/download`, unless they are there already.
-
-    Raises:
-        UserError: A download fails, or its checksum differs.
     """
     to.mkdir(parents=True, exist_ok=True)  # else Keras downloads to a folder of its own
     archives = {name: _download(name, to) for name in _SHA256}
