@@ -8,7 +8,6 @@ loop); starting times; memory; and a caller of one sentence alone and beside a r
 service and signature share the cores of the machine. Ratios to the signature come from rounds in which they take turns.
 """
 
-import argparse
 import http.client
 import itertools
 import json
@@ -29,6 +28,7 @@ import numpy as np
 import tables
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
+from runner import ROOT, parser_of, surroundings, turn
 
 CALLERS = (1, 4, 16, 64)
 MANY = 16  # callers whose rate is compared with that of the signature
@@ -49,7 +49,7 @@ class Service:
                 (version / path.name).symlink_to(path.resolve())
         start = time.perf_counter()
         command = [sys.executable, "-m", "nmt", "serve", self._folder.name, "--port", "0", "--timeout", "120"]
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
         printed = []
         for line in self._process.stderr:
             printed.append(line)
@@ -74,7 +74,10 @@ class Service:
         """Returns resident MiB."""
         return self.metric("process_resident_memory_bytes") / 2**20
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self._process.terminate()
         assert self._process.wait(60) == 0
         self._folder.cleanup()
@@ -139,47 +142,38 @@ def open_loop(service, lines, rate, sentences, seconds):
     return in_threads(64, call), time.perf_counter() - first
 
 
-def bare(signature, lines, batch, seconds):
-    """Returns the seconds of every call of the signature in this process."""
-    taken, end = [], time.perf_counter() + seconds
-    for start in itertools.count(0, batch):
-        if time.perf_counter() > end and len(taken) > 2:
-            return taken
-        begin = time.perf_counter()
-        signature(sources=tf.constant(taken_from(lines, start, batch)))["translations"].numpy()
-        taken.append(time.perf_counter() - begin)
+def call(signature, texts):
+    """Calls the signature in this process and returns the seconds."""
+    return turn(lambda: signature(sources=tf.constant(texts))["translations"].numpy(), 1)
 
 
 def rate_alone(signature, lines, batch, seconds):
     """Returns the sentences/s of the signature."""
-    taken = bare(signature, lines, batch, seconds)
+    taken, starts = [], itertools.count(0, batch)
+    while sum(taken) < seconds or len(taken) < 3:
+        taken.append(call(signature, taken_from(lines, next(starts), batch)))
     return len(taken) * batch / sum(taken)
 
 
 def measure_start(saved_model, line, warm):
-    """Returns the service and the seconds until it is ready and of its first request."""
-    service = Service(saved_model, warm)
-    try:
-        first = ask(service.connect(), [line])
-    except BaseException:
-        service.close()
-        raise
-    return service, {"ready": service.seconds_to_start, "first": first}
+    """Returns the seconds until a service is ready and of its first request."""
+    with Service(saved_model, warm) as service:
+        return {"ready": service.seconds_to_start, "first": ask(service.connect(), [line])}
 
 
 def measure_one_caller(signature, service, lines):
     """Returns the median milliseconds of the signature and of what the service adds, in turn."""
     connection = service.connect()
-    taken = [(bare(signature, [line], 1, 0)[-1], ask(connection, [line])) for line in taken_from(lines, 0, 60)]
+    taken = [(call(signature, [line]), ask(connection, [line])) for line in taken_from(lines, 0, 60)]
     own, served = 1000 * np.array(taken).T
     return {"signature": np.median(own), "difference": np.median(served - own)}
 
 
-def measure_loop(service, sentences, loop):
+def measure_loop(loop, service, lines, number, sentences, seconds):
     """Returns the figures of a loop, with the mean number of sentences in a batch."""
     names = ("nmt_batch_rows_count", "nmt_batch_rows_sum")
     before = [service.metric(name) for name in names]
-    taken, elapsed = loop()
+    taken, elapsed = loop(service, lines, number, sentences, seconds)
     batches, rows = (service.metric(name) - old for name, old in zip(names, before, strict=True))
     p50, p95, p99 = (1000 * np.percentile(taken, [50, 95, 99])).tolist()
     found = {"rate": len(taken) * sentences / elapsed, "p50": p50, "p95": p95, "p99": p99, "batch": rows / batches}
@@ -222,12 +216,10 @@ def measure_service(service, signature, lines, options, batch):
     found["share"] = measure_share(service, signature, lines, batch, seconds)
     found["callers"], found["open"] = {size: {} for size in SENTENCES}, {}
     for size, callers in itertools.product(SENTENCES, CALLERS):
-        loop = lambda callers=callers, size=size: closed_loop(service, lines, callers, size, seconds)  # noqa: E731
-        found["callers"][size][callers] = measure_loop(service, size, loop)
+        found["callers"][size][callers] = measure_loop(closed_loop, service, lines, callers, size, seconds)
     for size, each in found["callers"].items():
         rate = each[MANY]["rate"] / size / 2
-        loop = lambda rate=rate, size=size: open_loop(service, lines, rate, size, seconds)  # noqa: E731
-        found["open"][size] = {"requests": rate, **measure_loop(service, size, loop)}
+        found["open"][size] = {"requests": rate, **measure_loop(open_loop, service, lines, rate, size, seconds)}
     found["beside"] = measure_beside(service, lines, seconds)
     memory |= {"loops": service.memory(), "requests": 0}
     while memory["requests"] < options.requests:
@@ -236,29 +228,25 @@ def measure_service(service, signature, lines, options, batch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__, seconds=6.0)
     parser.add_argument("saved_model", type=Path, metavar="SAVED_MODEL", help="what `python -m nmt export` wrote")
-    parser.add_argument("--seconds", type=float, default=6.0, help="of each measurement (default: 6)")
-    more = "more requests at the end, to see whether memory grows (default: 0)"
-    parser.add_argument("--requests", type=int, default=0, help=more)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    parser.add_argument("--requests", type=int, default=0, help="more of them at the end, to see whether memory grows")
     options = parser.parse_args()
     lines = [line.rstrip("\n") for line in sys.stdin]
     if not lines:
         parser.error("there are no sentences; give a text on standard input")
     signature = tf.saved_model.load(str(options.saved_model)).signatures["serving_default"]
     alone = {batch: rate_alone(signature, lines, batch, options.seconds / 2) for batch in CALLERS}
-    service, cold = measure_start(options.saved_model, lines[0], warm=False)
-    service.close()
-    service, warm = measure_start(options.saved_model, lines[0], warm=True)
-    with closing(service):
-        found = measure_service(service, signature, lines, options, max(alone, key=alone.get))
-    found |= {"signature": alone, "without warm-up": cold, "with warm-up": warm}
+    found = {"signature": alone}
+    found["without warm-up"] = measure_start(options.saved_model, lines[0], warm=False)
+    found["with warm-up"] = measure_start(options.saved_model, lines[0], warm=True)
+    with Service(options.saved_model) as service:
+        found |= measure_service(service, signature, lines, options, max(alone, key=alone.get))
     found = json.loads(json.dumps(found))  # names are strings, as in the file
     for each in tables.serving(found):
         print("", *each, sep="\n")
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        options.json.write_text(json.dumps({"benchmark": "serving", **surroundings(), **found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

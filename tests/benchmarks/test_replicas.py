@@ -22,7 +22,7 @@ def test_measures_the_reduction_of_two_processes(tmp_path):
     ended = subprocess.run([*command, "--json", tmp_path / "figures.json"], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert [line.split()[1:4] for line in ended.stdout.splitlines()[2:]] == [["rnn", "|", "1"], ["rnn", "|", "2"]]
-    alone, two = json.loads((tmp_path / "figures.json").read_text())["models"]["rnn"].values()
+    alone, two = json.loads((tmp_path / "figures.json").read_text())["figures"]["rnn"].values()
     assert (alone["dense"], alone["rows"], alone["reduction"]) == (0, 0, 0)
     width = 48  # of a made-up batch
     assert two["rows"] == 2 * 3 * width * (4 * 4 + 4)  # both sides, three pairs: a row of 4 floats and an index
@@ -34,7 +34,7 @@ def test_measures_the_reduction_of_two_processes(tmp_path):
 @pytest.fixture
 def kept():
     """The kept figures, by model and number of processes."""
-    return json.loads((ROOT / "benchmarks" / "results" / "replicas.json").read_text())["models"]
+    return json.loads((ROOT / "benchmarks" / "results" / "replicas.json").read_text())["figures"]
 
 
 def test_the_docs_have_the_range_of_the_speed_ups(kept):
