@@ -131,7 +131,8 @@ def main():
     options = parser.parse_args()
     for figures in measure(options):
         print(table(figures[-1:])[-1], flush=True)
-        write_log(options.json, "backends", {"device": options.device or "the backend's first"}, figures)
+        given = {"device": options.device or "the backend's first"}
+        write_log(options.json, "backends", options=given, figures=figures)
     print("", *table(figures), sep="\n")
 
 

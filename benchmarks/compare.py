@@ -1,7 +1,7 @@
 """Times two commits in turn and fails where the second is slower. `make compare BASE=COMMIT` runs it.
 
     make compare BASE=main                                  # the working tree against main
-    make compare BASE=v1 HEAD=main FULL=1                   # more rounds, both models, first updates with empty caches
+    make compare BASE=v1 HEAD=main FULL=1                   # more rounds, first updates with empty caches
     make compare BASE=main ONLY="updates layer" RT=1        # some groups; real-time priority, which needs root
     make compare BASE=main ACCEPT="eager both: one rule"    # a loss that is wanted, and why
 
@@ -60,14 +60,11 @@ def row(name: str, rounds: Mapping[str, Sequence[float]]) -> Row:
 
 def groups(full: bool) -> dict[str, Group]:
     """Returns what to measure, by group."""
-    found: dict[str, Group] = {}
-    for model, dtype in itertools.product(work.MODELS, work.DTYPES):
-        found[f"updates {model} {dtype}"] = partial(work.updates, model=model, dtype=dtype)
-        if full:
-            found[f"first updates {model} {dtype}"] = partial(work.first_updates, model=model, dtype=dtype)
-    for model in work.TRANSLATES if full else ["Transformer"]:
-        found[f"translation {model}"] = partial(work.translation, model=model)
-    return found | {"layer": work.layer, "fit": work.fit, "import": work.imports}
+    found: dict[str, Group] = {
+        f"updates {model} {dtype}": partial(work.updates, model=model, dtype=dtype, full=full)
+        for model, dtype in itertools.product(work.MODELS, work.DTYPES)
+    }
+    return found | {"translation": work.translation, "layer": work.layer, "fit": work.fit, "import": work.imports}
 
 
 def checkout(commit: str) -> Path:
@@ -163,7 +160,7 @@ def main() -> None:
     parser.add_argument("--head", metavar="COMMIT", help="default: the working tree")
     parser.add_argument("--only", default="", metavar="WORDS", help="groups whose names have one of these words")
     parser.add_argument("--accept", default="", metavar="'WORDS: REASON; ...'", help="losses that are wanted")
-    parser.add_argument("--full", action="store_true", help="more rounds, both models, empty caches")
+    parser.add_argument("--full", action="store_true", help="more rounds, and first updates with empty caches")
     parser.add_argument("--real_time", action="store_true", help="take real-time priority")
     options = parser.parse_args()
     accept = [entry for entry in options.accept.split(";") if entry.strip()]

@@ -45,13 +45,8 @@ class Side:
 
     def python(self, *arguments: object) -> dict[str, Any]:
         """Returns how to start Python in the checkout, with its messages in a pipe."""
-        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        return {
-            "args": [sys.executable, *map(str, arguments)],
-            "cwd": self.checkout,
-            "env": self.environment(),
-            **pipes,
-        }
+        place = {"cwd": self.checkout, "env": self.environment(), "stdout": subprocess.DEVNULL}
+        return {"args": [sys.executable, *map(str, arguments)], **place, "stderr": subprocess.PIPE}
 
     def seconds(self, *arguments: object) -> float:
         """Runs Python to its end and returns the seconds."""

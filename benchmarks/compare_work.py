@@ -22,7 +22,8 @@ Figures = dict[str, dict[str, list[float]]]  # values of the rounds, by figure a
 DTYPES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 SIDES = ("source", "target")
 LAYERS = (((80, 1024), "float32"), ((4096, 1024), "float32"), ((4096, 1024), "bfloat16"))
-LAYER_MODES = ("eager", "tf.function", "XLA")
+LAYER_MODES = {"eager": "eager", "tf.function": "tf.function", "XLA": "xla"}  # as layer.py has them
+PASSES = {"forward": "forward", "both": "forward+backward"}
 STEPS = 5  # of a call of `fit`, as in fit.py
 MANY = 3000  # sentences
 
@@ -36,7 +37,7 @@ def transformer(size: int, depth: int) -> dict[str, Any]:
 
 
 MODELS = {"RNN": {"embedding_size": 256, "state_size": 512}, "Transformer": transformer(256, 3)}
-TRANSLATES = {"RNN": {"embedding_size": 64, "state_size": 128}, "Transformer": transformer(128, 2)}
+TRANSLATES = transformer(128, 2)
 
 
 def write_text(folder: Path, words: int, lengths: tuple[int, int], pairs: int) -> dict[str, Any]:
@@ -82,9 +83,17 @@ def in_turn(calls: Mapping[Side, Callable[[], float]], rounds: int) -> dict[str,
     return found
 
 
-def updates(sides: Sequence[Side], rounds: int, _: Sequence[str], model: str, dtype: str) -> Figures:
-    """Measures updates, the first one from the start of the command on, and the peak memory of these trainings."""
-    name, options = _update_options(model, dtype)
+def updates(sides: Sequence[Side], rounds: int, _: Sequence[str], model: str, dtype: str, full: bool) -> Figures:
+    """Measures updates, the first one from the start of the command on, and the peak memory of these trainings.
+
+    In full, it measures the first update without caches too.
+    """
+    name, text = f"{model} {dtype}", write_text(PLACE / "updates", 8000, (40, 40), 2000)
+    options = write_options(name, {**text, **MODELS[model], "dtype": DTYPES[dtype]})
+    found = {}
+    if full:
+        calls = {side: partial(_first_update, side, options) for side in sides}
+        found[f"{name}: first update, empty caches"] = in_turn(calls, 2)
     _fill_caches(sides, name, options)
     with contextlib.ExitStack() as stack:
         trainings = {side: stack.enter_context(Training(side, options)) for side in sides}
@@ -93,25 +102,13 @@ def updates(sides: Sequence[Side], rounds: int, _: Sequence[str], model: str, dt
         in_turn(calls, 1)  # warm-up
         seconds = in_turn(calls, rounds)
         peaks = {side.name: [trainings[side].end()] for side in calls}
-    return {f"{name}: update": seconds, f"{name}: first update": first, f"{name}: peak memory": peaks}
+    return found | {f"{name}: update": seconds, f"{name}: first update": first, f"{name}: peak memory": peaks}
 
 
-def first_updates(sides: Sequence[Side], rounds: int, _: Sequence[str], model: str, dtype: str) -> Figures:
-    """Measures the first update when no cache has anything."""
-    name, options = _update_options(model, dtype)
-
-    def first(side: Side) -> float:
-        with _folder() as cache, Training(replace(side, cache=Path(cache)), options) as training:
-            return training.seconds(1)
-
-    calls = {side: partial(first, side) for side in sides}
-    return {f"{name}: first update, empty caches": in_turn(calls, 2)}
-
-
-def _update_options(model: str, dtype: str) -> tuple[str, Path]:
-    name = f"{model} {dtype}"
-    text = write_text(PLACE / "updates", 8000, (40, 40), 2000)
-    return name, write_options(name, {**text, **MODELS[model], "dtype": DTYPES[dtype]})
+def _first_update(side: Side, options: Path) -> float:
+    """Returns the seconds of the first update with empty caches."""
+    with _folder() as cache, Training(replace(side, cache=Path(cache)), options) as training:
+        return training.seconds(1)
 
 
 def _fill_caches(sides: Sequence[Side], name: str, options: Path) -> None:
@@ -128,10 +125,10 @@ def _fill_caches(sides: Sequence[Side], name: str, options: Path) -> None:
         list(pool.map(fill, {side.cache: side for side in sides}.values()))
 
 
-def translation(sides: Sequence[Side], rounds: int, _: Sequence[str], model: str) -> Figures:
-    """Measures `translate` with a model that the first side has trained, and one sentence alone in its export."""
+def translation(sides: Sequence[Side], rounds: int, _: Sequence[str]) -> Figures:
+    """Measures `translate` with a Transformer that the first side has trained, and one sentence alone in its export."""
     text = write_text(PLACE / "translation", 1000, (12, 15), 8000)
-    trained = _trained(sides[0], f"translate {model}", {**text, **TRANSLATES[model]})
+    trained = _trained(sides[0], {**text, **TRANSLATES})
     if trained is None:
         return {}
     lines = Path(text["source_dataset"]).read_text().splitlines()
@@ -142,43 +139,41 @@ def translation(sides: Sequence[Side], rounds: int, _: Sequence[str], model: str
         command = ("-m", "nmt", "translate", "-m", trained, "-i", path, "-o", os.devnull)
         taken[count] = in_turn({side: partial(side.seconds, *command) for side in sides}, rounds - 1)
     one, many = taken.values()
-    further = {name: [(b - a) * 1000 / (MANY - 1) for a, b in zip(one[name], many[name], strict=True)] for name in many}
-    found = {f"{model}, translate: start and one sentence": one, f"{model}, translate: 1,000 more sentences": further}
-    with contextlib.ExitStack() as stack:
-        exports = {side: Path(stack.enter_context(_folder()), "export") for side in sides}
-        written = in_turn({side: partial(_export, side, trained, folder) for side, folder in exports.items()}, 1)
-        tasks = {
-            s: ("saved model", {"folder": str(exports[s]), "lines": lines[:5]}) for s in sides if s.name in written
-        }
-        alone = in_workers({"alone": tasks}, 5 * rounds, {"TF_ENABLE_ONEDNN_OPTS": "0"})["alone"]
-    return found | {f"{model}, SavedModel: one sentence": {name: [s / 5 for s in each] for name, each in alone.items()}}
+    further = {
+        name: [(b - a) * 1000 / (MANY - 1) for a, b in zip(one[name], many[name], strict=True)]
+        for name in one.keys() & many.keys()
+    }
+    found = {"translate: start and one sentence": one, "translate: 1,000 more sentences": further}
+    with _folder() as exports:
+        for checkout, side in {side.checkout: side for side in sides}.items():
+            export = ("-m", "nmt", "export", "-m", trained, "--to", Path(exports, checkout.name))
+            attempt(side, partial(side.seconds, *export))
+        task = ("saved model", {"exports": exports, "lines": lines[:5]})
+        alone = in_workers(sides, {"alone": task}, 5 * rounds, environment={"TF_ENABLE_ONEDNN_OPTS": "0"})["alone"]
+    return found | {"SavedModel: one sentence": {name: [s / 5 for s in each] for name, each in alone.items()}}
 
 
-def _trained(side: Side, name: str, options: Mapping[str, Any]) -> Path | None:
+def _trained(side: Side, options: Mapping[str, Any]) -> Path | None:
     """Returns the folder of a model, which is trained unless an earlier run has done so with the same options."""
-    path = write_options(name, {**options, "learning_rate": 0.001, "finish_after": 300})
-    folder = side.cache / f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
+    path = write_options("translate", {**options, "learning_rate": 0.001, "finish_after": 300})
+    folder = side.cache / f"translate {hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
     train = partial(side.seconds, "-m", "nmt", "train", "-m", folder, "--config", path)
     return None if attempt(side, train) is None else folder
-
-
-def _export(side: Side, model: Path, folder: Path) -> float:
-    return side.seconds("-m", "nmt", "export", "-m", model, "--to", folder)
 
 
 def layer(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
     """Measures the forward pass of a layer and both passes."""
     tasks = {}
-    for (shape, dtype), mode, both in itertools.product(LAYERS, LAYER_MODES, (False, True)):
-        given = {"shape": shape, "dtype": dtype, "mode": mode, "both": both}
-        tasks[f"layer {shape} {dtype}: {mode}, {'both' if both else 'forward'}"] = ("layer", given)
-    return in_workers(_for_all(sides, tasks, names), 2 * rounds + 1)
+    for (shape, dtype), mode, passes in itertools.product(LAYERS, LAYER_MODES, PASSES):
+        given = {"shape": shape, "dtype": dtype, "mode": LAYER_MODES[mode], "passes": PASSES[passes]}
+        tasks[f"layer {shape} {dtype}: {mode}, {passes}"] = ("layer", given)
+    return in_workers(sides, tasks, 2 * rounds + 1, names)
 
 
 def fit(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
     """Measures steps of `fit` of narrow residual layers."""
     tasks = {f"fit, {units} units: {STEPS} steps": ("fit", {"units": units, "mode": "default"}) for units in (64, 256)}
-    return in_workers(_for_all(sides, tasks, names), 2 * rounds)
+    return in_workers(sides, tasks, 2 * rounds, names)
 
 
 def imports(sides: Sequence[Side], rounds: int, _: Sequence[str]) -> Figures:
@@ -187,24 +182,25 @@ def imports(sides: Sequence[Side], rounds: int, _: Sequence[str]) -> Figures:
     return {"import rmsnorm_tf": in_turn(calls, rounds - 2)}
 
 
-Tasks = dict[str, dict[Side, tuple[str, dict[str, Any]]]]  # kind and arguments of a task, by figure and side
+def in_workers(
+    sides: Sequence[Side],
+    tasks: Mapping[str, tuple[str, dict[str, Any]]],
+    rounds: int,
+    names: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Figures:
+    """Returns the seconds of tasks, or of those with these names, in a process of each side.
 
-
-def _for_all(sides: Sequence[Side], tasks: Mapping[str, tuple], names: Sequence[str]) -> Tasks:
-    """Returns the tasks of these names, or all if there are none, for all sides."""
-    return {name: dict.fromkeys(sides, task) for name, task in tasks.items() if not names or name in names}
-
-
-def in_workers(tasks: Tasks, rounds: int, environment: Mapping[str, str] | None = None) -> Figures:
-    """Returns the seconds of tasks in a process of each side."""
+    A task has a kind, as in compare_worker.py, and its arguments.
+    """
     with contextlib.ExitStack() as stack:
-        sides = {side for by_side in tasks.values() for side in by_side}
         workers = {side: stack.enter_context(TaskWorker(side, environment)) for side in sides}
         found = {}
-        for name, by_side in tasks.items():
-            calls = {side: partial(workers[side].seconds, *task) for side, task in by_side.items()}
-            in_turn(calls, 1)  # prepares it
-            found[name] = in_turn(calls, rounds)
+        for name, task in tasks.items():
+            if not names or name in names:
+                calls = {side: partial(worker.seconds, *task) for side, worker in workers.items()}
+                in_turn(calls, 1)  # prepares it
+                found[name] = in_turn(calls, rounds)
         return found
 
 

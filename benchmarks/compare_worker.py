@@ -18,27 +18,11 @@ from runner import answer, repeats_of, turn
 SECONDS_PER_TURN = 0.05
 
 
-def layer_call(shape, dtype, mode, both):
+def layer_call(shape, **given):
     """Returns a call of the forward pass of a layer, or of both passes."""
-    import numpy as np
-    import tensorflow as tf
+    from layer import OURS, tensorflow_calls
 
-    from rmsnorm_tf import RMSNormalization
-
-    wrap = {"eager": lambda f: f, "tf.function": tf.function, "XLA": functools.partial(tf.function, jit_compile=True)}
-    x, dy = (tf.cast(each, dtype) for each in np.random.default_rng(0).normal(size=(2, *shape)).astype("float32"))
-    layer = RMSNormalization(dtype=dtype)
-    layer(x)  # builds it
-
-    def gradients(x, dy):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = layer(x)
-        return y, tape.gradient(y, [x, *layer.trainable_variables], dy)
-
-    if not both:
-        return functools.partial(wrap[mode](lambda x: layer(x)), x)
-    return functools.partial(wrap[mode](gradients), x, dy)
+    return tensorflow_calls("norm", tuple(shape), **given)[OURS]
 
 
 def fit_call(units, mode):
@@ -50,12 +34,12 @@ def fit_call(units, mode):
     return steps(RMSNormalization, units, mode)
 
 
-def saved_model_call(folder, lines):
-    """Returns a call that translates lines one after another with an exported model."""
+def saved_model_call(exports, lines):
+    """Returns a call that translates lines one after another with the model that the checkout exported."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
-    serve = tf.saved_model.load(folder).signatures["serving_default"]
+    serve = tf.saved_model.load(os.path.join(exports, os.path.basename(sys.argv[1]))).signatures["serving_default"]
     sources = [tf.constant([line]) for line in lines]
     return lambda: [serve(sources=source)["translations"].numpy() for source in sources]
 

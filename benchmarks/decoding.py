@@ -22,7 +22,7 @@ from pathlib import Path
 
 import sacrebleu
 import tables
-from runner import ROOT, Worker, parser_of, write_log
+from runner import ROOT, Worker, parser_of
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -114,9 +114,7 @@ def main():
             engine.__exit__()
     config = {"model_type": "rnn", **json.loads(Path(options.model, "config.json").read_text())}  # older ones lack it
     described = {name: config[name] for name in ("model_type", "state_size", "layer_normalization_type")}
-    described |= {"sentences": sentences, "rounds": options.rounds}
-    print("\n".join(tables.decoding({"options": described, "figures": figures})[0]))
-    write_log(options.json, "decoding", described, figures)
+    tables.publish(options, "decoding", figures, sentences=sentences, **described)
 
 
 if __name__ == "__main__":

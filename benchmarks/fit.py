@@ -73,7 +73,8 @@ def main() -> None:
         figures.setdefault(str(units), {})[mode] = found
         line = f"{ratio(found[OURS], found[KERAS]):.2f} of Keras's time, noise {noise(found[AGAIN], found[KERAS]):.2f}"
         print(f"{units} units, {mode}: {line}", flush=True)
-        write_log(options.json, "fit", {"rounds": options.rounds, "steps": STEPS, "depths": DEPTHS}, figures)
+        given = {"rounds": options.rounds, "steps": STEPS, "depths": DEPTHS}
+        write_log(options.json, "fit", options=given, figures=figures)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import keras
 import numpy as np
 import tables
 import tensorflow as tf
-from runner import parser_of, ratio, seconds_of, write_log
+from runner import parser_of, ratio, seconds_of
 
 from rmsnorm_tf import RMSNormGRU, fold_layer_norm, replace_rms_norm
 
@@ -91,10 +91,7 @@ def main():
             "seconds": seconds_of({"before": make(model, inputs), "after": make(converted, inputs)}, options.rounds),
         }
         print(name, f"{ratio(*reversed(figures[name]['seconds'].values())):.3f}", dict(left), flush=True)
-    for lines in tables.fold({"figures": figures}):
-        print("", *lines, sep="\n")
-    given = {name: getattr(options, name) for name in ("width", "depth", "batch", "length", "rounds")}
-    write_log(options.json, "fold", given, figures)
+    tables.publish(options, "fold", figures)
 
 
 if __name__ == "__main__":

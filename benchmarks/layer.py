@@ -24,7 +24,7 @@ import keras
 import numpy as np
 import tables
 import tensorflow as tf
-from runner import parser_of, seconds_of, write_log
+from runner import parser_of, seconds_of
 from tables import KERAS, LAYERNORM, OURS
 
 from rmsnorm_tf import RMSNormalization
@@ -114,9 +114,7 @@ def main():
         cell = {"operation": operation, "shape": shape, "dtype": dtype, "mode": mode, "passes": passes}
         print(*cell.values(), {name: f"{1e3 * median(each):.3f} ms" for name, each in seconds.items()}, flush=True)
         figures.append({**cell, "seconds": seconds})
-    for lines in tables.layer({"figures": figures}):
-        print("", *lines, sep="\n")
-    write_log(options.json, "layer", {"rounds": options.rounds}, figures)
+    tables.publish(options, "layer", figures)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ batch, and includes compilation. Memory is the peak of the process (and what it 
 import argparse
 import json
 import os
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable
@@ -29,7 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tables
-from runner import ROOT, Worker, answer, own_memory, parser_of, turn, updates_in_turn, write_log
+from runner import ROOT, Worker, answer, own_memory, parser_of, ratio, turn, updates_in_turn
 from updates import SIZES, made_up_work, model_options, new_update
 
 OURS = {"ours float32": "float32", "ours bfloat16": "mixed_bfloat16"}
@@ -104,14 +103,12 @@ def compare(options: argparse.Namespace, folder: str) -> list[dict]:
     calls = {name: lambda number, ask=ask: ask(str(number)) for name, ask in workers.items()}
     taken, first = updates_in_turn(calls, len(batches), options.rounds)
     words = sum(float(np.sum(batch.target_mask)) for batch in batches) / len(batches)
-    rounds = {name: np.array(each) for name, each in taken.items()}
     rows = []
-    for name, seconds in rounds.items():
+    for name, seconds in taken.items():
         below, median, above = np.quantile(seconds, [0.25, 0.5, 0.75]).tolist()
-        base = rounds.get("ours float32")
-        ratio = None if base is None else statistics.median((seconds / base).tolist())
+        over = ratio(seconds, taken["ours float32"]) if "ours float32" in taken else None
         memory = [workers[name](asked) for asked in ("memory", "libraries")]
-        row = [name, median, (above - below) / 2, ratio, words / median, first[name], *memory]
+        row = [name, median, (above - below) / 2, over, words / median, first[name], *memory]
         rows.append(dict(zip(HEADS, row, strict=True)))
     return rows
 
@@ -138,9 +135,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         rows = compare(options, folder)
-    print("\n".join(tables.peers({"figures": rows})[0]))
-    given = {name: vars(options)[name] for name in ("model_type", "dropout", "batches", "rounds", *SIZES)}
-    write_log(options.json, "peers", given, rows)
+    tables.publish(options, "peers", rows, model_type=options.model_type)
 
 
 if __name__ == "__main__":

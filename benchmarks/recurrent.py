@@ -17,7 +17,7 @@ import keras
 import numpy as np
 import tables
 import tensorflow as tf
-from runner import parser_of, seconds_of, write_log
+from runner import parser_of, seconds_of
 
 from rmsnorm_tf import RMSNormGRU
 
@@ -61,9 +61,7 @@ def main():
         calls = {name: training_step(layer, x, mode == "xla") for name, layer in layers(options.units).items()}
         figures[mode] = seconds_of(calls, options.rounds)
         print(mode, {name: f"{1e3 * statistics.median(each):.1f} ms" for name, each in figures[mode].items()})
-    print(*tables.recurrent({"figures": figures})[0], sep="\n")
-    given = {name: value for name, value in vars(options).items() if name not in ("json", "modes")}
-    write_log(options.json, "recurrent", given, figures)
+    tables.publish(options, "recurrent", figures)
 
 
 if __name__ == "__main__":

@@ -174,7 +174,8 @@ def main():
     except RuntimeError as error:
         sys.exit(f"replicas.py: {error}; its message is above")
     print(*table(models), sep="\n")
-    write_log(options.json, "replicas", {name: vars(options)[name] for name in (*SIZES, "batches", "rounds")}, models)
+    given = {name: vars(options)[name] for name in (*SIZES, "batches", "rounds")}
+    write_log(options.json, "replicas", options=given, figures=models)
 
 
 if __name__ == "__main__":

@@ -185,11 +185,11 @@ def surroundings() -> dict[str, Any]:
     return {"machine": machine(), "versions": versions, "date": datetime.date.today().isoformat()}
 
 
-def write_log(path: Path | None, benchmark: str, options: Mapping[str, Any], figures: Any) -> None:
+def write_log(path: Path | None, benchmark: str, **found: Any) -> None:
     """Writes what a script found, and what it was called with, to a file if one is named."""
     if path is None:
         return
-    found = {"benchmark": benchmark, **surroundings(), "options": dict(options), "figures": figures}
+    found = {"benchmark": benchmark, **surroundings(), **found}
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")  # an interrupted run leaves the old log
     part.write_text(_readable(found) + "\n", encoding="utf-8")

@@ -4,8 +4,8 @@
 
 Measures the signature at several batch sizes; the service with closed loops of callers (each sends its next request
 when it has a response) and with open loops (requests at random times, half as many a second as 16 callers in a closed
-loop); starting times; memory; and a caller of one sentence alone and beside a request of 500 long lines. Callers,
-service and signature share the cores of the machine. Ratios to the signature come from rounds in which they take turns.
+loop); starting times; memory. Callers, service and signature share the cores of the machine. Ratios to the signature
+come from rounds in which they take turns.
 """
 
 import http.client
@@ -28,13 +28,12 @@ import numpy as np
 import tables
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
-from runner import ROOT, parser_of, surroundings, turn
+from runner import ROOT, parser_of, turn
 
 CALLERS = (1, 4, 16, 64)
 MANY = 16  # callers whose rate is compared with that of the signature
 ROUNDS = 6
 SENTENCES = (1, 16)
-LONG_LINES, CHARACTERS = 500, 1500  # of the large request
 
 
 class Service:
@@ -50,15 +49,13 @@ class Service:
         start = time.perf_counter()
         command = [sys.executable, "-m", "nmt", "serve", self._folder.name, "--port", "0", "--timeout", "120"]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-        printed = []
         for line in self._process.stderr:
-            printed.append(line)
             if found := re.search(r"http://\S+:(\d+)", line):
                 self._port = int(found[1])
                 break
+            print(line, end="", file=sys.stderr)
         else:
-            self._folder.cleanup()
-            sys.exit("".join(["the service ended before it was ready:\n", *printed]))
+            sys.exit("serving.py: the service ended before it was ready; its messages are above")
         self.seconds_to_start = time.perf_counter() - start
         threading.Thread(target=self._process.stderr.read, daemon=True).start()
 
@@ -192,23 +189,6 @@ def measure_share(service, signature, lines, batch, seconds):
     return {"batch": batch, "rounds": found}
 
 
-def measure_beside(service, lines, seconds):
-    """Returns the seconds of single sentences alone, and while the service computes one large request."""
-    text = " ".join(lines)
-    text *= 1 + (LONG_LINES + CHARACTERS) // len(text)
-    alone, _ = closed_loop(service, lines, 1, 1, seconds)
-    with closing(service.connect()) as connection:
-        long_lines = [text[start : start + CHARACTERS] for start in range(LONG_LINES)]
-        large = threading.Thread(target=ask, args=(connection, long_lines), daemon=True)
-        large.start()
-        beside, _ = closed_loop(service, lines, 1, 1, seconds)
-        if not large.is_alive():
-            print("the large request ended during the measurement; give fewer --seconds", file=sys.stderr)
-        large.join()
-    both = {"alone": alone, "beside": beside}
-    return {name: {"median": float(np.median(each)), "longest": max(each)} for name, each in both.items()}
-
-
 def measure_service(service, signature, lines, options, batch):
     """Returns all figures of a running service; `batch` is the best batch size of the signature."""
     seconds, found = options.seconds, {"one": measure_one_caller(signature, service, lines)}
@@ -220,7 +200,6 @@ def measure_service(service, signature, lines, options, batch):
     for size, each in found["callers"].items():
         rate = each[MANY]["rate"] / size / 2
         found["open"][size] = {"requests": rate, **measure_loop(open_loop, service, lines, rate, size, seconds)}
-    found["beside"] = measure_beside(service, lines, seconds)
     memory |= {"loops": service.memory(), "requests": 0}
     while memory["requests"] < options.requests:
         memory["requests"] += len(closed_loop(service, lines, MANY, 1, 5.0)[0])
@@ -242,11 +221,7 @@ def main():
     found["with warm-up"] = measure_start(options.saved_model, lines[0], warm=True)
     with Service(options.saved_model) as service:
         found |= measure_service(service, signature, lines, options, max(alone, key=alone.get))
-    found = json.loads(json.dumps(found))  # names are strings, as in the file
-    for each in tables.serving(found):
-        print("", *each, sep="\n")
-    if options.json:
-        options.json.write_text(json.dumps({"benchmark": "serving", **surroundings(), **found}, indent=1) + "\n")
+    tables.publish(options, "serving", found)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,13 @@ import argparse
 import itertools
 import json
 import sys
+from operator import truediv
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.runner import noise, ratio
+from benchmarks.runner import noise, ratio, write_log
 
 OURS, KERAS, LAYERNORM = "rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"
 AGAIN, NONE = "keras RMSNormalization, again", "no norm"
@@ -40,9 +41,10 @@ def markdown(heads, rows):
     return [f"| {' | '.join(each)} |" for each in cells]
 
 
-def spread(quartiles):
-    """Returns half the range of the middle half."""
-    return "" if quartiles is None else f" ± {(quartiles[1] - quartiles[0]) / 2:.3f}"
+def over_with_spread(above, below):
+    """Returns the median of the ratios, and half the range of their middle half."""
+    low, middle, high = quantiles(map(truediv, above, below), method="inclusive")
+    return f"{middle:.3f} ± {(high - low) / 2:.3f}"
 
 
 def layer(found):
@@ -109,56 +111,44 @@ def recurrent(found):
 
 def fold(found):
     """Returns a table of the models that `fold_layer_norm` folds, and one of those that get our layer."""
-    titles = {
-        "fold_layer_norm": "inference, `fold_layer_norm`",
-        "replace_rms_norm": "training step, `replace_rms_norm`",
-    }
     heads = ["converted", "left", "ms before", "ms after", "after over before", "difference"]
-    tables = []
-    for function, title in titles.items():
-        rows = []
-        for name, each in found["figures"].items():
-            if each["converts"] == function:
-                before, after = (each["seconds"][when] for when in ("before", "after"))
-                times = [f"{1e3 * median(before):.1f}", f"{1e3 * median(after):.1f}", f"{ratio(after, before):.2f}"]
-                counts = [str(each["converted"]), str(sum(each["left"].values()))]
-                rows.append([name, *counts, *times, f"{each['difference']:.1e}"])
-        tables.append(markdown([title, *heads], rows))
-    return tables
+    rows = {"inference, `fold_layer_norm`": [], "training step, `replace_rms_norm`": []}
+    for name, each in found["figures"].items():
+        before, after = (each["seconds"][when] for when in ("before", "after"))
+        times = [f"{1e3 * median(before):.1f}", f"{1e3 * median(after):.1f}", f"{ratio(after, before):.2f}"]
+        counts = [str(each["converted"]), str(sum(each["left"].values()))]
+        (title,) = (title for title in rows if each["converts"] in title)
+        rows[title].append([name, *counts, *times, f"{each['difference']:.1e}"])
+    return [markdown([title, *heads], each) for title, each in rows.items()]
 
 
 def training(found):
     """Returns the seconds of an update by dtype and kind."""
 
-    def cells(dtype, kind, each):
-        over = "" if each["ratio"] is None else f"{each['ratio']:.3f}{spread(each['ratio_quartiles'])}"
+    def cells(dtype, kind, each, none):
+        over = "" if none is None else over_with_spread(each["rounds"], none["rounds"])
         nematus, share = (_digits(each.get(name)) for name in ("ratio_nematus", "share"))  # only older logs have them
         memory = "" if each["mib"] is None else f"{each['mib']:,.0f} ({each['mib_start']:,.0f})"
         name = f"{kind}, {NAMES.get(dtype, dtype)}"
         first = f"{each['first']:.1f}" if "share" not in each else ""
-        return [name, f"{each['seconds']:.3f}", over, nematus, share, first, memory]
+        return [name, f"{median(each['rounds']):.3f}", over, nematus, share, first, memory]
 
     heads = ["", "seconds", "over none", "over Nematus", "share of the product's rate"]
     heads += ["first update, s", "MiB (after imports)"]
     updates = found["updates"].items()
-    return [markdown(heads, (cells(dtype, *each) for dtype, kinds in updates for each in kinds.items()))]
+    rows = (cells(dtype, *each, kinds.get("none")) for dtype, kinds in updates for each in kinds.items())
+    return [markdown(heads, rows)]
 
 
 def peers(found):
     """Returns the seconds of an update of each system."""
     heads = ["", "seconds", "over ours in float32", "tokens/s", "first update, s", "MiB (after imports)"]
-    rows = [
-        [
-            each["system"],
-            f"{each['s/update']:.3f} ± {each['+-']:.3f}",
-            "" if each["/ ours"] is None else f"{each['/ ours']:.2f}",
-            f"{each['tokens/s']:,.0f}",
-            f"{each['first s']:.1f}",
-            f"{each['MiB']:,.0f} ({each['start']:,.0f})",
-        ]
-        for each in found["figures"]
-    ]
-    return [markdown(heads, rows)]
+
+    def cells(each):
+        times = [f"{each['s/update']:.3f} ± {each['+-']:.3f}", _digits(each["/ ours"]), f"{each['tokens/s']:,.0f}"]
+        return [each["system"], *times, f"{each['first s']:.1f}", f"{each['MiB']:,.0f} ({each['start']:,.0f})"]
+
+    return [markdown(heads, map(cells, found["figures"]))]
 
 
 def decoding(found):
@@ -185,35 +175,41 @@ def _digits(value):
 
 def serving(found):
     """Returns a table of the loops of callers, and one of what else was measured of a service."""
-    rows = [
-        (f"{callers} caller{'s' * (callers != '1')}, requests of {sentences}", values)
-        for sentences, each in found["callers"].items()
-        for callers, values in each.items()
-    ]
-    rows += [(f"{each['requests']:.1f} requests a second of {size}", each) for size, each in found["open"].items()]
-    names = ("p50", "p95", "p99")
+    found, names, rows = found["figures"], ("p50", "p95", "p99"), {}
+    for sentences, each in found["callers"].items():
+        for callers, values in each.items():
+            rows[f"{callers} caller{'s' * (callers != '1')}, requests of {sentences}"] = values
+    rows |= {f"{each['requests']:.1f} requests a second of {size}": each for size, each in found["open"].items()}
     cells = [
         [label, f"{each['rate']:.0f}", *(f"{each[name]:,.0f}" for name in names), f"{each['batch']:.1f}"]
-        for label, each in rows
+        for label, each in rows.items()
     ]
     loops = markdown(["", "sentences/s", *(f"{name} ms" for name in names), "sentences in a batch"], cells)
-    shares = {f"service over signature, 16 callers x {n}": median(x) for n, x in found["share"]["rounds"].items()}
-    facts = {name: f"{share:.2f}" for name, share in shares.items()}
-    facts["ms of one sentence: the signature, and what the service adds"] = (
-        f"{found['one']['signature']:.0f}, {found['one']['difference']:.1f}"
-    )
+    one, memory, shares = found["one"], found["memory"], found["share"]["rounds"].items()
+    facts = [[f"service over signature, 16 callers x {n}", f"{median(rounds):.2f}"] for n, rounds in shares]
+    told = f"{one['signature']:.0f}, {one['difference']:.1f}"
+    facts.append(["ms of one sentence: the signature, and what the service adds", told])
     for how in ("without warm-up", "with warm-up"):
-        facts[f"seconds until ready and of the first request, {how}"] = (
-            f"{found[how]['ready']:.0f}, {found[how]['first']:.2f}"
-        )
-    memory = (f"{found['memory'][when]:,.0f}" for when in ("start", "loops", "end"))
-    facts[f"MiB at the start, after all loops, and after {found['memory']['requests']:,} more requests"] = ", ".join(
-        memory
-    )
-    return [loops, markdown(["", "value"], map(list, facts.items()))]
+        told = f"{found[how]['ready']:.0f}, {found[how]['first']:.2f}"
+        facts.append([f"seconds until ready and of the first request, {how}", told])
+    told = ", ".join(f"{memory[when]:,.0f}" for when in ("start", "loops", "end"))
+    facts.append([f"MiB at the start, after all loops, and after {memory['requests']:,} more requests", told])
+    return [loops, markdown(["", "value"], facts)]
 
 
 TABLES = {each.__name__: each for each in (layer, fit, recurrent, fold, training, peers, decoding, serving)}
+
+
+def publish(options, benchmark, figures, **more):
+    """Prints the tables of what a script found, and writes its log if it was called with --json.
+
+    The log has the script's options that are numbers, and `more`.
+    """
+    numbers = {name: value for name, value in vars(options).items() if isinstance(value, (int, float))}
+    found = {"options": {**numbers, **more}, "figures": figures}
+    for lines in TABLES[benchmark](json.loads(json.dumps(found))):  # names are strings, as in the file
+        print("", *lines, sep="\n")
+    write_log(options.json, benchmark, **found)
 
 
 def draw_fit(panels, logs):
@@ -234,7 +230,7 @@ def draw_serving(panels, logs):
     """Draws the service's share of the signature's best rate against the number of callers."""
     for panel, sentences in zip(panels, ("1", "16"), strict=True):
         for (name, found), (color, marker, dashes) in zip(logs.items(), LINES, strict=False):
-            rows, best = found["callers"][sentences], max(found["signature"].values())
+            rows, best = found["figures"]["callers"][sentences], max(found["figures"]["signature"].values())
             shares = [each["rate"] / best for each in rows.values()]
             panel.plot(list(map(int, rows)), shares, label=name, color=color, marker=marker, linestyle=dashes)
         panel.axhline(1, color="#555555", linewidth=1)
@@ -249,11 +245,6 @@ def draw_serving(panels, logs):
 PICTURES = {"fit": (draw_fit, 1), "serving": (draw_serving, 2)}
 
 
-def kind_of(log):
-    """Returns the benchmark that wrote a log; logs of the service do not say it."""
-    return log.get("benchmark", "serving" if "callers" in log else None)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a log")
@@ -264,14 +255,14 @@ def main():
         if not path.is_file():
             parser.error(f"{path} does not exist; give a log that a benchmark wrote with --json")
         logs[path.stem.removeprefix("serving_")] = found = json.loads(path.read_text())
-        if kind_of(found) not in TABLES:
+        if found.get("benchmark") not in TABLES:
             parser.error(f"{path} is not a log of {', '.join(TABLES)}")
-        for lines in TABLES[kind_of(found)](found):
+        for lines in TABLES[found["benchmark"]](found):
             print(f"{path.stem}:", *lines, sep="\n", end="\n\n")
     if options.png:
         from matplotlib.figure import Figure
 
-        (kind,) = {kind_of(found) for found in logs.values()}
+        (kind,) = {found["benchmark"] for found in logs.values()}
         draw, count = PICTURES[kind]
         figure = Figure(figsize=(8, 3.5), layout="constrained")
         draw(figure.subplots(1, count, sharey=True, squeeze=False)[0], logs)

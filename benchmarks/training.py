@@ -12,8 +12,6 @@ and that after its imports. In the log, the i-th `rounds` of all kinds were inte
 """
 
 import argparse
-import collections
-import json
 import os
 import subprocess
 import sys
@@ -22,9 +20,8 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import numpy as np
 import tables
-from runner import own_memory, parser_of, surroundings, turn, updates_in_turn
+from runner import own_memory, parser_of, turn, updates_in_turn, write_log
 from updates import ROOT, SIZES, made_up_work, model_options, new_update, patched_baseline, real_work, width
 
 KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]
@@ -54,19 +51,12 @@ def measure(options, work):
     updates = {(d, name): new_update(work, kind, d)[0] for d in options.dtypes for name, kind in kinds.items()}
     calls = {key: lambda number, u=update: turn(lambda: u(batches[number]), 1) for key, update in updates.items()}
     seconds, first = updates_in_turn(calls, len(batches), options.rounds)
-    rounds = {key: np.array(each) for key, each in seconds.items()}
-    found = collections.defaultdict(dict)
-    for (dtype, name), each in rounds.items():
-        entry = {"rounds": each.tolist(), "first": first[dtype, name], "mib": None, "mib_start": None}
-        entry["seconds"], entry["seconds_quartiles"] = middle(each)
-        none = rounds.get((dtype, "none"))
-        entry["ratio"], entry["ratio_quartiles"] = (None, None) if none is None else middle(each / none)
-        if options.memory:
-            entry["mib"], entry["mib_start"] = peak_memory(options, kinds[name], dtype)
+    found = {dtype: {} for dtype in options.dtypes}
+    for (dtype, name), rounds in seconds.items():
+        peak, at_start = peak_memory(options, kinds[name], dtype) if options.memory else (None, None)
+        entry = {"rounds": rounds, "first": first[dtype, name], "mib": peak, "mib_start": at_start}
         found[dtype][name] = entry
     return {
-        "benchmark": "training",
-        **surroundings(),
         "cores": os.cpu_count(),
         "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0)) or os.cpu_count(),  # of an operation
         "options": {key: work.options[key] for key in work.options if key not in (*FILES, "layer_normalization_type")},
@@ -78,12 +68,6 @@ def measure(options, work):
 def named(kinds):
     """Returns the kinds by name. A kind that is given again, to see the noise, has a number in its name."""
     return {f"{kind} {n}" if (n := kinds[: i + 1].count(kind)) > 1 else kind: kind for i, kind in enumerate(kinds)}
-
-
-def middle(values):
-    """Returns the median and the two quartiles."""
-    below, median, above = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
-    return median, [below, above]
 
 
 def parse(arguments=None):
@@ -107,7 +91,7 @@ def main():
         sys.path[:0] = [os.path.abspath(options.baseline or patched_baseline(folder)), str(ROOT)]
         from nmt.errors import UserError
         from nmt.load_tensorflow import load_tensorflow
-        from nmt.storage.files import atomic_write, read_json
+        from nmt.storage.files import read_json
 
         load_tensorflow()  # as the commands do
         start = own_memory()
@@ -123,9 +107,7 @@ def main():
         except UserError as error:
             print(f"training.py: {error}", file=sys.stderr)
             sys.exit(2)
-        if options.json:
-            with atomic_write(options.json) as file:
-                file.write(json.dumps(measured, indent=2) + "\n")
+        write_log(options.json, "training", **measured)
         print(*tables.training(measured)[0], sep="\n")
 
 

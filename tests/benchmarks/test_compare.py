@@ -123,7 +123,7 @@ def test_a_side_that_fails_is_left_out_and_the_others_go_on(place, capsys):
 
 def test_a_worker_measures_the_layer_of_its_checkout_and_says_what_it_cannot(place):
     side = Side("base", runner.ROOT, place)
-    given = {"shape": [8, 4], "dtype": "float32", "mode": "tf.function", "both": True}
+    given = {"shape": [8, 4], "dtype": "float32", "mode": "tf.function", "passes": "forward+backward"}
     with compare_sides.TaskWorker(side) as worker:
         assert 0 < worker.seconds("layer", given) < 1
         with pytest.raises(Failed, match="no_such_dtype"):

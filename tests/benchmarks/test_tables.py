@@ -27,13 +27,16 @@ def test_folded_and_replaced_models_have_a_table_each():
 
 
 def test_columns_without_figures_are_left_out_of_the_table_of_updates():
-    entry = {"seconds": 0.5, "ratio": 1.25, "ratio_quartiles": [1.0, 1.5], "share": 0.75}
-    entry |= dict.fromkeys(["ratio_nematus", "mib", "mib_start"])
-    (lines,) = tables.training({"updates": {"mixed_bfloat16": {"rmsnorm": entry}}})
+    entry = {"rounds": [0.4, 0.5, 0.6], "share": 0.75, "mib": None}
+    none = {**entry, "rounds": [0.4] * 3}
+    (lines,) = tables.training({"updates": {"mixed_bfloat16": {"none": none, "rmsnorm": entry}}})
     assert lines[0] == "|  | seconds | over none | share of the product's rate |"
-    assert lines[2:] == ["| rmsnorm, bfloat16 | 0.500 | 1.250 ± 0.250 | 0.75 |"]
-    (lines,) = tables.training({"updates": {"float32": {"none": {**entry, "mib": 2000.0, "mib_start": 500.0}}}})
-    assert lines[2:] == ["| none, float32 | 0.500 | 1.250 ± 0.250 | 0.75 | 2,000 (500) |"]
+    assert lines[2:] == [
+        "| none, bfloat16 | 0.400 | 1.000 ± 0.000 | 0.75 |",
+        "| rmsnorm, bfloat16 | 0.500 | 1.250 ± 0.125 | 0.75 |",
+    ]
+    (lines,) = tables.training({"updates": {"float32": {"l2norm": {**entry, "mib": 2000.0, "mib_start": 500.0}}}})
+    assert lines[2:] == ["| l2norm, float32 | 0.500 | 0.75 | 2,000 (500) |"]
 
 
 def cell(operation, other, mode="xla", dtype="float32"):
