@@ -1,22 +1,26 @@
 """What both importers do with the arrays of a file."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 
 import keras
 import numpy as np
 
+from ..errors import UserError
 
-def fit(
+_NAMED = 10  # arrays that a message names
+
+
+def assign(
     variables: Iterable[keras.Variable],
     arrays: Mapping[str, np.ndarray],
     name_of: Callable[[str, Collection[str]], str],
     is_transposed: Callable[[str], bool],
-) -> tuple[list[np.ndarray], list[str]]:
-    """Returns the values of variables, and what is wrong: which are missing, left over or of another shape.
+    path: Path,
+) -> None:
+    """Assigns all variables from the arrays of a file, or none if an array is missing, left over or of another shape.
 
     Args:
-        variables: Those of our model.
-        arrays: Those of a file, by name.
         name_of: Maps the path of a variable, and the names there are, to the name of its array.
         is_transposed: Whether the array of this name is the transpose of its variable.
     """
@@ -31,8 +35,13 @@ def fit(
             wrong.append(f"{name} {shape} is missing")
         elif found.shape != tuple(variable.shape):
             wrong.append(f"{name} has shape {list(arrays[name].shape)}, but the model needs {shape}")
-        values.append(found)
-    wrong += [
-        f"{name} {list(arrays[name].shape)} is left over: the model has no such variable" for name in sorted(left)
-    ]
-    return values, wrong
+        values.append((variable, found))
+    wrong += [f"{name} {list(arrays[name].shape)} is left over" for name in sorted(left)]
+    if wrong:
+        more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+        raise UserError(
+            f"{path} does not fit its options and vocabularies: {'; '.join(wrong[:_NAMED])}{more}; give those that it "
+            "was trained with"
+        )
+    for variable, value in values:
+        variable.assign(value)

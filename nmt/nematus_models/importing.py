@@ -3,12 +3,11 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -16,8 +15,9 @@ from ..config import Config, make_config
 from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import atomic_directory, read_json
+from ..system import build_system
 from . import rnn_names, transformer_names
-from .arrays import fit
+from .arrays import assign
 from .rnn_names import given
 
 # Our option -> its names in Nematus. Dropout rates are handled separately.
@@ -40,18 +40,12 @@ _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_tar
 _SUPPORTED = {"factors": 1, "softmax_mixture_size": 1}
 
 
-def import_checkpoint(
-    checkpoint: Path,
-    to: Path,
-    dictionaries: tuple[Path, Path] | None,
-    build: Callable[[Config], tuple[Iterable[keras.Variable], dict[str, Any]]],
-) -> None:
+def import_checkpoint(checkpoint: Path, to: Path, dictionaries: tuple[Path, Path] | None) -> None:
     """Writes a model directory with the weights of a Nematus checkpoint.
 
     Args:
         checkpoint: Path of the checkpoint without extension, as for Nematus's `-m`.
         dictionaries: Source and target dictionary; `None` takes those that the checkpoint's options name.
-        build: Maps a configuration to the variables of its model and to the `made_with` of `save_checkpoint`.
     """
     arrays, options_path = _read_arrays(checkpoint), _options_path(checkpoint)
     config = read_checkpoint_config(options_path, dictionaries, arrays)
@@ -61,14 +55,14 @@ def import_checkpoint(
         # Master ties the output table to the target embedding by --tie_decoder_embeddings, v0.4 and v0.5 by
         # --tie_encoder_decoder_embeddings. So the variables decide.
         config = replace(config, tie_decoder_embeddings=transformer_names.UNTIED not in arrays)
-    variables, made_with = build(config)
-    _assign(variables, arrays, checkpoint, _NAMES[config.model_type])
+    system = build_system(config, config.dictionaries)
+    assign(system.model.variables, arrays, _NAMES[config.model_type], rnn_names.TRANSPOSED.__eq__, checkpoint)
     with atomic_directory(to) as directory:
         for side, path in zip(("source", "target"), config.dictionaries, strict=True):
             shutil.copyfile(path, directory / f"{side}.json")
         shutil.copyfile(options_path, directory / "nematus.json")
         config.save(directory / "config.json")
-        save_checkpoint(directory / BEST, variables, {}, made_with)
+        save_checkpoint(directory / BEST, system.model.variables, {}, system.made_with)
 
 
 def read_checkpoint_config(
@@ -176,23 +170,6 @@ def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
 def _is_no_weight(name: str) -> bool:
     of_optimizer = name.endswith(("/Adam", "/Adam_1")) or name in ("beta1_power", "beta2_power", "time")
     return of_optimizer or bool(rnn_names.UNUSED.fullmatch(name))
-
-
-def _assign(
-    variables: Iterable[keras.Variable],
-    arrays: dict[str, np.ndarray],
-    checkpoint: Path,
-    nematus_name: Callable[[str, Collection[str]], str],
-) -> None:
-    """Assigns all variables from the arrays of a checkpoint; `nematus_name` maps their paths to names of arrays."""
-    values, wrong = fit(variables, arrays, nematus_name, rnn_names.TRANSPOSED.__eq__)
-    if wrong:
-        raise UserError(
-            "\n".join(f"{checkpoint}: {what}" for what in wrong)
-            + "\nthe options or dictionaries belong to another checkpoint; give those it was trained with"
-        )
-    for variable, value in zip(variables, values, strict=True):
-        variable.assign(value)
 
 
 _NAMES = {"rnn": rnn_names.nematus_name, "transformer": transformer_names.nematus_name}

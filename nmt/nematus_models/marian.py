@@ -8,19 +8,16 @@ Reference: Junczys-Dowmunt et al. (2018), arXiv:1804.00344; Tiedemann & Thotting
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import keras
 
 from ..config import Config, make_config
 from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import ORIGIN, atomic_directory, atomic_write, read_inside, read_json
+from ..system import build_system, require_room
 from ..text.shared_pieces import with_shared_ids
-from .arrays import fit
+from .arrays import assign
 from .marian_weights import is_transposed, marian_name, read_weights
 
 _LARGEST = 1 << 26  # bytes of a SentencePiece model
@@ -64,19 +61,12 @@ _PARTS = {
 }
 
 
-def import_marian(
-    folder: Path,
-    to: Path,
-    licence: str | None,
-    build: Callable[[Config, Path, tuple[int, int]], tuple[Iterable[keras.Variable], dict[str, Any]]],
-) -> dict[str, Any]:
+def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]:
     """Writes a model directory with a Marian model, and returns its origin.
 
     Args:
         folder: The folder as it is published.
         licence: That of the model, where the folder does not state it.
-        build: Maps a configuration, the file of its weights, and how many arrays and numbers that has, to the variables
-            of its model and to the `made_with` of `save_checkpoint`.
     """
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}; download the model where there is a network and give its folder")
@@ -92,21 +82,13 @@ def import_marian(
             pieces = _existing(folder, f"{side}.spm")
             dictionaries.append(directory / Path(name).name)
             dictionaries[-1].write_bytes(with_shared_ids(pieces, read_inside(pieces, folder, _LARGEST), ids))
-        size = len(arrays), sum(array.size for array in arrays.values())
-        variables, made_with = build(replace(config, dictionaries=tuple(map(str, dictionaries))), path, size)
-        values, wrong = fit(variables, arrays, marian_name, is_transposed)
-        if wrong:
-            raise UserError(
-                f"{path} does not fit config.json and vocab.json: {wrong[0]}"
-                + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
-                + "; copy the folder again"
-            )
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)
+        require_room(config, path, (len(arrays), sum(array.size for array in arrays.values())))
+        system = build_system(config, tuple(dictionaries))
+        assign(system.model.variables, arrays, marian_name, is_transposed, path)
         config.save(directory / "config.json")
         with atomic_write(directory / ORIGIN) as file:
             file.write(json.dumps(origin, indent=2, ensure_ascii=False) + "\n")
-        save_checkpoint(directory / BEST, variables, {}, made_with)
+        save_checkpoint(directory / BEST, system.model.variables, {}, system.made_with)
     return origin
 
 
