@@ -18,7 +18,6 @@ from .config_fields import (
     choice,
     fraction,
     from_list,
-    from_text,
     has_effect,
     like,
     mistakes,
@@ -26,6 +25,7 @@ from .config_fields import (
     only_with,
     option,
     positive,
+    read_yaml,
     required_file,
     required_text,
     rnn_only,
@@ -104,9 +104,7 @@ class Config:
         f"; `{_APPLY}` adds those of patches/nmt",
     )
     tie_decoder_embeddings: bool = option(False, "use the target embedding as the output matrix")
-    tie_encoder_decoder_embeddings: bool = option(
-        False, "use one embedding for source and target; `nmt vocab --joint` makes the vocabulary"
-    )
+    tie_encoder_decoder_embeddings: bool = option(False, "use one embedding for both sides, as of `nmt vocab --joint`")
     output_hidden_activation: str = rnn_only(
         choice("tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear"))
     )
@@ -128,9 +126,7 @@ class Config:
     transformer_activation: str = transformer_only(
         choice("relu", "activation in the feed-forwards", ("relu", "swish", "gelu"))
     )
-    transformer_attention_bias: bool = transformer_only(
-        option(False, "add a bias to each projection of the attentions")
-    )
+    transformer_attention_bias: bool = transformer_only(option(False, "add biases to the projections of attention"))
     transformer_output_bias: bool = transformer_only(option(False, "add a bias to the output layer"))
     transformer_positions: str = transformer_only(
         choice(
@@ -152,9 +148,7 @@ class Config:
     rnn_dropout_hidden: float = rnn_only(fraction(0.0, "dropout of hidden units"))
     rnn_dropout_source: float = rnn_only(fraction(0.0, "dropout of whole source words"))
     rnn_dropout_target: float = rnn_only(fraction(0.0, "dropout of whole target words"))
-    transformer_dropout_embeddings: float = transformer_only(
-        fraction(0.1, "dropout of embeddings with their positions")
-    )
+    transformer_dropout_embeddings: float = transformer_only(fraction(0.1, "dropout of embeddings and positions"))
     transformer_dropout_residual: float = transformer_only(fraction(0.1, "dropout of sublayer outputs"))
     transformer_dropout_relu: float = transformer_only(fraction(0.1, "dropout of feed-forward network inputs"))
     transformer_dropout_attn: float = transformer_only(fraction(0.1, "dropout of attention weights"))
@@ -164,9 +158,7 @@ class Config:
         "split the training text at random: the probability of skipping a merge of a BPE vocabulary, or the exponent "
         "of a unigram one's probabilities; 0 turns it off",
     )
-    label_smoothing: float = fraction(
-        0.0, "probability moved from the right word: to all (RNN) or others (Transformer)"
-    )
+    label_smoothing: float = fraction(0.0, "probability moved from the right word to all (Transformer: to others)")
     batch_size: int = positive(80, "sentence pairs per update", _SIZE)
     token_batch_size: int | None = positive(
         None, "tokens per update on each side, padding counted, instead of --batch_size", _COUNT
@@ -230,9 +222,7 @@ class Config:
     learning_rate_reduce_factor: float = fraction(
         0.0, "multiply the learning rate by this on a plateau of the validation loss; 0 turns it off"
     )
-    learning_rate_reduce_num_not_improved: int = positive(
-        8, "validations in a row without a lower loss that are a plateau"
-    )
+    learning_rate_reduce_num_not_improved: int = positive(8, "validations without a lower loss that are a plateau")
 
     finish_after: int = positive(10_000_000, "stop after this many updates")
     max_epochs: int = positive(5000, "stop after this many passes over the training text")
@@ -242,9 +232,7 @@ class Config:
         "updates between validations, each of which saves a checkpoint; by default, those of a pass over the training "
         "text, but at least 500 and at most 10000",
     )
-    valid_metric: str = choice(
-        "bleu", "metric that chooses the best model; the loss decides between equals", VALID_METRICS
-    )
+    valid_metric: str = choice("bleu", "metric that chooses the best model, then the loss", VALID_METRICS)
     valid_tokenizer: str = choice("13a", "tokenizer of sacreBLEU; char suits any script", TOKENIZERS)
     save_freq: int | None = positive(None, "updates between further checkpoints; by default, one every 10 minutes")
     keep: int = non_negative(0, "keep the models of this many latest validations, for `nmt average`")
@@ -259,10 +247,9 @@ class Config:
     no_repeat_ngram: int | None = like(DecodingOptions, "no_repeat_ngram")
 
     def fixed_options(self) -> dict[str, Any]:
-        """Returns the options that must not change when a training is resumed, without those that have no effect.
+        """Returns the options that have an effect and must not change when a training is resumed.
 
-        Options that name files are left out: a file may move, but its content must not change (`system.file_digests`).
-        So are the options of `reload`, which have an effect only at the start.
+        A file may move, but its content must not change (`system.file_digests`). `reload` is only for the start.
         """
         others = (*CHANGEABLE, *FILES, *(field.name for field in dataclasses.fields(self) if "reload" in field.name))
         fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
@@ -294,35 +281,12 @@ FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metada
 
 
 def read_options(path: Path) -> dict[str, Any]:
-    """Returns the options in a file: YAML if its name ends in `.yaml` or `.yml`, else JSON.
-
-    Values in YAML are converted by the type of the option, so that `1e-4` is a number and `no` turns a flag off.
-    """
-    if path.suffix not in (".yaml", ".yml"):
-        return read_json(path)
-    import yaml
-
-    try:
-        options = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # all values are texts
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
-        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(options, dict):
-        raise UserError(f"{path} must hold options, each as `name: value`")
-    for field in dataclasses.fields(Config):
-        if field.name in options:
-            options[field.name] = from_text(field, options[field.name])
-    return options
+    """Returns the options in a file: YAML if its name ends in `.yaml` or `.yml`, else JSON."""
+    return read_yaml(path, dataclasses.fields(Config)) if path.suffix in (".yaml", ".yml") else read_json(path)
 
 
 def make_config(options: dict[str, Any]) -> Config:
-    """Returns the validated configuration with these options, and defaults for the others.
-
-    Args:
-        options: Options of `Config` by name, and `preset`, which stands for those of a file in `presets/`, if they
-            are not given.
-    """
+    """Returns the validated configuration with these options, those of their `preset`, and defaults for the others."""
     options = complete(Config, {RENAMED.get(name, name): value for name, value in options.items()})
     if unknown := sorted(set(options) - set(_NAMES)):
         raise UserError("\n".join(map(_unknown, unknown)))

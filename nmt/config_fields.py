@@ -7,8 +7,11 @@ import functools
 import math
 import types
 import typing
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
 from typing import Any
+
+from .errors import UserError
 
 LEAST, MOST = 1e-30, 2**31 - 1  # sizes of numbers
 
@@ -133,7 +136,23 @@ def from_list(field: dataclasses.Field, value: list) -> Any:
     return value[0] if str in _kinds(field) and len(value) == 1 else tuple(value)
 
 
-def from_text(field: dataclasses.Field, value: Any) -> Any:
+def read_yaml(path: Path, fields: Iterable[dataclasses.Field]) -> dict[str, Any]:
+    """Returns the options in a file of YAML, converted by their types: `1e-4` is a number, `no` turns a flag off."""
+    import yaml
+
+    try:
+        options = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # all values are texts
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(options, dict):
+        raise UserError(f"{path} must hold options, each as `name: value`")
+    given = {field.name: _from_text(field, options[field.name]) for field in fields if field.name in options}
+    return options | given
+
+
+def _from_text(field: dataclasses.Field, value: Any) -> Any:
     """Returns the value of an option that is given as a text or a list of texts; one that is wrong stays."""
     kind = _kinds(field)[0]
     kind = typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind

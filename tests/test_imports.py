@@ -37,7 +37,7 @@ NMT = {
         "normalization",
         "storage.files",
     },
-    "config_fields": set(),
+    "config_fields": {"errors"},
     "config_rules": {"decoding.options", "errors", "storage.files"},
     "text": {"errors", "storage.cache", "storage.files"},
     "model": {"normalization"},
