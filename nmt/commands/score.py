@@ -9,13 +9,12 @@ from ..decoding.options import DecodingOptions
 from ..decoding.scoring import Scorer
 from ..decoding.side_by_side import use_cores_for_batches
 from ..errors import UserError
-from ..messages import log
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import read_lines
 from ..text.parallel_text import other_lines
 from ..text.shards import all_shards
-from .streams import chunk_size, chunked, counted, number_list, open_output, warn_of_invalid_utf8, with_bar
+from .streams import chunk_size, chunked, open_output, warn_of_invalid_utf8, warn_of_lines, with_bar
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -29,17 +28,15 @@ def run(arguments: argparse.Namespace) -> None:
     scorer = Scorer(system.vocabularies, system.model, options)
     pairs = zip(*(read_lines(path, errors="keep") for path in (source, target)), strict=True)
     chunks = warn_of_invalid_utf8(chunked(pairs, chunk_size(options)), b"\n".join)
-    numbers = collections.defaultdict(list)  # of the lines of each kind, from 1
+    numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with open_output(arguments.output, [source, target]) as output:
         costs = (cost for chunk in chunks for cost in scorer.costs(chunk))
         for number, cost in enumerate(with_bar(costs, output, total=count, unit=" pairs"), 1):
             output.write(f"{cost:.6f}\n")
             if not math.isfinite(cost):
-                numbers[f"{cost}"].append(number)
-    for cost, why in (("inf", f"more than {LONGEST} tokens on a side"), ("nan", "no cost, as the weights overflow")):
-        if found := numbers[cost]:
-            pairs = counted(found, "pair has", "pairs have")
-            log.warning(f"{pairs} {why}; {cost} is written in place of a cost ({number_list(found)})")
+                why = "the weights overflow" if math.isnan(cost) else f"more than {LONGEST} tokens on a side"
+                numbers[f"{why}; {cost} is written in place of a cost"].append(number)
+    warn_of_lines(numbers)
 
 
 def _one_file(pattern: Path) -> Path:

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any, TextIO, TypeVar
@@ -87,16 +87,11 @@ def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
     return tqdm(results, **given, **hidden)
 
 
-def counted(numbers: list[int], one: str, several: str) -> str:
-    """Returns how many lines there are, as `1 line is` or `3 lines are`."""
-    return f"1 {one}" if len(numbers) == 1 else f"{len(numbers)} {several}"
-
-
-def number_list(numbers: list[int]) -> str:
-    """Returns `line 3` or `lines 3, 5, 8`, with at most ten numbers."""
-    named = ", ".join(map(str, numbers[:_NAMED]))
-    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
-    return f"line{'s' if len(numbers) > 1 else ''} {named}{more}"
+def warn_of_lines(notes: Mapping[str, list[int]]) -> None:
+    """Prints each note with the numbers of its lines, at most ten, as `line 3` or `3 lines (3, 5, 8)`."""
+    for note, numbers in notes.items():
+        named = ", ".join(map(str, numbers[:_NAMED])) + ", ..." * (len(numbers) > _NAMED)
+        log.warning(f"{f'{len(numbers)} lines ({named})' if len(numbers) > 1 else f'line {named}'}: {note}")
 
 
 def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
@@ -111,8 +106,4 @@ def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = 
         seen += len(chunk)
         yield chunk
     if bad:
-        verb = "is" if len(bad) == 1 else "are"
-        log.warning(
-            f"{len(bad)} of {seen} lines {verb} not UTF-8 (the first: line {bad[0]}); "
-            "their invalid bytes were read as unknown words"
-        )
+        warn_of_lines({"not UTF-8; the invalid bytes were read as unknown words": bad})

@@ -5,7 +5,7 @@ import collections
 import contextlib
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..decoding.alignment import Aligner, Alignment
@@ -18,7 +18,7 @@ from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import read_chunks, read_lines
 from .devices import describe_devices
-from .streams import chunk_size, counted, number_list, open_input, open_output, warn_of_invalid_utf8, with_bar
+from .streams import chunk_size, open_input, open_output, warn_of_invalid_utf8, warn_of_lines, with_bar
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
     aligner = Aligner(system.vocabularies, system.model, options.batch_size) if aligns else None
-    numbers = collections.defaultdict(list)  # of the lines of each kind, from 1
+    numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
         inputs = [arguments.input, *filter(None, [arguments.target_prefix])]
@@ -51,52 +51,28 @@ def run(arguments: argparse.Namespace) -> None:
                 output.write(f"{line.texts[0]}\n")
             for file, write in aligned:
                 file.write(f"{write(alignment)}\n")
-            for kind in _kinds(line, options.n_best):
-                numbers[kind].append(number + 1)
-    _say_notes(numbers, [f"--{name}" for name in CONSTRAINTS if getattr(options, name)])
+            for note in _notes(line, options):
+                numbers[note].append(number + 1)
+    warn_of_lines(numbers)
 
 
-def _kinds(line: Line, n_best: bool) -> Iterator[str]:
+def _notes(line: Line, options: DecodingOptions) -> Iterator[str]:
     """Yields what is to be said of a line."""
     if line.unknown:
-        yield "unknown"
+        yield (
+            "at least as many unknown words as others; the model may be for another language, or for text that is "
+            "split otherwise"
+        )
     if line.unknown_prefix:
-        yield "unknown prefix"
+        yield "the target vocabulary lacks words of the prefix; the translation has the unknown word in their place"
     if len(line.pieces) > 1:
-        yield "split"
-    if any(line.cut if n_best else line.cut[:1]):
-        yield "cut"
+        yield f"longer than {LONGEST} tokens, so translated in pieces"
+    if any(line.cut if options.n_best else line.cut[:1]):
+        yield "a translation was cut at the limit of length; --translation_maxlen N allows N tokens"
     if not math.isfinite(line.scores[0]):
-        yield "none"
-
-
-def _say_notes(numbers: Mapping[str, list[int]], constraints: list[str]) -> None:
-    """Prints the numbers of the lines of each kind."""
-
-    def named(kind: str, one: str, several: str, after: str) -> str:
-        return f"{counted(numbers[kind], one, several)} {after} ({number_list(numbers[kind])})"
-
-    if "unknown" in numbers:
-        lines = named("unknown", "line has", "lines have", "at least as many unknown words as others")
-        log.warning(f"{lines}; the model may be for another language, or for text that is split otherwise")
-    if "unknown prefix" in numbers:
-        lines = named(
-            "unknown prefix", "line has", "lines have", "a prefix with words that the target vocabulary lacks"
-        )
-        log.warning(f"{lines}; the translation has the unknown word in their place")
-    if "split" in numbers:
-        longer = f"longer than {LONGEST} tokens and"
-        lines = named("split", f"line is {longer} was", f"lines are {longer} were", "translated in pieces")
-        log.info(f"note: {lines}")
-    if "cut" in numbers:
-        lines = named("cut", "line has", "lines have", "a translation that was cut at the limit of length")
-        log.warning(f"{lines}; --translation_maxlen N allows N tokens")
-    if "none" in numbers:
-        why = (
-            f" that {', '.join(constraints)} allow" if constraints else ", as costs are infinite: the weights overflow"
-        )
-        lines = named("none", "line has", "lines have", f"no translation, or a piece without one{why}")
-        log.warning(f"{lines}; it is empty there")
+        given = [f"--{name}" for name in CONSTRAINTS if getattr(options, name)]
+        why = f"that {', '.join(given)} allow" if given else "as costs are infinite: the weights overflow"
+        yield f"no translation, or a piece without one, {why}; it is empty there"
 
 
 def _require_prefix_of_each_line(prefixes: Path, text: Path | None) -> None:
