@@ -55,6 +55,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
     its own compilation.
     """
     from nmt.config import make_config
+    from nmt.storage.cache import open_cache
     from nmt.system import build_system
     from nmt.text.datasets import TrainingData
     from nmt.text.parallel_text import ParallelText
@@ -64,13 +65,8 @@ def real_work(options: dict[str, Any], count: int) -> Work:
 
     config = make_config(options)
     system = build(config)
-    data = TrainingData(
-        ParallelText(config.source_dataset, config.target_dataset),
-        system.vocabularies,
-        batch_size=config.batch_size,
-        maxlen=config.maxlen,
-        seed=config.seed,
-    )
+    text = ParallelText(config.source_dataset, config.target_dataset)
+    data = TrainingData(text, system.vocabularies, config, open_cache())
     epoch = list(itertools.islice(data.batches(), min(data.batches_per_epoch, _MOST_BATCHES)))
     return Work(middles(sorted(epoch, key=width), count), options, lambda config: build(config).model)
 

@@ -21,19 +21,7 @@ _MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 def _read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[ParallelText, TrainingData]:
     """Reads the training text and prints how many pairs are left out."""
     text = ParallelText(config.source_dataset, config.target_dataset)
-    data = TrainingData(
-        text,
-        vocabularies,
-        batch_size=config.batch_size,
-        token_batch_size=config.token_batch_size,
-        maxlen=config.maxlen,
-        max_length_ratio=config.max_length_ratio,
-        seed=config.seed,
-        subword_sampling=config.subword_sampling,
-        weights=config.dataset_weights,
-        target_prefixes=config.target_prefixes,
-        cache=cache,
-    )
+    data = TrainingData(text, vocabularies, config, cache)
     log.info(
         f"{data.used} of {data.pairs} sentence pairs are used; {data.empty} have an empty side, "
         f"{data.too_long} have more than {config.maxlen} tokens on a side"
@@ -51,13 +39,7 @@ def read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tupl
     _check_prefixes("target_prefixes", config.target_prefixes or (), target, None)
     _check_prefixes("valid_target_prefixes", config.valid_target_prefixes or (), target, most)
     valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
-    valid = ValidationData(  # first: it is soon read, and may have a fault
-        valid_text,
-        vocabularies,
-        batch_size=config.valid_batch_size,
-        sample=config.valid_sample,
-        target_prefixes=config.valid_target_prefixes,
-    )
+    valid = ValidationData(valid_text, vocabularies, config)  # first: it is soon read, and may have a fault
     text, data = _read_training_text(config, vocabularies, cache)
     if shared := valid_text.shared_with(text, cache):
         log.warning(f"{shared} of the {valid.pairs} validation pairs are also training pairs")

@@ -6,12 +6,13 @@ uninterrupted one. Memory holds only the numbers of the training lines; the rows
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
-from ..storage.cache import Cache, open_cache
+from ..storage.cache import Cache
 from .batches import LONGEST, Batch, cut_batches, pad, pad_rows, ragged, rows_of
 from .lines import spread
 from .mixing import Mixture
@@ -28,15 +29,13 @@ _ROOM = 1.1  # later random segmentations may be longer than the first by this f
 class TrainingData:
     """The training set, in batches of pairs of similar length.
 
+    A pair is left out if a side is empty or has more than `config.maxlen` tokens, or if a side has more than
+    `config.max_length_ratio` times the tokens of the other, without prefixes. With `config.subword_sampling`, a line is
+    split at random each time.
+
     Args:
-        maxlen: Pairs with more tokens on a side are left out.
-        max_length_ratio: If given, so are pairs with more than this many times the tokens of one side on the other,
-            without prefixes.
-        subword_sampling: If above 0, a line is split at random each time, `SentencePieceVocabulary.sample` with this
-            alpha.
-        token_batch_size: If given, a batch has as many pairs as fit in this many tokens of each side, padding counted.
-        weights: How often an epoch takes the pairs of each corpus of the text; `None` for once.
-        target_prefixes: Text that begins the targets of each corpus, or nothing where it is empty.
+        config: A `config.Config`.
+        cache: Keeps the prepared text.
 
     Attributes:
         pairs: Number of pairs of the text.
@@ -51,53 +50,39 @@ class TrainingData:
         sizes: `(width, pairs, batches)` in an epoch, for each width that pairs have.
     """
 
-    def __init__(
-        self,
-        text: ParallelText,
-        vocabularies: Vocabularies,
-        *,
-        batch_size: int,
-        maxlen: int,
-        seed: int,
-        max_length_ratio: float | None = None,
-        token_batch_size: int | None = None,
-        subword_sampling: float = 0.0,
-        weights: Sequence[float] | None = None,
-        target_prefixes: Sequence[str] | None = None,
-        cache: Cache | None = None,
-    ):
-        if subword_sampling and not all(isinstance(each, SentencePieceVocabulary) for each in vocabularies):
+    def __init__(self, text: ParallelText, vocabularies: Vocabularies, config: Any, cache: Cache):
+        if config.subword_sampling and not all(isinstance(each, SentencePieceVocabulary) for each in vocabularies):
             raise UserError("--subword_sampling needs SentencePiece vocabularies (.model); leave it out")
-        self._vocabularies, self._seed, self._sampling = vocabularies, seed, subword_sampling
-        cache, sides = cache or open_cache(), list(zip((text.source, text.target), vocabularies, strict=True))
+        self._vocabularies, self._seed, self._sampling = vocabularies, config.seed, config.subword_sampling
+        sides = list(zip((text.source, text.target), vocabularies, strict=True))
         rows = [token_ids(paths, vocabulary, cache) for paths, vocabulary in sides]
         _require_same_lines(text, *(each.starts for each in rows))
         self.pairs = len(rows[0])
         sample = np.linspace(0, self.pairs - 1, min(self.pairs, _SAMPLE)).astype(int)
         self.samples = [np.concatenate([each[line] for line in sample]) for each in rows]
         self._corpora = [rows[0].starts[file] for file in text.corpora]
-        self._mixture = Mixture(weights, self._corpora, seed) if weights else None
-        self._prefixes = _prefixes(target_prefixes, text, vocabularies.target)
-        self._rows = [raw_lines(paths, cache) for paths, _ in sides] if subword_sampling else rows
+        weights = config.dataset_weights
+        self._mixture = Mixture(weights, self._corpora, self._seed) if weights else None
+        self._prefixes = _prefixes(config.target_prefixes, text, vocabularies.target)
+        self._rows = [raw_lines(paths, cache) for paths, _ in sides] if self._sampling else rows
         drawn = [
-            drawn_lengths(paths, vocabulary, subword_sampling, (seed, 0, side, 0), cache)
+            drawn_lengths(paths, vocabulary, self._sampling, (self._seed, 0, side, 0), cache)
             for side, (paths, vocabulary) in enumerate(sides)
-            if subword_sampling
+            if self._sampling
         ]
-        widths = bucket_widths(maxlen)
-        members, (self.empty, self.too_long, self.unlike) = self._members(rows, drawn, widths, maxlen, max_length_ratio)
+        widths, ratio = bucket_widths(config.maxlen), config.max_length_ratio
+        members, (self.empty, self.too_long, self.unlike) = self._members(rows, drawn, widths, config.maxlen, ratio)
         self._buckets = [(width, found) for width, found in zip(widths, members, strict=True) if len(found)]
         self.used = sum(map(len, members))
         if not self.used:
             prefixes = ", prefixes included" if any(map(len, self._prefixes)) else ""
             raise UserError(
-                f"none of the {self.pairs} sentence pairs has 1 to {maxlen} tokens on both sides{prefixes}"
-                f"{f' and lengths within --max_length_ratio {max_length_ratio}' if self.unlike else ''}; "
+                f"none of the {self.pairs} sentence pairs has 1 to {config.maxlen} tokens on both sides{prefixes}"
+                f"{f' and lengths within --max_length_ratio {ratio}' if self.unlike else ''}; "
                 f"give other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
-        self._rows_of = {
-            width: max(1, token_batch_size // width) if token_batch_size else batch_size for width, _ in self._buckets
-        }
+        tokens = config.token_batch_size
+        self._rows_of = {width: max(1, tokens // width) if tokens else config.batch_size for width, _ in self._buckets}
         sizes = [self._mixture.size(each) if self._mixture else len(each) for _, each in self._buckets]
         self.sizes = _batches_of_widths(sizes, self._rows_of)
         self.pairs_per_epoch = sum(sizes)
@@ -105,7 +90,7 @@ class TrainingData:
         self.earlier_batches_per_epoch = sum(-(-pairs // self._rows_of[width]) for width, pairs, _ in self.sizes)
 
     def _members(
-        self, rows: list[Rows], drawn: list[Rows], widths: list[int], maxlen: int, max_length_ratio: float | None
+        self, rows: list[Rows], drawn: list[Rows], widths: list[int], maxlen: int, ratio: float | None
     ) -> tuple[list[np.ndarray], list[int]]:
         """Returns the numbers of the pairs of each width, and how many pairs are empty, too long and unlike.
 
@@ -121,7 +106,7 @@ class TrainingData:
             longest = np.maximum(source, target + prefixed)
             too_long = ~empty & (longest > maxlen)
             shortest = np.maximum(np.minimum(source, target), 1)
-            unlike = np.maximum(source, target) > (max_length_ratio or np.inf) * shortest
+            unlike = np.maximum(source, target) > (ratio or np.inf) * shortest
             unlike &= ~(empty | too_long)
             left_out += [each.sum() for each in (empty, too_long, unlike)]
             if drawn:
@@ -195,10 +180,8 @@ class TrainingData:
 class ValidationData:
     """The validation set: batches for the loss, and lines to translate with their references.
 
-    Args:
-        text: Each of its files or patterns is a set of its own.
-        sample: Most pairs of a set, evenly spread; `None` for all.
-        target_prefixes: Text that begins the translations of each set, or nothing where it is empty.
+    Each file or pattern of the text is a set of its own, of at most `config.valid_sample` pairs, evenly spread. Its
+    translations begin with its text of `config.valid_target_prefixes`.
 
     Attributes:
         pairs: Number of pairs of the text.
@@ -212,15 +195,8 @@ class ValidationData:
         target_words: Size of the target vocabulary.
     """
 
-    def __init__(
-        self,
-        text: ParallelText,
-        vocabularies: Vocabularies,
-        *,
-        batch_size: int,
-        sample: int | None = None,
-        target_prefixes: Sequence[str] | None = None,
-    ):
+    def __init__(self, text: ParallelText, vocabularies: Vocabularies, config: Any):
+        sample, target_prefixes = config.valid_sample, config.valid_target_prefixes
         self.target_words = vocabularies.target.size
         sets = [list(text.corpus(number)) for number in range(len(text.names))]
         self.pairs, sets = sum(map(len, sets)), [list(spread(pairs, len(pairs), sample)) for pairs in sets]
@@ -245,7 +221,7 @@ class ValidationData:
         scored = np.flatnonzero(longest <= LONGEST)
         self.batches = [
             Batch(*(each for ids in sides for each in pad(tf.gather(ids, scored[numbers]))))
-            for numbers in cut_batches(longest[scored] + 1, batch_size)
+            for numbers in cut_batches(longest[scored] + 1, config.valid_batch_size)
         ]
 
 

@@ -8,6 +8,7 @@ in the untrained model and in every model that `train --keep` kept.
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import keras
@@ -33,7 +34,8 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
         text: Sentence pairs. Some of all lengths are measured, one at a time, because padding would count.
     """
     norms = record_inputs(system.model, system.config.layer_normalization_type)
-    data = ValidationData(text, system.vocabularies, batch_size=1)
+    config = replace(system.config, valid_batch_size=1, valid_sample=None, valid_target_prefixes=None)
+    data = ValidationData(text, system.vocabularies, config)
     for batch in list(data.batches)[:: max(1, data.pairs // SENTENCES)]:
         system.model.costs(batch.source, batch.source_mask, batch.target, batch.target_mask)
     rows = {path: [np.reshape(x, [-1, x.shape[-1]]) for x in inputs] for path, (_, inputs) in norms.items()}

@@ -175,7 +175,7 @@ def test_translations_begin_with_the_lines_of_a_file(run, trained, tmp_path):
     assert (status, "nmt: --target_prefix missing is not a file" in said) == (2, True)
     (tmp_path / "begin").write_text("\n\n" + "a b " * 3)
     status, _, said = run(*words, "begin", "--translation_maxlen", 5)
-    assert (status, "a translation that was cut at the limit of length (line 3" in said) == (0, True)
+    assert (status, "line 3: a translation was cut at the limit of length" in said) == (0, True)
     assert (tmp_path / "out").read_text().splitlines()[2] == "a b a b a"
 
 

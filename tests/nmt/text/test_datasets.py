@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies
 
+from nmt.config import Config
 from nmt.errors import UserError
-from nmt.storage.cache import Cache
+from nmt.storage.cache import Cache, open_cache
 from nmt.text.batches import LONGEST
 from nmt.text.datasets import TrainingData, ValidationData, bucket_widths
 from nmt.text.parallel_text import ParallelText
@@ -18,15 +19,23 @@ from nmt.text.sentencepiece_training import train_sentencepiece
 from nmt.text.vocabulary import Vocabularies, load_vocabulary
 
 
+def training_data(text, vocabulary, cache=None, **options):
+    """Makes training data with one vocabulary for both sides."""
+    return TrainingData(text, Vocabularies(vocabulary, vocabulary), Config(**options), cache or open_cache())
+
+
+def validation_data(text, vocabulary, **options):
+    """Makes validation data with one vocabulary for both sides."""
+    return ValidationData(text, Vocabularies(vocabulary, vocabulary), Config(**options))
+
+
 @pytest.fixture
 def make_data(write_lines, vocabulary):
     """Makes training data of source and target lines; the targets default to the sources."""
 
-    def make(sources, targets=None, batch_size=2, maxlen=30, seed=1, **options):
+    def make(sources, targets=None, **options):
         text = ParallelText(write_lines("source", sources), write_lines("target", targets or sources))
-        return TrainingData(
-            text, Vocabularies(vocabulary, vocabulary), batch_size=batch_size, maxlen=maxlen, seed=seed, **options
-        )
+        return training_data(text, vocabulary, **{"batch_size": 2, "maxlen": 30, "seed": 1, **options})
 
     return make
 
@@ -51,10 +60,7 @@ def test_random_segmentations_depend_on_seed_and_batch_alone(write_lines, tmp_pa
 
     def batches(first, count, seed=1, subword_sampling=alpha):
         options = {"batch_size": 1, "maxlen": 300, "seed": seed, "subword_sampling": subword_sampling}
-        return [
-            batch[0]
-            for batch in take(TrainingData(text, Vocabularies(vocabulary, vocabulary), **options), count, first)
-        ]
+        return [batch[0] for batch in take(training_data(text, vocabulary, **options), count, first)]
 
     found, later, other = batches(0, 4), batches(2, 2), batches(0, 4, seed=2)
     for here, again in zip(found[2:], later, strict=True):
@@ -175,7 +181,7 @@ def test_bucket_widths_are_few_and_fit_maxlen(maxlen):
 def test_validation_covers_all_pairs(write_lines, vocabulary):
     lines = ["a b c", "d", "a a"]
     text = ParallelText(write_lines("source", lines), write_lines("target", lines))
-    data = ValidationData(text, Vocabularies(vocabulary, vocabulary), batch_size=2)
+    data = validation_data(text, vocabulary, valid_batch_size=2)
     assert data.references == lines
     assert sum(float(tf.reduce_sum(batch.target_mask)) for batch in data.batches) == 4 + 2 + 3
 
@@ -183,12 +189,12 @@ def test_validation_covers_all_pairs(write_lines, vocabulary):
 def test_validation_leaves_out_pairs_that_are_too_long(write_lines, vocabulary):
     long = "a " * LONGEST
     text = ParallelText(write_lines("a", ["a", long, f"{long}b"]), write_lines("b", [long, f"{long}b", "a"]))
-    data = ValidationData(text, Vocabularies(vocabulary, vocabulary), batch_size=2)
+    data = validation_data(text, vocabulary, valid_batch_size=2)
     assert (data.too_long, [batch.source.shape[0] for batch in data.batches]) == (2, [1])
     assert len(data.sources) == len(data.references) == 3
     text = ParallelText(write_lines("a", [f"{long}b"]), write_lines("b", ["a"]))
     with pytest.raises(UserError, match="all validation pairs have more than 1000 tokens"):
-        ValidationData(text, Vocabularies(vocabulary, vocabulary), batch_size=2)
+        validation_data(text, vocabulary, valid_batch_size=2)
 
 
 @pytest.mark.parametrize("parts", [2, 3])
@@ -208,7 +214,7 @@ def test_parts_of_a_batch_have_its_rows(make_data, parts):
 def test_weighted_batches_are_a_function_of_seed_and_n(write_lines, vocabulary):
     files = [write_lines("small", ["a", "b c"]), write_lines("large", ["c", "d a", "b", "a a a", "d d"])]
     text = ParallelText(files, files)
-    data = TrainingData(text, Vocabularies(vocabulary, vocabulary), batch_size=2, maxlen=30, seed=1, weights=(3, 0.5))
+    data = training_data(text, vocabulary, batch_size=2, maxlen=30, seed=1, dataset_weights=(3, 0.5))
     assert (data.used, data.pairs_per_epoch, data.batches_per_epoch) == (7, 9, 5)
     assert data.sizes == [(8, 9, 5)]
     whole = take(data, 12)
@@ -227,7 +233,7 @@ def test_prepared_texts_give_the_same_batches(write_lines, vocabulary, tmp_path)
     options = {"batch_size": 2, "maxlen": 2, "seed": 1, "cache": Cache(tmp_path / "cache")}
 
     def batches(*text):
-        return take(TrainingData(ParallelText(*text), Vocabularies(vocabulary, vocabulary), **options), 6)
+        return take(training_data(ParallelText(*text), vocabulary, **options), 6)
 
     expected = batches(*[write_lines("all", lines)] * 2)
     for _ in range(3):
@@ -252,9 +258,7 @@ def test_ids_of_any_vocabulary_are_kept(write_lines, tmp_path, size):
     (tmp_path / "many.json").write_text(json.dumps({word: i for i, word in enumerate(words)}))
     vocabulary = load_vocabulary(tmp_path / "many.json")
     path = write_lines("last", [f"2 {size - 1}"])
-    (batch,) = take(
-        TrainingData(ParallelText(path, path), Vocabularies(vocabulary, vocabulary), batch_size=1, maxlen=9, seed=1), 1
-    )
+    (batch,) = take(training_data(ParallelText(path, path), vocabulary, batch_size=1, maxlen=9, seed=1), 1)
     assert batch[0][0].tolist() == [2, size - 1, 0, 0, 0, 0, 0, 0]
 
 
@@ -269,15 +273,15 @@ def test_targets_of_a_corpus_begin_with_its_prefix(corpora, vocabulary):
     """Also in random batches of a weighted epoch. An empty side stays one."""
     options = {"batch_size": 1, "maxlen": 3, "seed": 1}
     for weights in (None, (2, 1)):
-        given = {"weights": weights, "target_prefixes": ["", "d"], **options}
-        data = TrainingData(corpora, Vocabularies(vocabulary, vocabulary), **given)
+        given = {"dataset_weights": weights, "target_prefixes": ["", "d"], **options}
+        data = training_data(corpora, vocabulary, **given)
         assert (data.used, data.empty, data.too_long) == (2, 1, 0)
         found = {(*batch[0][0, :2], *batch[2][0, :4]) for batch in take(data, 6)}
         assert found == {(2, 0, 2, 0, 0, 0), (3, 4, 5, 3, 4, 0)}
     given = {"target_prefixes": ["d", "d"], "max_length_ratio": 1.0, **options}
-    assert TrainingData(corpora, Vocabularies(vocabulary, vocabulary), **given).unlike == 0
+    assert training_data(corpora, vocabulary, **given).unlike == 0
     options["maxlen"] = 2
-    data = TrainingData(corpora, Vocabularies(vocabulary, vocabulary), target_prefixes=["d", "d"], **options)
+    data = training_data(corpora, vocabulary, target_prefixes=["d", "d"], **options)
     assert (data.used, data.too_long) == (1, 1)
 
 
@@ -288,7 +292,7 @@ def test_randomly_split_targets_begin_with_the_prefix_as_it_is_usually_split(wri
     vocabulary, path = load_vocabulary(tmp_path / "some.model"), write_lines("one", SENTENCES[:1])
     options = {"batch_size": 1, "maxlen": 150, "seed": 1, "subword_sampling": 0.2, "target_prefixes": ["<bt>"]}
     prefix = vocabulary.encode(["<bt>"]).to_list()[0]
-    batches = take(TrainingData(ParallelText(path, path), Vocabularies(vocabulary, vocabulary), **options), 5)
+    batches = take(training_data(ParallelText(path, path), vocabulary, **options), 5)
     for source, _, target, _ in batches:
         assert target[0, : len(prefix)].tolist() == prefix
         for ids, begin in ((source[0], 0), (target[0], len(prefix))):
@@ -297,7 +301,7 @@ def test_randomly_split_targets_begin_with_the_prefix_as_it_is_usually_split(wri
 
 
 def test_a_validation_text_has_a_set_for_each_file(corpora, vocabulary):
-    data = ValidationData(corpora, Vocabularies(vocabulary, vocabulary), batch_size=8, target_prefixes=["", "d d"])
+    data = validation_data(corpora, vocabulary, valid_batch_size=8, valid_target_prefixes=["", "d d"])
     assert data.sets == [("small", slice(0, 1)), ("large", slice(1, 3))]
     assert data.prefixes == ["", "d d", "d d"]
     assert data.references == ["a", "b c", ""]
@@ -308,7 +312,7 @@ def test_a_validation_text_has_a_set_for_each_file(corpora, vocabulary):
 def test_a_sample_of_a_validation_text_is_spread_evenly(write_lines, vocabulary):
     path, few = write_lines("many", [f"{i}" for i in range(100)]), write_lines("few", ["a", "b"])
     text = ParallelText([path, few], [path, few])
-    data = ValidationData(text, Vocabularies(vocabulary, vocabulary), batch_size=8, sample=4)
+    data = validation_data(text, vocabulary, valid_batch_size=8, valid_sample=4)
     assert data.references == ["0", "25", "50", "75", "a", "b"]
     assert data.sets == [("many", slice(0, 4)), ("few", slice(4, 6))]
     assert data.prefixes is None

@@ -20,6 +20,7 @@ from nmt.config import make_config
 from nmt.errors import UserError
 from nmt.messages import messages_in
 from nmt.model.registry import build_model
+from nmt.storage.cache import open_cache
 from nmt.storage.checkpoints import LAST
 from nmt.text.datasets import TrainingData, ValidationData
 from nmt.text.parallel_text import ParallelText
@@ -48,24 +49,28 @@ def build_bigrams(*arguments):
 def make_trainer(write_lines, vocabulary):
     """Makes a trainer of a model; the translations of its validations can be scripted."""
 
-    def make(directory, translate=copy, build=build_bigrams, files=None, lines=LINES, target_prefixes=None, **options):
+    def make(directory, translate=copy, build=build_bigrams, files=None, lines=LINES, **options):
         directory.mkdir(exist_ok=True)
         valid_files = files or [write_lines("copied", lines)]
         files = [str(write_lines("copied", lines))] * 2
         given = dict(zip(("source_dataset", "target_dataset"), files, strict=True))
-        given |= dict(zip(("valid_source_dataset", "valid_target_dataset"), files, strict=True))
-        defaults = {"batch_size": 16, "learning_rate": 0.01, "valid_freq": 3, "finish_after": 6, "seed": 5}
-        config = make_config({**given, "dictionaries": ("a.json", "b.json"), **defaults, **options})
+        given |= {f"valid_{side}_dataset": list(map(str, valid_files)) for side in ("source", "target")}
+        defaults = {
+            "batch_size": 16,
+            "maxlen": 9,
+            "valid_batch_size": 32,
+            "learning_rate": 0.01,
+            "valid_freq": 3,
+            "finish_after": 6,
+            "seed": 5,
+        }
+        config = make_config({**given, "dictionaries": ("a.json", "b.json"), "seed": 5, **defaults, **options})
         keras.utils.set_random_seed(config.seed)
         model = build(config, 6, 6)
         text = ParallelText(*files)
-        data = TrainingData(
-            text, Vocabularies(vocabulary, vocabulary), batch_size=config.batch_size, maxlen=9, seed=config.seed
-        )
-        valid_text = ParallelText(valid_files, valid_files)
-        valid = ValidationData(
-            valid_text, Vocabularies(vocabulary, vocabulary), batch_size=32, target_prefixes=target_prefixes
-        )
+        vocabularies = Vocabularies(vocabulary, vocabulary)
+        data = TrainingData(text, vocabularies, config, open_cache())
+        valid = ValidationData(ParallelText(valid_files, valid_files), vocabularies, config)
         update = Update(model, config)
         trainer = Trainer(update, directory, {})
         if config.reload and not (directory / LAST).exists():
@@ -334,7 +339,10 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
 
 def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_lines, tmp_path, capsys):
     """The first is copied and the second is not; a prefix, spelled in any way, is no part of a translation."""
-    options = {"files": [write_lines(name, LINES) for name in ("copied", "other")], "target_prefixes": [" a  x", ""]}
+    options = {
+        "files": [write_lines(name, LINES) for name in ("copied", "other")],
+        "valid_target_prefixes": [" a  x", ""],
+    }
 
     def translate(lines):
         return [f"a UNK {line.decode()}" if i < len(LINES) else CUT for i, line in enumerate(lines)]
