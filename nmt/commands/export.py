@@ -97,8 +97,7 @@ def _language(files: str | tuple[str, ...]) -> str | None:
 
 
 def _best_validation(directory: Path) -> dict[str, Any] | None:
-    progress = _read(directory, "progress.json")
-    best = progress and Progress.from_json(progress).best
+    best = Progress.from_json(_read(directory, "progress.json") or {}).best
     return best and {"update": best.update, "bleu": round(best.bleu, 2), "loss": round(best.valid_loss, 4)}
 
 

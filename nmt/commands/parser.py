@@ -70,7 +70,10 @@ def train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", default=argparse.SUPPRESS, metavar=names, help=preset)
     each = "train with this many processes, each with a GPU or a share of the cores; by default, one for each GPU"
     add_number(parser, "processes", int, positive(None, each, 1000))
-    _add_options(parser)
+    for field in dataclasses.fields(Config):
+        if field.name in _GROUPS:
+            group = parser.add_argument_group(_GROUPS[field.name])
+        _add(group, field)
 
 
 def average(parser: argparse.ArgumentParser) -> None:
@@ -218,16 +221,8 @@ def _versions() -> str:
     return ", ".join(found)
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `Config`, in groups. Options not given are absent from the parsed arguments."""
-    for field in dataclasses.fields(Config):
-        if field.name in _GROUPS:
-            group = parser.add_argument_group(_GROUPS[field.name])
-        _add(group, field)
-
-
 def _add_decoding(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Adds these options of `DecodingOptions` to a command. Options not given are absent from the parsed arguments."""
+    """Adds these options of `DecodingOptions` to a command."""
     group = parser.add_argument_group("translation")
     for field in dataclasses.fields(DecodingOptions):
         if field.name in names:
@@ -235,6 +230,7 @@ def _add_decoding(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def _add(group: Arguments, field: dataclasses.Field, *short: str) -> None:
+    """Adds an option of a dataclass. One that is not given is absent from the parsed arguments."""
     group.add_argument(
         *short,
         *dict.fromkeys([f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]),

@@ -8,22 +8,17 @@ from ..storage.files import atomic_write
 from ..text.sentencepiece_training import train_sentencepiece
 from ..text.vocabulary import load_vocabulary
 
-_OPTIONS = ("kind", "sample_lines", "character_coverage", "byte_fallback", "user_symbols", "normalization_rule")
-_OPTIONS += ("split_digits", "begin_symbol")  # of `train_sentencepiece`
+_OTHERS = ("to", "source_dataset", "target_dataset", "size", "joint")  # options that are not `train_sentencepiece`'s
 
 
 def run(arguments: argparse.Namespace) -> None:
     source, target = arguments.source_dataset, arguments.target_dataset
     arguments.to.mkdir(parents=True, exist_ok=True)
-    options = {name: getattr(arguments, name) for name in _OPTIONS}
+    options = {name: value for name, value in vars(arguments).items() if name not in _OTHERS}
     # Both are trained before one is written: a training that fails replaces neither.
-    if arguments.joint:
-        texts = [[source, target]] * 2
-        models = [train_sentencepiece(texts[0], arguments.size, **options)] * 2
-    else:
-        texts = [[source], [target]]
-        models = [train_sentencepiece(each, arguments.size, **options) for each in texts]
-    for side, text, model in zip(("source", "target"), texts, models, strict=True):
+    texts = [[source, target]] if arguments.joint else [[source], [target]]
+    models = [train_sentencepiece(text, arguments.size, **options) for text in texts]
+    for side, text, model in zip(("source", "target"), 2 * texts, 2 * models, strict=False):
         path = arguments.to / f"{side}.model"
         with atomic_write(path, "wb") as file:
             file.write(model)

@@ -14,7 +14,6 @@ from ..errors import UserError
 from ..storage.files import atomic_write
 from . import rnn_names, transformer_names
 
-VERSIONS = ("master", "v0.3")
 _NEVER = -1e9  # bias of a word that is never predicted
 _SAME = (  # options with the same name and meaning in master
     *("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset", "model_type"),
@@ -45,7 +44,7 @@ def export_checkpoint(
 
     Args:
         to: Path of the checkpoint without extension, as for Nematus's `-m`.
-        version: One of `VERSIONS`; `master` is also for v0.5, where a Transformer must tie all its embeddings.
+        version: `v0.3`, or `master`, also for v0.5, where a Transformer must tie all its embeddings.
     """
     dictionaries = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
     files = [*dictionaries, *(Path(f"{to}.{end}") for end in ("json", "index", "data-00000-of-00001"))]
@@ -61,7 +60,10 @@ def export_checkpoint(
     new_words = [_with_specials(side, more, version) for side, more in zip(words, inserted, strict=True)]
     named = dict(_named(config, arrays, version))
     if version == "v0.3":
-        named |= _fresh_optimizer(config, named)
+        # The state of an optimizer before its first update, which v0.3 expects in every checkpoint.
+        moments = {f"{name}/{slot}": np.zeros_like(x) for name, x in named.items() for slot in ("Adam", "Adam_1")}
+        powers = {"beta1_power": np.float32(config.adam_beta1), "beta2_power": np.float32(config.adam_beta2)}
+        named |= moments | powers | {"time": np.int32(0)}
     to.parent.mkdir(parents=True, exist_ok=True)
     options = _options(config, new_words, version) | {"dictionaries": [str(path.resolve()) for path in dictionaries]}
     contents = [*(each.ids for each in new_words), options]
@@ -143,13 +145,6 @@ def _named(config: Config, arrays: dict[str, np.ndarray], version: str) -> Itera
         name = rnn_names.nematus_name(path, ())
         name = f"{name.removesuffix('scale')}new_std" if version == "v0.3" and name.endswith("/scale") else name
         yield name, array.T if name == rnn_names.TRANSPOSED else array
-
-
-def _fresh_optimizer(config: Config, named: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Returns the state of an optimizer before its first update, which v0.3 expects in every checkpoint."""
-    moments = {f"{name}/{slot}": np.zeros_like(x) for name, x in named.items() for slot in ("Adam", "Adam_1")}
-    powers = {"beta1_power": np.float32(config.adam_beta1), "beta2_power": np.float32(config.adam_beta2)}
-    return moments | powers | {"time": np.int32(0)}
 
 
 def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]:

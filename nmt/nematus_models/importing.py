@@ -34,6 +34,7 @@ _SAME = (
     *("adam_beta2", "adam_epsilon", "clip_c", "gradient_aggregation_steps", "exponential_smoothing"),
     *("translation_maxlen",),
 )
+_NO_WEIGHT = re.compile(rf".*/Adam(_1)?|beta[12]_power|time|{rnn_names.UNUSED}").fullmatch
 _SMOOTH = "_smooth"  # at the end of the names of the averages in a checkpoint
 _TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
 # Option that changes the model -> the only value that our model supports.
@@ -161,15 +162,9 @@ def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
             raise UserError(f"{path} is not a regular file; copy the checkpoint again")
     try:
         reader = tf.train.load_checkpoint(os.fspath(checkpoint))
-        names = [name for name in reader.get_variable_to_shape_map() if not _is_no_weight(name)]
-        return {name: reader.get_tensor(name) for name in names}
+        return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if not _NO_WEIGHT(name)}
     except (tf.errors.OpError, LookupError, ValueError, RuntimeError) as error:  # the reader raises no type of its own
         raise UserError(f"{checkpoint} is damaged or not a checkpoint: {error}; copy it again") from None
-
-
-def _is_no_weight(name: str) -> bool:
-    of_optimizer = name.endswith(("/Adam", "/Adam_1")) or name in ("beta1_power", "beta2_power", "time")
-    return of_optimizer or bool(rnn_names.UNUSED.fullmatch(name))
 
 
 _NAMES = {"rnn": rnn_names.nematus_name, "transformer": transformer_names.nematus_name}

@@ -73,8 +73,7 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]
     config = _read_config(_existing(folder, "config.json"), to)
     ids = _read_ids(_existing(folder, "vocab.json"), read_json(folder / "config.json", folder))
     path, arrays = read_weights(folder)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     origin = {"licence": _licence(folder) or licence or "not stated", "folder": folder.resolve().name, "sha256": digest}
     with atomic_directory(to) as directory:
         dictionaries = []

@@ -9,7 +9,7 @@ SUPPORTED = {"rnn_lexical_model": False, "lexical_model": False}
 
 TRANSPOSED = "decoder/next_word_predictor/hidden_to_logits/W"  # the transposed matrix is ours
 # Before v0.5, GRUs without input have biases in the encoder too, which nothing reads.
-UNUSED = re.compile(r"encoder/(forward|backward)-stack/level\d+/gru[1-9]\d*/(gates|proposal)_bias")
+UNUSED = r"encoder/(forward|backward)-stack/level\d+/gru[1-9]\d*/(gates|proposal)_bias"
 
 _DEPTHS = {
     "rnn_enc_depth": ("rnn_enc_depth", "enc_depth"),

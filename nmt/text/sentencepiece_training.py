@@ -28,17 +28,7 @@ def train_sentencepiece(
 ) -> bytes:
     """Returns a SentencePiece model that is trained on one or more texts, one sentence a line.
 
-    Args:
-        texts: The texts, each of one or several files, which may be compressed.
-        kind: `"bpe"` (byte-pair encoding) or `"unigram"`.
-        sample_lines: Train on this many lines of each text, evenly spread; `None` for all. Memory holds only these.
-        character_coverage: Share of the characters of the text that get a unit, 0.98 to 1. The others are unknown.
-        byte_fallback: Adds a unit for each byte, so that no character is unknown.
-        user_symbols: Strings that are units of their own and never split.
-        normalization_rule: One of SentencePiece, such as `"nmt_nfkc"` or `"identity"`.
-        split_digits: Makes each digit a unit.
-        begin_symbol: Gives the beginning of a sentence an id of its own, 1, and the unknown word id 2. By default, a
-            Transformer begins with the unknown word, id 1.
+    Each text is one or several files. The options are those of `vocab`. Memory holds only `sample_lines` of each text.
     """
     units = {"<unk>", "</s>", *(["<s>"] if begin_symbol else [])}
     units |= {f"<0x{i:02X}>" for i in range(256)} if byte_fallback else set()

@@ -15,7 +15,6 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
@@ -86,7 +85,8 @@ class Replicas:
 
     def require_same(self, values: Mapping[str, object]) -> None:
         """Compares values that all processes must share."""
-        digests = [_digest(value) for value in values.values()]
+        contents = [json.dumps(value, sort_keys=True, default=str).encode() for value in values.values()]
+        digests = [int.from_bytes(hashlib.sha256(content).digest()[:7], "big") for content in contents]
         rows = tf.scatter_nd([[self.rank]], tf.constant([digests], tf.int64), [self.count, len(digests)])
         rows = self.sum(rows).numpy()
         if differing := [name for name, column in zip(values, rows.T, strict=True) if len(set(column)) > 1]:
@@ -166,8 +166,3 @@ def _explained() -> Iterator[None]:
             "another process of this training has ended or cannot be reached; its last line of output may say why; "
             f"start all with the same command to resume the training ({type(error).__name__}: {reason[:_LONGEST]})"
         ) from None
-
-
-def _digest(value: object) -> int:
-    content = json.dumps(value, sort_keys=True, default=str).encode()
-    return int(np.frombuffer(hashlib.sha256(content).digest()[:8], np.int64)[0])

@@ -105,7 +105,8 @@ class Trainer:
                     if self._validation_is_due():
                         self._validate(validate, data, figures, poll)
                     elif self.progress.update < self._last:
-                        bar.aim(self.progress, self._next_validation())
+                        following = (self.progress.update // self._valid_freq + 1) * self._valid_freq
+                        bar.aim(self.progress, min(self._last, following))
                         self._train_on(next(batches), bar, figures, poll)
                         if self._directory.save_is_due(self.progress.update):
                             figures.writer.flush()
@@ -159,9 +160,6 @@ class Trainer:
         if progress.update == progress.begin:
             return bool(self._config.reload) and not progress.validations
         return not progress.validated and (progress.update % self._valid_freq == 0 or progress.update >= self._last)
-
-    def _next_validation(self) -> int:
-        return min(self._last, (self.progress.update // self._valid_freq + 1) * self._valid_freq)
 
     def _train_on(self, batch: Batch, bar: Bar, figures: TrainingLog, poll: Callable[[], None]) -> None:
         number = self.progress.update + 1
