@@ -44,7 +44,8 @@ class SentencePieceVocabulary(tf.Module):
         digest: SHA-256 of the file.
         size: Number of ids.
         unknown: Id of the unknown word.
-        unknowns: Ids that decode to the unknown word.
+        unknowns: Ids that decode to the unknown word: its own, and those without a word.
+        words: The words of all ids.
 
     Reference: Kudo & Richardson (2018), arXiv:1808.06226.
     """
@@ -62,8 +63,7 @@ class SentencePieceVocabulary(tf.Module):
         self.unknowns = (self.unknown,)
         self._pieces = np.argsort(self._ids).astype(np.int32)
         self._keeps_ids = self._ids.tolist() == list(range(self.size))
-        pieces = range(self.size)
-        self._is_shared = any(processor.is_unused(i) or is_code(processor.id_to_piece(i)) for i in pieces)
+        self._is_shared = any(map(is_code, self.words)) or any(map(processor.is_unused, range(self.size)))
         self._drawing = Processes("splits text at random", Drawing, model)
         # A SavedModel shares one tokenizer among all of the same name, so the name identifies the model.
         name, kind = f"sentencepiece_{self.digest}", tf.string if self._is_shared else tf.int32
@@ -126,8 +126,7 @@ class SentencePieceVocabulary(tf.Module):
         return tf.ragged.map_flat_values(self._ids_of_names, _split(lines))
 
     @property
-    def words(self) -> list[str]:
-        """The pieces of all ids."""
+    def words(self) -> list[str]:  # no attribute, as TensorFlow would track it
         return [self._processor.id_to_piece(int(i)) for i in self._pieces]
 
     def _to_pieces(self, ids: tf.Tensor) -> tf.Tensor:
@@ -143,12 +142,7 @@ class DictionaryVocabulary(tf.Module):
         size: Number of ids; by default, the number of words. In a smaller vocabulary the words with higher ids are
             unknown. In a larger one the ids without a word decode to the unknown word.
 
-    Attributes:
-        digest: SHA-256 of the file.
-        size: Number of ids.
-        unknown: Id of the unknown word.
-        unknowns: Ids that decode to the unknown word: its own, and those without a word.
-        words: The words of all ids.
+    The attributes are those of `SentencePieceVocabulary`.
     """
 
     def __init__(self, path: Path, content: bytes, size: int | None = None):
@@ -225,9 +219,9 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory:
     if path.suffix == ".model" and size is not None:
         raise UserError(f"the size of {path} is fixed; give a vocabulary size for .json dictionaries only")
     content = read_inside(path, directory or path.resolve().parent, _LARGEST)
-    return (
-        DictionaryVocabulary(path, content, size) if path.suffix == ".json" else SentencePieceVocabulary(path, content)
-    )
+    if path.suffix == ".json":
+        return DictionaryVocabulary(path, content, size)
+    return SentencePieceVocabulary(path, content)
 
 
 def _ids_of_pieces(path: Path, processor: sentencepiece.SentencePieceProcessor) -> np.ndarray:

@@ -22,7 +22,6 @@ from nmt.model.registry import ARCHITECTURES
 from nmt.model.rnnsearch import RNNSearch
 from nmt.normalization import KINDS
 from nmt.text.vocabulary import load_vocabulary
-from tests.nmt.bigrams import Bigrams
 
 ROOT = Path(__file__).parents[2]
 WORDS = ["a", "b", "c", "d"]
@@ -112,8 +111,7 @@ sys.stdin, sys.stdout, sys.stderr, sys.argv = open(0), open(1, "w"), open(2, "w"
 exec(first)
 from nmt.__main__ import main
 from nmt.model.registry import ARCHITECTURES
-from tests.nmt.bigrams import Bigrams
-ARCHITECTURES["bigrams"] = Bigrams
+ARCHITECTURES["bigrams"] = "tests.nmt.bigrams", "Bigrams"
 main()
 """
 
@@ -193,7 +191,7 @@ def trained(trained_once, training, tmp_path):
 @pytest.fixture
 def bigrams(monkeypatch):
     """Adds the architecture `bigrams`, which trains in a moment."""
-    monkeypatch.setitem(ARCHITECTURES, "bigrams", Bigrams)
+    monkeypatch.setitem(ARCHITECTURES, "bigrams", ("tests.nmt.bigrams", "Bigrams"))
 
 
 @pytest.fixture
