@@ -91,12 +91,12 @@ def _gradient_programs(options):
             config = make_config({**work.options, "layer_normalization_type": kind.partition(",")[0]})
             model = work.build(config)
 
-            def gradient(model, clip, *batch):
+            def gradient(model, config, *batch):
                 summed = sum_gradients(model, Batch(*batch), 0.0, None)
-                clipped, norm = clip_mean(summed, clip)
+                clipped, norm = clip_mean(summed, config)
                 return [summed.cost, norm, *map(tf.convert_to_tensor, clipped)]
 
-            function = functools.partial(gradient, model, config.clip_c)
+            function = functools.partial(gradient, model, config)
             yield _program(options.to, group, kind + _SUFFIXES[options.sums], function, side * 2, model.variables)
 
 

@@ -89,11 +89,11 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
     update.trace()
     trainer = Trainer(update, directory, system.made_with)
     if config.reload and not original:
-
-        def load(best: Path, *_) -> None:
-            reloaded.extend(reload_weights(system, best.parent))
-
-        trainer.begin_with(Path(config.reload), system.needed_to_reload, load)
+        if config.reload_training_progress:
+            trainer.continue_from(Path(config.reload), system.needed_to_reload)
+        else:
+            reloaded = reload_weights(system, Path(config.reload))
+            update.begin_smoothing()
     # Not before: a refused training changes nothing in its directory.
     with messages_in(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
         for sentence in reloaded:

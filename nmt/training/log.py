@@ -1,13 +1,17 @@
-"""The figures of a training, for TensorBoard and in its messages."""
+"""The figures of a training: for TensorBoard, in its messages and in its progress bar."""
 
+import contextlib
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
+from tqdm import tqdm
 
 from ..messages import log
+from ..text.datasets import TrainingData
 from .progress import Progress, Validation
 
 OF_UPDATES = "update/"  # prefix of the names of figures of updates; the other figures are of validations
@@ -70,3 +74,47 @@ def _figures_of_updates(path: str | os.PathLike) -> Iterator[tuple[int, str, flo
                     yield event.step, value.tag, float(tf.make_ndarray(value.tensor))
     except tf.errors.DataLossError:  # the last record of a killed process may be incomplete
         return
+
+
+class Bar(contextlib.AbstractContextManager):
+    """Shows updates, epochs, loss and speed, and how long it takes until the next validation."""
+
+    def __init__(self, data: TrainingData):
+        self._epoch, self._widths = data.batches_per_epoch, sum(batches > 0 for *_, batches in data.sizes)
+        self._seen = self._end = 0  # widths that this run has seen, and the update that the bar ends with
+        # With smoothing, the estimate would follow the widths of the last batches.
+        self._bar = tqdm(unit=" updates", smoothing=0, miniters=1, delay=1e-3)
+        self._bar.delay = 0  # it was only for the first line, which would say nothing
+
+    def __exit__(self, *error) -> None:
+        self._bar.close()
+
+    def aim(self, progress: Progress, validation: int) -> None:
+        """Begins anew if the next validation, after this update, is another one than before."""
+        if validation != self._end:
+            self._end, self._bar.initial = validation, 0
+            self._describe(progress)
+            self._bar.reset(total=validation - progress.update)
+
+    def advance(self, progress: Progress, speed: float) -> None:
+        """Shows one more update, and the speed in target tokens a second."""
+        self._describe(progress)
+        loss = f"loss {progress.loss / progress.tokens:.3f}, " if progress.tokens else ""
+        self._bar.set_postfix_str(f"{loss}{speed:.0f} tokens/s", refresh=False)
+        self._bar.update()
+
+    @contextlib.contextmanager
+    def compiling(self, width: int) -> Iterator[None]:
+        """Says that the update for this width of a batch is compiled meanwhile. That is left out of the estimate."""
+        self._seen, begun = self._seen + 1, time.monotonic()
+        which = f"{self._seen} of {self._widths}, {width} tokens"
+        self._bar.set_postfix_str(f"compiling, once for each width of a batch ({which})", refresh=True)
+        yield
+        if not self._bar.disable:
+            seconds = time.monotonic() - begun
+            self._bar.start_t += seconds
+            self._bar.last_print_t += seconds  # a bar that was printed before it started has no new line at its end
+
+    def _describe(self, progress: Progress) -> None:
+        at = f"update {progress.update}, epoch {progress.batch / self._epoch:.2f}"
+        self._bar.set_description_str(f"{at}; to the next validation", refresh=False)

@@ -16,12 +16,11 @@ from typing import Any
 
 from ..errors import UserError
 from ..messages import log
-from ..storage.checkpoints import BEST, LAST, load_checkpoint
+from ..storage.checkpoints import LAST, load_checkpoint
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
-from .bar import Bar
 from .interruption import Interrupted, deferred_signals, interruptible
-from .log import TrainingLog
+from .log import Bar, TrainingLog
 from .model_directory import ModelDirectory
 from .progress import Progress, Validation
 from .update import Update
@@ -48,23 +47,13 @@ class Trainer:
         self._start = time.monotonic()
         self._words = self._seconds_of_updates = 0.0  # target tokens of this run, and the time of their updates
 
-    def begin_with(
-        self, directory: Path, made_with: Mapping[str, Any], load: Callable[..., Any] = load_checkpoint
-    ) -> None:
-        """Begins with the best model of another training or, if the configuration says so, where that ended.
+    def continue_from(self, directory: Path, made_with: Mapping[str, Any]) -> None:
+        """Takes over weights, optimizer and number of updates of another training, which shares these values.
 
-        Then it takes over the optimizer and the number of updates, but not the validations, which may be of another
-        text.
-
-        Args:
-            load: Loads the best model, as `load_checkpoint` does.
+        The validations are not taken over: they may be of another text.
         """
-        if self._config.reload_training_progress:
-            found = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
-            self.progress = Progress(update=found.update, batch=found.batch, begin=found.update)
-        else:
-            load(directory / BEST, self._update.model.variables, made_with)
-            self._update.begin_smoothing()
+        found = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
+        self.progress = Progress(update=found.update, batch=found.batch, begin=found.update)
 
     def limit(self, data: TrainingData) -> tuple[int, str]:
         """Returns the number of the last update, and the option that sets it."""

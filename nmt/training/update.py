@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import keras
@@ -50,24 +50,19 @@ def add_sums(first: Sums, second: Sums) -> Sums:
     return Sums(*(a + b for a, b in zip(first[:-1], second[:-1], strict=True)), gradients)
 
 
-def clip_mean(
-    sums: Sums, limit: float, norm: str = "occurrences", loss_function: str = "cross-entropy"
-) -> tuple[list[Gradient], tf.Tensor]:
-    """Returns the gradients of the mean cost, scaled to a global norm of at most `limit`, and their norm.
+def clip_mean(sums: Sums, config: Config) -> tuple[list[Gradient], tf.Tensor]:
+    """Returns the gradients of the mean cost, scaled to a global norm of at most `clip_c`, and their norm.
 
-    Args:
-        sums: The sums over all parts of the batch and all processes.
-        limit: The largest norm; 0 for any.
-        norm: With `occurrences`, each row of a sparse gradient counts in the norm, one for each occurrence of a word.
-            With `words`, rows of the same word are summed first.
-        loss_function: `cross-entropy` for the mean cost of a sentence, `per-token-cross-entropy` for that of a target
-            token, ends included.
+    `sums` are those over all parts of the batch and all processes. The rows of a sparse gradient are one for each
+    occurrence of a word; where `clip_counts` is `words`, those of a word are summed before the norm.
     """
-    count = sums.words if loss_function == "per-token-cross-entropy" else sums.sentences
+    count = sums.words if config.loss_function == "per-token-cross-entropy" else sums.sentences
     gradients = [tf.math.scalar_mul(1 / count, gradient) for gradient in sums.gradients]
-    if norm == "words":
+    if config.clip_counts == "words":
         gradients = list(map(tf.convert_to_tensor, gradients))
-    return tf.clip_by_global_norm(gradients, limit) if limit else (gradients, tf.linalg.global_norm(gradients))
+    if not config.clip_c:
+        return gradients, tf.linalg.global_norm(gradients)
+    return tf.clip_by_global_norm(gradients, config.clip_c)
 
 
 def split(batch: Batch, parts: int) -> list[Batch]:
@@ -95,7 +90,8 @@ class Update:
         function = self._clipped if self._in_one_part else self._summed
         # On a CPU, TensorFlow's products in bfloat16 are faster than XLA's.
         compiled = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
-        self._gradients = _traced(function, compiled)
+        signature = _BATCH, tf.TensorSpec([2], tf.int32)
+        self._gradients = tf.function(function, signature, autograph=False, jit_compile=compiled)
         self.costs = tf.function(model.costs, tuple(_BATCH), autograph=False)
         self._step = tf.function(self._apply, autograph=False)
 
@@ -142,10 +138,12 @@ class Update:
             batch: The sentence pairs; with several processes, the share of this one.
             number: Number of the update; dropout depends on it.
         """
-        batch = Batch(*map(tf.convert_to_tensor, batch))
-        found = self._run(batch, number) if self._in_one_part else self._sum_of_parts(batch, number)
+        batch, steps = Batch(*map(tf.convert_to_tensor, batch)), self.config.gradient_aggregation_steps
         self._shapes.add(tuple(batch.source.shape))
-        return found
+        first = (number * self.replicas.count + self.replicas.rank) * steps  # each part has its own dropout
+        parts = enumerate(split(batch, steps) if steps > 1 else [batch], first)
+        found = (self._gradients(part, tf.constant([self.config.seed, at])) for at, part in parts)
+        return functools.reduce(add_sums, found)
 
     def apply(self, gradients: Sums | Clipped) -> tuple[float, float, float]:
         """Adds up the gradients of all processes and makes one update.
@@ -164,16 +162,6 @@ class Update:
         """Makes one update from a batch; see `gradients` and `apply`."""
         return self.apply(self.gradients(batch, number))
 
-    def _sum_of_parts(self, batch: Batch, number: int) -> Sums:
-        """Returns the sums over the share of this process, which it computes in parts. Each has its own dropout."""
-        steps = self.config.gradient_aggregation_steps
-        first = (number * self.replicas.count + self.replicas.rank) * steps
-        return functools.reduce(add_sums, (self._run(part, at) for at, part in enumerate(split(batch, steps), first)))
-
-    def _run(self, batch: Batch, number: int) -> Sums | Clipped:
-        seed = tf.constant([self.config.seed, number])
-        return self._gradients(batch, seed)
-
     def _summed(self, batch: Batch, seed: tf.Tensor) -> Sums:
         return sum_gradients(self.model, batch, self.config.label_smoothing, seed)
 
@@ -181,8 +169,7 @@ class Update:
         return self._clip(self._summed(batch, seed))
 
     def _clip(self, sums: Sums) -> Clipped:
-        config = self.config
-        clipped, norm = clip_mean(sums, config.clip_c, config.clip_counts, config.loss_function)
+        clipped, norm = clip_mean(sums, self.config)
         return sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped]
 
     def _apply(self, gradients: list[tf.Tensor]) -> None:
@@ -238,11 +225,6 @@ class SmoothedWeights:
             value = weight.numpy().copy()  # numpy() may share its memory
             weight.assign(average.value)
             average.assign(value)
-
-
-def _traced(function: Callable, compiled: bool) -> Callable:
-    """Returns a function of a batch and a seed that is traced once and, if `compiled`, compiled for each shape."""
-    return tf.function(function, (_BATCH, tf.TensorSpec([2], tf.int32)), autograph=False, jit_compile=compiled)
 
 
 def _add(a: Gradient, b: Gradient) -> Gradient:

@@ -21,7 +21,7 @@ from nmt.errors import UserError
 from nmt.messages import messages_in
 from nmt.model.registry import build_model
 from nmt.storage.cache import open_cache
-from nmt.storage.checkpoints import LAST
+from nmt.storage.checkpoints import BEST, LAST, load_checkpoint
 from nmt.text.datasets import TrainingData, ValidationData
 from nmt.text.parallel_text import ParallelText
 from nmt.text.vocabulary import Vocabularies
@@ -74,7 +74,11 @@ def make_trainer(write_lines, vocabulary):
         update = Update(model, config)
         trainer = Trainer(update, directory, {})
         if config.reload and not (directory / LAST).exists():
-            trainer.begin_with(Path(config.reload), {})
+            if config.reload_training_progress:
+                trainer.continue_from(Path(config.reload), {})
+            else:
+                load_checkpoint(Path(config.reload) / BEST, model.variables, {})
+                update.begin_smoothing()
 
         def translated(lines):
             return [(text, text == CUT) for text in translate(lines)]
