@@ -64,17 +64,16 @@ class Aligner:
         found = iter(map_batches(align, lengths, self._sentences))
         return [joined(list(itertools.islice(found, len(line.pieces)))) for line in lines]
 
-    def _align(self, sources: list[np.ndarray], targets: list[np.ndarray]) -> list[Alignment]:
-        source, source_mask = pad(ragged(sources))
-        target, _ = pad(ragged(targets))
+    def _align(self, *ids: list[np.ndarray]) -> list[Alignment]:
+        (source, source_mask), (target, _) = (pad(ragged(side)) for side in ids)
         weights = self._attention(source, source_mask, target).numpy()
         sides = [each.tokens(ids).numpy() for each, ids in zip(self._vocabularies, (source, target), strict=True)]
         found = []
-        for row, lengths in enumerate(zip(map(len, sources), map(len, targets), strict=True)):
-            sizes = [length + 1 for length in lengths]  # with the ends
+        for row, pair in enumerate(zip(*ids, strict=True)):
+            sizes = [len(side) + 1 for side in pair]  # with the ends
             tokens = [
-                [token.decode(errors="replace") for token in side[row, :size]]
-                for side, size in zip(sides, sizes, strict=True)
+                [token.decode(errors="replace") for token in side[row, :n]]
+                for side, n in zip(sides, sizes, strict=True)
             ]
             found.append(Alignment(*tokens, weights[row, : sizes[1], : sizes[0]]))
         return found

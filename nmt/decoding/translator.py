@@ -94,16 +94,24 @@ class Translator(tf.Module):
             prefixes: Ids that the translations begin with, `[batch, (tokens)]`. One that is longer than its translation
                 may be is cut, as `cut` says.
         """
-        limits, too_long, given = self.options.limits(tf.cast(ids.row_lengths(), tf.int32)), False, ids
+        options = self.options
+        limits, too_long, given = options.limits(tf.cast(ids.row_lengths(), tf.int32)), False, ids
         if prefixes is not None:
             starts, ends = prefixes.row_starts(), prefixes.row_limits()
             most = starts + tf.cast(limits, starts.dtype)
             too_long = (ends > most)[:, tf.newaxis]
             prefixes = tf.gather(prefixes.values, tf.ragged.range(starts, tf.minimum(ends, most)))
             given = tf.concat([ids, prefixes], 1)
-        found = self._search(ids, limits, uniforms, prefixes)
+        state, memory = self._encode(*pad(ids))
+        unknowns = self._target_vocabulary.unknowns
+        step, *start = constrain(self._make_step(), state, memory, options, unknowns, limits, prefixes)
+        if options.samples:
+            found = sample(step, *start, options, uniforms, limits=limits, start=self._first_word)
+        else:
+            beam = {"beam_size": options.beam_size, "alpha": options.normalization_alpha}
+            found = beam_search(step, *start, **beam, limits=limits, start=self._first_word)
         empty = (given.row_lengths() == 0)[:, tf.newaxis]
-        only_first = tf.where(tf.range(self.options.hypotheses) == 0, 0.0, float("inf"))
+        only_first = tf.where(tf.range(options.hypotheses) == 0, 0.0, float("inf"))
         return Hypotheses(
             tf.where(empty[..., tf.newaxis], END, found.words),
             tf.where(empty, only_first, found.costs),
@@ -182,23 +190,6 @@ class Translator(tf.Module):
     def best(self, lines: Texts) -> list[str]:
         """Returns the best translation of each line."""
         return [line.texts[0] for line in self.lines(lines)]
-
-    def _search(
-        self,
-        ids: tf.RaggedTensor,
-        limits: tf.Tensor,
-        uniforms: tf.Tensor | None,
-        prefixes: tf.RaggedTensor | None,
-    ) -> Hypotheses:
-        options = self.options
-        state, memory = self._encode(*pad(ids))
-        unknowns = self._target_vocabulary.unknowns
-        step, state, memory = constrain(self._make_step(), state, memory, options, unknowns, limits, prefixes)
-        common = {"limits": limits, "start": self._first_word}
-        if options.samples:
-            return sample(step, state, memory, options, uniforms, **common)
-        alpha = options.normalization_alpha
-        return beam_search(step, state, memory, beam_size=options.beam_size, alpha=alpha, **common)
 
 
 def join_translations(

@@ -1,17 +1,18 @@
 """Export to Nematus: the checkpoint, options and dictionaries that its scripts read."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from ..config import Config
 from ..errors import UserError
 from ..storage.files import atomic_write
+from ..system import load_system
+from ..text.vocabulary import Vocabulary
 from . import rnn_names, transformer_names
 
 _NEVER = -1e9  # bias of a word that is never predicted
@@ -32,9 +33,7 @@ class Words(NamedTuple):
     size: int  # rows of the embedding
 
 
-def export_checkpoint(
-    to: Path, config: Config, variables: Iterable[keras.Variable], words: tuple[Words, Words], version: str
-) -> None:
+def export_checkpoint(to: Path, directory: Path, version: str) -> None:
     """Writes `to`.index, `to`.data-00000-of-00001, `to`.json and two dictionaries.
 
     Costs are those of this model. Nematus master reads id 2 as `<UNK>` and, in a Transformer, id 1 as `<GO>`. If our
@@ -44,14 +43,19 @@ def export_checkpoint(
 
     Args:
         to: Path of the checkpoint without extension, as for Nematus's `-m`.
+        directory: That of the model.
         version: `v0.3`, or `master`, also for v0.5, where a Transformer must tie all its embeddings.
     """
     dictionaries = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
     files = [*dictionaries, *(Path(f"{to}.{end}") for end in ("json", "index", "data-00000-of-00001"))]
     if found := [path for path in files if path.exists()]:
         raise UserError(f"{found[0]} exists already; give another name than {to}")
+    system = load_system(directory)
+    config, suffixes = system.config, [Path(name).suffix for name in system.config.dictionaries]
+    copies = [directory / f"{side}{suffix}" for side, suffix in zip(("source", "target"), suffixes, strict=True)]
+    words = list(map(_words, copies, system.vocabularies))
     _refuse(config, words, version)
-    arrays = {variable.path: variable.numpy() for variable in variables}
+    arrays = {variable.path: variable.numpy() for variable in system.model.variables}
     # A table that gives logits without a bias cannot take a row for `<GO>` without changing a probability.
     is_rnn = config.model_type == "rnn"
     has_room = (is_rnn or not config.tie_encoder_decoder_embeddings, is_rnn)
@@ -83,33 +87,46 @@ def export_checkpoint(
         raise
 
 
-def _refuse(config: Config, words: tuple[Words, Words], version: str) -> None:
-    reasons = []
-    if config.layer_normalization_type not in _KINDS:
-        reasons.append(f"it has no {config.layer_normalization_type}")
-    if config.model_type == "transformer" and version == "v0.3":
-        reasons.append("it has no Transformer")
-    elif config.model_type == "transformer":
-        if config.layer_normalization_type == "none":
-            reasons.append("its Transformers always normalize (--layer_normalization_type)")
-        if config.transformer_norm_position != "pre":
-            reasons.append("its Transformers normalize the input of each sublayer (--transformer_norm_position pre)")
-        for name, value in transformer_names.PARTS.items():
-            if getattr(config, name) != value:
-                reasons.append(f"its Transformers lack --{name} {getattr(config, name)}")
-        if not config.tie_decoder_embeddings:
-            reasons.append("its Transformers fail without --tie_decoder_embeddings")
-    for side in words:
-        if side.unknown not in ((1,) if version == "v0.3" else (1, 2)):
-            reasons.append(f"it cannot read an unknown word of id {side.unknown}")
-        if config.model_type == "transformer" and side.unknown == 2 and side.ids.get("<GO>") != 1:
-            reasons.append("its Transformers need <GO> at id 1")
-    if version == "v0.3" and config.tie_encoder_decoder_embeddings:
-        reasons.append("it cannot tie the embeddings of encoder and decoder")
-    elif version == "v0.3" and (config.rnn_dec_depth, config.rnn_enc_transition_depth) != (1, 1):
-        reasons.append("it computes --rnn_dec_depth and --rnn_enc_transition_depth above 1 differently")
-    if reasons:
-        raise UserError(f"Nematus {version} cannot read this model: {'; '.join(dict.fromkeys(reasons))}")
+def _words(path: Path, vocabulary: Vocabulary) -> Words:
+    if path.suffix == ".json":
+        ids = json.loads(path.read_text(encoding="utf-8"))
+        inside = {word: i for word, i in ids.items() if i < vocabulary.size}
+        return Words(inside, vocabulary.unknown, vocabulary.size)
+    pieces = vocabulary.words
+    if vocabulary.unknown == 2:
+        pieces[:3] = ["<EOS>", "<GO>", "<UNK>"]
+    return Words({piece: i for i, piece in enumerate(pieces)}, vocabulary.unknown, vocabulary.size)
+
+
+def _refuse(config: Config, words: Sequence[Words], version: str) -> None:
+    kind, is_transformer, is_old = (
+        config.layer_normalization_type,
+        config.model_type == "transformer",
+        version == "v0.3",
+    )
+    computed_otherwise = (config.rnn_dec_depth, config.rnn_enc_transition_depth) != (1, 1)
+    reasons = {
+        f"it has no {kind}": kind not in _KINDS,
+        "it has no Transformer": is_transformer and is_old,
+        "it cannot tie the embeddings of encoder and decoder": is_old and config.tie_encoder_decoder_embeddings,
+        "it computes --rnn_dec_depth and --rnn_enc_transition_depth above 1 differently": is_old and computed_otherwise,
+    }
+    reasons |= {
+        f"it cannot read an unknown word of id {side.unknown}": side.unknown not in ((1,) if is_old else (1, 2))
+        for side in words
+    }
+    if is_transformer and not is_old:
+        reasons |= {
+            "its Transformers always normalize (--layer_normalization_type)": kind == "none",
+            "its Transformers fail without --tie_decoder_embeddings": not config.tie_decoder_embeddings,
+            "its Transformers need <GO> at id 1": any(x.unknown == 2 and x.ids.get("<GO>") != 1 for x in words),
+            **{
+                f"its Transformers lack --{name} {getattr(config, name)}": getattr(config, name) != value
+                for name, value in transformer_names.PARTS.items()
+            },
+        }
+    if refused := [reason for reason, holds in reasons.items() if holds]:
+        raise UserError(f"Nematus {version} cannot read this model: {'; '.join(refused)}")
 
 
 def _with_row(path: str, array: np.ndarray, inserted: list[bool]) -> np.ndarray:

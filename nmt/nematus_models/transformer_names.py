@@ -12,6 +12,7 @@ OPTIONS = (
 )
 # Options that change the model -> the value that Nematus's Transformers have.
 PARTS = {
+    "transformer_norm_position": "pre",
     "transformer_activation": "relu",
     "transformer_attention_bias": False,
     "transformer_output_bias": False,
