@@ -21,5 +21,5 @@ def describe_end(status: int) -> str:
 
 def sentence_of(message: str) -> str:
     """Returns what a message of TensorFlow says, without the names of operations and the lines about the program."""
-    told = [line for line in message.splitlines() if line and not line.startswith(_AROUND)]
+    told = [line for line in message.splitlines() if line.strip() and not line.startswith(_AROUND)]
     return " ".join(_OF_THE_GRAPH.sub("", told[0] if told else message).split())

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UserError, sentence_of
 from ..load_tensorflow import load_tensorflow
 from ..text.long_lines import halve, join_pieces
 from ..text.parallel import Killed, Process
 
 _LONGEST = 200  # characters of a reason
-_PLACES = ("Graph execution error", "Detected at node", "<stack traces", "[[")
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,5 @@ def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
 
 
 def reason_of(error: Exception) -> str:
-    """Returns type and message of an error, in one line. TensorFlow puts the place in the graph before its message."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    said = [line for line in lines if line and not line.startswith(_PLACES)] or lines or [""]
-    return f"{type(error).__name__}: {said[0]}"[:_LONGEST]
+    """Returns type and message of an error, in one line."""
+    return f"{type(error).__name__}: {sentence_of(str(error))}"[:_LONGEST]

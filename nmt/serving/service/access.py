@@ -39,11 +39,7 @@ class Access:
 
 
 def read_key(path: Path) -> str:
-    """Returns the key in a file.
-
-    Raises:
-        UserError: The file cannot be read, or does not hold one word.
-    """
+    """Returns the key in a file."""
     try:
         text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeError) as error:

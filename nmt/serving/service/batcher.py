@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 from prometheus_client import Gauge, Histogram
 
+from ...errors import sentence_of
 from .limits import Limits, Refused
 from .loaded_model import Arrays, ServedFunction
 
@@ -244,4 +245,4 @@ def _refusal(error: Exception) -> Refused:
 def _reason(error: tf.errors.InvalidArgumentError) -> str:
     """Returns the message of an assertion in the graph, without the places in the graph that follow it."""
     text = error.message.partition("assertion failed: [")[2].partition("]")[0]
-    return text or next((line for line in error.message.splitlines() if line and "Graph execution" not in line), "")
+    return text or sentence_of(error.message)

@@ -10,7 +10,7 @@ import tensorflow_text  # noqa: F401  registers the operations of tokenizers
 from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
-from ...errors import UserError
+from ...errors import UserError, sentence_of
 from ..assets import read_card, read_warmup
 
 Arrays = dict[str, np.ndarray]
@@ -50,9 +50,6 @@ class LoadedModel:
         signatures: The functions by name.
         metadata: The signatures as the REST API describes them.
         card: Content of `assets.extra/model.json`, if there is one.
-
-    Raises:
-        UserError: The folder cannot be loaded, or a warm-up request of it fails.
     """
 
     def __init__(self, path: Path):
@@ -64,8 +61,8 @@ class LoadedModel:
             for signature, inputs in read_warmup(path):
                 self.signatures[signature].run(inputs)
         except Exception as error:  # a damaged SavedModel fails in many ways
-            lines = str(error).strip().splitlines() or [""]
-            raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {lines[0][:300]}") from None
+            said = sentence_of(str(error))[:300]
+            raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {said}") from None
         if not self.signatures:
             raise UserError(f"{path} cannot be loaded: it has no signatures")
         tokens = self.signatures.get("tokens")

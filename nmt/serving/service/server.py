@@ -30,9 +30,6 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
     """Serves the models of a folder until SIGTERM or Ctrl-C; then answers the requests it has.
 
     A second Ctrl-C ends the process at once.
-
-    Raises:
-        UserError: No model can be loaded, or the address cannot be used.
     """
     with _listen(host, port) as address:  # before loading the models, which takes time
         store = Store(models)

@@ -61,11 +61,7 @@ class Store:
         self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
     def open(self) -> None:
-        """Loads the newest version of every model.
-
-        Raises:
-            UserError: None can be loaded.
-        """
+        """Loads the newest version of every model."""
         if not self._root.is_dir():
             raise UserError(f"there is no folder {self._root}; `python -m nmt export --to MODELS/NAME/1` makes one")
         self._look()
