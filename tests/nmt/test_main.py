@@ -114,7 +114,7 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
             "translate -m nowhere --translation_strategy sampling -k 3",
             "nmt: --beam_size has no effect with --translation",
         ),
-        ("translate -m nowhere --seed 3", "nmt: --seed has no effect with --translation_strategy beam_search, only"),
+        ("translate -m nowhere --seed 3", "nmt: --seed has no effect with --translation_strategy beam_search"),
         ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
         (
             "translate --modle nowhere",
@@ -221,7 +221,7 @@ def as_graph(function):
 @pytest.mark.parametrize(
     ("fail", "said"),
     [
-        (lambda: tf.zeros([2**40]), "memory ran out: give smaller batches or sizes, or end other programs (OOM when "),
+        (lambda: tf.zeros([2**40]), "memory ran out: "),
         (as_graph(lambda: tf.random.stateless_normal([2**40], [1, 2])), "memory ran out: "),
         (lambda: np.empty(2**50), "memory ran out: "),
         (lambda: tf.io.read_file("nowhere"), "NotFoundError: nowhere; No such file or directory"),

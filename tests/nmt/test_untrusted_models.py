@@ -42,7 +42,7 @@ def newer(model):
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (other_words, "was made with another source vocabulary; restore the original"),
+        (other_words, "made with another source vocabulary"),
         (lambda model: edit_json(model / "config.json", output_hidden_activation="relu"), "output_hidden_activation"),
         (lambda model: edit_json(model / "config.json", state_size=9), "state_size"),
         (truncate, "is damaged or not a checkpoint"),

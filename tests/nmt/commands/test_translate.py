@@ -164,8 +164,8 @@ def test_translations_begin_with_the_lines_of_a_file(run, trained, tmp_path):
     assert (first[:3], second, third[0]) == ("d c", "", "b")
     before = (tmp_path / "out").read_text()
     for text, message in (
-        ("a\n\n", "begin has 2 lines and the input has 3; give one line for each"),
-        ("a\n\n\n\n", "begin has 4 lines and the input has 3; give one line for each"),
+        ("a\n\n", "begin has 2 lines and the input has 3"),
+        ("a\n\n\n\n", "begin has 4 lines and the input has 3"),
     ):
         (tmp_path / "begin").write_text(text)
         status, output, said = run(*words, "begin")
@@ -182,8 +182,8 @@ def test_translations_begin_with_the_lines_of_a_file(run, trained, tmp_path):
 def test_a_stream_with_more_or_fewer_lines_than_prefixes_is_refused(run, trained, tmp_path, monkeypatch):
     (tmp_path / "text").write_bytes(TEXT)
     for begin, message in (
-        ("a\n\n", "begin has 2 lines and the input has more; give one line for each"),
-        ("a\n\n\n\n", "begin has more lines and the input has 3; give one line for each"),
+        ("a\n\n", "begin has 2 lines and the input has more"),
+        ("a\n\n\n\n", "begin has more lines and the input has 3"),
     ):
         (tmp_path / "begin").write_text(begin)
         with (tmp_path / "text").open() as text:

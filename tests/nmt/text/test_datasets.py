@@ -73,7 +73,7 @@ def test_random_segmentations_depend_on_seed_and_batch_alone(write_lines, tmp_pa
 
 
 def test_a_dictionary_does_not_split_at_random(make_data):
-    with pytest.raises(UserError, match="--subword_sampling needs SentencePiece vocabularies"):
+    with pytest.raises(UserError, match="--subword_sampling needs SentencePiece"):
         make_data(["a b"], subword_sampling=0.1)
 
 
@@ -161,12 +161,12 @@ def test_pairs_of_unlike_lengths_are_left_out(make_data):
     assert (data.used, data.unlike, data.empty, data.too_long) == (2, 2, 1, 1)
     assert make_data(sources, targets, maxlen=6, max_length_ratio=2.9).used == 2
     assert make_data(sources, targets, maxlen=6).used == 4
-    with pytest.raises(UserError, match=r"within --max_length_ratio 1.0; give other texts or a larger --max_length_ra"):
+    with pytest.raises(UserError, match=r"within --max_length_ratio 1.0"):
         make_data(["a a"], ["a"], max_length_ratio=1.0)
 
 
 def test_training_data_without_pairs_is_refused(make_data):
-    with pytest.raises(UserError, match="none of the 2 sentence pairs has 1 to 1 tokens"):
+    with pytest.raises(UserError, match="2 sentence pairs has 1 to 1 tokens"):
         make_data(["a a", ""], maxlen=1)
 
 
@@ -193,7 +193,7 @@ def test_validation_leaves_out_pairs_that_are_too_long(write_lines, vocabulary):
     assert (data.too_long, [batch.source.shape[0] for batch in data.batches]) == (2, [1])
     assert len(data.sources) == len(data.references) == 3
     text = ParallelText(write_lines("a", [f"{long}b"]), write_lines("b", ["a"]))
-    with pytest.raises(UserError, match="all validation pairs have more than 1000 tokens"):
+    with pytest.raises(UserError, match="more than 1000 tokens"):
         validation_data(text, vocabulary, valid_batch_size=2)
 
 

@@ -51,7 +51,7 @@ def test_the_beginning_of_a_sentence_may_have_an_id_of_its_own(make):
     assert (
         vocabulary.decode(tf.ragged.constant([[1, *vocabulary.encode(["im Jahr"]).to_list()[0]]])).numpy() == b"im Jahr"
     )
-    with pytest.raises(UserError, match="--user_symbols has <s>, which the vocabulary has anyway"):
+    with pytest.raises(UserError, match="--user_symbols has <s>"):
         make(begin_symbol=True, user_symbols=["<s>"])
 
 
@@ -96,11 +96,11 @@ def test_a_rule_normalizes(make):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"user_symbols": ["<a>", "<a>"]}, "--user_symbols has '<a>'; each must be given once and have no white space"),
+        ({"user_symbols": ["<a>", "<a>"]}, "--user_symbols has '<a>'; each must be given once"),
         ({"user_symbols": ["a b"]}, "--user_symbols has 'a b'; each must be"),
         ({"user_symbols": [""]}, "--user_symbols has ''; each must be"),
         ({"user_symbols": ["<0x41>"], "byte_fallback": True}, "--user_symbols has <0x41>, which the vocabulary has"),
-        ({"user_symbols": ["</s>"]}, "--user_symbols has </s>, which the vocabulary has anyway; leave it out"),
+        ({"user_symbols": ["</s>"]}, "--user_symbols has </s>, which the vocabulary has"),
         ({"byte_fallback": True}, r"give a --size of at least \d+$"),
     ],
 )
@@ -114,7 +114,7 @@ def test_options_of_a_vocabulary_that_do_not_fit_are_refused(make, tmp_path, opt
     ("lines", "size", "said"),
     [
         (["abc", "cab"], 500, r"the words yield only (\d+); give a --size of at most \1$"),
-        (["abcdefghij"], 5, r"bytes \(if any\) and symbols need 13; give a --size of at least 13$"),
+        (["abcdefghij"], 5, r"bytes \(if any\) and symbols need 13; .* at least 13$"),
         ([""], 5, "there are no words"),
         (["", " "], 5, "there are no words"),
     ],

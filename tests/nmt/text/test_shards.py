@@ -93,7 +93,7 @@ def test_an_empty_piece_is_not_the_end(tmp_path):
 def test_a_damaged_file_is_named_and_leaves_nothing(write, cache, ending, damage):
     path = write(f"text{ending}", os.urandom(100_000).hex().encode())
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(UserError, match=rf"text\{ending} is damaged or cut off after line 0: .*; copy it again"):
+    with pytest.raises(UserError, match=rf"text\{ending} is damaged or cut off after line 0"):
         raw_lines([path], cache)
     assert not [found for found in cache.directory.iterdir() if found.suffix != ".lock"]
 
@@ -119,7 +119,7 @@ def test_pieces_of_a_compressed_file_are_small(write, ending):
 def test_zstd_that_is_missing_is_named(write, cache, monkeypatch):
     path = write("text.zst", b"one\n")
     monkeypatch.setitem(sys.modules, "backports", None)
-    with pytest.raises(UserError, match=r"text.zst needs the package backports.zstd; run pip install -e '.\[zstd\]'"):
+    with pytest.raises(UserError, match=r"text.zst needs the package backports.zstd"):
         raw_lines([path], cache)
 
 
@@ -127,7 +127,7 @@ def test_zstd_that_is_missing_is_named(write, cache, monkeypatch):
 def test_invalid_utf8_is_named_by_shard_and_line(write, cache, ending):
     """Also in a line far from the beginning, which comes in another piece."""
     good, bad = write(f"0{ending}", b"fine\n"), write(f"1{ending}", b"good\n" * 500_000 + b"sch\xf6n\nfine\n")
-    with pytest.raises(UserError, match=rf"/1\{ending}, line 500001 is not UTF-8: .* byte 0xf6 in position 3"):
+    with pytest.raises(UserError, match=rf"/1\{ending}, line 500001 is not UTF-8: .* 0xf6"):
         raw_lines([good, bad], cache)
 
 
@@ -136,9 +136,9 @@ def test_pairs_of_shards_must_match(write, tmp_path):
         write(name, content)
     with pytest.raises(UserError, match=r"s-1 has 2 lines and .*t-1 has 1"):
         list(ParallelText(tmp_path / "s-*", tmp_path / "t-*"))
-    with pytest.raises(UserError, match=r"there are 2 files from .*s-1 to .*s-2 and 1 from .*u-1 to"):
+    with pytest.raises(UserError, match=r"there are 2 files from .* and 1 from"):
         ParallelText(tmp_path / "s-*", tmp_path / "u-*")
-    with pytest.raises(UserError, match="there are 2 source texts and 1 target texts; give the same number of each"):
+    with pytest.raises(UserError, match="2 source texts and 1 target"):
         ParallelText([tmp_path / "s-1", tmp_path / "s-2"], tmp_path / "t-*")
 
 
@@ -164,7 +164,7 @@ def test_wildcards_stand_for_the_same_on_both_sides(write, tmp_path, monkeypatch
     if fits:
         ParallelText(source, target)
     else:
-        with pytest.raises(UserError, match=r"news-3\.en and news-7\.de would belong together by .* order"):
+        with pytest.raises(UserError, match=r"news-3\.en and news-7\.de would"):
             ParallelText(source, target)
 
 
@@ -173,7 +173,7 @@ def test_the_folders_of_any_depth_are_the_same_on_both_sides(write, tmp_path, mo
         (tmp_path / folder / "c").mkdir(parents=True)
         write(f"{folder}/c/news.{language}", b"one\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=r"a/c/news\.en and b/c/news\.de would belong together"):
+    with pytest.raises(UserError, match=r"a/c/news\.en and b/c/news\.de would"):
         ParallelText("**/news.en", "**/news.de")
 
 

@@ -157,7 +157,7 @@ def test_bad_vocabulary_files_are_refused(tmp_path, name, content, said):
 def test_a_size_without_the_unknown_word_is_refused(tmp_path):
     (tmp_path / "a.json").write_text('{"eos": 0, "a": 1, "b": 2, "UNK": 3}')
     assert load_vocabulary(tmp_path / "a.json", size=4).size == 4
-    with pytest.raises(UserError, match="its unknown word at id 3, outside a vocabulary of size 3; give a larger size"):
+    with pytest.raises(UserError, match=r"unknown word at id 3, .* size 3"):
         load_vocabulary(tmp_path / "a.json", size=3)
 
 
