@@ -6,7 +6,6 @@ command line of these declarations.
 
 import dataclasses
 import difflib
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +35,7 @@ from .decoding.options import SEARCH, DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
 from .normalization import KINDS
-from .storage.files import atomic_write, read_json
+from .storage.files import read_json, write_json
 
 VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
@@ -268,8 +267,7 @@ class Config:
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as a JSON file for `--config`."""
-        with atomic_write(path) as file:
-            file.write(json.dumps(dataclasses.asdict(self), indent=2) + "\n")
+        write_json(path, dataclasses.asdict(self))
 
 
 _NAMES = [field.name for field in dataclasses.fields(Config)]

@@ -10,7 +10,6 @@ A directory may come from an untrusted source: loading it executes nothing and r
 import contextlib
 import hashlib
 import importlib.metadata
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from .model.contract import TranslationModel
 from .model.registry import build_model
 from .storage.cache import Cache
 from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
-from .storage.files import ORIGIN, atomic_write, read_json
+from .storage.files import ORIGIN, atomic_write, read_json, write_json
 from .text.lines import content_digests
 from .text.shards import MissingFile, all_shards, find_shards
 from .text.vocabulary import Vocabularies, load_vocabulary
@@ -107,16 +106,13 @@ def save_system(system: System, directory: Path, digests: Mapping[str, list]) ->
         changed = [name for name in known if digests[name] != original.get(name)]
         _refuse(changed, f"with other contents of {', '.join(changed)}", system.config, directory)
     else:
-        with atomic_write(path) as file:
-            file.write(json.dumps(digests, indent=2) + "\n")
+        write_json(path, digests)
         if system.config.reload and (origin := Path(system.config.reload) / ORIGIN).exists():  # its licence stays
-            with atomic_write(directory / ORIGIN) as file:
-                file.write(json.dumps(read_json(origin, origin.parent), indent=2, ensure_ascii=False) + "\n")
+            write_json(directory / ORIGIN, read_json(origin, origin.parent), escaped=False)
         for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
             with atomic_write(copy, "wb") as file:
                 file.write(Path(path).read_bytes())
-    with atomic_write(directory / "versions.json") as file:
-        file.write(json.dumps(_versions(), indent=2) + "\n")
+    write_json(directory / "versions.json", _versions())
     system.config.save(directory / "config.json")
 
 
@@ -141,8 +137,9 @@ def load_system(directory: Path) -> System:
 def load_ensemble(directories: Sequence[Path]) -> System:
     """Loads one or more trained systems as one, with the options of the first."""
     first, *others = systems = [load_system(directory) for directory in directories]
-    for directory, other in zip(directories[1:], others, strict=True):
-        if _vocabulary(other) != _vocabulary(first):
+    kinds = [[(each.digest, each.size) for each in system.vocabularies] for system in systems]
+    for directory, kind in zip(directories, kinds, strict=True):
+        if kind != kinds[0]:
             raise UserError(
                 f"{directories[0]} and {directory} have different vocabularies; the models of an ensemble need the same"
             )
@@ -176,10 +173,6 @@ def _least_size(config: Config) -> tuple[int, int]:
         layers += (config.rnn_dec_depth - 1) * config.rnn_dec_high_transition_depth
         layer, others = 3 * state**2, embedding * (embedding + 3 * state)  # from the word before, and to the gates
     return layers, words * embedding + others + layers * layer
-
-
-def _vocabulary(system: System) -> list:
-    return [(each.digest, each.size) for each in system.vocabularies]
 
 
 def file_digests(config: Config, cache: Cache) -> dict[str, list]:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from ..config import Config
 from ..errors import UserError
-from ..storage.files import atomic_write
+from ..storage.files import write_json
 from ..system import load_system
 from ..text.vocabulary import Vocabulary
 from . import rnn_names, transformer_names
@@ -79,8 +79,7 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
             tensors=[tf.constant(array) for array in named.values()],
         )
         for path, content in zip(files, contents, strict=False):
-            with atomic_write(path) as file:
-                file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+            write_json(path, content, escaped=False)
     except BaseException:
         for path in files:
             path.unlink(missing_ok=True)

@@ -6,7 +6,6 @@ Reference: Junczys-Dowmunt et al. (2018), arXiv:1804.00344; Tiedemann & Thotting
 """
 
 import hashlib
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from ..config import Config, make_config
 from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
-from ..storage.files import ORIGIN, atomic_directory, atomic_write, read_inside, read_json
+from ..storage.files import ORIGIN, atomic_directory, read_inside, read_json, write_json
 from ..system import build_system, require_room
 from ..text.shared_pieces import with_shared_ids
 from .arrays import assign
@@ -85,8 +84,7 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]
         system = build_system(config, tuple(dictionaries))
         assign(system.model.variables, arrays, marian_name, is_transposed, path)
         config.save(directory / "config.json")
-        with atomic_write(directory / ORIGIN) as file:
-            file.write(json.dumps(origin, indent=2, ensure_ascii=False) + "\n")
+        write_json(directory / ORIGIN, origin, escaped=False)
         save_checkpoint(directory / BEST, system.model.variables, {}, system.made_with)
     return origin
 

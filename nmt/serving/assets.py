@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ..storage.files import write_json
+
 CARD = "assets.extra/model.json"
 WARMUP = "assets.extra/tf_serving_warmup_requests"  # TensorFlow Serving looks for this name
 
@@ -15,7 +17,7 @@ WARMUP = "assets.extra/tf_serving_warmup_requests"  # TensorFlow Serving looks f
 def write_card(export: Path, card: dict[str, Any]) -> None:
     """Writes the model card of an export."""
     (export / CARD).parent.mkdir(exist_ok=True)
-    (export / CARD).write_text(f"{json.dumps(card, indent=2, ensure_ascii=False)}\n", encoding="utf-8")
+    write_json(export / CARD, card, escaped=False)
 
 
 def read_card(export: Path) -> dict[str, Any] | None:

@@ -144,6 +144,12 @@ def read_json(path: str | os.PathLike, directory: Path | None = None) -> dict[st
     return found
 
 
+def write_json(path: str | os.PathLike, content: Any, *, escaped: bool = True) -> None:
+    """Writes a JSON file, by `atomic_write`."""
+    with atomic_write(path) as file:
+        file.write(json.dumps(content, indent=2, ensure_ascii=escaped) + "\n")
+
+
 @contextlib.contextmanager
 def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
     """Holds an exclusive lock on a directory, creating it if missing. The OS releases the lock when the process exits.

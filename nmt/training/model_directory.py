@@ -1,6 +1,5 @@
 """What a training writes to its model directory: checkpoints, the progress and translations of the validation text."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -10,7 +9,7 @@ from typing import Any
 import keras
 
 from ..storage.checkpoints import BEST, KEPT, LAST, kept_checkpoints, load_checkpoint, save_checkpoint
-from ..storage.files import atomic_write
+from ..storage.files import atomic_write, write_json
 from .progress import Progress
 from .update import Update
 
@@ -62,8 +61,7 @@ class ModelDirectory:
                 self._save(self._path / BEST, self._update.model.variables, progress)
             if self._config.keep or self._config.keep_best:
                 self._keep_several(progress)
-        with atomic_write(self._path / "progress.json") as file:
-            file.write(json.dumps(asdict(progress), indent=2) + "\n")
+        write_json(self._path / "progress.json", asdict(progress))
 
     def write_translations(self, update: int, translations: Sequence[str]) -> None:
         """Writes the translations of a validation."""
