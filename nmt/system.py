@@ -147,11 +147,7 @@ def load_ensemble(directories: Sequence[Path]) -> System:
 
 
 def require_room(config: Config, checkpoint: Path, size: tuple[int, int] | None = None) -> None:
-    """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made.
-
-    Args:
-        size: Its arrays and numbers, of a file that is not ours.
-    """
+    """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made."""
     (arrays, numbers), (layers, weights) = size or checkpoint_size(checkpoint), _least_size(config)
     # Smaller differences are named when the weights are loaded. An architecture need not have what its options say.
     if layers > 4 * arrays + 100 or weights > 4 * numbers + 2**26:

@@ -41,7 +41,6 @@ class Model:
     """An export in a process of its own. If a line kills that process, the next call starts another one.
 
     Args:
-        path: Its folder.
         seconds: Longest time for a call, which loads the export if need be.
         local: Makes a context manager that returns a local folder with the files of `path`.
     """

@@ -97,12 +97,9 @@ def open_text(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
-    """Opens a temporary file, which is renamed to `path` when it is complete. It is compressed if `path` ends in `.gz`.
+    """Opens a temporary file in `aside`, which is renamed to `path` when complete, compressed if that ends in `.gz`.
 
     If `path` is there by then, it stays: another attempt of the same step has written it.
-
-    Args:
-        aside: Folder of the temporary file in the same file system.
     """
     temporary = f"{aside}/{uuid4().hex}.part"
     try:

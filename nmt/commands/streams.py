@@ -23,11 +23,7 @@ _NAMED = 10  # lines that a message names
 
 
 def open_input(path: Path | None) -> AbstractContextManager[IO]:
-    """Opens a file in binary mode, or standard input (a text stream) if `path` is `None`. Read from its descriptor.
-
-    Raises:
-        OSError: The file cannot be opened.
-    """
+    """Opens a file in binary mode, or standard input (a text stream) if `path` is `None`. Read from its descriptor."""
     if path is None and sys.stdin is None:
         raise UserError("standard input is closed; give --input FILE")
     if path is not None and not path.exists():

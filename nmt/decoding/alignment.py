@@ -36,11 +36,7 @@ class Alignment(NamedTuple):
 
 
 class Aligner:
-    """Aligns translations with their sources.
-
-    Args:
-        sentences: Most translations in a batch.
-    """
+    """Aligns translations with their sources."""
 
     def __init__(self, vocabularies: Vocabularies, model: Decodable, sentences: int):
         if not hasattr(model, "attention"):

@@ -66,8 +66,7 @@ def constrain(
 def _repeats(history: tf.Tensor, size: int, words: int) -> tf.Tensor:
     """Returns the words that would complete an n-gram of this size a second time, `[rows, words]`.
 
-    Args:
-        history: Words so far, `[rows, width]`, the last at the right, after places with -1; at least `size` wide.
+    `history` has the words so far, `[rows, width]`, the last at the right, after places with -1; `width` >= `size`.
     """
     rows, width = tf.unstack(tf.shape(history))
     count = width - size + 1  # places where an n-gram can begin

@@ -28,11 +28,6 @@ def draws(options: DecodingOptions, place: tuple[int, int], limit: int) -> np.nd
 
     They depend on the seed and the place alone. So other lines and other batches change a sample only where they round
     a probability so that another word is drawn.
-
-    Args:
-        options: Have the seed.
-        place: Number of the line, and of its piece.
-        limit: Words of the longest translation.
     """
     return np.random.default_rng([options.seed, *place]).random((options.hypotheses, limit + 1), np.float32)
 

@@ -52,10 +52,6 @@ class Decodable(Protocol):
         """Returns the state before the first word, `[batch, ...]`, and the memory of the source sentences.
 
         Search leaves out sentences of both.
-
-        Args:
-            source: `[batch, source_time]` ids.
-            source_mask: `[batch, source_time]`.
         """
 
     def make_step(self) -> DecodeStep:

@@ -20,9 +20,6 @@ _ACTIVATIONS = {"relu": Activation.RELU, "swish": Activation.SWISH, "gelu": Acti
 def build_spec(model, longest: int) -> TransformerSpec:
     """Returns the specification of a `transformer.Transformer`, without vocabularies.
 
-    Args:
-        longest: Most tokens of a source sentence or a translation, their ends included.
-
     Padding is left out, as CTranslate2's own converters do, so the costs of words lack its part.
     """
     attention, has_padding = model.encoder.stack[0].attention, model.decoder.has_padding

@@ -18,9 +18,6 @@ class EncoderDecoder(keras.Model):
     A subclass has `encode`, `first_word`, `_hidden`, which returns the input of the output layer for every target word,
     and the classes of its parts, `_encoder` and `_decoder`. A decoder has two members: `make_step`, which returns the
     same for a step, and `output_layer`, the table `[words, units]` and perhaps a bias.
-
-    Args:
-        config: A `config.Config`: sizes, kinds and dropout rates, which are used where a dropout seed is given.
     """
 
     first_word: int

@@ -80,7 +80,6 @@ class MultiHeadAttention(Block):
         Args:
             x: `[batch * time, units]`.
             sizes: Sentences, and positions of each.
-            projections: Those to apply, single or fused.
         """
         found = []
         for projection in projections:
@@ -90,15 +89,12 @@ class MultiHeadAttention(Block):
         return found
 
     def call(self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
-        """Attends from each position to the memory.
+        """Returns what each position attends to in the memory, `[batch * time, units]`.
 
         Args:
             queries: `[batch, heads, time, units / heads]`.
             memory: The keys and values, of `memory_time` positions.
             bias: Added to the scores; it broadcasts to `[batch, heads, time, memory_time]`.
-
-        Returns:
-            `[batch * time, units]`.
         """
         scores = rounded_product(queries, memory.keys, forward.dtype)
         scores *= (self.units // self.heads) ** -0.5

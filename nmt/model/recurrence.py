@@ -35,7 +35,7 @@ def scan(
     dtype: str = "float32",
     reverse: bool = False,
 ) -> Structure:
-    """Runs a recurrence over time.
+    """Runs a recurrence over time. Returns the states after each step, a structure of `[batch, time, ...]`.
 
     Args:
         step: Maps a state, one time step of `sequences`, `constants`, and a function in place of `affine` to the next
@@ -46,9 +46,6 @@ def scan(
         constants: Other tensors that the step uses and that need a gradient; variables need not be listed.
         dtype: The factors of the weights' gradients are rounded to it.
         reverse: Runs from the last time step to the first; the result keeps the order of the input.
-
-    Returns:
-        The states after each step, a structure of `[batch, time, ...]`.
     """
     biases = [matrix.bias for matrix in matrices if matrix.bias is not None]
     arguments = (
@@ -166,9 +163,6 @@ class _Products:
     Args:
         matrices: The declared matrices.
         product: Maps `x` and the number of the call to the result of the call.
-
-    Attributes:
-        inputs, results: Of the calls so far.
     """
 
     def __init__(self, matrices: Sequence[Matrix], product: Callable[[tf.Tensor, int], tf.Tensor]):

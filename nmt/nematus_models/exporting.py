@@ -43,7 +43,6 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
 
     Args:
         to: Path of the checkpoint without extension, as for Nematus's `-m`.
-        directory: That of the model.
         version: `v0.3`, or `master`, also for v0.5, where a Transformer must tie all its embeddings.
     """
     dictionaries = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]

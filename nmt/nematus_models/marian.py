@@ -61,11 +61,9 @@ _PARTS = {
 
 
 def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]:
-    """Writes a model directory with a Marian model, and returns its origin.
+    """Writes a model directory with the Marian model of a folder as it is published, and returns its origin.
 
-    Args:
-        folder: The folder as it is published.
-        licence: That of the model, where the folder does not state it.
+    `licence` is that of the model, where the folder does not state it.
     """
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}; download the model where there is a network and give its folder")

@@ -31,11 +31,10 @@ def read_card(export: Path) -> dict[str, Any] | None:
 def write_warmup(export: Path, functions: dict[str, Any], sentences: Sequence) -> bool:
     """Writes requests that a server runs before it serves a model, so that the first caller does not wait.
 
+    Returns `False` where the package `tensorflow-serving-api` is missing.
+
     Args:
         sentences: Texts, or rows of ids. Each signature gets one request with the first sentence and one with all.
-
-    Returns:
-        Whether the package `tensorflow-serving-api` is there to write them.
     """
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2

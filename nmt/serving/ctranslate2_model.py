@@ -16,9 +16,6 @@ def save_ctranslate2(model, vocabularies: Vocabularies, to: str | os.PathLike) -
     """Writes a directory that `ctranslate2.Translator` loads, in float32.
 
     It maps tokens to tokens: its callers split texts into tokens with the vocabularies of the model.
-
-    Raises:
-        ModuleNotFoundError: CTranslate2 is missing.
     """
     if not hasattr(model, "ctranslate2_spec"):
         raise UserError(

@@ -17,7 +17,7 @@ from .signatures import IdSignatures, Signatures
 def save_signatures(
     signatures: Signatures | IdSignatures, to: str | os.PathLike, card: dict[str, Any], warmup: Sequence
 ) -> bool:
-    """Writes a SavedModel with a model card and requests that warm it up.
+    """Writes a SavedModel with a model card and, which it returns, requests that warm it up where they can be written.
 
     The graph does not mention custom gradients: a served model needs none, TensorFlow warns of them when it loads a
     model, and it does not save a loaded model that has them.
@@ -25,9 +25,6 @@ def save_signatures(
     Args:
         card: What `assets.extra/model.json` says, besides the signatures.
         warmup: Sentences, as texts or rows of ids, of the requests in `assets.extra/tf_serving_warmup_requests`.
-
-    Returns:
-        Whether the requests were written; that takes the package `tensorflow-serving-api`.
     """
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     with atomic_directory(Path(to)) as directory:

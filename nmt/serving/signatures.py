@@ -116,9 +116,6 @@ class Signatures(tf.Module):
         Returns:
             `attention` `[batch, target_time, source_time]`, and the tokens `source_tokens` `[batch, source_time]` and
             `target_tokens` `[batch, target_time]` with their ends. Padding is empty and has weight 0.
-
-        Raises:
-            tf.errors.InvalidArgumentError: There are more than `WEIGHTS` weights.
         """
         ids = tuple(each[:, :LONGEST] for each in self._scorer.ids(*_as_many(sources, targets, "targets")))
         source_time, target_time = (1 + tf.cast(each.bounding_shape(1), tf.int64) for each in ids)
@@ -205,9 +202,6 @@ class IdSignatures(tf.Module):
         Returns:
             `translations` `[batch, target_time]`, the ids of the best translations, padded with 0; `scores`,
             `source_cut` and `translation_cut` `[batch]`.
-
-        Raises:
-            tf.errors.InvalidArgumentError: An id is outside of the source vocabulary.
         """
         known = tf.reduce_all((sources >= 0) & (sources < self._size))
         with tf.control_dependencies([tf.debugging.Assert(known, [f"give source ids from 0 to {self._size - 1}"])]):

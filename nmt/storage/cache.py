@@ -41,9 +41,7 @@ class Cache:
     def entry(self, name: str, make: Callable[[Path], dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
         """Returns the folder with this name and its record. If it is missing or damaged, it is made.
 
-        Args:
-            name: The name, which stands for all that the files depend on.
-            make: Writes files to a new folder, and returns the record in JSON types.
+        The name stands for all that the files depend on. `make` writes them, and returns the record in JSON types.
         """
         path = self.directory / name
         if (record := _read_record(path)) is not None:

@@ -25,11 +25,7 @@ VERSION = 1
 def save_checkpoint(
     path: str | os.PathLike, variables: Iterable[keras.Variable], state: dict[str, Any], made_with: Mapping[str, Any]
 ) -> None:
-    """Writes a checkpoint.
-
-    Args:
-        made_with: Values that must be the same when the checkpoint is loaded, by name.
-    """
+    """Writes a checkpoint. It is only loaded where the values of `made_with` are the same."""
     head = {"version": VERSION, "made_with": dict(made_with), **state}
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
         _write_array(archive, "state", np.array(json.dumps(head)))

@@ -90,11 +90,7 @@ def temporary_path(path: Path) -> Path:
 
 @contextlib.contextmanager
 def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
-    """Opens a regular file of a directory that may come from an untrusted source.
-
-    Raises:
-        FileNotFoundError: There is none.
-    """
+    """Opens a regular file of a directory that may come from an untrusted source."""
     try:
         with path_inside(path, directory).open("rb") as file:
             yield file
@@ -114,11 +110,7 @@ def path_inside(path: Path, directory: Path) -> Path:
 
 
 def read_inside(path: Path, directory: Path, most: int) -> bytes:
-    """Returns the content of a file, as `open_inside` opens it.
-
-    Raises:
-        FileNotFoundError: There is none.
-    """
+    """Returns the content of a file, as `open_inside` opens it."""
     with open_inside(path, directory) as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -127,11 +119,7 @@ def read_inside(path: Path, directory: Path, most: int) -> bytes:
 
 
 def read_json(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
-    """Returns the JSON object in a file, such as options by name.
-
-    Args:
-        directory: The model directory that holds it, if any; it may come from an untrusted source.
-    """
+    """Returns the JSON object in a file, which may come from an untrusted source if it is in `directory`."""
     try:
         content = read_inside(Path(path), directory, _LONGEST) if directory else Path(path).read_bytes()
         found = json.loads(content.decode("utf-8"))

@@ -56,9 +56,7 @@ def read_blocks(
 
     Args:
         pieces: The text, cut anywhere. `None` is a pause of a stream.
-        name: What users call it.
         size: If given, a block ends at the first end of a line after this many bytes. The last may be smaller.
-        errors: As in `read_lines`.
     """
     held, lines = b"", 0
     for block in _whole_lines(pieces if errors == "strict" else _text(pieces, name)):

@@ -14,9 +14,7 @@ class Mixture:
     batch, so every epoch has the same number of batches.
 
     Args:
-        weights: One for each corpus, above 0.
         starts: Number of the first pair of each corpus, and of all pairs.
-        seed: Decides the order.
     """
 
     def __init__(self, weights: Sequence[float], starts: Sequence[int], seed: int):

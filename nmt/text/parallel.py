@@ -115,10 +115,6 @@ class Processes:
     """Calls a function in other processes, at most one for each core. Threads may call at the same time.
 
     A call whose process is killed is made once more, in a new one.
-
-    Args:
-        what: What a process does, for messages.
-        make: As in `Process`.
     """
 
     def __init__(self, what: str, make: Callable[..., Callable], *arguments: Any):

@@ -18,11 +18,7 @@ class MissingFile(UserError):
 
 
 def find_shards(files: Files) -> list[list[Path]]:
-    """Returns the files that each pattern names, in the order of their names. A file's own name is a pattern too.
-
-    Raises:
-        MissingFile: A pattern names no file.
-    """
+    """Returns the files that each pattern names, in the order of their names. A file's own name is a pattern too."""
     return [_matches(each) for each in as_list(files)]
 
 

@@ -19,7 +19,6 @@ def with_shared_ids(path: Path, model: bytes, ids: Mapping[str, int]) -> bytes:
     """Returns a SentencePiece model whose pieces have other ids. It splits text into the same pieces as before.
 
     Args:
-        path: The file, for messages.
         model: Its content, a unigram model.
         ids: The ids of the pieces of both sides and of codes, each from 0 on once.
     """

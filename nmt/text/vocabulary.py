@@ -206,11 +206,7 @@ class Vocabularies(NamedTuple):
 
 
 def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory: Path | None = None) -> Vocabulary:
-    """Loads a SentencePiece model (`.model`) or a Nematus dictionary (`.json`).
-
-    Args:
-        size: Number of ids, for dictionaries only.
-    """
+    """Loads a SentencePiece model (`.model`) or a Nematus dictionary (`.json`)."""
     path = Path(path)
     if not path.exists():
         raise UserError(f"there is no vocabulary {path}; `python -m nmt vocab` makes one")

@@ -32,12 +32,9 @@ def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
 
 @contextlib.contextmanager
 def deferred_signals() -> Iterator[Callable[[], None]]:
-    """Records the first SIGTERM or Ctrl-C. A second one takes effect at once.
+    """Records the first SIGTERM or Ctrl-C. A second one takes effect at once. Ignored signals stay ignored.
 
-    Ignored signals stay ignored.
-
-    Yields:
-        A function to call where the process may stop. It raises `Interrupted` if a signal was recorded.
+    Yields the function to call where the process may stop, which raises `Interrupted` if a signal was recorded.
     """
     recorded: list[signal.Signals] = []
 

@@ -19,9 +19,6 @@ _SAVE_SECONDS = 600  # between checkpoints, unless the configuration has a save_
 class ModelDirectory:
     """The directory of a training. Only the chief of the processes of `update` writes; the others keep account.
 
-    Args:
-        made_with: Values that a training found here must share, by name.
-
     Attributes:
         saved: Update of the newest checkpoint, or 0.
     """

@@ -42,9 +42,6 @@ class Adam(keras.optimizers.Adam):
     """Keras's Adam with the options of a configuration.
 
     One operation of TensorFlow updates each variable. Those of Keras, a dozen, take seconds more to trace and compile.
-
-    Attributes:
-        rate: The learning rate over time.
     """
 
     def __init__(self, config: Config, variables: Sequence[keras.Variable]):

@@ -26,15 +26,7 @@ _LONGEST = 300  # characters of TensorFlow's reason that a message quotes
 
 
 class Replicas:
-    """The processes of a training.
-
-    Args:
-        strategy: Connects the processes; `None` if there is only this one.
-        rank: Number of this process; the chief has 0.
-
-    Attributes:
-        count: Number of processes.
-    """
+    """The processes of a training."""
 
     def __init__(self, strategy: tf.distribute.Strategy | None = None, rank: int = 0):
         self._strategy, self.rank = strategy, rank

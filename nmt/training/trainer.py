@@ -35,8 +35,6 @@ class Trainer:
     Args:
         update: Its configuration says how long to train, and when to validate, save and log. Only the chief of its
             processes validates and writes.
-        directory: A training found there is resumed.
-        made_with: Values that a training found there must share, by name.
     """
 
     def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any]):

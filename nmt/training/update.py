@@ -75,11 +75,7 @@ def split(batch: Batch, parts: int) -> list[Batch]:
 
 
 class Update:
-    """Updates a model from a batch. The processes of `replicas` add up their gradients; by default, there is one.
-
-    Attributes:
-        costs: Maps the parts of a batch to the cost of each pair, as the model does.
-    """
+    """Updates a model from a batch. The processes of `replicas` add up their gradients; by default, there is one."""
 
     def __init__(self, model: TranslationModel, config: Config, replicas: Replicas | None = None):
         _reserve_memory()
@@ -132,12 +128,7 @@ class Update:
         self.costs.get_concrete_function()
 
     def gradients(self, batch: Batch, number: int) -> Sums | Clipped:
-        """Returns what this process adds to an update, and changes nothing. The first batch of a shape is compiled for.
-
-        Args:
-            batch: The sentence pairs; with several processes, the share of this one.
-            number: Number of the update; dropout depends on it.
-        """
+        """Returns what this process adds to an update, and changes nothing. Compiles for the first batch of a shape."""
         batch, steps = Batch(*map(tf.convert_to_tensor, batch)), self.config.gradient_aggregation_steps
         self._shapes.add(tuple(batch.source.shape))
         first = (number * self.replicas.count + self.replicas.rank) * steps  # each part has its own dropout
@@ -183,12 +174,6 @@ class SmoothedWeights:
 
     After update t, the average moves towards the weights by the share `max(factor, 9 / (t + 9))`. The first updates
     have a larger share, so that the initial weights are soon forgotten.
-
-    Args:
-        factor: Share of the newest weights in the average, as `--exponential_smoothing` of Nematus.
-
-    Attributes:
-        variables: The averages, in the order of the model's trainable variables.
 
     Reference: Junczys-Dowmunt et al. (2018), arXiv:1804.00344.
     """

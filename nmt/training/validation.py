@@ -17,7 +17,6 @@ class Validator:
     """Measures a model on the validation set.
 
     Args:
-        costs: `Update.costs`.
         translate: Maps lines to their translations, each with whether the limit of its length ended it.
     """
 
