@@ -66,7 +66,15 @@ NMT = {
         "text.long_lines",
         "text.parallel",
     },  # its environment lacks what the others need
-    "nematus_models": {"config", "errors", "storage", "system", "text.shared_pieces", "text.vocabulary"},
+    "nematus_models": {
+        "config",
+        "config_fields",
+        "errors",
+        "storage",
+        "system",
+        "text.shared_pieces",
+        "text.vocabulary",
+    },
     "reloading": {"config", "errors", "normalization", "storage.checkpoints", "system", "text.vocabulary"},
     "system": {
         "config",

@@ -93,9 +93,7 @@ def read_checkpoint_config(
     ours |= {name: None for name, schedules in needed.items() if schedule not in schedules}  # without effect
     ours |= rnn_names.options(options) if model_type == "rnn" else transformer_names.options(options)
     ours |= {name: options.get(name) or "" for name in _TEXTS}
-    ours["dictionaries"] = tuple(
-        str(_dictionary(name, path)) for name in dictionaries or _named_dictionaries(options, path)
-    )
+    ours["dictionaries"] = _dictionaries(dictionaries or options.get("dictionaries"), path)
     ours["layer_normalization_type"] = _kind(options, model_type, variables)
     return make_config({name: value for name, value in ours.items() if value is not None})
 
@@ -117,24 +115,17 @@ def _kind(options: dict[str, Any], model_type: str, variables: Collection[str]) 
     return "rmsnorm" if kind == "rmsnorm_fast" else kind  # a faster class of the same norm in a patched master
 
 
-def _named_dictionaries(options: dict[str, Any], path: Path) -> list[Path]:
-    """Returns the dictionaries that the options name."""
-    names = options.get("dictionaries")
-    if not isinstance(names, list | tuple) or len(names) != 2 or not all(isinstance(name, str) for name in names):
-        raise UserError(f"{path} does not name 2 dictionaries; give --dictionaries SOURCE TARGET")
-    return [Path(name) for name in names]
-
-
-def _dictionary(name: Path, path: Path) -> Path:
-    """Returns the path of a dictionary: `name`, or else the file of that name next to the options at `path`."""
-    places = [place for place in (name, path.parent / name.name) if place.is_file()]
-    if not places:
-        raise UserError(f"there is no dictionary {name} here or next to {path}; give --dictionaries SOURCE TARGET")
-    if places[0].suffix != ".json":
+def _dictionaries(named: Any, path: Path) -> tuple[str, ...]:
+    """Returns the paths of the two dictionaries, each as it is named or else beside the options at `path`."""
+    names = [Path(name) for name in named if isinstance(name, str | Path)] if isinstance(named, list | tuple) else []
+    places = [[name, path.parent / name.name] for name in names]
+    found = [[str(each) for each in pair if each.is_file() and each.suffix == ".json"] for pair in places]
+    if len(found) != 2 or not all(found):
         raise UserError(
-            f"the dictionary {places[0]} must end in .json; rename a copy and give --dictionaries SOURCE TARGET"
+            f"two dictionaries that end in .json must be here or beside {path}, and are not: "
+            f"{' and '.join(map(str, names)) or repr(named)[:100]}; give --dictionaries SOURCE TARGET"
         )
-    return places[0]
+    return tuple(pair[0] for pair in found)
 
 
 def _options_path(checkpoint: Path) -> Path:
