@@ -50,11 +50,7 @@ class Outbox:
         self._most, self.size = most, 0
 
     def response(self, content: bytes) -> Response:
-        """Returns a response with this JSON. Until it is sent, it counts.
-
-        Raises:
-            Refused: Too many responses wait for clients that read slowly.
-        """
+        """Returns a response with this JSON. Until it is sent, it counts."""
         if self.size and self.size + len(content) > self._most and len(content) > PIECE:
             text = "too many responses wait for clients that read slowly; try again later"
             raise Refused(503, text, {"Retry-After": "1"})

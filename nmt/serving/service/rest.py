@@ -31,11 +31,7 @@ class Prediction(NamedTuple):
 
 
 def parse(body: bytes, model: LoadedModel) -> Prediction:
-    """Parses the body of a request to predict.
-
-    Raises:
-        Refused: It is not JSON, or does not fit the signature.
-    """
+    """Parses the body of a request to predict."""
     request = _read(body)
     if unknown := sorted(set(request) - _KEYS):
         _refuse(f"unknown key {_short(unknown[0])}; a request has instances or inputs, and may have signature_name")
@@ -58,11 +54,7 @@ def parse(body: bytes, model: LoadedModel) -> Prediction:
 
 
 def render(outputs: Arrays, rows: int | None) -> bytes:
-    """Returns the body of the response: in row form with this number of rows, or in column form if `rows` is `None`.
-
-    Raises:
-        Refused: An output does not have that many rows.
-    """
+    """Returns the body of the response: in row form with this number of rows, or in column form if `rows` is `None`."""
     if rows is None:
         return f'{{"outputs":{_object(outputs, [_json(array, name) for name, array in outputs.items()])}}}'.encode()
     for name, array in outputs.items():

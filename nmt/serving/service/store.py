@@ -92,11 +92,7 @@ class Store:
         return {(name, i): each.why for name, found in self._versions.items() for i, each in found.items() if each.why}
 
     def find(self, name: str, version: str | None) -> Served:
-        """Returns a model with its version; `None` is the newest version.
-
-        Raises:
-            Refused: It is not served.
-        """
+        """Returns a model with its version; `None` is the newest version."""
         served = self.served.get(name)
         if served is None:
             names = ", ".join(sorted(self.served)) or "none"
