@@ -160,7 +160,7 @@ def test_models_that_nematus_lacks_are_refused_in_one_line(run, make_transformer
     model = make_transformer(transformer_norm_position="post", layer_normalization_type="none")
     for words, said in (
         ((), "cannot read this model: its Transformers always normalize"),
-        ((), "; its Transformers normalize the input of each sublayer"),
+        ((), "; its Transformers lack --transformer_norm_position post"),
         ((), "; its Transformers fail without --tie_decoder_embeddings"),
         (("--version", "v0.3"), "it has no Transformer"),
     ):
