@@ -178,9 +178,11 @@ def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]
         common["layer_normalization_type"] = "layernorm"
     common["translation_maxlen"] = config.translation_maxlen or _MAXLEN
     if version == "v0.3":
-        return common | rnn_names.options_of_v03(config) | {"use_layer_norm": normalizes}
+        depths = {names[1]: getattr(config, name) for name, names in rnn_names.DEPTHS.items()}
+        common |= {"use_layer_norm": normalizes, "use_dropout": False, "decay_c": 0.0}
+        return common | depths | {"valid_batch_size": config.valid_batch_size}
     common |= {"rnn_layer_normalization": normalizes, "label_smoothing": 0.0, "exponential_smoothing": 0.0}
     common["gradient_aggregation_steps"] = config.gradient_aggregation_steps
     if config.model_type == "transformer":
         return common | {name: getattr(config, name) for name in transformer_names.OPTIONS}
-    return common | rnn_names.options_of_master(config)
+    return common | {name: getattr(config, name) for name in rnn_names.DEPTHS} | {"rnn_use_dropout": False}

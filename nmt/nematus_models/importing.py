@@ -91,7 +91,8 @@ def read_checkpoint_config(
     schedule = ours["learning_schedule"] or "constant"
     needed = {field.name: field.metadata["with"].get("learning_schedule", (schedule,)) for field in fields(Config)}
     ours |= {name: None for name, schedules in needed.items() if schedule not in schedules}  # without effect
-    ours |= rnn_names.options(options) if model_type == "rnn" else transformer_names.options(options)
+    ours |= rnn_names.options(options) if model_type == "rnn" else {}
+    ours |= {name: options.get(name) for name in transformer_names.OPTIONS} if model_type == "transformer" else {}
     ours |= {name: options.get(name) or "" for name in _TEXTS}
     ours["dictionaries"] = _dictionaries(dictionaries or options.get("dictionaries"), path)
     ours["layer_normalization_type"] = _kind(options, model_type, variables)

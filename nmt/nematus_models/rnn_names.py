@@ -11,7 +11,7 @@ TRANSPOSED = "decoder/next_word_predictor/hidden_to_logits/W"  # the transposed 
 # Before v0.5, GRUs without input have biases in the encoder too, which nothing reads.
 UNUSED = r"encoder/(forward|backward)-stack/level\d+/gru[1-9]\d*/(gates|proposal)_bias"
 
-_DEPTHS = {
+DEPTHS = {
     "rnn_enc_depth": ("rnn_enc_depth", "enc_depth"),
     "rnn_enc_transition_depth": ("rnn_enc_transition_depth", "enc_recurrence_transition_depth"),
     "rnn_dec_depth": ("rnn_dec_depth", "dec_depth"),
@@ -58,26 +58,15 @@ def given(options: dict[str, Any], spellings: Iterable[str]) -> Any:
 def options(nematus: dict[str, Any]) -> dict[str, Any]:
     """Returns our RNN options for the options of Nematus."""
     rates = {f"rnn_dropout_{rate}": _dropout(nematus, rate) for rate in _RATES}
-    depths = {name: given(nematus, spellings) for name, spellings in _DEPTHS.items()}
+    depths = {name: given(nematus, spellings) for name, spellings in DEPTHS.items()}
     if depths["rnn_dec_depth"] in (None, 1):  # these have no effect then
         depths |= {"rnn_dec_high_transition_depth": None, "rnn_dec_deep_context": None}
     return {"output_hidden_activation": nematus.get("output_hidden_activation"), **depths, **rates}
 
 
-def options_of_master(ours: Any) -> dict[str, Any]:
-    """Returns the options of master, without dropout, for our configuration."""
-    return {name: getattr(ours, name) for name in _DEPTHS} | {"rnn_use_dropout": False}
-
-
-def options_of_v03(ours: Any) -> dict[str, Any]:
-    """Returns the options of v0.3, without dropout, for our configuration."""
-    depths = {names[1]: getattr(ours, name) for name, names in _DEPTHS.items()}
-    return depths | {"use_dropout": False, "decay_c": 0.0, "valid_batch_size": ours.valid_batch_size}
-
-
 def refusals(nematus: dict[str, Any]) -> list[str]:
     """Returns why models with these options of Nematus cannot be imported."""
-    found, depths = [], {name: given(nematus, spellings) or 1 for name, spellings in _DEPTHS.items()}
+    found, depths = [], {name: given(nematus, spellings) or 1 for name, spellings in DEPTHS.items()}
     if depths["rnn_dec_depth"] != 1 and "gradient_aggregation_steps" not in nematus:  # an option since v0.5
         found.append(
             "the decoder has several levels and comes from Nematus before v0.5, which computes them differently in "

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from typing import Any
 
 # Options with the same name in Nematus and here.
 OPTIONS = (
@@ -48,11 +47,6 @@ _WEIGHTS = {
     "beta": "layer_norm/offset",
     "scale": "rms_norm/scale",
 }
-
-
-def options(given: dict[str, Any]) -> dict[str, Any]:
-    """Returns our Transformer options for the options of Nematus."""
-    return {name: given.get(name) for name in OPTIONS} | {"transformer_norm_position": "pre"}
 
 
 def nematus_name(path: str, names: Collection[str]) -> str:

@@ -52,13 +52,14 @@ class ParallelText:
         """Returns how many pairs of this text are also in the training text. Memory holds only this text."""
         digests = [content_digests(paths, cache) for text in (self, training) for paths in (text.source, text.target)]
         name = "shared-" + hashlib.sha256(repr(digests).encode()).hexdigest()[:32]
-        return cache.entry(name, lambda folder: {"shared": self._count_shared(training)})[1]["shared"]
 
-    def _count_shared(self, training: "ParallelText") -> int:
-        own = list(self)
-        sources = {source for source, _ in own}
-        found = {pair for pair in training if pair[0] in sources}
-        return sum(pair in found for pair in own)
+        def count(_: Path) -> dict[str, int]:
+            own = list(self)
+            sources = {source for source, _ in own}
+            found = {pair for pair in training if pair[0] in sources}
+            return {"shared": sum(pair in found for pair in own)}
+
+        return cache.entry(name, count)[1]["shared"]
 
 
 def _distinct(paths: list[str]) -> list[str]:
