@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import shutil
 import sys
 
 import numpy as np
@@ -201,92 +200,6 @@ def test_a_training_without_checkpoints_may_restart_with_other_vocabularies(run,
     (tmp_path / "model" / "source.model").write_text("what another training left")
     assert train()[0] == 0
     assert run("translate", "-m", "model", "-i", "train.en", "-k", 1)[0] == 0
-
-
-@pytest.mark.slow
-def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_path):
-    def table(path):
-        with np.load(tmp_path / path) as saved:
-            return saved["table"]
-
-    assert train("--learning_rate", 0.1)[0] == 0
-    assert train("--reload", "model", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)[0] == 0
-    moved = np.abs(table("tuned/last.npz") - table("model/best.npz"))
-    assert 0 < moved.max() < 3e-4  # two updates
-    again = train("--reload", "nowhere", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)
-    assert (again[0], "--reload has an effect only at its start" in again[2]) == (0, True)
-    status, _, said = train("--reload", "nowhere", "-m", "other")
-    assert (status, "there is no checkpoint nowhere/best.npz" in said) == (2, True)
-    words = ("--dictionaries", dictionary, dictionary)
-    status, _, said = train("--reload", "model", "-m", "other", *words)
-    assert (status, "was made with another source vocabulary, another target vocabulary" in said) == (2, True)
-    for name in ("extra.npz", "mine.npz"):  # not those of `--keep`
-        (tmp_path / "tuned" / "kept").mkdir(exist_ok=True)
-        shutil.copy(tmp_path / "tuned" / "best.npz", tmp_path / "tuned" / "kept" / name)
-    assert train("-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3, "--keep", 1, "--finish_after", 8)[0] == 0
-
-
-def test_a_reloaded_model_is_validated_before_its_first_update(train, tmp_path):
-    """That counts for patience, and is repeated by no resumed training. A run that is never better says so."""
-    assert train("--learning_rate", 0.3, "--finish_after", 40, "--valid_freq", 40)[0] == 0
-    worse = ("--reload", "model", "-m", "worse", "--learning_rate", 1e3, "--valid_metric", "loss", "--finish_after", 50)
-    status, _, said = train(*worse, "--valid_freq", 1, "--patience", 2)
-    assert status == 0, said
-    (last,) = [line for line in said.splitlines() if line.startswith("stopped")]
-    assert "stopped after update 2: 2 validations in a row without a better one (--patience); " in last
-    assert "after update 0; worse/best.npz keeps it; none was better than the model that --reload gave" in last
-    validations = json.loads((tmp_path / "worse" / "progress.json").read_text())["validations"]
-    assert [(each["update"], each["epoch"], each["counts"]) for each in validations] == [
-        *((0, 0.0, True), (1, 1.0, True), (2, 2.0, True))
-    ]
-    best, model = (arrays(tmp_path / name / "best.npz")["table"] for name in ("worse", "model"))
-    np.testing.assert_array_equal(best, model)
-    assert (tmp_path / "worse" / "valid" / "0.txt").exists()
-    assert "update 0  valid loss" in said
-    status, _, said = train(*worse, "--valid_freq", 1, "--patience", 3)
-    assert "stopped after update 3: " in said
-    assert "update 0  valid loss" not in said
-
-
-def arrays(path):
-    with np.load(path) as saved:
-        return {name: saved[name] for name in saved.files if name != "state"}
-
-
-@pytest.mark.slow
-def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
-    """With the same text and options, the result is that of one longer training."""
-    adam = ("--learning_rate", 0.01)
-    assert train(*adam)[0] == 0
-    four = ("--finish_after", 4)
-    assert train(*adam, *four, "-m", "whole")[0] == 0
-    progress = ("--reload", "model", "--reload_training_progress")
-    assert train(*adam, *four, *progress, "-m", "tuned")[0] == 0
-    assert train(*adam, *four, "--reload", "model", "-m", "without")[0] == 0
-    whole, tuned, without = (arrays(tmp_path / name / "last.npz") for name in ("whole", "tuned", "without"))
-    assert whole.keys() == tuned.keys()
-    for name, array in whole.items():
-        np.testing.assert_array_equal(array, tuned[name], name)
-    assert np.abs(whole["table"] - without["table"]).max() > 1e-3
-    validated = json.loads((tmp_path / "tuned" / "progress.json").read_text())["validations"]
-    assert [each["update"] for each in validated] == [2, 4]
-    status, _, said = train(*progress, "-m", "other")
-    assert (status, "this training has made 2 updates, and --finish_after 2 ends it at 2; give a larger" in said) == (
-        2,
-        True,
-    )
-    assert not (tmp_path / "other").exists()
-    status, _, said = train("-m", "other", "--reload_training_progress")
-    assert (status, "--reload_training_progress needs --reload DIR" in said) == (2, True)
-
-
-@pytest.mark.slow
-def test_a_training_begins_only_with_weights_of_its_own_architecture(train):
-    """Without a norm, all weights are there, but the model would be another one."""
-    assert train("--layer_normalization_type", "layernorm", model_type="rnn")[0] == 0
-    status, _, said = train("--reload", "model", "-m", "other", model_type="rnn")
-    assert (status, said.count("\n")) == (2, 1)
-    assert "was made with another layer_normalization_type" in said
 
 
 @pytest.mark.slow

@@ -7,106 +7,20 @@ import math
 import re
 import signal
 import time
-from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 from tqdm import tqdm
 
-from nmt.config import make_config
 from nmt.errors import UserError
 from nmt.messages import messages_in
 from nmt.model.registry import build_model
-from nmt.storage.cache import open_cache
-from nmt.storage.checkpoints import BEST, LAST, load_checkpoint
-from nmt.text.datasets import TrainingData, ValidationData
-from nmt.text.parallel_text import ParallelText
-from nmt.text.vocabulary import Vocabularies
+from nmt.storage.checkpoints import LAST
 from nmt.training.interruption import Interrupted
-from nmt.training.trainer import MOST_SKIPPED, Trainer
-from nmt.training.update import Update
-from nmt.training.validation import Validator
-from tests.nmt.bigrams import Bigrams
-
-LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
-
-
-CUT = "x y z"  # a translation that the limit of its length ended
-
-
-def copy(lines):
-    return [line.decode() for line in lines]
-
-
-def build_bigrams(*arguments):
-    return Bigrams(*arguments, dropout=0.1)
-
-
-@pytest.fixture
-def make_trainer(write_lines, vocabulary):
-    """Makes a trainer of a model; the translations of its validations can be scripted."""
-
-    def make(directory, translate=copy, build=build_bigrams, files=None, lines=LINES, **options):
-        directory.mkdir(exist_ok=True)
-        valid_files = files or [write_lines("copied", lines)]
-        files = [str(write_lines("copied", lines))] * 2
-        given = dict(zip(("source_dataset", "target_dataset"), files, strict=True))
-        given |= {f"valid_{side}_dataset": list(map(str, valid_files)) for side in ("source", "target")}
-        defaults = {
-            "batch_size": 16,
-            "maxlen": 9,
-            "valid_batch_size": 32,
-            "learning_rate": 0.01,
-            "valid_freq": 3,
-            "finish_after": 6,
-            "seed": 5,
-        }
-        config = make_config({**given, "dictionaries": ("a.json", "b.json"), "seed": 5, **defaults, **options})
-        keras.utils.set_random_seed(config.seed)
-        model = build(config, 6, 6)
-        text = ParallelText(*files)
-        vocabularies = Vocabularies(vocabulary, vocabulary)
-        data = TrainingData(text, vocabularies, config, open_cache())
-        valid = ValidationData(ParallelText(valid_files, valid_files), vocabularies, config)
-        update = Update(model, config)
-        trainer = Trainer(update, directory, {})
-        if config.reload and not (directory / LAST).exists():
-            if config.reload_training_progress:
-                trainer.continue_from(Path(config.reload), {})
-            else:
-                load_checkpoint(Path(config.reload) / BEST, model.variables, {})
-                update.begin_smoothing()
-
-        def translated(lines):
-            return [(text, text == CUT) for text in translate(lines)]
-
-        def train(expected=""):
-            stopped_by = trainer.train(data, Validator(update.costs, valid, translated, config))
-            assert expected in stopped_by
-            return trainer.progress
-
-        return train, model
-
-    return make
-
-
-def scripted(scores):
-    """Returns a stand-in for translation that copies a given share of the lines in each validation."""
-    shares = iter(scores)
-
-    def translate(lines):
-        kept = round(next(shares) * len(lines))
-        return [line.decode() if i < kept else CUT for i, line in enumerate(lines)]
-
-    return translate
-
-
-def weights(path):
-    with np.load(path) as file:
-        return {name: file[name] for name in file.files if name != "state"}
+from nmt.training.trainer import MOST_SKIPPED
+from tests.nmt.training.scripted import LINES, scripted, weights
 
 
 @pytest.mark.slow
@@ -275,35 +189,6 @@ def test_a_plateau_of_the_loss_reduces_the_learning_rate_also_after_resuming(mak
     np.testing.assert_array_equal(resumed.table, model.table)
 
 
-def test_validations_count_the_translations_that_are_cut(make_trainer, tmp_path, capfd):
-    make_trainer(tmp_path / "model", translate=scripted([0.75, 1.0]))[0]()
-    said = capfd.readouterr().err.splitlines()
-    assert [line for line in said if "cut" in line] == [
-        "  16 of 64 translations reached the limit of length and were cut"
-    ]
-
-
-def test_the_metric_decides_which_model_is_best(make_trainer, tmp_path):
-    """The second validation translates less, but the loss falls."""
-    for metric, best in (("bleu", 3), ("chrf", 3), ("loss", 6)):
-        train, _ = make_trainer(tmp_path / metric, scripted([0.9, 0.2]), valid_metric=metric)
-        assert train().best.update == best
-
-
-def test_a_resumed_training_with_another_metric_keeps_the_model_that_it_calls_best(make_trainer, tmp_path):
-    """The first run has its best BLEU at update 3; by the loss, update 6 would be better, but is not kept."""
-    make_trainer(tmp_path / "model", scripted([0.9, 0.2]))[0]()
-    train, model = make_trainer(tmp_path / "model", scripted([0.1]), valid_metric="loss", finish_after=9)
-    assert train().best.update == 9
-    stopped = {"patience": 1, "valid_freq": 1}
-    progress = make_trainer(tmp_path / "stopped", scripted([0.9, 0.2]), **stopped)[0]()
-    assert progress.update == 2
-    progress = make_trainer(tmp_path / "stopped", scripted([0.2] * 4), valid_metric="loss", **stopped)[0]()
-    assert progress.update > 2
-    best = weights(tmp_path / "model" / "best.npz")
-    np.testing.assert_array_equal(best[model.table.path], model.table)
-
-
 def test_a_training_is_saved_every_ten_minutes(make_trainer, tmp_path, monkeypatch):
     seconds = itertools.count(0, 200)  # between two looks at the clock
     monkeypatch.setattr(time, "monotonic", lambda: float(next(seconds)))
@@ -341,37 +226,6 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
     )
 
 
-def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_lines, tmp_path, capsys):
-    """The first is copied and the second is not; a prefix, spelled in any way, is no part of a translation."""
-    options = {
-        "files": [write_lines(name, LINES) for name in ("copied", "other")],
-        "valid_target_prefixes": [" a  x", ""],
-    }
-
-    def translate(lines):
-        return [f"a UNK {line.decode()}" if i < len(LINES) else CUT for i, line in enumerate(lines)]
-
-    train, _ = make_trainer(tmp_path / "model", translate, finish_after=3, **options)
-    (validation,) = train().validations
-    assert validation.sets["copied"]["bleu"] == pytest.approx(100)
-    assert validation.sets["other"]["bleu"] == 0
-    assert 0 < validation.bleu < 100
-    assert "  copied  BLEU 100.00  chrF 100.00" in capsys.readouterr().err
-    train, _ = make_trainer(tmp_path / "model", translate, **options)
-    assert [each.sets for each in train().validations] == [validation.sets] * 2
-    (path,) = (tmp_path / "model" / "logs").iterdir()
-    events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
-    logged = [(value.tag, event.step) for event in events for value in event.summary.value]
-    assert logged.count(("bleu/copied", 3)) == logged.count(("chrf/other", 6)) == 1
-
-
-def test_the_lower_loss_decides_between_equal_bleu(make_trainer, tmp_path):
-    """All validations have BLEU 0, while the loss falls."""
-    train, _ = make_trainer(tmp_path / "model", translate=scripted([0.0] * 4), finish_after=12, patience=2)
-    progress = train()
-    assert progress.best.update == progress.update == 12
-
-
 def test_the_training_stops_after_ten_skipped_updates(make_trainer, tmp_path, capsys):
     train, model = make_trainer(tmp_path / "model", finish_after=100, valid_freq=4)
     total_cost = model.total_cost
@@ -398,14 +252,6 @@ def test_a_model_whose_loss_is_not_finite_is_not_saved(make_trainer, tmp_path):
     with pytest.raises(UserError, match=r"validation text is nan after update 3; .*nothing is saved"):
         train()
     assert not list(tmp_path.glob("model/*.npz"))
-
-
-def test_patience_stops_a_training_also_after_resuming(make_trainer, tmp_path):
-    options = {"finish_after": 100, "patience": 2}
-    train, _ = make_trainer(tmp_path / "model", translate=scripted([0.5, 0.4, 0.3]), **options)
-    assert train("2 validations in a row without a better one (--patience)").update == 9
-    again, _ = make_trainer(tmp_path / "model", translate=scripted([]), **options)
-    assert again().update == 9
 
 
 @pytest.mark.parametrize(("options", "last"), [({"finish_after": 4}, 4), ({"max_epochs": 2}, 6)])

@@ -1,0 +1,65 @@
+"""Trainers of a small model."""
+
+from pathlib import Path
+
+import keras
+import pytest
+
+from nmt.config import make_config
+from nmt.storage.cache import open_cache
+from nmt.storage.checkpoints import BEST, LAST, load_checkpoint
+from nmt.text.datasets import TrainingData, ValidationData
+from nmt.text.parallel_text import ParallelText
+from nmt.text.vocabulary import Vocabularies
+from nmt.training.trainer import Trainer
+from nmt.training.update import Update
+from nmt.training.validation import Validator
+from tests.nmt.training.scripted import CUT, LINES, build_bigrams, copy
+
+
+@pytest.fixture
+def make_trainer(write_lines, vocabulary):
+    """Makes a trainer of a model; the translations of its validations can be scripted."""
+
+    def make(directory, translate=copy, build=build_bigrams, files=None, lines=LINES, **options):
+        directory.mkdir(exist_ok=True)
+        valid_files = files or [write_lines("copied", lines)]
+        files = [str(write_lines("copied", lines))] * 2
+        given = dict(zip(("source_dataset", "target_dataset"), files, strict=True))
+        given |= {f"valid_{side}_dataset": list(map(str, valid_files)) for side in ("source", "target")}
+        defaults = {
+            "batch_size": 16,
+            "maxlen": 9,
+            "valid_batch_size": 32,
+            "learning_rate": 0.01,
+            "valid_freq": 3,
+            "finish_after": 6,
+            "seed": 5,
+        }
+        config = make_config({**given, "dictionaries": ("a.json", "b.json"), "seed": 5, **defaults, **options})
+        keras.utils.set_random_seed(config.seed)
+        model = build(config, 6, 6)
+        text = ParallelText(*files)
+        vocabularies = Vocabularies(vocabulary, vocabulary)
+        data = TrainingData(text, vocabularies, config, open_cache())
+        valid = ValidationData(ParallelText(valid_files, valid_files), vocabularies, config)
+        update = Update(model, config)
+        trainer = Trainer(update, directory, {})
+        if config.reload and not (directory / LAST).exists():
+            if config.reload_training_progress:
+                trainer.continue_from(Path(config.reload), {})
+            else:
+                load_checkpoint(Path(config.reload) / BEST, model.variables, {})
+                update.begin_smoothing()
+
+        def translated(lines):
+            return [(text, text == CUT) for text in translate(lines)]
+
+        def train(expected=""):
+            stopped_by = trainer.train(data, Validator(update.costs, valid, translated, config))
+            assert expected in stopped_by
+            return trainer.progress
+
+        return train, model
+
+    return make

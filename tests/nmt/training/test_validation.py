@@ -1,0 +1,76 @@
+"""Validations of a training: what they measure, and which model is the best."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorboard.compat.proto.event_pb2 import Event
+
+from tests.nmt.training.scripted import CUT, LINES, scripted, weights
+
+
+def test_validations_count_the_translations_that_are_cut(make_trainer, tmp_path, capfd):
+    make_trainer(tmp_path / "model", translate=scripted([0.75, 1.0]))[0]()
+    said = capfd.readouterr().err.splitlines()
+    assert [line for line in said if "cut" in line] == [
+        "  16 of 64 translations reached the limit of length and were cut"
+    ]
+
+
+def test_the_metric_decides_which_model_is_best(make_trainer, tmp_path):
+    """The second validation translates less, but the loss falls."""
+    for metric, best in (("bleu", 3), ("chrf", 3), ("loss", 6)):
+        train, _ = make_trainer(tmp_path / metric, scripted([0.9, 0.2]), valid_metric=metric)
+        assert train().best.update == best
+
+
+def test_a_resumed_training_with_another_metric_keeps_the_model_that_it_calls_best(make_trainer, tmp_path):
+    """The first run has its best BLEU at update 3; by the loss, update 6 would be better, but is not kept."""
+    make_trainer(tmp_path / "model", scripted([0.9, 0.2]))[0]()
+    train, model = make_trainer(tmp_path / "model", scripted([0.1]), valid_metric="loss", finish_after=9)
+    assert train().best.update == 9
+    stopped = {"patience": 1, "valid_freq": 1}
+    progress = make_trainer(tmp_path / "stopped", scripted([0.9, 0.2]), **stopped)[0]()
+    assert progress.update == 2
+    progress = make_trainer(tmp_path / "stopped", scripted([0.2] * 4), valid_metric="loss", **stopped)[0]()
+    assert progress.update > 2
+    best = weights(tmp_path / "model" / "best.npz")
+    np.testing.assert_array_equal(best[model.table.path], model.table)
+
+
+def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_lines, tmp_path, capsys):
+    """The first is copied and the second is not; a prefix, spelled in any way, is no part of a translation."""
+    options = {
+        "files": [write_lines(name, LINES) for name in ("copied", "other")],
+        "valid_target_prefixes": [" a  x", ""],
+    }
+
+    def translate(lines):
+        return [f"a UNK {line.decode()}" if i < len(LINES) else CUT for i, line in enumerate(lines)]
+
+    train, _ = make_trainer(tmp_path / "model", translate, finish_after=3, **options)
+    (validation,) = train().validations
+    assert validation.sets["copied"]["bleu"] == pytest.approx(100)
+    assert validation.sets["other"]["bleu"] == 0
+    assert 0 < validation.bleu < 100
+    assert "  copied  BLEU 100.00  chrF 100.00" in capsys.readouterr().err
+    train, _ = make_trainer(tmp_path / "model", translate, **options)
+    assert [each.sets for each in train().validations] == [validation.sets] * 2
+    (path,) = (tmp_path / "model" / "logs").iterdir()
+    events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
+    logged = [(value.tag, event.step) for event in events for value in event.summary.value]
+    assert logged.count(("bleu/copied", 3)) == logged.count(("chrf/other", 6)) == 1
+
+
+def test_the_lower_loss_decides_between_equal_bleu(make_trainer, tmp_path):
+    """All validations have BLEU 0, while the loss falls."""
+    train, _ = make_trainer(tmp_path / "model", translate=scripted([0.0] * 4), finish_after=12, patience=2)
+    progress = train()
+    assert progress.best.update == progress.update == 12
+
+
+def test_patience_stops_a_training_also_after_resuming(make_trainer, tmp_path):
+    options = {"finish_after": 100, "patience": 2}
+    train, _ = make_trainer(tmp_path / "model", translate=scripted([0.5, 0.4, 0.3]), **options)
+    assert train("2 validations in a row without a better one (--patience)").update == 9
+    again, _ = make_trainer(tmp_path / "model", translate=scripted([]), **options)
+    assert again().update == 9
