@@ -168,7 +168,6 @@ def _from_text(field: dataclasses.Field, value: Any) -> Any:
 
 
 def _kinds(field: dataclasses.Field) -> tuple[type, ...]:
-    """Returns the types that an option may have."""
     return typing.get_args(field.type) if isinstance(field.type, types.UnionType) else (field.type,)
 
 

@@ -54,11 +54,9 @@ class System(NamedTuple):
 
     @property
     def digests(self) -> dict[str, str]:
-        """Digests of the vocabularies, by name."""
         return {f"{side} vocabulary": each.digest for side, each in self.vocabularies._asdict().items()}
 
     def translator(self, options: DecodingOptions) -> Translator:
-        """Returns a translator with this model."""
         return Translator(self.vocabularies, self.model, options)
 
 

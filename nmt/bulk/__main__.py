@@ -26,7 +26,6 @@ shards and pieces.
 
 
 def main() -> None:
-    """Translates text shards with an export."""
     arguments, words = parse(sys.argv[1:])
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # of the workers too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the workers are ended

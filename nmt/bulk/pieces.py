@@ -84,7 +84,6 @@ class Report:
 
 
 def add(reports: Iterable[Report]) -> Report:
-    """Returns the sum of reports."""
     given = [asdict(each) for each in reports]
     counts = ("shards", "lines", "failed", "translated", "model_seconds")
     return Report(

@@ -23,7 +23,6 @@ from .pieces import Piece, Report, Shard, add, read_lines, read_piece, split, wr
 
 
 def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
-    """Translates shards and returns the report."""
     # Without it, the DirectRunner looks for Prism, another program, and downloads it. The pipeline has no triggers.
     options.view_as(TypeOptions).allow_unsafe_triggers = True
     report, whole_error = job.own("report.json"), job.own("error.txt")  # not every runner returns values
@@ -45,7 +44,6 @@ def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
 
 
 def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
-    """Adds the steps to a pipeline."""
     pieces, damaged = (
         pipeline
         | "Shards" >> beam.Create(shards, reshuffle=True)
@@ -68,7 +66,6 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
 
 
 def find_pieces(shard: Shard, lines: int) -> Iterator[Piece]:
-    """Yields the pieces of a shard."""
     with storage.open_text(shard.source) as file:
         yield from (Piece(shard, *each) for each in list(split(file, lines)) or [(0, 0, 0)])  # an empty text has one
 

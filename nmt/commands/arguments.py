@@ -57,8 +57,6 @@ def add_model(parser: argparse.ArgumentParser, several: bool = False) -> None:
 
 
 class _Once(argparse.Action):
-    """Stores a value and refuses a second one."""
-
     def __call__(self, parser, namespace, value, option_string=None):
         if getattr(namespace, self.dest) is not None:
             raise argparse.ArgumentError(self, "it was given twice; give it once")

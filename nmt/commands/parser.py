@@ -213,7 +213,6 @@ def parse_arguments() -> tuple[str, argparse.Namespace]:
 
 
 def _versions() -> str:
-    """Returns the versions of the program and of TensorFlow."""
     found = []
     for name in ("rmsnorm-tf", "tensorflow"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

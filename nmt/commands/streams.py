@@ -71,7 +71,6 @@ def chunk_size(options: DecodingOptions) -> int:
 
 
 def chunked(items: Iterable, size: int) -> Iterator[list]:
-    """Yields items in lists of `size`; the last may be shorter."""
     items = iter(items)
     while chunk := list(itertools.islice(items, size)):
         yield chunk

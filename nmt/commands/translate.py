@@ -57,7 +57,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _notes(line: Line, options: DecodingOptions) -> Iterator[str]:
-    """Yields what is to be said of a line."""
     if line.unknown:
         yield (
             "at least as many unknown words as others; the model may be for another language, or for text that is "
@@ -109,7 +108,6 @@ def _translate(
 
 
 def _aligns(arguments: argparse.Namespace) -> bool:
-    """Returns whether alignments are asked for."""
     paths = [path for path in (arguments.alignments, arguments.alignment_weights) if path]
     written = [path.resolve() for path in (*paths, arguments.output) if path]
     if len(set(written)) < len(written):

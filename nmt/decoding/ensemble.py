@@ -20,11 +20,9 @@ class Ensemble:
         self.variables = [variable for model in models for variable in model.variables]
 
     def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
-        """Returns the summed cost of each target sentence, `[batch]`."""
         return tf.add_n([model.costs(source, source_mask, target, target_mask) for model in self._models])
 
     def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
-        """Returns the states and the memories of all models."""
         return tuple(zip(*(model.encode(source, source_mask) for model in self._models), strict=True))
 
     def make_step(self) -> DecodeStep:

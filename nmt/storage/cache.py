@@ -59,7 +59,6 @@ class Cache:
         return path, record
 
     def _remove(self, entry: Path) -> None:
-        """Removes a damaged entry."""
         shutil.rmtree(entry, ignore_errors=True)
         if entry.exists():  # another user's, who alone may remove its files
             entry.rename(temporary_path(entry))

@@ -55,7 +55,6 @@ def cut_batches(lengths: np.ndarray, sentences: int, tokens: int = TOKENS) -> It
 
 
 def rows_of(ids: tf.RaggedTensor) -> list[np.ndarray]:
-    """Returns the ids of each row."""
     flat, splits = ids.flat_values.numpy(), ids.row_splits.numpy()
     return [flat[start:end] for start, end in itertools.pairwise(splits)]
 

@@ -226,7 +226,6 @@ class ValidationData:
 
 
 def _prefixes(prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary) -> list[np.ndarray]:
-    """Returns the ids of the prefix of each corpus."""
     prefixes = [""] * len(text.names) if prefixes is None else prefixes
     return rows_of(vocabulary.encode(tf.constant(prefixes, tf.string)))
 

@@ -34,7 +34,6 @@ class Mixture:
         return np.concatenate([members[:0], *drawn])
 
     def _parts(self, members: np.ndarray) -> list[tuple[float, np.ndarray]]:
-        """Returns the weight and the members of each corpus."""
         return list(zip(self._weights, np.split(members, np.searchsorted(members, self._starts[1:-1])), strict=True))
 
     def _of_corpus(self, part: np.ndarray, count: int, epoch: int, place: tuple[int, int]) -> np.ndarray:

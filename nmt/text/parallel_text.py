@@ -36,7 +36,6 @@ class ParallelText:
         return itertools.chain.from_iterable(map(self.corpus, range(len(self.names))))
 
     def corpus(self, number: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yields the pairs of a file or pattern."""
         files = slice(*self.corpora[number : number + 2])
         for path, other in zip(self.source[files], self.target[files], strict=True):
             for pair in itertools.zip_longest(read_lines(path), read_lines(other)):
@@ -45,7 +44,6 @@ class ParallelText:
                 yield pair
 
     def empty(self) -> UserError:
-        """Returns the error for a text without lines."""
         return UserError(f"{self} are empty")
 
     def shared_with(self, training: "ParallelText", cache: Cache) -> int:

@@ -44,7 +44,6 @@ class Rows:
         return self._flat[self._ends[line] : self._ends[line + 1]]
 
     def lengths(self, lines: slice) -> np.ndarray:
-        """Returns the length of each row of these lines."""
         return np.diff(self._ends[lines.start : lines.stop + 1])
 
 

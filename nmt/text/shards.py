@@ -23,12 +23,10 @@ def find_shards(files: Files) -> list[list[Path]]:
 
 
 def as_list(files: Files) -> list[str | os.PathLike]:
-    """Returns files or patterns as a list, also if only one is given."""
     return [files] if isinstance(files, str | os.PathLike) else list(files)
 
 
 def all_shards(files: Files) -> list[Path]:
-    """Returns the files that all patterns name."""
     return [path for shards in find_shards(files) for path in shards]
 
 

@@ -168,11 +168,9 @@ class DictionaryVocabulary(tf.Module):
         self._words = tf.constant(self.words)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
-        """Maps strings `[batch]` to ids `[batch, (tokens)]`, without the end of sentence."""
         return tf.ragged.map_flat_values(self._ids.lookup, tf.strings.split(lines))
 
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
-        """Maps ids `[batch, (tokens)]`, without the end of sentence, to strings `[batch]`."""
         return units(self, ids)
 
     def ids_of_units(self, lines: tf.Tensor) -> tf.RaggedTensor:

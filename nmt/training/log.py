@@ -41,7 +41,6 @@ class TrainingLog:
             path.unlink()
 
     def update(self, number: int, **figures: float) -> None:
-        """Writes figures of an update."""
         formats = {name: ".0f" if value >= 1000 else ".4g" for name, value in figures.items()}
         told = "  ".join(f"{name.replace('_', ' ')} {value:{formats[name]}}" for name, value in figures.items())
         log.debug(f"update {number}  {told}")
@@ -49,7 +48,6 @@ class TrainingLog:
             self._write(number, OF_UPDATES + name, value)
 
     def validation(self, validation: Validation) -> None:
-        """Writes the figures of a validation."""
         for name in ("train_loss", "valid_loss", "bleu", "chrf"):
             value = getattr(validation, name)
             if value or name != "train_loss":  # there is none without an update

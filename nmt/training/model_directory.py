@@ -37,7 +37,6 @@ class ModelDirectory:
         return progress
 
     def save_is_due(self, update: int) -> bool:
-        """Returns whether a checkpoint is due after this update."""
         if self._config.save_freq:
             return update % self._config.save_freq == 0
         return time.monotonic() - self._saved_at > _SAVE_SECONDS
@@ -61,7 +60,6 @@ class ModelDirectory:
         write_json(self._path / "progress.json", asdict(progress))
 
     def write_translations(self, update: int, translations: Sequence[str]) -> None:
-        """Writes the translations of a validation."""
         if self._is_chief:
             (self._path / "valid").mkdir(exist_ok=True)
             with atomic_write(self._path / "valid" / f"{update}.txt") as file:

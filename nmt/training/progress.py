@@ -8,8 +8,6 @@ from ..errors import UserError
 
 @dataclass(frozen=True)
 class Validation:
-    """The result of a validation."""
-
     update: int
     epoch: float
     train_loss: float  # since the last one, as valid_loss; with smoothed labels and dropout; 0 without an update
@@ -37,8 +35,6 @@ class Validation:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a training."""
-
     update: int = 0
     batch: int = 0  # number of the next batch; 0 in trainings of versions whose epochs had other batches
     begin: int = 0  # updates of another training, which this one continues
@@ -80,12 +76,10 @@ class Progress:
         return found
 
     def after_update(self, loss: float, tokens: float) -> "Progress":
-        """Returns the progress with one more update."""
         loss, tokens = self.loss + loss, self.tokens + tokens
         return replace(self._next(), loss=loss, tokens=tokens, skipped_in_a_row=0)
 
     def after_skipping(self) -> "Progress":
-        """Returns the progress with one more update that was skipped."""
         return replace(self._next(), skipped=self.skipped + 1, skipped_in_a_row=self.skipped_in_a_row + 1)
 
     def _next(self) -> "Progress":

@@ -116,7 +116,6 @@ class Update:
         self._optimizer.rate.factor.assign(factor)
 
     def has_seen(self, batch: Batch) -> bool:
-        """Returns whether `gradients` had a batch of this shape."""
         return tuple(batch.source.shape) in self._shapes
 
     def trace(self) -> None:
@@ -187,11 +186,9 @@ class SmoothedWeights:
             ]
 
     def pairs(self) -> Iterator[tuple[keras.Variable, keras.Variable]]:
-        """Yields each average with its weight."""
         return zip(self.variables, self._weights, strict=True)
 
     def follow(self, updates: tf.Tensor) -> None:
-        """Moves the averages towards the weights after this number of updates."""
         share = tf.maximum(self._factor, _EARLY / (tf.cast(updates, tf.float32) + _EARLY))
         for average, weight in self.pairs():
             average.assign_add(share * (weight.value - average.value))
