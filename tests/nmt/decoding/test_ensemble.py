@@ -11,7 +11,7 @@ from nmt.decoding.translator import Translator
 from nmt.model.registry import build_model
 from nmt.text.batches import pad
 from nmt.text.vocabulary import Vocabularies
-from tests.nmt.training.test_update import FILES
+from tests.nmt.training.scripted import FILES
 
 RNN = {"embedding_size": 6, "state_size": 5}
 TRANSFORMER = {

@@ -1,11 +1,12 @@
-"""Trainers of a small model."""
+"""Updates and trainers of small models."""
 
 from pathlib import Path
 
 import keras
 import pytest
 
-from nmt.config import make_config
+from nmt.config import Config, make_config
+from nmt.model.registry import build_model
 from nmt.storage.cache import open_cache
 from nmt.storage.checkpoints import BEST, LAST, load_checkpoint
 from nmt.text.datasets import TrainingData, ValidationData
@@ -14,7 +15,8 @@ from nmt.text.vocabulary import Vocabularies
 from nmt.training.trainer import Trainer
 from nmt.training.update import Update
 from nmt.training.validation import Validator
-from tests.nmt.training.scripted import CUT, LINES, build_bigrams, copy
+from tests.nmt.bigrams import Bigrams
+from tests.nmt.training.scripted import CUT, FILES, LINES, build_bigrams, copy
 
 
 @pytest.fixture
@@ -61,5 +63,31 @@ def make_trainer(write_lines, vocabulary):
             return trainer.progress
 
         return train, model
+
+    return make
+
+
+@pytest.fixture
+def make_update():
+    """Makes a small model of 6 words a side with these options. Returns its update and the model."""
+
+    def make(kind="layernorm", **options):
+        keras.utils.set_random_seed(1)
+        sizes = {"embedding_size": 5, "state_size": 7, "layer_normalization_type": kind}
+        config = make_config({**FILES, "dictionaries": ["-", "-"], **sizes, **options})
+        model = build_model(config, 6, 6)
+        return Update(model, config), model
+
+    return make
+
+
+@pytest.fixture
+def make_bigrams_update():
+    """Makes an update of the smallest model, which has a sparse gradient. Returns both."""
+
+    def make(**options):
+        config = Config(learning_rate=0.1, **options)
+        model = Bigrams(config, 6, 6)
+        return Update(model, config), model
 
     return make

@@ -9,7 +9,7 @@ from nmt.config import make_config
 from nmt.training.optimizer import Adam, LearningRate
 from nmt.training.update import Update
 from tests.nmt.bigrams import Bigrams
-from tests.nmt.training.test_update import BATCH, FILES
+from tests.nmt.training.scripted import BATCH, FILES, TRANSFORMER
 
 STEPS = np.arange(1, 200)
 
@@ -81,3 +81,29 @@ def test_adam_equals_that_of_keras(decay):
         expected.apply(gradients)
         for found, value in zip([*ours, *adam.variables], [*theirs, *expected.variables], strict=True):
             np.testing.assert_allclose(found, value, rtol=2e-5, atol=1e-6 * np.abs(value).max())
+
+
+def test_weight_decay_takes_its_share_of_each_matrix(make_bigrams_update):
+    """Of the weights before the update, times the learning rate (Loshchilov & Hutter 2019, algorithm 2)."""
+    found = []
+    for decay in (0.0, 0.5):
+        update, model = make_bigrams_update(weight_decay=decay)
+        before = np.linspace(-1, 1, 36, dtype="float32").reshape(6, 6)
+        model.table.assign(before)
+        update(BATCH, 1)
+        found.append(model.table.numpy().copy())
+    np.testing.assert_allclose(found[0] - found[1], 0.1 * 0.5 * before, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_weight_decay_leaves_gains_and_biases(make_update):
+    """An update at a learning rate of 0.1 with a decay of 1 takes a tenth of each matrix more."""
+    found = []
+    for decay in (0.0, 1.0):
+        update, model = make_update(weight_decay=decay, learning_rate=0.1, **TRANSFORMER)
+        before = [weight.numpy().copy() for weight in model.trainable_variables]
+        update(BATCH, 1)
+        found.append([weight.numpy().copy() for weight in model.trainable_variables])
+    assert {len(each.shape) for each in before} == {1, 2}
+    for old, plain, decayed in zip(before, *found, strict=True):
+        np.testing.assert_allclose(plain - decayed, 0.1 * old if len(old.shape) > 1 else 0 * old, atol=1e-6)

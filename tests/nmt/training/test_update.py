@@ -15,26 +15,8 @@ from nmt.text.batches import Batch
 from nmt.training.update import Update, clip_mean, sum_gradients
 from tests.nmt.bigrams import Bigrams
 from tests.nmt.pairs import encode_pairs
+from tests.nmt.training.scripted import BATCH, FILES, TRANSFORMER
 from tests.parameters import slow
-
-FILES = dict.fromkeys(("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"), "-")
-IDS = tf.constant([[2, 3, 4, 0], [5, 2, 0, 0]])
-MASK = tf.constant([[1.0, 1, 1, 1], [1, 1, 1, 0]])
-BATCH = Batch(IDS, MASK, IDS, MASK)
-
-
-@pytest.fixture
-def make_update():
-    """Makes a small model of 6 words a side with these options. Returns its update and the model."""
-
-    def make(kind="layernorm", **options):
-        keras.utils.set_random_seed(1)
-        sizes = {"embedding_size": 5, "state_size": 7, "layer_normalization_type": kind}
-        config = make_config({**FILES, "dictionaries": ["-", "-"], **sizes, **options})
-        model = build_model(config, 6, 6)
-        return Update(model, config), model
-
-    return make
 
 
 def test_returns_loss_tokens_and_norm(make_update, bigrams):
@@ -44,13 +26,6 @@ def test_returns_loss_tokens_and_norm(make_update, bigrams):
     assert loss == pytest.approx(expected, rel=1e-5)
     assert tokens == 7
     assert norm > 0
-
-
-TRANSFORMER = {
-    "model_type": "transformer",
-    **{"state_size": 8, "embedding_size": 8, "transformer_num_heads": 2},
-    **{"transformer_enc_depth": 1, "transformer_dec_depth": 1, "transformer_ffn_hidden_size": 9},
-}
 
 
 @pytest.mark.slow
@@ -120,7 +95,7 @@ tf = load_tensorflow()
 from nmt.config import Config
 from nmt.training.update import Update
 from tests.nmt.bigrams import Bigrams
-from tests.nmt.training.test_update import BATCH
+from tests.nmt.training.scripted import BATCH
 
 update = Update(Bigrams(Config(), 6, 6), Config())
 update.trace()
@@ -156,18 +131,6 @@ def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, o
         found.append([*returned, *(variable.numpy() for variable in update.variables)])
     for again in found[1:]:
         assert all(map(np.array_equal, found[0], again))
-
-
-@pytest.fixture
-def make_bigrams_update():
-    """Makes an update of the smallest model, which has a sparse gradient. Returns both."""
-
-    def make(**options):
-        config = Config(learning_rate=0.1, **options)
-        model = Bigrams(config, 6, 6)
-        return Update(model, config), model
-
-    return make
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
@@ -258,32 +221,6 @@ def test_smoothed_weights_follow_the_weights(make_bigrams_update):
     assert np.abs(average - newest[-1]).max() > 1e-3
 
 
-def test_weight_decay_takes_its_share_of_each_matrix(make_bigrams_update):
-    """Of the weights before the update, times the learning rate (Loshchilov & Hutter 2019, algorithm 2)."""
-    found = []
-    for decay in (0.0, 0.5):
-        update, model = make_bigrams_update(weight_decay=decay)
-        before = np.linspace(-1, 1, 36, dtype="float32").reshape(6, 6)
-        model.table.assign(before)
-        update(BATCH, 1)
-        found.append(model.table.numpy().copy())
-    np.testing.assert_allclose(found[0] - found[1], 0.1 * 0.5 * before, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_weight_decay_leaves_gains_and_biases(make_update):
-    """An update at a learning rate of 0.1 with a decay of 1 takes a tenth of each matrix more."""
-    found = []
-    for decay in (0.0, 1.0):
-        update, model = make_update(weight_decay=decay, learning_rate=0.1, **TRANSFORMER)
-        before = [weight.numpy().copy() for weight in model.trainable_variables]
-        update(BATCH, 1)
-        found.append([weight.numpy().copy() for weight in model.trainable_variables])
-    assert {len(each.shape) for each in before} == {1, 2}
-    for old, plain, decayed in zip(before, *found, strict=True):
-        np.testing.assert_allclose(plain - decayed, 0.1 * old if len(old.shape) > 1 else 0 * old, atol=1e-6)
-
-
 def infinite_gradient(cost, weight):
     """Adds the square root of zero."""
     return cost + tf.sqrt(tf.reduce_sum(weight) * 0.0)
@@ -316,3 +253,15 @@ def test_a_loss_or_a_gradient_that_is_not_finite_changes_nothing(vocabulary):
         assert tokens == 2 + 3
         assert np.isfinite([loss, norm]).all() == in_order
         assert all(map(np.array_equal, before, update.variables)) != in_order
+
+
+def test_each_part_of_each_update_has_a_dropout_of_its_own(make_bigrams_update):
+    """The cost of a part is a power of two, so the gradient has a bit for the seed of each."""
+    update, model = make_bigrams_update(gradient_aggregation_steps=3)
+
+    def total_cost(*_, dropout_seed, **__):
+        return tf.reduce_sum(model.table.value) * 2.0 ** tf.cast(dropout_seed[1], tf.float32)
+
+    model.total_cost = total_cost
+    first, second = (int(update.gradients(BATCH, number).gradients[0][0, 0]) for number in (1, 2))
+    assert (first.bit_count(), second.bit_count(), first & second) == (3, 3, 0)
