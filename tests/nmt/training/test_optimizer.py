@@ -83,6 +83,12 @@ def test_adam_equals_that_of_keras(decay):
             np.testing.assert_allclose(found, value, rtol=2e-5, atol=1e-6 * np.abs(value).max())
 
 
+def test_the_learning_rate_that_is_told_is_that_of_the_last_update(make_bigrams_update):
+    update, _ = make_bigrams_update(learning_schedule="warmup-plateau-decay", warmup_steps=4)
+    told = [update(BATCH, number) and update.learning_rate for number in (1, 2)]
+    assert told == pytest.approx([0.1 / 4, 0.1 * 2 / 4])
+
+
 def test_weight_decay_takes_its_share_of_each_matrix(make_bigrams_update):
     """Of the weights before the update, times the learning rate (Loshchilov & Hutter 2019, algorithm 2)."""
     found = []

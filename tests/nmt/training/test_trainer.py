@@ -226,8 +226,10 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
     )
 
 
-def test_the_training_stops_after_ten_skipped_updates(make_trainer, tmp_path, capsys):
-    train, model = make_trainer(tmp_path / "model", finish_after=100, valid_freq=4)
+@pytest.mark.parametrize(("options", "saved"), [({"valid_freq": 4}, 12), ({"valid_freq": 100, "save_freq": 1}, 5)])
+def test_the_training_stops_after_ten_skipped_updates(make_trainer, tmp_path, capsys, options, saved):
+    """Validations save them. Between validations the last one that was not skipped stays saved."""
+    train, model = make_trainer(tmp_path / "model", finish_after=100, **options)
     total_cost = model.total_cost
 
     def infinite_from_update_6_on(*batch, dropout_seed, **options):
@@ -239,7 +241,7 @@ def test_the_training_stops_after_ten_skipped_updates(make_trainer, tmp_path, ca
         train()
     said = "10 updates in a row were skipped; in update 15, the loss is inf, the norm of its gradient nan"
     assert str(caught.value).startswith(said)
-    assert f"{tmp_path / 'model'} keeps the model of update 12" in str(caught.value)
+    assert str(caught.value).endswith(f"{tmp_path / 'model'} keeps the model of update {saved}")
     assert capsys.readouterr().err.count("is skipped: the loss is inf") == MOST_SKIPPED
     last = weights(tmp_path / "model" / "last.npz")
     assert all(np.isfinite(array).all() for array in last.values())
