@@ -63,7 +63,7 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, value)
 
 
-def add_number(parser: Arguments, name: str, kind: type, field: Any, required: bool = False) -> None:
+def add_number(parser: Arguments, name: str, kind: type, field: Any) -> None:
     """Adds an option for a number, declared as in `config_fields`. The help says what is allowed, and the default."""
 
     def parse(text: str) -> Any:
@@ -79,7 +79,6 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any, required: b
         f"--{name}",
         type=parse,
         default=field.default,
-        required=required,
         metavar="N",
-        help=f"{field.metadata['help']} ({field.metadata['allowed']}; {'required' if required else otherwise})",
+        help=f"{field.metadata['help']} ({field.metadata['allowed']}; {otherwise})",
     )
