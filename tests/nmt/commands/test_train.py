@@ -17,11 +17,11 @@ def test_a_training_resumes_only_with_the_same_data_and_model(train, tmp_path):
     assert "stopped after update 4: --finish_after 4; best validation: " in said
     status, _, said = train("--batch_size", 9, "--maxlen", 7)
     assert status == 2
-    assert "holds a training with --maxlen 100, not 7; --batch_size 80, not 9; give the same, or another" in said
+    assert "holds a training with --maxlen 100, not 7; --batch_size 80, not 9" in said
     assert said.endswith("with --reload model --reload_training_progress to go on from this one\n")
     before = (tmp_path / "model" / "config.json").read_bytes()
     status, _, said = train("--finish_after", 3)
-    assert (status, "this training has made 4 updates, and --finish_after 3 ends it at 3; give a larger" in said) == (
+    assert (status, "this training has made 4 updates, and --finish_after 3 ends it at 3" in said) == (
         2,
         True,
     )
@@ -138,7 +138,7 @@ def test_a_training_resumes_if_its_files_have_moved(train, write_lines):
     write_lines("moved.en", LINES[::-1])
     status, _, said = train("--finish_after", 6, "--source_dataset", "moved.en")
     assert status == 2
-    assert "model holds a training with other contents of source_dataset; give the same" in said
+    assert "model holds a training with other contents of source_dataset" in said
     said = train("--finish_after", 6, "--dictionaries", "words.json", "words.json")[2]
     assert "--dictionaries gone/source.model gone/target.model, not words.json words.json" in said
 
@@ -274,7 +274,7 @@ def test_texts_that_cannot_be_learned_from_are_warned_of(run, training, tmp_path
     assert status == 0, said
     assert said.count("_prefixes has ' a', which has the same tokens as another prefix") == 1
     assert said.count("_prefixes has") == 3
-    assert "warning: --target_prefixes has 'a <bt>', which the target vocabulary does not know; add it there" in said
+    assert "warning: --target_prefixes has 'a <bt>'" in said
     assert "warning: all target lines of the validation text are empty, so BLEU and chrF stay 0" in said
     assert "warning: 67% of the tokens on the source side of the validation text are unknown words" in said
     assert "warning: 75% of the tokens on the source side of the training text are unknown words" in said

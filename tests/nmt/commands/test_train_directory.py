@@ -26,7 +26,7 @@ def test_a_training_writes_nothing_behind_a_link_out_of_its_directory(train, tmp
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "elsewhere" / "file" if name in FILES else tmp_path / "elsewhere")
     status, _, said = train("--keep", 1)
-    assert (status, f"nmt: model/{name} is a link out of model; put what it points to there, or " in said) == (2, True)
+    assert (status, f"nmt: model/{name} is a link out of model" in said) == (2, True)
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
@@ -36,7 +36,7 @@ def test_a_training_does_not_write_to_a_pipe(train, tmp_path, name):
     (tmp_path / "model" / name).parent.mkdir(parents=True)
     os.mkfifo(tmp_path / "model" / name)
     status, _, said = train()
-    assert (status, f"nmt: model/{name} is not a regular file; remove or replace it" in said) == (2, True)
+    assert (status, f"nmt: model/{name} is not a regular file" in said) == (2, True)
 
 
 def test_a_training_leaves_other_links_in_its_directory_alone(train, tmp_path):
