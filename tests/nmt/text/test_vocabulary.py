@@ -68,6 +68,12 @@ def test_words_beyond_the_size_are_unknown(dictionary):
     assert encode(vocabulary, "a b c d") == [[2, 3, 1, 1]]
 
 
+def test_ids_without_a_word_are_unknown(dictionary):
+    vocabulary = load_vocabulary(dictionary, size=8)
+    assert (vocabulary.size, vocabulary.unknowns) == (8, (1, 6, 7))
+    assert vocabulary.decode(tf.ragged.constant([[2, 7]])).numpy().tolist() == [b"a UNK"]
+
+
 def test_sentencepiece_round_trip(tmp_path, write_lines):
     lines = [f"Größe {i}, so viel wie {i * i}." for i in range(100)]
     text = write_lines("text", lines)
@@ -122,6 +128,8 @@ def test_other_ids_of_the_special_pieces_are_mapped(model, special, first, tmp_p
     assert vocabulary.decode(tf.ragged.constant([ids])).numpy()[0].decode() == processor.decode(processor.encode(line))
     (drawn,) = vocabulary.sample([line.encode()], 0.0, [1], 100)  # no merge is skipped
     assert drawn.tolist() == ids
+    units = " ".join([*(tokens[i] for i in ids), "</s>"])  # the name of the end is a word like others
+    assert vocabulary.ids_of_units(tf.constant([units])).to_list() == [[*ids, vocabulary.unknown]]
 
 
 def test_a_model_without_an_end_is_refused(model, tmp_path):
