@@ -129,7 +129,7 @@ class Signatures(tf.Module):
         def attend(*sides: tf.RaggedTensor) -> Tensors:
             (source, source_mask), (target, target_mask) = map(pad, sides)
             found = self._attend(source, source_mask, target)
-            found *= target_mask[:, :, tf.newaxis] * source_mask[:, tf.newaxis]
+            found *= target_mask[:, :, tf.newaxis]  # on padding of the source it is 0
             _, rows, columns = tf.unstack(tf.shape(nothing) - tf.shape(found))
             return (tf.pad(found, [[0, 0], [0, rows], [0, columns]]),)
 

@@ -203,7 +203,9 @@ def test_with_a_key_only_its_owners_are_answered(models, start_service, tmp_path
     assert "0123456789abcdef" not in service.log.read_text()
 
 
-@pytest.mark.parametrize("content", [b"", b"fifteen-letters", b"two words that are long", "schlüssel-schlüssel".encode()])
+@pytest.mark.parametrize(
+    "content", [b"", b"fifteen-letters", b"two words that are long", "schlüssel-schlüssel".encode()]
+)
 def test_an_unusable_key_is_refused(run, models, tmp_path, content):
     (tmp_path / "key").write_bytes(content)
     status, _, said = run("serve", models, "--api_key_file", "key")
