@@ -196,9 +196,10 @@ def test_a_signal_takes_effect_at_the_next_poll():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_second_signal_takes_effect_at_once():
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_takes_effect_at_once(first):
     with pytest.raises(KeyboardInterrupt), deferred_signals():
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), first)
         os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -257,3 +258,28 @@ def test_an_ignored_signal_stays_ignored():
             poll()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+LEAVES = """
+import atexit, sys, time
+from nmt.storage.cache import open_cache
+from nmt.training.interruption import exit_with, interruptible
+
+def stop():
+    raise KeyboardInterrupt
+
+print(open_cache().directory, flush=True)
+atexit.register(print, "an ordinary end")
+try:
+    interruptible(lambda: time.sleep(float(sys.argv[1])), stop)
+except KeyboardInterrupt:
+    time.sleep(0.5)
+exit_with(130)
+"""
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.2, ["an ordinary end"]), (60, [])])
+def test_a_process_whose_thread_still_computes_ends_at_once_and_leaves_no_file(run_python, seconds, said):
+    done = run_python(LEAVES, seconds, NMT_TEXT_CACHE="off")
+    directory, *others = done.stdout.splitlines()
+    assert (done.returncode, others, os.path.exists(directory)) == (130, said, False)

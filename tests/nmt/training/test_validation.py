@@ -1,10 +1,15 @@
 """Validations of a training: what they measure, and which model is the best."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
+from nmt.config import Config
+from nmt.training.validation import Validator
+from tests.nmt.pairs import encode_pairs
 from tests.nmt.training.scripted import CUT, LINES, scripted, weights
 
 
@@ -53,6 +58,7 @@ def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_line
     assert validation.sets["other"]["bleu"] == 0
     assert 0 < validation.bleu < 100
     assert "  copied  BLEU 100.00  chrF 100.00" in capsys.readouterr().err
+    assert (tmp_path / "model" / "valid" / "3.txt").read_text().splitlines() == LINES + [CUT] * len(LINES)
     train, _ = make_trainer(tmp_path / "model", translate, **options)
     assert [each.sets for each in train().validations] == [validation.sets] * 2
     (path,) = (tmp_path / "model" / "logs").iterdir()
@@ -74,3 +80,18 @@ def test_patience_stops_a_training_also_after_resuming(make_trainer, tmp_path):
     assert train("2 validations in a row without a better one (--patience)").update == 9
     again, _ = make_trainer(tmp_path / "model", translate=scripted([]), **options)
     assert again().update == 9
+
+
+def test_the_loss_is_that_of_a_word_or_end(make_trainer, vocabulary, tmp_path):
+    train, model = make_trainer(tmp_path / "model")
+    batch = encode_pairs([(line.encode(), line.encode()) for line in LINES], vocabulary, vocabulary)
+    found = train().validations[-1].valid_loss
+    assert found == pytest.approx(
+        float(tf.reduce_sum(model.costs(*batch)) / tf.reduce_sum(batch.target_mask)), rel=1e-5
+    )
+
+
+def test_a_loss_above_twice_that_of_guessing_is_called_divergence():
+    validator = Validator(None, SimpleNamespace(target_words=100), None, Config())
+    assert not validator.divergence(2 * np.log(100))
+    assert validator.divergence(2.01 * np.log(100))
