@@ -41,7 +41,7 @@ def measure(folder: Path, results: Path, rounds: int, seconds: float) -> None:
     for program in itertools.chain(*(index["programs"] for index in indices)):
         groups.setdefault(json.dumps(program["group"]), []).append(program)
     result = {"benchmark": "gpu", **surroundings(), "device": jax.devices()[0].device_kind, "driver": _driver()}
-    result |= {"made_with": indices[0]["versions"], "groups": []}
+    result |= {"versions": {**indices[0]["versions"], **result["versions"]}, "groups": []}
     print(json.dumps(result), flush=True)
     for group, programs in groups.items():
         if time.monotonic() - begun > seconds:

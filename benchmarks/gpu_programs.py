@@ -17,29 +17,37 @@ import numpy as np
 import tensorflow as tf
 from gpu_values import Description, array, integers, normal, summary
 from tensorflow.compiler.xla.service import hlo_pb2
-from updates import ROOT, made_up_work, patched_baseline
+from updates import ROOT, made_up_work, model_options, patched_baseline
 
 from rmsnorm_tf import RMSNormalization
 
 # Suffix of the names of rmsnorm_tf's programs, by how it writes sums.
 _SUFFIXES = {"plain": "", "products": ", sums as products"}
+_MODELS = {
+    "rnn": "RNN, embedding {embedding_size}, state {state_size}",
+    "transformer": "Transformer, 3 and 3 layers of {embedding_size}",
+}
 
 
 def make(options: argparse.Namespace) -> None:
     """Writes the programs and their index. RMSNORM_TF_SUMS must already be `options.sums`."""
     options.to.mkdir(parents=True, exist_ok=True)
     versions = {module.__name__: module.__version__ for module in (tf, keras, np)}
-    made = [_gradient_programs(options)] if options.width else []
-    for shape, dtype, passes in itertools.product(options.shapes, options.dtypes, ["both passes", "forward"]):
-        made.append(_layer_programs(options.to, shape, dtype, passes, options.sums))
+    groups = itertools.product(options.shapes, options.dtypes, ["backward", "forward"])
+    made = [_layer_programs(options.to, *group, options.sums) for group in groups]
     programs = []
-    for program in itertools.chain.from_iterable(made):
-        programs.append(program)
-        # After each, because a make that is interrupted has programs to measure.
-        index = {"versions": versions, "programs": programs}
-        with_part = options.to / f"{options.sums}.part"
-        with_part.write_text(json.dumps(index, indent=1) + "\n")
-        with_part.replace(options.to / f"{options.sums}.json")
+    with tempfile.TemporaryDirectory() as copy:
+        sys.path[:0] = [patched_baseline(copy), str(ROOT)]
+        if options.width:  # the RNN first, and the Transformer after two shapes of the layer
+            made.insert(0, _gradient_programs(options, "rnn"))
+            made.insert(1 + 4 * len(options.dtypes), _gradient_programs(options, "transformer"))
+        for program in itertools.chain.from_iterable(made):
+            programs.append(program)
+            # After each, because a make that is interrupted has programs to measure.
+            index = {"versions": versions, "programs": programs}
+            with_part = options.to / f"{options.sums}.part"
+            with_part.write_text(json.dumps(index, indent=1) + "\n")
+            with_part.replace(options.to / f"{options.sums}.json")
 
 
 def _layer_programs(folder, shape, dtype, passes, sums):
@@ -51,12 +59,11 @@ def _layer_programs(folder, shape, dtype, passes, sums):
         if passes == "forward":
             layers["copy"] = keras.layers.Lambda(tf.negative, dtype=dtype)  # reads and writes as a copy does
     group = {"what": "layer", "shape": shape, "dtype": dtype, "passes": passes}
-    arrays = 2 if passes == "forward" else 4  # x and y; x, y, dy and dx
-    group["bytes"] = arrays * int(np.prod(sizes)) * tf.as_dtype(dtype).size
-    inputs = [normal(sizes, dtype)] * (arrays // 2)
+    inputs = [normal(sizes, dtype)] * (1 if passes == "forward" else 2)  # x; x and dy
+    group["bytes"] = (1 + len(inputs)) * int(np.prod(sizes)) * tf.as_dtype(dtype).size
     for kind, layer in layers.items():
         layer.build((None, *sizes[1:]))
-        function = functools.partial(_forward if passes == "forward" else _both_passes, layer)
+        function = functools.partial(_forward if passes == "forward" else _backward, layer)
         yield _program(folder, group, kind, function, inputs, layer.weights)
 
 
@@ -64,40 +71,37 @@ def _forward(layer, x):
     return [layer(x)]
 
 
-def _both_passes(layer, x, dy):
+def _backward(layer, x, dy):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = layer(x)
-    return [y, *tape.gradient(y, [x, *layer.trainable_variables], dy)]
+    return tape.gradient(y, [x, *layer.trainable_variables], dy)
 
 
-def _gradient_programs(options):
-    with tempfile.TemporaryDirectory() as copy:
-        sys.path[:0] = [patched_baseline(copy), str(ROOT)]
-        from nmt.config import make_config
-        from nmt.text.batches import Batch
-        from nmt.training.update import clip_mean, sum_gradients
+def _gradient_programs(options, model_type):
+    from nmt.config import make_config
+    from nmt.text.batches import Batch
+    from nmt.training.update import clip_mean, sum_gradients
 
-        names = ("embedding_size", "state_size", "vocabulary", "batch_size")
-        work = made_up_work(1, **{name: getattr(options, name) for name in names})
-        shape = [options.batch_size, options.width]
-        side = [integers(shape, options.vocabulary), normal(shape, "float32", 1.0, 0.0)]  # ids and mask
-        sizes = f"embedding {options.embedding_size}, state {options.state_size}, {options.vocabulary} words"
-        group = {"what": f"gradient of the RNN, {sizes}", "shape": "x".join(map(str, shape))}
-        group |= {"dtype": "float32", "passes": "both passes", "bytes": None}
-        norms = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
-        for kind in norms if options.sums == "plain" else ["rmsnorm", "prmsnorm"]:
-            keras.utils.set_random_seed(1)
-            config = make_config({**work.options, "layer_normalization_type": kind.partition(",")[0]})
-            model = work.build(config)
+    def gradient(model, config, *batch):
+        summed = sum_gradients(model, Batch(*batch), 0.0, None)
+        clipped, norm = clip_mean(summed, config)
+        return [summed.cost, norm, *map(tf.convert_to_tensor, clipped)]
 
-            def gradient(model, config, *batch):
-                summed = sum_gradients(model, Batch(*batch), 0.0, None)
-                clipped, norm = clip_mean(summed, config)
-                return [summed.cost, norm, *map(tf.convert_to_tensor, clipped)]
-
-            function = functools.partial(gradient, model, config)
-            yield _program(options.to, group, kind + _SUFFIXES[options.sums], function, side * 2, model.variables)
+    options.model_type = model_type
+    work = made_up_work(1, options.batch_size, options.vocabulary, **model_options(options))
+    shape = [options.batch_size, options.width]
+    side = [integers(shape, options.vocabulary), normal(shape, "float32", 1.0, 0.0)]  # ids and mask
+    what = f"gradient of the {_MODELS[model_type].format(**vars(options))}, {options.vocabulary} words"
+    group = {"what": what, "shape": "x".join(map(str, shape)), "dtype": "float32"}
+    group |= {"passes": "both passes", "bytes": None}
+    norms = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
+    for kind in norms if options.sums == "plain" else norms[3:]:
+        keras.utils.set_random_seed(1)
+        config = make_config({**work.options, "layer_normalization_type": kind.partition(",")[0]})
+        model = work.build(config)
+        function = functools.partial(gradient, model, config)
+        yield _program(options.to, group, kind + _SUFFIXES[options.sums], function, side * 2, model.variables)
 
 
 def _program(

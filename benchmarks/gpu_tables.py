@@ -10,7 +10,7 @@ _COPY = "copy"
 
 def show(result: dict) -> None:
     """Prints the device, the versions and the table of each group."""
-    versions = ", ".join(f"{name} {version}" for name, version in {**result["made_with"], **result["versions"]}.items())
+    versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     print(f"{result['device']}, driver {result['driver']}, {versions}, {result['date']}")
     bandwidth = copy_bandwidth(result["groups"])
     if bandwidth is not None:

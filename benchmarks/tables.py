@@ -22,6 +22,7 @@ from benchmarks.runner import noise, ratio, write_log
 OURS, KERAS, LAYERNORM = "rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"
 AGAIN, NONE = "keras RMSNormalization, again", "no norm"
 KINDS = {"layer": '`"layer"`', "rms": '`"rms"`', "partial rms": '`"rms"`, partial', "none": "`normalization=None`"}
+MODELS = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
 NAMES = {"graph": "tf.function", "xla": "XLA", "forward+backward": "both", "mixed_bfloat16": "bfloat16"}
 # Colours of Okabe and Ito. Ours and LayerNorm have those of the reports.
 BARS = {NONE: "#000000", OURS: "#D55E00", KERAS: "#009E73", LAYERNORM: "#0072B2"}
@@ -197,7 +198,29 @@ def serving(found):
     return [loops, markdown(["", "value"], facts)]
 
 
-TABLES = {each.__name__: each for each in (layer, fit, recurrent, fold, training, peers, decoding, serving)}
+def gpu(found):
+    """Returns the milliseconds of gradients of models, then those that the GPU computes for each pass of the layer."""
+    models, layers = [], {}
+    for entry in found["groups"]:
+        group, kinds = entry["group"], entry["kinds"]
+        if group["what"] == "layer":
+            busy = [1e3 * kinds[name]["busy"] for name in (OURS, KERAS, LAYERNORM)]
+            layers.setdefault((group["shape"], group["dtype"]), {})[group["passes"]] = " / ".join(
+                f"{each:.3f}" for each in busy
+            )
+        else:
+            rounds = {name: each["rounds"] for name, each in kinds.items()}
+            times = [f"{1e3 * median(rounds[name]):.2f}" for name in MODELS]
+            over = f"{ratio(rounds['rmsnorm'], rounds['layernorm']):.2f}"
+            models.append([group["what"].removeprefix("gradient of the "), *times, over])
+    rows = [[*place, passes["forward"], passes["backward"]] for place, passes in layers.items()]
+    return [
+        markdown(["model", *(f"{name}, ms" for name in MODELS), "rmsnorm over layernorm"], models),
+        markdown(["input", "dtype", "forward, ms", "backward, ms"], rows),
+    ]
+
+
+TABLES = {each.__name__: each for each in (layer, fit, recurrent, fold, training, peers, decoding, serving, gpu)}
 
 
 def publish(options, benchmark, figures, **more):
