@@ -1,47 +1,15 @@
 """Batches of requests to a signature that takes as long as a test wants."""
 
 import asyncio
-import threading
 import weakref
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 pytest.importorskip("starlette")
 
-from nmt.serving.service.batcher import Batcher
-from nmt.serving.service.limits import Limits, Refused
-
-
-class Doubling:
-    """A signature that doubles numbers, a call at each release of `go`."""
-
-    def __init__(self, joinable=True, releases=0):
-        self.inputs, self.joinable, self.has_rows = {"numbers": tf.TensorSpec([None], tf.int32)}, joinable, True
-        self.go, self.begun, self.sizes = threading.Semaphore(releases), threading.Semaphore(0), []
-
-    def run(self, inputs):
-        self.sizes.append(len(inputs["numbers"]))
-        self.begun.release()
-        assert self.go.acquire(timeout=60)
-        return {"doubles": 2 * inputs["numbers"]}
-
-
-def with_batcher(work, **limits):
-    """Runs `await work(batcher)`."""
-
-    async def run():
-        batcher = Batcher(Limits(**limits))
-        async with batcher.running():
-            return await asyncio.wait_for(work(batcher), 60)
-
-    return asyncio.run(run())
-
-
-def ask(batcher, signature, rows=1):
-    """Begins a request and returns its future."""
-    return asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows))
+from nmt.serving.service.limits import Refused
+from tests.nmt.serving.batching import Doubling, ask, with_batcher
 
 
 def test_a_request_larger_than_a_batch_is_computed_in_pieces():
@@ -236,91 +204,3 @@ def test_what_a_large_request_has_not_yet_put_into_the_queue_is_not_waited_for()
 
     with_batcher(work, workers=2, batch=4, batch_wait=30.0)
     assert small.sizes == [2, 2]
-
-
-def test_two_workers_compute_two_batches_at_the_same_time():
-    signature = Doubling()
-
-    async def work(batcher):
-        calls = []
-        for _ in range(2):
-            calls.append(ask(batcher, signature, 4))
-            await asyncio.to_thread(signature.begun.acquire)
-        signature.go.release(2)
-        await asyncio.gather(*calls)
-
-    with_batcher(work, workers=2, batch=4)
-    assert signature.sizes == [4, 4]
-
-
-def test_two_workers_share_the_rows_that_wait():
-    signature = Doubling()
-
-    async def work(batcher):
-        calls = [ask(batcher, signature) for _ in range(8)]
-        for _ in range(2):
-            assert await asyncio.to_thread(signature.begun.acquire, timeout=30)
-        signature.go.release(2)
-        await asyncio.gather(*calls)
-
-    with_batcher(work, workers=2, batch=64)
-    assert signature.sizes == [4, 4]
-
-
-def test_nothing_is_left_to_a_worker_that_is_busy():
-    long, short = Doubling(), Doubling(releases=9)
-
-    async def work(batcher):
-        begun = ask(batcher, long)
-        assert await asyncio.to_thread(long.begun.acquire, timeout=30)
-        await asyncio.gather(*(ask(batcher, short) for _ in range(8)))
-        long.go.release()
-        await begun
-
-    with_batcher(work, workers=2, batch=64)
-    assert short.sizes == [8]
-
-
-def test_a_worker_waits_for_the_callers_of_its_last_batch_alone():
-    """The rows of another worker, whose callers still wait for it, are not expected."""
-    long, short = Doubling(), Doubling(releases=9)
-
-    async def work(batcher):
-        begun = ask(batcher, long, 8)
-        await asyncio.to_thread(long.begun.acquire)
-        for _ in range(2):
-            await asyncio.wait_for(ask(batcher, short), 10)
-        long.go.release()
-        await begun
-
-    with_batcher(work, workers=2, batch=8, batch_wait=30.0)
-    assert short.sizes == [1, 1]
-
-
-def test_a_worker_waits_for_its_last_callers_and_what_waits_already():
-    signature = Doubling()
-
-    async def work(batcher):
-        first = ask(batcher, signature, 2)
-        await asyncio.to_thread(signature.begun.acquire)
-        calls = [ask(batcher, signature, 3)]
-        signature.go.release(2)
-        await first
-        for _ in range(2):
-            await asyncio.sleep(0.1)  # the worker waits
-            calls.append(ask(batcher, signature))
-        await asyncio.wait_for(asyncio.gather(*calls), 10)
-
-    with_batcher(work, batch=8, batch_wait=30.0)
-    assert signature.sizes == [2, 5]
-
-
-def test_a_worker_waits_only_for_its_share():
-    signature = Doubling(releases=9)
-
-    async def work(batcher):
-        await ask(batcher, signature, 4)
-        await asyncio.wait_for(asyncio.gather(ask(batcher, signature), ask(batcher, signature)), 10)
-
-    with_batcher(work, workers=2, batch=8, batch_wait=30.0)
-    assert signature.sizes == [4, 1, 1]
