@@ -26,8 +26,6 @@ class _Terminal(logging.Handler):
 
 
 class _Format(logging.Formatter):
-    """Marks warnings."""
-
     def format(self, record: logging.LogRecord) -> str:
         mark = "warning: " if record.levelno == logging.WARNING else ""
         date = f"{self.formatTime(record, self.datefmt)} " if self.datefmt else ""

@@ -36,8 +36,6 @@ _CORPORA = "the corpora of "
 
 
 class System(NamedTuple):
-    """A model with its configuration and vocabularies."""
-
     config: Config
     vocabularies: Vocabularies
     model: TranslationModel

@@ -49,8 +49,6 @@ class Line(NamedTuple):
 
 
 class Translator(tf.Module):
-    """Translates raw strings."""
-
     def __init__(self, vocabularies: Vocabularies, model: Decodable, options: DecodingOptions):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = vocabularies
@@ -188,7 +186,6 @@ class Translator(tf.Module):
         return Line(texts, scores, words[0], cut, pieces, bool(unknown), bool(unknown_prefix))
 
     def best(self, lines: Texts) -> list[str]:
-        """Returns the best translation of each line."""
         return [line.texts[0] for line in self.lines(lines)]
 
 

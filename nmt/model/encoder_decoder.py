@@ -44,7 +44,6 @@ class EncoderDecoder(keras.Model):
         return over_rows(lambda rows: affine(rows, tf.transpose(table), *bias), hidden)
 
     def costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
-        """Returns the cost of each target sentence, `[batch]`."""
         logits = self(source, source_mask, target)
         return tf.reduce_sum(word_costs(logits, target) * target_mask, -1)
 
@@ -63,7 +62,6 @@ class EncoderDecoder(keras.Model):
         return sum_in_parts(cost, rows, self.decoder.output_layer)
 
     def make_step(self) -> DecodeStep:
-        """Returns the function of a decoding step."""
         decode, next_words = self.decoder.make_step(), self._next_words()
 
         def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:

@@ -90,7 +90,6 @@ class GRUStep(Block):
         return [*own, *(matrix for each in self.transitions for matrix in each.state_matrices)]
 
     def masks(self, forward: ForwardPass, batch: tf.Tensor, input_rate: float, state_rate: float) -> GRUMasks:
-        """Draws the masks of one batch."""
         return GRUMasks(
             forward.draw(input_rate, [batch, self.inputs]),
             forward.draw(input_rate, [batch, self.inputs]),

@@ -29,7 +29,6 @@ class KeysAndValues(NamedTuple):
         return cls(tf.linalg.matrix_transpose(keys), values)
 
     def append(self, new: "KeysAndValues") -> "KeysAndValues":
-        """Returns these and those of later positions."""
         return KeysAndValues(tf.concat([self.keys, new.keys], 3), tf.concat([self.values, new.values], 2))
 
 

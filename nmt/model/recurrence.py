@@ -79,7 +79,6 @@ class _Recurrence:
         self._biases = [None if matrix.bias is None else next(biases) for matrix in matrices]
 
     def forwards(self) -> list[tf.Tensor]:
-        """Returns the states."""
 
         def product(x, number):
             return affine(x, self._factors[number], self._biases[number])
@@ -124,7 +123,6 @@ class _Recurrence:
         return (gradients, d_variables) if variables else gradients
 
     def _before(self, start: tf.Tensor, states: tf.Tensor) -> tf.Tensor:
-        """Returns the state before each step."""
         return tf.concat([states[1:], start[tf.newaxis]] if self._reverse else [start[tf.newaxis], states[:-1]], 0)
 
     def _row(self, factor: tf.Tensor, side: int) -> tf.Tensor:

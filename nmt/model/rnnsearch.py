@@ -189,7 +189,6 @@ class Decoder(Block):
         return self._deep_output(embedded, output, attended, ForwardPass()), tf.concat(states, -1), memory
 
     def make_step(self) -> Callable[[tf.Tensor, tf.Tensor, Memory], tuple[tf.Tensor, tf.Tensor, Memory]]:
-        """Returns `step`."""
         return self.step
 
     def attention_weights(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
@@ -248,7 +247,6 @@ class RNNSearch(EncoderDecoder):
     _encoder, _decoder = Encoder, Decoder
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
-        """Returns the input of the output layer for every target word, `[batch, target_time, embedding]`."""
         state, memory = self._remember(source, source_mask, forward)
         return self.decoder(self._previous(target), state, memory=memory, forward=forward)
 

@@ -140,7 +140,6 @@ class Transformer(EncoderDecoder):
         self.first_word = target_words if padding else FIRST_WORD
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
-        """Returns the input of the output layer for every target word, `[batch, target_time, units]`."""
         memory = self._remember(source, source_mask, forward)
         return self.decoder(self._previous(target), memory=memory, forward=forward)
 
@@ -149,7 +148,6 @@ class Transformer(EncoderDecoder):
         return self.decoder.remember(self.encoder(source, bias, forward=forward), bias, forward)
 
     def encode(self, source, source_mask) -> tuple[State, Memory]:
-        """Returns the state before the first word and the memory of the source."""
         memory = self._remember(source, source_mask, ForwardPass())
         batch, heads = tf.shape(source)[0], self.decoder.stack[0].attention.heads
         units = self.decoder.stack[0].attention.units // heads
@@ -191,7 +189,6 @@ class Transformer(EncoderDecoder):
         return next_words
 
     def ctranslate2_spec(self, longest: int):
-        """Returns the specification of this model for CTranslate2; see `ctranslate2_spec.build_spec`."""
         from .ctranslate2_spec import build_spec  # an optional dependency
 
         return build_spec(self, longest)

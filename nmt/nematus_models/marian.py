@@ -94,7 +94,6 @@ def _existing(folder: Path, name: str) -> Path:
 
 
 def _read_config(path: Path, to: Path) -> Config:
-    """Returns our configuration of the model."""
     theirs = read_json(path, path.parent)
     for name, (supported, default) in _SUPPORTED.items():
         if (found := theirs.get(name, default)) != supported:

@@ -48,7 +48,6 @@ _CONVERT = (
 
 
 def marian_name(path: str, names: Collection[str] = ()) -> str:
-    """Returns the name of our variable in a file of transformers."""
     if path == "encoder/embedding/embeddings":
         return TABLE
     if path == "decoder/output_bias":

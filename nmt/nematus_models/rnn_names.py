@@ -56,7 +56,6 @@ def given(options: dict[str, Any], spellings: Iterable[str]) -> Any:
 
 
 def options(nematus: dict[str, Any]) -> dict[str, Any]:
-    """Returns our RNN options for the options of Nematus."""
     rates = {f"rnn_dropout_{rate}": _dropout(nematus, rate) for rate in _RATES}
     depths = {name: given(nematus, spellings) for name, spellings in DEPTHS.items()}
     if depths["rnn_dec_depth"] in (None, 1):  # these have no effect then

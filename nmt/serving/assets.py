@@ -15,13 +15,11 @@ WARMUP = "assets.extra/tf_serving_warmup_requests"  # TensorFlow Serving looks f
 
 
 def write_card(export: Path, card: dict[str, Any]) -> None:
-    """Writes the model card of an export."""
     (export / CARD).parent.mkdir(exist_ok=True)
     write_json(export / CARD, card, escaped=False)
 
 
 def read_card(export: Path) -> dict[str, Any] | None:
-    """Returns the model card of an export, if it has one."""
     file = export / CARD
     if not file.exists():
         return None

@@ -184,7 +184,6 @@ class IdSignatures(tf.Module):
 
     @property
     def functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
-        """The function by the name of its signature."""
         return {"translate_ids": self.translate_ids}
 
     def sentences(self, lengths: Sequence[int]) -> np.ndarray:

@@ -186,7 +186,6 @@ def _sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """Yields the descriptor of a file or directory."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         yield descriptor
