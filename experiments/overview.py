@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.runner import ratio
 from nmt.storage.files import atomic_write
 
 from .reporting.speed import told
 from .reporting.writer import markdown_table
 
 RESULTS = Path(__file__).parent / "results"
-PLANNED = "planned"
+PLANNED, PRE_NORM = "planned", "multi30k_pre_norm"  # the reports of the plans
+_BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "results"
 _TOO_SHORT = ("cifar10", "draw", "mnist", "multi30k_transformer", "order_embeddings")  # to judge; the page says so
 
+_RUNNING = "No whole set of its logs is kept yet: it is running, and nothing is judged."
 _PAGE = Path(__file__).with_suffix(".md")  # the page with gaps for the tables
 
 
@@ -30,19 +33,22 @@ def read_reports(results: Path) -> dict[str, dict[str, Any]]:
 def overview(results: Path) -> str:
     """Returns the page in Markdown; `results` holds a folder for each report."""
     reports = read_reports(results)
-    tables = {
-        "planned": "",
-        "done": "",
-        "measures": "",
-        "times": markdown_table(_TIME_COLUMNS, _times(reports), "---:"),
-    }
-    if PLANNED in reports:
-        claims = [[each["claim"], each["ours"], each["verdict"]] for each in reports[PLANNED]["claims"]]
-        tables["planned"] = markdown_table(["claim", "difference", "verdict"], claims, ":---")
-        tables["done"] = reports[PLANNED]["about"][-1]
-        measures = reports[PLANNED]["sections"]["measures"]
-        tables["measures"] = markdown_table(measures["columns"], measures["rows"], ":---")
-    return _PAGE.read_text("utf-8").format(**tables, others=_others(reports))
+    measures = reports[PLANNED]["sections"]["measures"]
+    return _PAGE.read_text("utf-8").format(
+        planned=_claims(reports[PLANNED]),
+        measures=markdown_table(measures["columns"], measures["rows"], ":---"),
+        cause=_claims(reports[PRE_NORM]) if PRE_NORM in reports else _RUNNING,
+        times=markdown_table(_TIME_COLUMNS, _times(reports), "---:"),
+        saved=_saved(reports),
+        others=_others(reports),
+        **_at_the_papers_size(),
+    )
+
+
+def _claims(report: Mapping[str, Any]) -> str:
+    """Returns how many trainings of a plan are done, and the table of its claims."""
+    claims = [[each["claim"], each["ours"], each["verdict"]] for each in report["claims"]]
+    return f"{report['about'][-1]}\n\n{markdown_table(['claim', 'difference', 'verdict'], claims, ':---')}"
 
 
 _TIME_COLUMNS = ("task", "kind", "ms", "LayerNorm: ms", "ratio", "paper: ratio", "takes less time")
@@ -50,11 +56,6 @@ _TIME_COLUMNS = ("task", "kind", "ms", "LayerNorm: ms", "ratio", "paper: ratio",
 
 def _times(reports: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
     """Returns the rows of the table of times, from the lowest ratio to the highest."""
-    found = [
-        (each, name, report["title"])
-        for name, report in reports.items()
-        for each in report["sections"].get("speed", {}).get("data", {}).get("judged", ())
-    ]
     return [
         [
             f"[{title}]({name}/report.md), {each['label']}",
@@ -65,8 +66,32 @@ def _times(reports: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
             f"{each['published']:.2f}",
             each["verdict"],
         ]
-        for each, name, title in sorted(found, key=lambda found: found[0]["ratio"][0])
+        for each, name, title in sorted(_judged(reports), key=lambda found: found[0]["ratio"][0])
     ]
+
+
+def _judged(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str, str]]:
+    """Returns each judged time with the name and the title of its report."""
+    return [
+        (each, name, report["title"])
+        for name, report in reports.items()
+        for each in report["sections"].get("speed", {}).get("data", {}).get("judged", ())
+    ]
+
+
+def _saved(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """Says which share of LayerNorm's time RMSNorm saves, where there is one."""
+    found = [each["saved"] for each, *_ in _judged(reports) if each["kind"] == "RMSNorm" and each["saved"]]
+    return f"{min(found):.0%} to {max(found):.0%} of it ({len(found)} measurements)"
+
+
+def _at_the_papers_size() -> dict[str, str]:
+    """Returns the ratios to LayerNorm's time in RNNs of the paper's size: of an update, of a gradient on a GPU."""
+    update, gpu = (json.loads((_BENCHMARKS / f"{name}.json").read_text("utf-8")) for name in ("training_paper", "gpu"))
+    (rnn,) = (each["kinds"] for each in gpu["groups"] if each["group"]["what"].startswith("gradient of the RNN"))
+    kinds = {"update": update["updates"]["float32"], "gradient": rnn}
+    found = {of: ratio(each["rmsnorm"]["rounds"], each["layernorm"]["rounds"]) for of, each in kinds.items()}
+    return {**{of: f"{taken:.2f}" for of, taken in found.items()}, "gpu": gpu["device"]}
 
 
 def _others(reports: Mapping[str, Mapping[str, Any]]) -> str:
@@ -74,7 +99,7 @@ def _others(reports: Mapping[str, Mapping[str, Any]]) -> str:
     rows = []
     for name, report in reports.items():
         judged = report["sections"].get("differences", {}).get("data", [])
-        if name not in (PLANNED, *_TOO_SHORT):
+        if name not in (PLANNED, PRE_NORM, *_TOO_SHORT):
             cells = [
                 _differences(judged, *pair) for pair in (("LayerNorm", "without a norm"), ("RMSNorm", "LayerNorm"))
             ]

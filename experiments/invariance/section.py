@@ -2,10 +2,6 @@
 
 from typing import Any
 
-from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-
 from ..reporting.section import Claim, Section
 
 # Table 1 of Zhang & Sennrich (2019), arXiv:1910.07467, after Ba et al. (2016), arXiv:1607.06450, table 1: whether a
@@ -30,7 +26,6 @@ INVARIANCES: dict[str, dict[str, bool]] = {
 }
 
 _ANSWERS = {True: "yes", False: "no"}
-_SHADES = ListedColormap(["#FFFFFF", "#D0D0D0"])  # no, yes
 
 
 def section(measured: dict[str, Any]) -> Section:
@@ -66,7 +61,6 @@ def section(measured: dict[str, Any]) -> Section:
             for norm, row in changes.items()
         ],
         data=measured,
-        plot=lambda figure: _plot(figure, measured),
         claims=[_claim(len(every), len(wrong))],
     )
 
@@ -101,33 +95,3 @@ def _cell(change: float, bound: float, published: bool) -> str:
     mark = "" if invariant == published else " (differs)"
     size = "" if invariant else f", {change:.1g}"  # what rounding leaves differs between machines
     return f"{_ANSWERS[invariant]}{size}; paper {_ANSWERS[published]}{mark}"
-
-
-def _plot(figure: Figure, measured: dict[str, Any]) -> None:
-    changes, bound = measured["changes"], measured["bound"]
-    transformations = list(next(iter(changes.values())))
-    figure.set(size_inches=(9.5, 4.4), layout_engine="constrained")
-    axes = figure.add_subplot()
-    invariant = [[float(change <= bound) for change in row.values()] for row in changes.values()]
-    axes.imshow(invariant, cmap=_SHADES, vmin=0, vmax=1, aspect="auto")
-    wrong = _disagreements(measured)
-    for y, (norm, row) in enumerate(changes.items()):
-        for x, (name, change) in enumerate(row.items()):
-            answer = _ANSWERS[change <= bound]
-            size = "" if change <= bound else f", change {change:.1g}"
-            text = f"{answer}{size}\npaper: {_ANSWERS[INVARIANCES[norm][name]]}"
-            weight = "bold" if answer == "yes" else "normal"
-            axes.text(x, y, text, ha="center", va="center", fontsize=8.5, fontweight=weight)
-            if (norm, name) in wrong:
-                axes.add_patch(Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, fill=False, linewidth=3))
-    axes.set_xticks(range(len(transformations)), [_in_two_lines(name) for name in transformations], fontsize=9)
-    axes.set_yticks(range(len(changes)), list(changes))
-    axes.set_xticks([x - 0.5 for x in range(1, len(transformations))], minor=True)
-    axes.set_yticks([y - 0.5 for y in range(1, len(changes))], minor=True)
-    axes.grid(which="minor", color="#808080", linewidth=0.6)
-    axes.tick_params(which="both", length=0)
-    axes.set_xlabel("bold and shaded: invariant; the number is the largest relative change of an output")
-
-
-def _in_two_lines(name: str) -> str:
-    return "\n".join(name.rsplit(" ", 1))

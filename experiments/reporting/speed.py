@@ -12,6 +12,7 @@ from .section import Claim, Section
 
 PROCESSES = 5  # that a verdict needs
 AGAIN = "layernorm, again"  # a second model with LayerNorm: its difference to the first is noise
+ADDED = 1.05  # the least ratio of LayerNorm's time to that without a norm from which something can be saved
 _JUDGED = ("rmsnorm", "prmsnorm")
 
 
@@ -39,6 +40,15 @@ class Timed(NamedTuple):
     def milliseconds(self, kind: str) -> float:
         """Returns the median over the processes of the median over the rounds."""
         return 1e3 * median(median(each[kind]) for each in self.processes)
+
+    def saved(self, kind: str) -> float | None:
+        """Returns the share that a kind saves of what LayerNorm adds, or `None` if that is unknown or below 5%."""
+        if len(self.processes) < PROCESSES or "none" not in self.processes[0]:
+            return None
+        without, layernorm = self.milliseconds("none"), self.milliseconds("layernorm")
+        if layernorm < ADDED * without:
+            return None
+        return (layernorm - self.milliseconds(kind)) / (layernorm - without)
 
     @property
     def noise(self) -> float:
@@ -116,6 +126,7 @@ def _judged(timed: Timed, kind: str, name: str, published: float) -> dict[str, A
         "layernorm_ms": timed.milliseconds("layernorm"),
         "ratio": list(timed.ratio(kind)),
         "published": published,
+        "saved": timed.saved(kind),
         "verdict": timed.verdict(kind),
     }
 

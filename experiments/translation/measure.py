@@ -1,9 +1,8 @@
-"""Measurements by programs of the patched copy, kept with the logs: seconds of an update, norms of untrained models."""
+"""Measures the seconds of an update in the patched copy, and keeps them with the logs."""
 
 import json
 import sys
 from collections.abc import Collection
-from typing import Any
 
 from nmt.storage.files import atomic_write
 
@@ -13,10 +12,7 @@ from .corpus import Corpus
 from .place import Place
 
 AGAIN = "layernorm 2"  # the name of LayerNorm's second model
-PAPERS_SIZE = (512, 1024)  # embedding and state
-INITIAL_SCALE = "initial_scale"  # the name of the file with the norms of untrained models
 _BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
-_PROGRAM = ("-m", "experiments.translation.inside.untrained_norms", "--kinds", "layernorm", "rmsnorm")
 
 
 def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> None:
@@ -33,34 +29,12 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
         UserError: The benchmark failed.
     """
     processes = [each for each in place.read_times() if not {*kinds, AGAIN} - each["updates"]["float32"].keys()]
-    options = place.work / "options.json"
+    options, found = place.work / "options.json", place.work / "times.json"
     with atomic_write(options) as file:
         json.dump(corpus.training(place.work), file, indent=2)
     given = ["--baseline", str(place.baseline), "--kinds", *kinds, "layernorm", "--config", str(options), "--json"]
     while len(processes) < PROCESSES:
-        processes.append(_output(place, "times", *_BENCHMARK, *given))
+        print("measuring times", file=sys.stderr)
+        execute(place, *_BENCHMARK, *given, str(found))
+        processes.append({**json.loads(found.read_text(encoding="utf-8")), "commit": commit_of(place)})
         place.write_times(processes)
-
-
-def measure_initial_scale(corpus: Corpus, place: Place) -> None:
-    """Measures the norms of untrained models of the corpus's size and of the paper's, unless that is done.
-
-    Raises:
-        UserError: The measurement failed.
-    """
-    if place.read_file(INITIAL_SCALE):
-        return
-    sizes = dict.fromkeys([(corpus.options["embedding_size"], corpus.options["state_size"]), PAPERS_SIZE])
-    given = [word for size in sizes for word in ("--size", *map(str, size))]
-    place.write(INITIAL_SCALE, _output(place, INITIAL_SCALE, *_PROGRAM, *given, "--to"))
-
-
-def _output(place: Place, name: str, *words: str) -> dict[str, Any]:
-    """Runs a program in the patched copy and returns the JSON object that it writes, with the commit.
-
-    The file that the program writes is added to the end of its command.
-    """
-    print(f"measuring: {name}", file=sys.stderr)
-    found = place.work / f"{name}.json"
-    execute(place, *words, str(found))
-    return {**json.loads(found.read_text(encoding="utf-8")), "commit": commit_of(place)}

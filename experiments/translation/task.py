@@ -17,7 +17,7 @@ from ..trials.book import ROOT
 from .baseline import make_baseline
 from .claims import questions
 from .corpus import Corpus, prepare, read_corpus
-from .measure import INITIAL_SCALE, measure_initial_scale, measure_seconds
+from .measure import measure_seconds
 from .place import Place
 from .plan import grid_runs, read_rows, seed_runs
 from .plans import PLANS, plan_of
@@ -96,14 +96,10 @@ def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
         timed = [run.row for run in runs if run.row.section == "main" and (run.row.kind or run.name not in failed)]
         kinds = list(dict.fromkeys(row.normalization for row in timed))
-        measurements = {"measuring seconds": lambda: measure_seconds(kinds, corpus, place)}
-        if corpus.model_type == "rnn":
-            measurements["measuring the initial scale"] = lambda: measure_initial_scale(corpus, place)
-        for name, measure in measurements.items():
-            try:
-                measure()
-            except UserError as error:
-                failed[name] = str(error)
+        try:
+            measure_seconds(kinds, corpus, place)
+        except UserError as error:
+            failed["measuring seconds"] = str(error)
     return failed
 
 
@@ -157,6 +153,6 @@ def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus,
         partial.section(results),
         shared.mean_share(results),
         invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
-        initial_scale.section(place.read_file(INITIAL_SCALE)),
+        initial_scale.section(place.read_file("initial_scale")),
     ]
     return [section for section in found if section]

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 
-from .memory import Growth
+from .memory import Restart, memory
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,10 +48,12 @@ class Book:
         self.report = root / "build" / "report"
         commit_of_checkout()  # caches the commit of the loaded code, before another one is checked out
 
+    most_memory = 4 << 30  # bytes that trainings may leave behind
+
     @functools.cached_property
-    def _growth(self) -> Growth:
-        """The growth since the first training of this process."""
-        return Growth()
+    def _memory(self) -> int:
+        """The memory before the first training of this process."""
+        return memory()
 
     def folder(self, trial: Training) -> Path:
         """Returns the folder of the checkpoints of a trial."""
@@ -129,7 +131,8 @@ class Book:
         missing = [trial for trial in trials if not self.read(trial)]
         bar = tqdm(missing, unit=" trainings", initial=len(trials) - len(missing), total=len(trials))
         for trial in bar:
-            self._growth.check()
+            if memory() - self._memory > self.most_memory:
+                raise Restart
             bar.set_description(trial.name)
             try:
                 self.keep(trial, make(trial, self.folder(trial)))

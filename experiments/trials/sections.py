@@ -45,15 +45,14 @@ def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
     for trial, value in values.items():
         rows = grid.setdefault(trial.setting.label, {})
         rows.setdefault(trial.row.label, {})[trial.step_size] = value
-    styles = {row.label: style for row, style in trial_styles(rows_in(values)).items()}
     data = [{"trial": trial.name, metric: value} for trial, value in values.items()]
-    return step_size_section(grid, styles, label, 4, data)
+    return step_size_section(grid, label, 4, data)
 
 
 def share_section(logs: Logs, over: str = "the units") -> Section | None:
     """Returns the section of the share of the mean over some axes in each norm's input, or `None` without any."""
     done = {(row, setting): found for setting in settings_of(logs) for row, found in logs_by_row(logs, setting).items()}
-    styles, several = trial_styles(rows_in(logs)), len(settings_of(logs)) > 1
+    several = len(settings_of(logs)) > 1
     labels = {key: ", ".join([key[0].label, *([key[1].label] if several else [])]) for key in done}
     shares = {
         labels[key]: [
@@ -63,7 +62,7 @@ def share_section(logs: Logs, over: str = "the units") -> Section | None:
         for key, found in done.items()
     }
     text = "It is measured on validation data, before and after the training."
-    return mean_share_section(shares, {labels[key]: styles[key[0]] for key in done}, over, text)
+    return mean_share_section(shares, over, text)
 
 
 def times_section(

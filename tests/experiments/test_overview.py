@@ -14,7 +14,15 @@ def report(folder, title, **facts):
 
 
 def timed(kind, ratio):
-    found = {"kind": kind, "label": "XLA", "ms": 90.0, "layernorm_ms": 100.0, "published": 0.5, "verdict": "shown"}
+    found = {
+        "kind": kind,
+        "label": "XLA",
+        "ms": 90.0,
+        "layernorm_ms": 100.0,
+        "published": 0.5,
+        "verdict": "shown",
+        "saved": 0.5,
+    }
     return {**found, "ratio": [ratio, ratio - 0.1, ratio + 0.1]}
 
 
@@ -43,6 +51,16 @@ def results(tmp_path):
     return tmp_path
 
 
+def test_the_second_plan_is_running_until_its_logs_are_kept(results):
+    assert "No whole set of its logs is kept yet" in overview(results)
+    claims = [{"claim": "C1: the offset lowers the loss", "ours": "-0.01", "verdict": "shown"}]
+    report(results / "multi30k_pre_norm", "Why", about=["Small.", "20 of 20 trainings are done."], claims=claims)
+    page = overview(results)
+    assert "No whole set" not in page
+    assert "20 of 20 trainings are done.\n\n| claim |" in page
+    assert "| C1: the offset lowers the loss | -0.01 | shown |" in page
+
+
 def test_the_page_has_the_planned_claims_then_times_from_the_best_to_the_worst_then_a_line_a_task(results):
     page = overview(results)
     lines = [
@@ -52,6 +70,7 @@ def test_the_page_has_the_planned_claims_then_times_from_the_best_to_the_worst_t
         "| RNN | +1 |",
         "| [Task fast](fast/report.md), XLA | RMSNorm | 90.0 | 100.0 | 0.75 [0.65, 0.85] | 0.50 | shown |",
         "| [Task slow](slow/report.md), XLA | RMSNorm | 90.0 | 100.0 | 0.95 [0.85, 1.05] | 0.50 | shown |",
+        "RMSNorm saves 50% to 50% of it (2 measurements)",
         "| [Task fast](fast/report.md) | LayerNorm of fast: shown | RMSNorm of fast: shown |",
     ]
     places = [page.index(line) for line in lines]

@@ -8,22 +8,25 @@ in the untrained model and in every model that `train --keep` kept.
 
 import argparse
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from experiments.trials.probes import share_of_mean
+from nmt.model.layers import Block
+from nmt.normalization import build_normalization
 from nmt.storage.checkpoints import kept_checkpoints, load_checkpoint
 from nmt.storage.files import atomic_write
 from nmt.system import System, build_system, load_system
 from nmt.text.datasets import ValidationData
 from nmt.text.parallel_text import ParallelText
 
-from .norm_inputs import record_inputs
-
 SENTENCES = 24  # about as many are measured
+Call = Callable[[tf.Tensor], tf.Tensor]
 
 
 def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
@@ -38,8 +41,40 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     data = ValidationData(text, system.vocabularies, config)
     for batch in list(data.batches)[:: max(1, data.pairs // SENTENCES)]:
         system.model.costs(batch.source, batch.source_mask, batch.target, batch.target_mask)
-    rows = {path: [np.reshape(x, [-1, x.shape[-1]]) for x in inputs] for path, (_, inputs) in norms.items()}
+    rows = {path: [np.reshape(x, [-1, x.shape[-1]]) for x in inputs] for path, inputs in norms.items()}
     return {path: share_of_mean(np.concatenate(found)) for path, found in rows.items()}
+
+
+def record_inputs(model: keras.Model, kind: str) -> dict[str, list[tf.Tensor]]:
+    """Makes every norm of a model append its inputs `[rows, units]` to a list when the model is called eagerly.
+
+    The norms of this kind stay replaced. The lists come by the path of the norm in the model.
+    """
+    found: dict[str, list[tf.Tensor]] = {}
+    for path, owner, name in list(_norms(model, type(build_normalization(kind, 1, "norm")))):
+        found[path] = []
+        setattr(owner, name, _recording(getattr(owner, name), found[path]))
+    return found
+
+
+def _norms(layer: keras.layers.Layer, norm: type, path: str = "") -> Iterator[tuple[str, keras.layers.Layer, str]]:
+    """Yields the path, owner and attribute of every norm of this type."""
+    for name, value in vars(layer).items():
+        if isinstance(value, norm):
+            yield f"{path}{name}", layer, name
+        elif isinstance(value, Block):
+            yield from _norms(value, norm, f"{path}{name}.")
+        elif isinstance(value, list) and not name.startswith("_"):  # levels; Keras has private lists of all layers
+            for block in (each for each in value if isinstance(each, Block)):
+                yield from _norms(block, norm, f"{path}{block.name}.")
+
+
+def _recording(norm: Call, inputs: list[tf.Tensor]) -> Call:
+    def call(x: tf.Tensor) -> tf.Tensor:
+        inputs.append(x)
+        return norm(x)
+
+    return call
 
 
 def _by_update(model: Path, text: ParallelText) -> dict[int, dict[str, float]]:

@@ -1,7 +1,8 @@
 """Learning curves, by updates and by time, and the training loss (Figures 1 and 2)."""
 
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -9,15 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...reporting.section import Section
-from ...reporting.styles import KINDS, draw_seeds
-from ..published import LOSS, MINUTES
+from ...reporting.styles import KINDS, OTHERS, Style, draw_seeds
+from ..published import FAILS, LOSS, MINUTES, RESULTS
 from ..results import Result, by_row
 from ..row import Row
-from .shared import styles_of
 
 Curve = dict[int, list[float]]  # the value of each seed, by update
 
 _MOST_COLUMNS = 10
+_MARKERS = "<>*phd8H1234+x"  # none of those of the kinds
+_DASHES = [(0, each) for each in ((6, 1), (2, 2), (7, 2, 2, 2), (1, 3), (9, 4), (4, 1, 1, 1, 1, 1, 1, 1), (3, 4))]
 _DIVERGED = 10  # an axis is logarithmic if the largest value is this many times the smallest
 
 
@@ -88,3 +90,21 @@ def _draw(axes: Axes, curves: Mapping[Row, Curve], per_update: Callable[[Row], f
     for row, style in styles_of(curves).items():
         x = [update * per_update(row) for update in curves[row]]
         draw_seeds(axes, x, list(curves[row].values()), style, label=row.label)
+
+
+def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:
+    """Returns the style of each row, with a marker of its own.
+
+    The paper's rows have the style of their kind, and other rows of a known kind its colour. Other rows that build a
+    norm have neither.
+    """
+    colors = itertools.cycle(style.color for style in OTHERS)
+    markers, dashes = itertools.cycle(_MARKERS), itertools.cycle(_DASHES)
+    found = {}
+    for row in rows:
+        kind = KINDS.get(row.name) or KINDS.get(row.kind)
+        if row.name in (*RESULTS, FAILS, *KINDS):
+            found[row] = kind
+        else:
+            found[row] = Style(kind.color if kind else next(colors), next(markers), next(dashes))
+    return found

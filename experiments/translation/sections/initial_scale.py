@@ -3,11 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
 from ...reporting.section import Claim, Section
-from ...reporting.styles import KINDS
 
 NEGLIGIBLE = 0.01  # a norm counts as invariant if its output changes by at most this share
 _KINDS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"}
@@ -16,7 +12,7 @@ Norms = Mapping[str, Mapping[str, float]]  # the measurements of every norm by i
 
 
 def section(measured: Mapping[str, Any] | None) -> Section | None:
-    """Returns the section of the values of `measure_initial_scale`, or `None` without any."""
+    """Returns the section of the norms of untrained models, which were measured once for `multi30k`, or `None`."""
     if not measured:
         return None
     sizes = {_size(each): each["norms"] for each in measured["sizes"]}
@@ -39,7 +35,6 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
         columns=["norm", *(f"{size}: {head}" for size in sizes for head in heads)],
         rows=[_cells(path, sizes, epsilon) for path in next(iter(sizes.values()))["rmsnorm"]],
         data=measured,
-        plot=lambda figure: _plot(figure, sizes, epsilon),
         claims=[_claim({size: norms["rmsnorm"] for size, norms in sizes.items()}, epsilon)],
     )
 
@@ -75,25 +70,3 @@ def _cells(path: str, sizes: Mapping[str, Mapping[str, Norms]], epsilon: float) 
         cells.append(f"{norms['rmsnorm'][path]['mean_square'] / epsilon:.2g}")
         cells += [f"{norms[kind][path]['change']:.0%}" for kind in _KINDS]
     return cells
-
-
-def _plot(figure: Figure, sizes: Mapping[str, Mapping[str, Norms]], epsilon: float) -> None:
-    paths = list(next(iter(sizes.values()))["rmsnorm"])
-    figure.set(size_inches=(9.5, 1.8 + 0.24 * len(paths)), layout_engine="constrained")
-    scale, change = figure.subplots(1, 2, sharey=True)
-    markers = ("^", "o", "s")
-    for (size, norms), marker in zip(sizes.items(), markers, strict=False):
-        look = {"color": KINDS["rmsnorm"].color if marker == "^" else "black", "linestyle": "none", "marker": marker}
-        label = f"embedding/state {size}"
-        _draw(scale, [each["mean_square"] for each in norms["rmsnorm"].values()], label=label, **look)
-        _draw(change, [each["change"] for each in norms["rmsnorm"].values()], **look)
-    scale.axvline(epsilon, color="black", linestyle="--", linewidth=1, label=f"epsilon, {epsilon:.0e}")
-    scale.set(xscale="log", xlabel="mean square before the norm", ylim=(len(paths) - 0.5, -0.5))
-    scale.set_yticks(range(len(paths)), paths, fontsize=8)
-    change.set(xlabel="largest change of RMSNorm's output\nif the weights are doubled", xlim=(-0.03, 1.03))
-    figure.legend(*scale.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-
-
-def _draw(axes: Axes, values: list[float], **look: Any) -> None:
-    axes.plot(values, range(len(values)), markerfacecolor="none", **look)
-    axes.grid(axis="y", color="#E4E4E4")

@@ -1,17 +1,12 @@
 """Tables 2 and 4: BLEU of every kind of normalization."""
 
 from collections.abc import Sequence
-from statistics import mean
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ...reporting.intervals import spread
 from ...reporting.section import Claim, Section
 from ..published import FAILS, RESULTS, TABLES
 from ..results import Result, by_row
 from ..row import Row
-from .shared import styles_of
 
 _FAILED = 1.0  # dev BLEU below which a training has failed
 _MEANT = {"layer_normalization_type", "seed"}  # options that differ between rows
@@ -43,7 +38,6 @@ def section(results: Sequence[Result]) -> Section | None:
         columns=list(cells[0]),
         rows=[list(each.values()) for each in cells],
         data={row.name: found for row, found in scores.items()},
-        plot=lambda figure: _plot(figure, scores),
         claims=_on_failure(rows),
     )
 
@@ -118,23 +112,6 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
         "dev BLEU, last checkpoint": spread([each.log["validations"][-1]["bleu"] for each in done]),
         "paper: BLEU 2014, 2017": ", ".join(map(str, RESULTS[row.name].bleu)) if row.name in RESULTS else "",
     }
-
-
-def _plot(figure: Figure, rows: dict[Row, Scores]) -> None:
-    """Draws dev and the first test set on an axis each."""
-    figure.set(size_inches=(10, 1.6 + 0.45 * len(rows)), layout_engine="constrained")
-    names = list(next(iter(rows.values())))[:2]
-    for axes, name in zip(figure.subplots(1, 2, sharey=True), names, strict=True):
-        _draw(axes, {row: found[name] for row, found in rows.items()})
-        axes.set(xlabel=f"BLEU on {name}: seeds and mean", ylim=(len(rows) - 0.5, -0.5))
-        axes.set_yticks(range(len(rows)), [row.label for row in rows])
-
-
-def _draw(axes: Axes, rows: dict[Row, list[float]]) -> None:
-    """Draws every seed as a point, and a line at their mean."""
-    for at, (row, style) in enumerate(styles_of(rows).items()):
-        axes.plot(rows[row], [at] * len(rows[row]), style.marker, color=style.color, alpha=0.7)
-        axes.plot([mean(rows[row])] * 2, [at - 0.25, at + 0.25], color=style.color)
 
 
 def differences(one: Result, other: Result) -> str:

@@ -2,8 +2,6 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from matplotlib.figure import Figure
-
 from experiments.invariance.section import INVARIANCES, section
 
 BOUND = 1e-14
@@ -33,21 +31,4 @@ def test_a_cell_that_disagrees_with_the_paper_is_marked_and_named(measured):
     made = section(measured)
     assert made.rows[3][2] == "yes; paper no (differs)"
     assert made.text[-1] == "These cells disagree with the paper's Table 1: RMSNorm, weight matrix re-centring."
-    assert framed(made) == 1
     assert made.claims[0][2:] == ("29 answers agree, with a negligible epsilon and no bias", "not borne out")
-
-
-def test_the_plot_has_a_text_in_each_cell(measured):
-    made = section(measured)
-    figure = Figure()
-    made.plot(figure)
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert len(texts) == 30
-    assert texts[0] == "yes\npaper: yes"
-    assert framed(made) == 0
-
-
-def framed(made):
-    figure = Figure()
-    made.plot(figure)
-    return len(figure.axes[0].patches)

@@ -62,3 +62,11 @@ def test_the_unit_is_a_process(ratios, again, verdict):
     found = Timed("XLA", processes)
     assert found.ratio("rmsnorm").middle == pytest.approx(sum(ratios) / len(ratios))
     assert found.verdict("rmsnorm") == verdict
+
+
+@pytest.mark.parametrize(("without", "saved"), [(0.5, 0.2), (0.96, None)])
+def test_what_layernorm_adds_is_saved_in_part_where_it_adds_5_percent(without, saved):
+    kinds = {"none": without, "layernorm": 1.0, "rmsnorm": 0.9, AGAIN: 1.0}
+    process = {kind: [ratio * t for t in LAYERNORM] for kind, ratio in kinds.items()}
+    assert Timed("XLA", [process] * 5).saved("rmsnorm") == (saved and pytest.approx(saved))
+    assert Timed("XLA", [process]).saved("rmsnorm") is None

@@ -72,7 +72,7 @@ def times():
     return {"cores": 2, "threads": 1, "widths": [8, 12], "commit": "0123456789ab", "updates": {"float32": updates}}
 
 
-# As inside/untrained_norms.py writes it: the mean square of one norm's input is far above epsilon.
+# As it was measured: the mean square of one norm's input is far above epsilon.
 NORMS = {
     "encoder.x_norm": {"units": 8, "mean_square": 1e-6, "rms": 0.3, "change": 0.75},
     "encoder.state_norm": {"units": 8, "mean_square": 1e-2, "rms": 1.0, "change": 0.001},
@@ -124,8 +124,6 @@ def ran(monkeypatch, times):
         elif "experiments.translation.inside.mean_shares" in arguments:
             assert Path(given["--model"], "kept").exists()
             write(given["--to"], json.dumps({"0": {"encoder.norm": 0.25}, "20": {"encoder.norm": 0.5}}))
-        elif "experiments.translation.inside.untrained_norms" in arguments:
-            write(given["--to"], json.dumps(INITIAL_SCALE))
         elif "--json" in arguments:
             kinds = arguments[arguments.index("--kinds") + 1 : arguments.index("--config")]
             known = times["updates"]["float32"]

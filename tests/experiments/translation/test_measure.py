@@ -4,8 +4,7 @@ import pytest
 
 from experiments.reporting.speed import PROCESSES
 from experiments.translation import measure
-from experiments.translation.measure import AGAIN, INITIAL_SCALE, measure_initial_scale, measure_seconds
-from tests.experiments.translation import conftest
+from experiments.translation.measure import AGAIN, measure_seconds
 
 BENCHMARK = "benchmarks/training.py"
 
@@ -58,12 +57,3 @@ def test_an_interrupted_measurement_is_not_kept(corpus, place, ran, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         measure_seconds(["none"], corpus, place)
     assert place.read_times() == []
-
-
-def test_the_norms_of_our_size_and_the_papers_are_measured_once(corpus, place, ran):
-    assert place.read_file(INITIAL_SCALE) is None
-    for _ in range(2):
-        measure_initial_scale(corpus, place)
-    assert place.read_file(INITIAL_SCALE) == {**conftest.INITIAL_SCALE, "commit": "0123456789ab"}
-    (command,) = ran
-    assert "--kinds layernorm rmsnorm --size 4 8 --size 512 1024" in " ".join(command)

@@ -1,7 +1,9 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from experiments.trials.memory import Restart
 from experiments.trials.trial import TrialRow
 from nmt.errors import UserError
 from tests.experiments.trials.conftest import SETTING
@@ -73,3 +75,11 @@ def test_nothing_is_made_if_a_log_has_other_options(book, trial):
     with pytest.raises(UserError, match="updates was 10 and is now 20"):
         book.make_all([replace(trial, seed=2), changed], lambda each, folder: made.append(each) or {})
     assert not made
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say how much memory is taken")
+def test_trainings_that_leave_much_memory_behind_go_on_in_a_new_process(book, trial):
+    book.most_memory, left = 50 << 20, []
+    with pytest.raises(Restart):
+        book.make_all([trial, replace(trial, seed=2)], lambda *_: left.append(b"x" * (100 << 20)) or {})
+    assert len(left) == 1 and book.read(trial)

@@ -32,8 +32,6 @@ def test_the_grid_has_the_best_validation_of_every_step_size(logs):
     made = step_sizes(logs, "nll", "loss")
     assert made.columns == ["", "0.1", "0.3"]
     assert made.rows == [["LayerNorm, small batches", "0.1000", "0.3000"]]
-    (line,) = axes_of(made)[0].lines
-    assert list(line.get_ydata()) == [0.1, 0.3]
     assert step_sizes({}, "nll", "loss") is None
 
 
@@ -45,7 +43,6 @@ def test_the_share_has_its_mean_before_and_after(logs):
     made = share_section(logs)
     assert made.columns == ["", "seeds", "before", "after", "norms, at the end"]
     assert made.rows == [["LayerNorm", "2", "50.0%", "50.0%", "50.0% to 50.0%"]]
-    assert list(axes_of(made)[0].lines[0].get_xdata()) == [0.5]
     assert share_section({}) is None
 
 

@@ -6,8 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.translation.inside.mean_shares import main, measure_shares
-from experiments.translation.inside.norm_inputs import record_inputs
+from experiments.translation.inside.mean_shares import main, measure_shares, record_inputs
 from nmt.config import make_config
 from nmt.storage.checkpoints import BEST, KEPT, save_checkpoint
 from nmt.system import build_system, save_system
@@ -41,7 +40,7 @@ def test_inputs_are_those_of_the_norm(folder):
     kernel = system.model.encoder.forward_stack[0].input_to_gates.numpy()
     x = np.ones((3, 4), np.float32)
     system.model.encoder.forward_stack[0].project_input(x)
-    _, (inputs,) = norms["encoder.forward.gates_x_norm"]
+    (inputs,) = norms["encoder.forward.gates_x_norm"]
     np.testing.assert_allclose(inputs, x @ kernel, rtol=1e-5)
 
 

@@ -2,8 +2,6 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from matplotlib.figure import Figure
-
 from experiments.translation.row import Row
 from experiments.translation.sections.shared import mean_share
 from tests.experiments.translation.conftest import ROWS, make_result
@@ -45,13 +43,6 @@ def test_an_update_that_a_seed_lacks_is_left_out(measured):
     cells = {row[0]: row[2:] for row in mean_share([*measured, short, other]).rows}
     assert cells["RMSNorm"][2] == ""
     assert cells["LayerNorm"][2] == "30.0%"
-
-
-def test_the_picture_has_every_norm_after_the_last_update(measured):
-    figure = Figure()
-    mean_share(measured).plot(figure)
-    (norms,) = figure.axes
-    assert list(norms.lines[0].get_xdata()) == pytest.approx([0.2, 0.5])
 
 
 def test_without_measurements_there_is_no_section(results):

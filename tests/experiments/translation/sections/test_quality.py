@@ -2,7 +2,6 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from matplotlib.figure import Figure
 
 from experiments.translation.row import Row
 from experiments.translation.sections.quality import section
@@ -85,12 +84,3 @@ def test_the_text_names_the_tested_checkpoints(results):
     text = section(results).text[0]
     assert "LayerNorm, seed 1 (update 200)" in text
     assert "Baseline, seed 2" not in text  # its last validation is its best
-
-
-def test_each_axis_has_the_bleu_of_one_set(results):
-    figure = Figure()
-    section(results).plot(figure)
-    dev, news = figure.axes
-    assert ("dev" in dev.get_xlabel(), "news" in news.get_xlabel()) == (True, True)
-    points = [list(axes.lines[0].get_xdata()) for axes in (dev, news)]
-    assert points == [[20.0, 24.0], [19.0, 23.0]]  # both seeds of the Baseline

@@ -4,7 +4,7 @@ from experiments.reporting.styles import KINDS
 from experiments.translation.corpus import read_corpus
 from experiments.translation.plan import read_rows
 from experiments.translation.row import Row
-from experiments.translation.sections.shared import styles_of
+from experiments.translation.sections.curves import styles_of
 
 PAPER = [Row(name, "", kind=kind) for name, kind in (("baseline", "none"), ("layernorm", "layernorm"))]
 
