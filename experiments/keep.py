@@ -22,11 +22,10 @@ from .translation.corpus import read_corpus
 from .translation.place import Place
 from .translation.plans import PLANS
 from .trials.book import ROOT, Book
-from .trials.experiment import report
 
 
 def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / "logs") -> None:
-    """Writes a report beside its logs, without its HTML page and the vector drawings.
+    """Writes a report beside its logs.
 
     Args:
         name: A task with an `EXPERIMENT`, or a corpus.
@@ -46,8 +45,7 @@ def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / 
         for picture in folder.glob("*.png"):
             picture.unlink()
         for path in made.iterdir():
-            if path.suffix not in (".html", ".svg"):
-                shutil.copy(path, folder)
+            shutil.copy(path, folder)
     print(f"wrote {folder / 'report.md'}")
 
 
@@ -58,7 +56,7 @@ def _task(name: str, folder: Path, temporary: Path) -> Path:
     book.logs, book.report = temporary / "logs", temporary / "report"
     unpack(folder, book.logs)
     experiment = importlib.import_module(f"experiments.{name}.task").EXPERIMENT
-    report(experiment, book, [remarks.read_text("utf-8").strip()] if remarks.exists() else [])
+    experiment.report(book, [remarks.read_text("utf-8").strip()] if remarks.exists() else [])
     return book.report
 
 

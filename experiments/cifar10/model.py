@@ -52,7 +52,7 @@ class FlatThenLinear(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def build_model(
-    row: TrialRow, step_size: float, seed: int, updates: int, widths: tuple[int, int], pixels: int
+    row: TrialRow, step_size: float, seed: int, updates: int, pixels: int, widths: tuple[int, int] = WIDTHS
 ) -> keras.Model:
     """Returns the compiled network of a row.
 
@@ -65,8 +65,8 @@ def build_model(
         step_size: First learning rate of Adam.
         seed: Seed of the initial weights, the noise and dropout.
         updates: Updates of the training.
-        widths: Channels of the first three convolutions, and of the others.
         pixels: Height and width of an image.
+        widths: Channels of the first three convolutions, and of the others.
     """
     keras.utils.set_random_seed(seed)
     names = iter(SUMS)
@@ -93,7 +93,7 @@ def build_model(
 def _convolve(x, row: TrialRow, name: str, filters: int, size: int, padding: str, last: bool = False):
     kernel = keras.initializers.RandomNormal(stddev=0.05)
     if row.options.get("weights"):
-        return WeightNormalizedConv2D(filters, size, padding, kernel_initializer=kernel, name=name)(x)
+        return WeightNormalizedConv2D(filters, size, padding, name=name)(x)
     has_bias = last or row.norm is None
     return keras.layers.Conv2D(filters, size, padding=padding, use_bias=has_bias, kernel_initializer=kernel, name=name)(
         x

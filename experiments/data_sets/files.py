@@ -1,5 +1,6 @@
-"""Files of a data set, plain or compressed by gzip."""
+"""Files of a data set, plain or compressed by gzip, and the most frequent words of texts."""
 
+import collections
 import gzip
 import zlib
 from collections.abc import Iterable
@@ -36,3 +37,19 @@ def read_text(path: Path) -> str:
         return read_bytes(path).decode("utf-8")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
+
+
+def most_frequent(words: Iterable[str], count: int, first: int = 0) -> dict[str, int]:
+    """Returns the number of each of the most frequent words; equally frequent ones are in alphabetical order.
+
+    >>> most_frequent(["b", "a", "c", "b"], 2, first=10)
+    {'b': 10, 'a': 11}
+
+    Args:
+        words: All words of a text.
+        count: The largest number of words to keep.
+        first: Number of the first.
+    """
+    counts = collections.Counter(words)
+    chosen = sorted(counts, key=lambda word: (-counts[word], word))[:count]
+    return {word: first + index for index, word in enumerate(chosen)}

@@ -31,9 +31,6 @@ class WithNoise(keras.layers.Layer):
         noise = keras.random.normal((ops.shape(images)[0], self.steps, self.latent), seed=self.generator)
         return ops.concatenate([ops.repeat(images[:, None], self.steps, axis=1), noise], -1)
 
-    def get_config(self):
-        return {**super().get_config(), "steps": self.steps, "latent": self.latent, "seed": self.seed}
-
 
 class Sizes(NamedTuple):
     """Sizes of a network."""
@@ -43,7 +40,10 @@ class Sizes(NamedTuple):
     steps: int = 8  # the paper has 64
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, sizes: Sizes) -> keras.Model:
+SIZES = Sizes()
+
+
+def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, sizes: Sizes = SIZES) -> keras.Model:
     """Returns the compiled network of a row. It maps images to the logits of their drawings and the divergence.
 
     The output is `[batch, pixels + 1]`. The seed alone determines initial weights and noise.

@@ -17,7 +17,7 @@ LEAST_DEVIATION = 0.01  # about half a unit of the pen, whose offsets are whole 
 LSTMS = ("first", "second")
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, length: int, units: int) -> keras.Model:
+def build_model(row: TrialRow, step_size: float, seed: int, length: int, units: int = UNITS) -> keras.Model:
     """Returns the compiled network of a row. It maps the points so far to the distribution of the next one.
 
     Both LSTMs read the point, and the output reads both LSTMs. The output is `[batch, length, 1 + 6 * COMPONENTS]`, as

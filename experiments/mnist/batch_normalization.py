@@ -43,6 +43,3 @@ class UnbiasedBatchNormalization(keras.layers.Layer):
             for average, value in ((self.mean, mean), (self.variance, variance)):
                 average.assign(self.momentum * average + (1 - self.momentum) * value)
         return (inputs - mean) * keras.ops.rsqrt(variance + self.epsilon) * self.gamma + self.beta
-
-    def get_config(self):
-        return {**super().get_config(), "epsilon": self.epsilon, "momentum": self.momentum}

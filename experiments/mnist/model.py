@@ -10,15 +10,15 @@ CLASSES = 10
 SUMS = ("hidden_1", "hidden_2")  # layers whose outputs are normalized
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, hidden: int, pixels: int) -> keras.Model:
+def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, hidden: int = HIDDEN) -> keras.Model:
     """Returns the compiled network of a row.
 
     The norm has an offset, so the product before it has no bias. The seed alone determines the weights.
 
     Args:
         row: Builds the norm. Its option `normalize_logits` puts one after the last product too.
-        hidden: Units of each hidden layer.
         pixels: Size of an image.
+        hidden: Units of each hidden layer.
     """
     keras.utils.set_random_seed(seed)
     x = images = keras.Input((pixels,))

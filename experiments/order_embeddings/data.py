@@ -11,8 +11,7 @@ from scipy import sparse
 from nmt.errors import UserError
 
 from ..data_sets.arrays import Parts
-from ..data_sets.files import find_files, read_text
-from ..data_sets.words import most_frequent
+from ..data_sets.files import find_files, most_frequent, read_text
 
 SPLITS = {"train": "train", "valid": "val", "test": "test_2016"}  # names in the files
 IMAGE = (1, 2)  # the captions that stand for the image

@@ -14,7 +14,9 @@ MARGIN = 0.05
 CLIP = 2.0  # of the gradient of each weight
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, features: int, units: int, word_units: int) -> keras.Model:
+def build_model(
+    row: TrialRow, step_size: float, seed: int, features: int, units: int = UNITS, word_units: int = WORD_UNITS
+) -> keras.Model:
     """Returns the compiled network of a row. It maps images and captions to `[batch, 2, units]`.
 
     An image goes through one matrix; the embedding of a caption is the last state of a GRU. Both are scaled to length 1

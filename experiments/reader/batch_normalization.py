@@ -53,10 +53,6 @@ class StepNormalization(keras.layers.Layer):
         outputs = (inputs - mean) * (ops.rsqrt(variance + self.epsilon) * self.gamma)
         return outputs if self.beta is None else outputs + self.beta
 
-    def get_config(self):
-        own = {"epsilon": self.epsilon, "momentum": self.momentum, "center": self.center}
-        return {**super().get_config(), **own}
-
 
 @keras.saving.register_keras_serializable(package="experiments.reader")
 class BatchNormLSTMCell(keras.layers.LSTMCell):

@@ -10,8 +10,8 @@ import numpy as np
 from nmt.errors import UserError
 
 from ..data_sets.arrays import Parts
+from ..data_sets.files import most_frequent
 from ..data_sets.novels import Sentence, hold_out, read_novels
-from ..data_sets.words import most_frequent
 
 WORDS = 5000  # ids: of padding, any other word, the gap, the entities, and the most frequent words
 PADDING, UNKNOWN, GAP, FIRST_ENTITY = range(4)

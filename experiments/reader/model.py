@@ -25,6 +25,9 @@ class Sizes(NamedTuple):
     word_units: int = 64
 
 
+SIZES = Sizes()
+
+
 @keras.saving.register_keras_serializable(package="experiments.reader")
 class Renumber(keras.layers.Layer):
     """Numbers the entities of each example anew, at random, in training; otherwise it keeps their numbers.
@@ -48,11 +51,8 @@ class Renumber(keras.layers.Layer):
             numbers = ops.argsort(keras.random.uniform((batch, ENTITIES), seed=self.generator), -1)
         return _renumbered(passages, numbers), _renumbered(questions, numbers), numbers
 
-    def get_config(self):
-        return {**super().get_config(), "seed": self.seed}
 
-
-def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> keras.Model:
+def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES) -> keras.Model:
     """Returns the compiled network of a row. It maps passages and questions to logits of the entities.
 
         m = tanh(d W + q V + (d B) * (q C));  a = softmax(m w);  r = sum over time of a * d

@@ -5,7 +5,7 @@ from ..reporting.section import Section
 from ..trials.learning import FASTER, Column, Comparison, Curve, Learning, best, mean_of
 from ..trials.sections import Logs
 from .data import ENTITIES, KEPT, PASSAGE
-from .model import Sizes
+from .model import SIZES
 
 STAND_IN = (
     "**A stand-in for news.** The papers read articles of CNN and their summaries. Here, a passage is "
@@ -16,7 +16,7 @@ STAND_IN = (
 _TEXT = (
     "LSTMs with the norm inside read passage and question in both directions. An attention over the passage and a "
     f"layer with tanh choose one of {ENTITIES} entities, which are numbered anew, at random, in every update. The "
-    f"LSTMs have {Sizes().units} units in each direction. Zhang & Sennrich have 240; Ba et al. read in one direction. "
+    f"LSTMs have {SIZES.units} units in each direction. Zhang & Sennrich have 240; Ba et al. read in one direction. "
     "The mean validation error over the whole training tells how fast a network learns; the other values are those of "
     "the checkpoint with the lowest validation loss. Values are means over the seeds, with the standard deviation (sd)."
 )

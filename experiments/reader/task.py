@@ -5,43 +5,23 @@ from typing import Any
 import keras
 import numpy as np
 
-from ..data_sets.arrays import Parts
-from ..trials.experiment import Experiment, conduct
+from ..trials.experiment import Experiment
 from ..trials.networks import Networks, loss_and_error
 from ..trials.probes import lstm_shares
 from ..trials.trial import Setting, Trial, rows_of
 from . import rows
 from .data import PADDING, Part, most_frequent_wrong, read_corpus
-from .model import READERS, Sizes, build_model, lstm_inputs
+from .model import READERS, build_model, lstm_inputs
 from .section import LEARNING, PUBLISHED_TIMES, STAND_IN, baseline_sections
 
-EXPERIMENT = Experiment(
-    name="reader",
-    title="An attentive reader",
-    about=[STAND_IN],
-    rows=rows_of(rows),
-    settings=(Setting("batch-64", "batches of 64", batch_size=64, updates=400, window=20, validate_every=40),),
-    step_size=3e-3,
-    metric="nll",
-    metric_label="validation loss in nats",
-    learning=LEARNING,
-    more_sections=baseline_sections,
-    share_over="the units, in the LSTMs that read forward",
-    published_times=PUBLISHED_TIMES,
-    rounds=15,
-)
 _PROBED = 16  # validation questions whose activations are measured
 
 
 class Readers(Networks):
     """The networks of the task, with the data and their sizes."""
 
-    def __init__(self, corpus: Parts, sizes: Sizes | None = None):
-        super().__init__(corpus, len(corpus.train.answers))
-        self._sizes = sizes or Sizes()
-
     def build(self, trial: Trial) -> keras.Model:
-        return build_model(trial.row, trial.step_size, trial.seed, self._sizes)
+        return build_model(trial.row, trial.step_size, trial.seed, *self.sizes)
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[list[np.ndarray], np.ndarray]:
         passages, questions, answers = (array[numbers] for array in self.data.train)
@@ -66,6 +46,20 @@ class Readers(Networks):
         return {"most_frequent_error": {name: most_frequent_wrong(part) for name, part in parts.items()}}
 
 
-def reproduce(data: str, so_far: bool) -> None:
-    """Runs the task; see `conduct`. `data` is a folder of novels; see `read_corpus`."""
-    conduct(EXPERIMENT, lambda: Readers(read_corpus(data)), so_far)
+EXPERIMENT = Experiment(
+    name="reader",
+    title="An attentive reader",
+    about=[STAND_IN],
+    rows=rows_of(rows),
+    settings=(Setting("batch-64", "batches of 64", batch_size=64, updates=400, window=20, validate_every=40),),
+    step_size=3e-3,
+    metric="nll",
+    metric_label="validation loss in nats",
+    learning=LEARNING,
+    load=lambda data: Readers(read_corpus(data)),
+    more_sections=baseline_sections,
+    share_over="the units, in the LSTMs that read forward",
+    published_times=PUBLISHED_TIMES,
+    rounds=15,
+)
+reproduce = EXPERIMENT.reproduce

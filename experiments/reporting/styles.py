@@ -3,9 +3,11 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from matplotlib.axes import Axes
+
+T = TypeVar("T")
 
 
 class Style(NamedTuple):
@@ -29,17 +31,25 @@ KINDS = {
     "batchnorm": Style("#E69F00", "P", (0, (3, 1, 1, 1))),
     "weightnorm": Style("#56B4E9", "X", (0, (1, 1))),
 }
-OTHERS = (Style("#000000", "<", "--"), Style("#882255", ">", "-."), Style("#66418A", "*", ":"))
+OTHERS = ("#000000", "#882255", "#66418A")  # colours of rows of no known kind
+_MARKERS = "<>*phd8H1234+x"  # none of those of the kinds
+_DASHES = [(0, each) for each in ((6, 1), (2, 2), (7, 2, 2, 2), (1, 3), (9, 4), (4, 1, 1, 1, 1, 1, 1, 1), (3, 4))]
 
 
-def styles(kinds: Mapping[str, str | None]) -> dict[str, Style]:
-    """Returns the style of each row.
+def styles(rows: Mapping[T, tuple[str, bool]]) -> dict[T, Style]:
+    """Returns the style of each row, with a marker of its own.
 
     Args:
-        kinds: The kind of each row by its name; `None` for a row that is not of the paper.
+        rows: The kind of each row, and whether it is the paper's and has the style of its kind. Others of a known kind
+            have its colour.
     """
-    others = itertools.cycle(OTHERS)
-    return {name: KINDS[kind] if kind in KINDS else next(others) for name, kind in kinds.items()}
+    colors, markers, dashes = map(itertools.cycle, (OTHERS, _MARKERS, _DASHES))
+    return {
+        row: KINDS[kind]
+        if of_paper
+        else Style(KINDS[kind].color if kind in KINDS else next(colors), next(markers), next(dashes))
+        for row, (kind, of_paper) in rows.items()
+    }
 
 
 def draw_seeds(axes: Axes, x: Sequence[float], values: Sequence[Sequence[float]], style: Style, **line: Any) -> None:

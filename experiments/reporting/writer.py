@@ -1,42 +1,18 @@
-"""Writes a report: report.md, report.html with all pictures in it, report.json, and a PNG and an SVG per picture."""
+"""Writes a report: report.md, report.json, and a PNG per picture."""
 
-import base64
 import json
 import math
-import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import markdown
-import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from .section import Claim, Section
 
 _DOTS_PER_INCH = 120
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-body {{ max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 sans-serif; color: #222 }}
-table {{ display: block; overflow-x: auto; border-collapse: collapse; font-size: 0.9rem }}
-th, td {{ padding: 0.3rem 0.7rem; border-bottom: 1px solid #ccc; text-align: right }}
-th:first-child, td:first-child {{ text-align: left }}
-img {{ max-width: 100% }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
 
 
 def write_report(
@@ -66,7 +42,6 @@ def write_report(
     facts = {**facts, "claims": [claim._asdict() for claim in claims]}
     found = {**facts, "sections": {section.name: _data(section) for section in sections}}
     (temporary / "report.md").write_text(text, encoding="utf-8")
-    (temporary / "report.html").write_text(_html(title, text, temporary), encoding="utf-8")
     (temporary / "report.json").write_text(
         json.dumps(_finite(found), indent=2, allow_nan=False) + "\n", encoding="utf-8"
     )
@@ -78,19 +53,16 @@ def told(folder: Path) -> str:
     """Returns the claims of a report with their verdicts, a line each, and where the report is."""
     claims = json.loads((folder / "report.json").read_text("utf-8"))["claims"]
     lines = [f"{each['claim']}: {each['ours']}: {each['verdict']}" for each in claims]
-    return "\n".join([*lines, f"wrote {folder / 'report.md'} and report.html"])
+    return "\n".join([*lines, f"wrote {folder / 'report.md'}"])
 
 
 def write_picture(section: Section, folder: Path) -> None:
-    """Writes the picture of a section as NAME.png and NAME.svg."""
+    """Writes the picture of a section as NAME.png."""
     figure = Figure()
     FigureCanvasAgg(figure)
     section.plot(figure)
     figure.suptitle(section.title, fontsize=12)
     figure.savefig(folder / f"{section.name}.png", dpi=_DOTS_PER_INCH)
-    # Without a date and random ids, the same section always gives the same SVG.
-    with matplotlib.rc_context({"svg.hashsalt": section.name, "svg.fonttype": "none"}):
-        figure.savefig(folder / f"{section.name}.svg", metadata={"Date": None})
 
 
 def _finite(value: Any) -> Any:
@@ -124,13 +96,3 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]], alignm
 
 def _data(section: Section) -> dict[str, Any]:
     return {"title": section.title, "columns": section.columns, "rows": section.rows, "data": section.data}
-
-
-def _html(title: str, text: str, folder: Path) -> str:
-    """Returns a Markdown text as an HTML page with its pictures embedded."""
-
-    def inline(match: re.Match) -> str:
-        return f'src="data:image/png;base64,{base64.b64encode((folder / match[1]).read_bytes()).decode()}"'
-
-    body = markdown.markdown(text, extensions=["tables"])
-    return _PAGE.format(title=title, body=re.sub(r'src="([^"]+\.png)"', inline, body))

@@ -7,8 +7,8 @@ import numpy as np
 from nmt.errors import UserError
 
 from ..data_sets.arrays import Parts
+from ..data_sets.files import most_frequent
 from ..data_sets.novels import Sentence, hold_out, read_novels
-from ..data_sets.words import most_frequent
 
 WORDS = 2000  # ids: of padding, any other word, the end, and the most frequent words
 PADDING, UNKNOWN, END = range(3)

@@ -22,7 +22,10 @@ class Sizes(NamedTuple):
     word_units: int = 64  # the paper has 620
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes) -> keras.Model:
+SIZES = Sizes()
+
+
+def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES) -> keras.Model:
     """Returns the compiled network of a row. It maps sentences and their neighbours to logits of the neighbours' words.
 
     The inputs are ids `[batch, LONGEST + 1]` of the sentences and `[batch, 2, LONGEST + 1]` of their neighbours; the

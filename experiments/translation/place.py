@@ -26,7 +26,3 @@ class Place(Book):
     def model(self, run: Run) -> Path:
         """The model directory of a run."""
         return self.run(run) / "model"
-
-    def translations(self, run: Run, test: str) -> Path:
-        """The translations of a test set by a run, beside its log."""
-        return self.logs / f"{run.name}.{test}"

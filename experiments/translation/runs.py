@@ -115,13 +115,10 @@ def _tested(training: Training, call: Callable[..., None]) -> dict[str, Any]:
     with atomic_write(sources) as file:
         file.writelines(f"{line}\n" for source, _ in files.values() for line in read_lines(source))
     call("nmt", "translate", "-m", str(place.model(run)), "-i", str(sources), "-o", str(output), "-n")
-    place.logs.mkdir(parents=True, exist_ok=True)
     lines, found = iter(read_lines(output)), {}
     for test, (_, reference) in files.items():
         references = read_lines(reference)
         translations = list(itertools.islice(lines, len(references)))
-        with atomic_write(place.translations(run, test)) as file:
-            file.writelines(f"{line}\n" for line in translations)
         bleu = sacrebleu.BLEU()
         score = bleu.corpus_score(translations, [references]).score
         chrf = sacrebleu.corpus_chrf(translations, [references]).score

@@ -37,6 +37,7 @@ class Experiment:
         metric: Key of a validation. The lowest value chooses the learning rate.
         metric_label: The metric in words.
         learning: The first section of the report.
+        load: Reads data, of which DATA says where it is, and returns the networks.
         share_over: What the means in the section on the share of the mean run over, in words.
         more_sections: Returns sections that only this task has.
         published_times: The published times of the rows by their names, in any unit.
@@ -53,6 +54,7 @@ class Experiment:
     metric: str
     metric_label: str
     learning: Learning
+    load: Callable[[str], Networks]
     share_over: str = "the units"
     more_sections: Callable[[Logs], Sequence[Section]] = lambda logs: ()
     published_times: Mapping[str, float] = field(default_factory=dict)
@@ -60,8 +62,40 @@ class Experiment:
     seeds: Sequence[int] = SEEDS
     rounds: int = 30
 
-    def sections(self, logs: Logs, times: Sequence[Mapping[str, Any]]) -> list[Section]:
-        """Returns the sections for which there are results."""
+    def reproduce(self, data: str, so_far: bool, root: Path = ROOT) -> None:
+        """Trains and times what is not done yet, and writes the report.
+
+        Args:
+            data: As the task's `load` takes it; not read if only a report is wanted.
+            so_far: Report on the trials that are done; train and measure nothing.
+            root: The folder of logs and report.
+
+        Raises:
+            UserError: The data is not there, or nothing is done yet.
+        """
+        book = Book(self.name, root)
+        if not so_far:
+            networks = self.load(data)
+            with exclusive(book.work):
+                _make(book, self, networks)
+        self.report(book)
+        print(told(book.report))
+
+    def report(self, book: Book, remarks: Sequence[str] = ()) -> None:
+        """Writes the report on the trials that are done; `remarks` are paragraphs that explain the results.
+
+        Raises:
+            UserError: Nothing is done yet.
+        """
+        logs = book.read_all(grid_trials(self.rows, self.settings, self.step_size))
+        logs |= book.read_all(seed_trials(best_step_sizes(logs, self.metric), self.seeds))
+        if not logs:
+            raise UserError(f"no training of the task {self.name} is done yet")
+        lengths = [
+            f"{each.updates:,} updates ({each.label}; {each.updates * each.batch_size:,} examples)"
+            for each in self.settings
+        ]
+        about, times = [*self.about, f"A training has {' or '.join(lengths)}."], book.read_times()
         found = [
             learning_section(logs, self.learning),
             claims_section(logs, self.learning.comparisons),
@@ -70,52 +104,8 @@ class Experiment:
             *self.more_sections(logs),
             times_section(times, rows_in(logs), settings_of(logs), self.published_times),
         ]
-        return [section for section in found if section]
-
-
-def conduct(experiment: Experiment, load: Callable[[], Networks], so_far: bool, root: Path = ROOT) -> None:
-    """Trains and times what is not done yet, and writes the report.
-
-    Args:
-        experiment: The task.
-        load: Reads the data. It is not called if only a report is wanted.
-        so_far: Report on the trials that are done; train and measure nothing.
-        root: The folder of logs and report.
-
-    Raises:
-        UserError: The data is not there, or nothing is done yet.
-    """
-    book = Book(experiment.name, root)
-    if not so_far:
-        networks = load()
-        with exclusive(book.work):
-            _make(book, experiment, networks)
-    report(experiment, book)
-    print(told(book.report))
-
-
-def report(experiment: Experiment, book: Book, remarks: Sequence[str] = ()) -> None:
-    """Writes the report on the trials that are done; `remarks` are paragraphs that explain the results.
-
-    Raises:
-        UserError: Nothing is done yet.
-    """
-    logs = book.read_all(grid_trials(experiment.rows, experiment.settings, experiment.step_size))
-    logs |= book.read_all(seed_trials(best_step_sizes(logs, experiment.metric), experiment.seeds))
-    if not logs:
-        raise UserError(f"no training of the task {experiment.name} is done yet")
-    made = experiment.sections(logs, book.read_times())
-    about = [*experiment.about, _trainings(experiment.settings)]
-    facts = {"task": experiment.name, "about": about}
-    write_report(book.report, experiment.title, [*remarks, *about], facts, made)
-
-
-def _trainings(settings: Sequence[Setting]) -> str:
-    """Returns how long a training is, in words."""
-    found = [
-        f"{each.updates:,} updates ({each.label}; {each.updates * each.batch_size:,} examples)" for each in settings
-    ]
-    return f"A training has {' or '.join(found)}."
+        sections = [section for section in found if section]
+        write_report(book.report, self.title, [*remarks, *about], {"task": self.name, "about": about}, sections)
 
 
 def _make(book: Book, experiment: Experiment, networks: Networks) -> None:

@@ -10,9 +10,7 @@ import numpy as np
 
 from nmt.storage.files import atomic_write
 
-from .feeding import in_batches
-from .networks import Networks
-from .probes import gain_rms
+from .networks import Networks, in_batches
 from .trial import Trial
 
 
@@ -28,7 +26,7 @@ def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
 
     Returns:
         `train`, the `update` and the mean `loss` of each window; `validations`, with `update` and the values of
-        `Networks.validate`; `seconds` of the updates; the `gains` at the end; `mean_share`, the shares of the mean at
+        `Networks.validate`; `seconds` of the updates; `mean_share`, the shares of the mean at
         `first` and at `last`; and the values of `Networks.results`.
     """
     keras.backend.clear_session()
@@ -48,7 +46,7 @@ def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
             done["validations"].append({"update": update + count, **networks.validate(model)})
             _save(model, done, folder)
     shares["last"] = networks.mean_shares(model)
-    return {**done, "gains": gain_rms(model), "mean_share": shares, **networks.results()}
+    return {**done, "mean_share": shares, **networks.results()}
 
 
 def order(seed: int, start: int, count: int, size: int) -> np.ndarray:

@@ -13,8 +13,8 @@ from ..reporting.differences import differences_section
 from ..reporting.intervals import spread, t_interval
 from ..reporting.judging import RULE, Hypothesis, Question, judge, paired
 from ..reporting.section import Section
-from ..reporting.styles import draw_seeds
-from .sections import Logs, logs_by_row, settings_of, trial_styles
+from ..reporting.styles import draw_seeds, styles
+from .sections import Logs, logs_by_row, settings_of
 from .trial import Setting, TrialRow, or_infinite
 
 FASTER = "learns faster than the model without a norm"
@@ -212,7 +212,7 @@ def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve])
     all_axes = figure.subplots(len(curves), len(done), squeeze=False, sharex="col")
     for column, (setting, rows) in zip(all_axes.T, done.items(), strict=True):
         for axes, curve in zip(column, curves, strict=True):
-            for row, style in trial_styles(list(rows)).items():
+            for row, style in styles({row: (row.name, row.paper) for row in rows}).items():
                 _draw(axes, curve, row, list(rows[row].values()), style)
             axes.set(yscale=curve.scale, ylabel=curve.label)
             axes.set_ylim(_range_after_the_beginning(axes))

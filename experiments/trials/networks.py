@@ -1,12 +1,12 @@
 """What a training asks of the networks of a task, with what all classifiers and all tasks on images share."""
 
 import abc
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 import numpy as np
 
-from .feeding import in_batches
 from .trial import Setting, Trial
 
 
@@ -15,11 +15,17 @@ class Networks(abc.ABC):
 
     Args:
         data: The data, with the parts `train`, `valid` and `test`, which is `None` if nothing is tested.
-        examples: Number of training examples.
+        *sizes: Sizes of the networks, for `build`; by default those of the task.
     """
 
-    def __init__(self, data: Any, examples: int):
-        self.data, self.examples = data, examples
+    def __init__(self, data: Any, *sizes: Any):
+        self.data, self.sizes = data, sizes
+
+    @property
+    def examples(self) -> int:
+        """The number of training examples."""
+        part = self.data.train
+        return len(part if isinstance(part, np.ndarray) else part[0])
 
     @abc.abstractmethod
     def build(self, trial: Trial) -> keras.Model:
@@ -64,19 +70,32 @@ def loss_and_error(model: keras.Model, inputs: Any, classes: np.ndarray, batch_s
 
 
 class ImageClassifiers(Networks):
-    """Networks that classify images.
+    """Networks that classify images. The parts of their data have `images` and `classes`."""
 
-    Args:
-        data: The data, whose parts have `images` and `classes`.
-        validated: Images in a batch of a validation.
-    """
-
-    def __init__(self, data: Any, validated: int):
-        super().__init__(data, len(data.train.classes))
-        self._validated = validated
+    validated: int  # images in a batch of a validation
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
         return self.data.train.images[numbers], self.data.train.classes[numbers]
 
     def measure(self, model: keras.Model, part: Any) -> dict[str, float]:
-        return loss_and_error(model, part.images, part.classes, self._validated)
+        return loss_and_error(model, part.images, part.classes, self.validated)
+
+
+def in_batches(inputs: Any, targets: Any = None, *, batch_size: int) -> Iterable:
+    """Returns a dataset of the batches of some examples, in order, for `fit`, `evaluate` and `predict`.
+
+    Given arrays, Keras builds a dataset whose autotuning thread sleeps for 10 ms, 20 ms, 40 ms and so on, and the end
+    of the dataset waits for it: a call of 3 s takes 5 s. So autotuning is off here.
+
+    Args:
+        inputs: `[examples, ...]`, or a list of such arrays.
+        targets: `[examples, ...]`; `None` for predictions.
+        batch_size: Examples in a batch; the last batch holds the rest.
+    """
+    import tensorflow as tf  # not at the top, so that models run on other backends
+
+    inputs = tuple(inputs) if isinstance(inputs, list) else inputs
+    parts = (inputs,) if targets is None else (inputs, targets)
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return tf.data.Dataset.from_tensor_slices(parts).batch(batch_size).with_options(options)

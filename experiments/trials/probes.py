@@ -1,4 +1,4 @@
-"""Measures a trained model: the share of the mean square that centring removes, and the size of the gains."""
+"""Measures a trained model: the share of the mean square that centring removes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -68,10 +68,3 @@ def share_of_mean(a: Any, axis: Any = -1) -> float:
     """Returns `E[mean(a)**2] / E[mean(a**2)]`, with the inner means over the axis or axes."""
     a = np.asarray(a, np.float64)
     return float(np.mean(a.mean(axis) ** 2) / np.mean(a**2))
-
-
-def gain_rms(model: keras.Model) -> dict[str, float]:
-    """Returns the root mean square of every gain, by the path of its layer."""
-    weights = [(weight.path.rpartition("/")[0], weight) for weight in model.trainable_weights]
-    gains = [(layer, weight) for layer, weight in weights if weight.name in ("scale", "gamma")]
-    return {layer: float(np.sqrt(np.mean(np.square(weight.numpy())))) for layer, weight in gains}

@@ -7,16 +7,9 @@ from ..reporting.mean_share import mean_share_section
 from ..reporting.section import Section
 from ..reporting.speed import Timed, speed_section
 from ..reporting.step_sizes import step_size_section
-from ..reporting.styles import Style, styles
 from .trial import GRID_SEED, Setting, Trial, TrialRow, lowest
 
 Logs = Mapping[Trial, Mapping[str, Any]]
-
-
-def trial_styles(rows: Sequence[TrialRow]) -> dict[TrialRow, Style]:
-    """Returns the style of each row. The paper's rows have the style of their kind, added rows have others."""
-    found = styles({row.name: row.name if row.paper else None for row in rows})
-    return {row: found[row.name] for row in rows}
 
 
 def logs_by_row(logs: Logs, setting: Setting) -> dict[TrialRow, dict[int, Mapping[str, Any]]]:

@@ -42,9 +42,6 @@ class OverPositions(keras.layers.Layer):
         flat = keras.ops.reshape(inputs, (-1, height * width, channels))  # [batch, positions, channels]
         return keras.ops.reshape(self.norm(flat), (-1, height, width, channels))
 
-    def get_config(self):
-        return {**super().get_config(), "partial": self.partial}
-
 
 def _rms(axis):
     return lambda name: RMSNormalization(axis=axis, scale_axis=-1, epsilon=EPSILON, center=True, name=name)

@@ -31,9 +31,6 @@ class ScaledL2Normalization(keras.layers.Layer):
         squares = ops.sum(ops.square(x), -1, keepdims=True) + inputs.shape[-1] * self.epsilon
         return ops.cast(x * ops.rsqrt(squares) * self.gain, inputs.dtype)
 
-    def get_config(self):
-        return {**super().get_config(), "epsilon": self.epsilon}
-
 
 ROWS = [
     Row("l2norm-scaled", "L2-Norm (gains from sqrt(n))", build=lambda name: ScaledL2Normalization(name=name), seeds=3)

@@ -1,8 +1,7 @@
 """Learning curves, by updates and by time, and the training loss (Figures 1 and 2)."""
 
-import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -10,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...reporting.section import Section
-from ...reporting.styles import KINDS, OTHERS, Style, draw_seeds
+from ...reporting.styles import KINDS, draw_seeds, styles
 from ..published import FAILS, LOSS, MINUTES, RESULTS
 from ..results import Result, by_row
 from ..row import Row
@@ -18,8 +17,6 @@ from ..row import Row
 Curve = dict[int, list[float]]  # the value of each seed, by update
 
 _MOST_COLUMNS = 10
-_MARKERS = "<>*phd8H1234+x"  # none of those of the kinds
-_DASHES = [(0, each) for each in ((6, 1), (2, 2), (7, 2, 2, 2), (1, 3), (9, 4), (4, 1, 1, 1, 1, 1, 1, 1), (3, 4))]
 _DIVERGED = 10  # an axis is logarithmic if the largest value is this many times the smallest
 
 
@@ -41,8 +38,8 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
     timed = processes[0]["updates"]["float32"] if processes else {}
     rnn = next(iter(rows)).model_type == "rnn"
     published = "; ".join(
-        f"{name} {LOSS[name][0]:.2f} at first, {LOSS[name][9900]:.2f} after 9,900 updates, which take {minutes} minutes"
-        for name, minutes in MINUTES.items()
+        f"{name} {first:.2f} at first, {last:.2f} after 9,900 updates, which take {MINUTES[name]} minutes"
+        for name, (first, last) in LOSS.items()
     )
     return Section(
         name="curves",
@@ -66,45 +63,29 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
 def _plot(
     figure: Figure, curves: Mapping[Row, Curve], losses: Mapping[Row, Curve], timed: Mapping[str, Mapping[str, float]]
 ) -> None:
-    figure.set(size_inches=(9.5, 7.4), layout_engine="constrained")
-    (by_updates, by_time), (ours, published) = figure.subplots(2, 2)
+    figure.set(size_inches=(13, 4.6), layout_engine="constrained")
+    by_updates, by_time, loss = figure.subplots(1, 3)
     _draw(by_updates, curves)
     by_updates.set(xlabel="updates", ylabel="dev BLEU", title="BLEU by updates")
     known = {row: found for row, found in curves.items() if row.normalization in timed}
     _draw(by_time, known, lambda row: timed[row.normalization]["seconds"] / 60)
     by_time.set(xlabel="minutes of updates", ylabel="dev BLEU", title="BLEU by time")
-    _draw(ours, losses)
-    ours.set(xlabel="updates", ylabel="training loss", title="training loss, ours")
+    _draw(loss, losses)
+    loss.set(xlabel="updates", ylabel="training loss", title="training loss")
     values = [value for found in losses.values() for each in found.values() for value in each]
     if max(values) > _DIVERGED * min(values):
-        ours.set_yscale("log")
-    for kind, name in (("none", "baseline"), ("layernorm", "layernorm")):
-        published.plot(*zip(*LOSS[name].items(), strict=True), **KINDS[kind].line() | {"marker": ""})
-    published.set(xlabel="updates", ylabel="training loss", title="training loss, published (RNN, WMT14)")
+        loss.set_yscale("log")
     handles = by_updates.get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=3, frameon=False)
 
 
 def _draw(axes: Axes, curves: Mapping[Row, Curve], per_update: Callable[[Row], float] = lambda row: 1) -> None:
     """Draws the mean over the seeds, and their range around it, with an x value for each update of a row."""
-    for row, style in styles_of(curves).items():
+    for row, style in styles({row: kind_of(row) for row in curves}).items():
         x = [update * per_update(row) for update in curves[row]]
         draw_seeds(axes, x, list(curves[row].values()), style, label=row.label)
 
 
-def styles_of(rows: Iterable[Row]) -> dict[Row, Style]:
-    """Returns the style of each row, with a marker of its own.
-
-    The paper's rows have the style of their kind, and other rows of a known kind its colour. Other rows that build a
-    norm have neither.
-    """
-    colors = itertools.cycle(style.color for style in OTHERS)
-    markers, dashes = itertools.cycle(_MARKERS), itertools.cycle(_DASHES)
-    found = {}
-    for row in rows:
-        kind = KINDS.get(row.name) or KINDS.get(row.kind)
-        if row.name in (*RESULTS, FAILS, *KINDS):
-            found[row] = kind
-        else:
-            found[row] = Style(kind.color if kind else next(colors), next(markers), next(dashes))
-    return found
+def kind_of(row: Row) -> tuple[str, bool]:
+    """Returns the kind of a row, and whether it is the paper's."""
+    return row.name if row.name in KINDS else row.kind, row.name in (*RESULTS, FAILS, *KINDS)

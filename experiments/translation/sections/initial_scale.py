@@ -28,7 +28,6 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
             "it are doubled. Sizes are those of embedding and state; the last is the paper's. As in Nematus, a square "
             "matrix is orthogonal at the start, and any other has a standard deviation of 0.01. If embedding and state "
             "have the same size, more matrices are square.",
-            " ".join(_summary(size, norms["rmsnorm"], epsilon) for size, norms in sizes.items()),
             f"A norm counts as invariant if its output changes by at most {NEGLIGIBLE:.0%}. All this holds before "
             "training. How the mean squares grow during training was not measured.",
         ],
@@ -41,16 +40,6 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
 
 def _size(measured: Mapping[str, Any]) -> str:
     return f"{measured['embedding_size']}/{measured['state_size']}"
-
-
-def _summary(size: str, norms: Norms, epsilon: float) -> str:
-    below = [each for each in norms.values() if each["mean_square"] < epsilon]
-    first, change = next(iter(norms.values())), [each["change"] for each in norms.values()]
-    return (
-        f"At {size}, the mean square before the first norm is {first['mean_square']:.1e}, and the root mean square of "
-        f"RMSNorm's output there is {first['rms']:.2f} instead of 1; {len(below)} of {len(norms)} norms get a mean "
-        f"square below epsilon, and doubled weights change RMSNorm's outputs by {min(change):.0%} to {max(change):.0%}."
-    )
 
 
 def _claim(sizes: Mapping[str, Norms], epsilon: float) -> Claim:

@@ -32,7 +32,7 @@ def section(results: Sequence[Result]) -> Section | None:
         title=f"Translation quality ({table})",
         text=[
             f"BLEU: sacreBLEU `{signature}`, cased and detokenised, beam size {beam}. With several seeds, it is their "
-            f"mean with the standard deviation (sd). {_tested(rows)}",
+            "mean with the standard deviation (sd). The checkpoint of the best validation is tested.",
             *_on_options(rows),
         ],
         columns=list(cells[0]),
@@ -61,27 +61,6 @@ def _on_failure(rows: dict[Row, list[Result]]) -> list[Claim]:
 def _scores(done: Sequence[Result]) -> Scores:
     tests = done[0].log["tests"]
     return {"dev": [each.dev for each in done]} | {test: [each.test(test) for each in done] for test in tests}
-
-
-def _tested(rows: dict[Row, list[Result]]) -> str:
-    """Says which checkpoint is tested, and names the runs whose best validation is not the last."""
-    results = [each for done in rows.values() for each in done]
-    early = [each for each in results if each.best["update"] < max(v["update"] for v in each.log["validations"])]
-    told = (
-        "The checkpoint of the best validation is tested, the first of equal ones. The best validation is the last one"
-    )
-    if not early:
-        return f"{told} in every run."
-    named = (f"{each.row.label}, seed {each.seed} (update {each.best['update']:,}{_loss(each)})" for each in early)
-    return f"{told}, except for {'; '.join(named)}."
-
-
-def _loss(result: Result) -> str:
-    """Describes the dev loss of the tested checkpoint and of the last, if the log has them."""
-    last = result.log["validations"][-1]
-    if "valid_loss" not in last:
-        return ""
-    return f", dev loss {result.best['valid_loss']:.2f}; at the last validation {last['valid_loss']:.2f}"
 
 
 def _on_options(rows: dict[Row, list[Result]]) -> list[str]:

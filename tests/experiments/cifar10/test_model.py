@@ -77,7 +77,7 @@ def test_the_partial_norm_takes_the_first_positions_of_each_channel():
 
 
 def test_a_normalized_kernel_has_length_1_and_the_direction_of_its_weights():
-    layer = WeightNormalizedConv2D(5, 3)
+    layer = WeightNormalizedConv2D(5, 3, "same")
     layer(images())
     np.testing.assert_allclose(np.sqrt((layer.kernel.numpy() ** 2).sum((0, 1, 2))), np.ones(5), rtol=1e-5)
     before = layer.kernel.numpy()

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
-from experiments.mnist.section import LEARNING
+from experiments.mnist.task import LEARNING
 from experiments.trials.learning import claims_section, learning_section
 from experiments.trials.trial import Setting, Trial, TrialRow
 

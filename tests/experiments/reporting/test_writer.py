@@ -1,13 +1,12 @@
 import json
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
 pytest.importorskip("matplotlib")
 
 from experiments.reporting.section import Claim, Section
-from experiments.reporting.writer import write_picture, write_report
+from experiments.reporting.writer import write_report
 
 
 def section(name):
@@ -22,21 +21,6 @@ def section(name):
     )
 
 
-class _Reader(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.images, self.cells, self.other = [], [], []
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        if tag == "img":
-            self.images.append(attributes["src"])
-        self.other += [value for name, value in attributes.items() if name in ("href", "src") and tag != "img"]
-
-    def handle_data(self, data):
-        self.cells.append(data)
-
-
 @pytest.fixture
 def report(tmp_path):
     write_report(tmp_path / "report", "Title", ["About."], {"corpus": "tiny"}, [section("one"), section("two")])
@@ -46,36 +30,17 @@ def report(tmp_path):
 def test_all_files_are_written(report):
     assert sorted(path.name for path in report.iterdir()) == [
         "one.png",
-        "one.svg",
-        "report.html",
         "report.json",
         "report.md",
         "two.png",
-        "two.svg",
     ]
     assert (report / "one.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_picture_has_the_title_of_its_section_and_is_the_same_each_time(report, tmp_path):
-    svg = (report / "one.svg").read_text()
-    assert ">The one<" in svg
-    write_picture(section("one"), tmp_path)
-    assert (tmp_path / "one.svg").read_text() == svg
 
 
 def test_a_report_replaces_the_previous_one(report):
     (report / "of_the_last.png").touch()
     write_report(report, "Title", [], {}, [section("one")])
     assert sorted(path.stem for path in report.glob("*.png")) == ["one"]
-
-
-def test_the_page_embeds_its_pictures(report):
-    reader = _Reader()
-    reader.feed((report / "report.html").read_text())
-    assert len(reader.images) == 2
-    assert all(image.startswith("data:image/png;base64,iVBOR") for image in reader.images)
-    assert not reader.other
-    assert {"The one", "1 to 2", "first"} <= set(reader.cells)
 
 
 def test_markdown_has_table_and_picture(report):

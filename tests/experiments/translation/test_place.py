@@ -13,7 +13,6 @@ def test_work_is_in_build_and_logs_are_in_experiments():
     place, run = Place("tiny"), Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 2)
     assert place.model(run) == ROOT / "build" / "reproduce" / "tiny" / "runs" / "rmsnorm-2" / "model"
     assert place.logs == ROOT / "experiments" / "logs" / "tiny"
-    assert place.translations(run, "news").parent == place.logs
 
 
 def test_work_with_other_values_is_refused():

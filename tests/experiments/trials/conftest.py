@@ -7,7 +7,7 @@ import pytest
 from experiments.data_sets.arrays import Parts
 from experiments.reporting.speed import PROCESSES
 from experiments.trials.book import Book
-from experiments.trials.experiment import Experiment, conduct
+from experiments.trials.experiment import Experiment
 from experiments.trials.learning import Learning
 from experiments.trials.memory import Restart
 from experiments.trials.networks import Networks
@@ -38,7 +38,7 @@ class Signs(Networks):
 
     def __init__(self):
         inputs = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
-        super().__init__(Parts(inputs[:60], inputs[60:]), 60)
+        super().__init__(Parts(inputs[:60], inputs[60:]))
 
     def build(self, trial):
         return build(trial.row, trial.seed, trial.step_size)
@@ -66,6 +66,7 @@ EXPERIMENT = Experiment(
     metric="nll",
     metric_label="loss",
     learning=Learning("Learning", "", [], [], []),
+    load=lambda data: Signs(),
     rounds=2,
 )
 
@@ -80,9 +81,9 @@ def book(tmp_path):
     return Book("small", tmp_path)
 
 
-def conduct_whole(experiment, load, root):
-    """Conducts an experiment to its end. The program would start again after each process that measures times."""
+def reproduce_whole(experiment, root):
+    """Reproduces a task to its end. The program would start again after each process that measures times."""
     for _ in range(PROCESSES):
         with pytest.raises(Restart):
-            conduct(experiment, load, so_far=False, root=root)
-    conduct(experiment, load, so_far=False, root=root)
+            experiment.reproduce("", so_far=False, root=root)
+    experiment.reproduce("", so_far=False, root=root)

@@ -6,8 +6,8 @@ pytest.importorskip("scipy")
 from matplotlib.figure import Figure
 
 from experiments.reporting.speed import AGAIN
-from experiments.trials.sections import logs_by_row, share_section, step_sizes, times_section, trial_styles
-from experiments.trials.trial import GRID_SEED, Trial, TrialRow
+from experiments.trials.sections import logs_by_row, share_section, step_sizes, times_section
+from experiments.trials.trial import GRID_SEED, Trial
 from tests.experiments.trials.conftest import ROWS, SETTING
 
 
@@ -54,9 +54,3 @@ def test_times_are_over_layernorms_round_by_round():
     assert made.rows[1] == ["RMSNorm", *["1000.0", "0.50 [0.50, 0.50]"] * 2, "0.75"]
     assert len(axes_of(made)) == 2
     assert times_section([], ROWS, [SETTING], {}) is None
-
-
-def test_an_added_row_has_its_own_style():
-    mine = TrialRow("mine", "Mine", None)
-    found = trial_styles([*ROWS, mine])
-    assert len({style.color for style in found.values()}) == 3
