@@ -25,12 +25,7 @@ from .trials.book import ROOT, Book
 
 
 def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / "logs") -> None:
-    """Writes a report beside its logs.
-
-    Args:
-        name: A task with an `EXPERIMENT`, or a corpus.
-        results: Holds a folder for each kept report.
-        new: Holds a folder with the logs of each task and corpus that has been trained.
+    """Writes a report to its folder in `results`, from the logs there and those in the folders of `new`.
 
     Raises:
         UserError: There are no logs, or one has other options than the task or the corpus.

@@ -94,7 +94,6 @@ def _convolve(x, row: TrialRow, name: str, filters: int, size: int, padding: str
     kernel = keras.initializers.RandomNormal(stddev=0.05)
     if row.options.get("weights"):
         return WeightNormalizedConv2D(filters, size, padding, name=name)(x)
-    has_bias = last or row.norm is None
-    return keras.layers.Conv2D(filters, size, padding=padding, use_bias=has_bias, kernel_initializer=kernel, name=name)(
-        x
-    )
+    bias = last or row.norm is None
+    layer = keras.layers.Conv2D(filters, size, padding=padding, use_bias=bias, kernel_initializer=kernel, name=name)
+    return layer(x)

@@ -76,7 +76,8 @@ def measure_invariance() -> dict[str, Any]:
             y = apply(tf.constant(x), tf.constant(w)).numpy()
             for name, transform in TRANSFORMATIONS.items():
                 transformed = apply(*map(tf.constant, transform(x, w, factor, vector))).numpy()
-                changes[norm][name] = max(changes[norm][name], _relative_change(y, transformed))
+                change = float(np.abs(transformed - y).max() / np.abs(y).max())
+                changes[norm][name] = max(changes[norm][name], change)
     return {
         "cases": CASES,
         "inputs": INPUTS,
@@ -86,7 +87,3 @@ def measure_invariance() -> dict[str, Any]:
         "bound": (INPUTS + UNITS) * float(np.finfo(np.float64).eps),
         "changes": changes,
     }
-
-
-def _relative_change(y: np.ndarray, transformed: np.ndarray) -> float:
-    return float(np.abs(transformed - y).max() / np.abs(y).max())

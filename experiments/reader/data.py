@@ -27,17 +27,11 @@ _TITLES = {"I", "O", "Mr", "Mrs", "Miss", "Dr", "Sir", "Lord", "Lady", "St", "Go
 
 
 class Part(NamedTuple):
-    """Cloze questions.
+    """Cloze questions."""
 
-    Args:
-        passages: Ids of words `[examples, PASSAGE]`.
-        questions: Ids of words `[examples, longest question]`, padded with 0.
-        answers: Number of the entity that belongs into the gap, `[examples]`.
-    """
-
-    passages: np.ndarray
-    questions: np.ndarray
-    answers: np.ndarray
+    passages: np.ndarray  # ids of words `[examples, PASSAGE]`
+    questions: np.ndarray  # ids of words `[examples, longest question]`, padded with 0
+    answers: np.ndarray  # number of the entity that belongs into the gap, `[examples]`
 
 
 class Cloze(NamedTuple):
@@ -62,15 +56,11 @@ def read_corpus(data: str) -> Parts:
     if not all(parts):
         raise UserError(f"{data}: too few passages have several names; give more and longer novels in English")
     train, *held_out = parts
-    parts = [train, *(_sample(part, generator) for part in held_out)]
+    chosen = (generator.choice(len(part), min(_MOST, len(part)), replace=False) for part in held_out)
+    parts = [train, *([part[number] for number in numbers] for part, numbers in zip(held_out, chosen, strict=True))]
     text = (word.lower() for each in train for word in each.passage if isinstance(word, str))
     words = most_frequent(text, WORDS - FIRST_ENTITY - ENTITIES, first=FIRST_ENTITY + ENTITIES)
     return Parts(*(_encode(part, words) for part in parts))
-
-
-def _sample(clozes: list[Cloze], generator: np.random.Generator) -> list[Cloze]:
-    chosen = generator.choice(len(clozes), min(_MOST, len(clozes)), replace=False)
-    return [clozes[number] for number in chosen]
 
 
 def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> Iterator[Cloze]:

@@ -20,51 +20,31 @@ _NO_MARGIN = ("lower", "higher")
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A claim about two kinds.
+    """A claim about two kinds."""
 
-    Args:
-        one: Name of a row.
-        other: Name of the row that it is compared with.
-        outcome: What the claim says of the value of `one` minus that of `other`: `lower`, `higher`, `equal`, within the
-            margin, `not lower` or `not higher`, each than 0 by the margin.
-        claim: The claim in words.
-        paper: What the paper has.
-        margin: Of `equal`, `not lower` and `not higher`.
-        planned: The number of seeds that was planned. With fewer, nothing is judged.
-        family: Claims of one family are corrected together.
-        setting: Name of the only setting that it is about; by default all.
-        measure: Name of the compared value, where a report has several; by default its main one.
-        note: What to know of what was compared, in words; it follows the verdict.
-    """
-
-    one: str
-    other: str
+    one: str  # name of a row
+    other: str  # name of the row that it is compared with
+    # what the claim says of the value of `one` minus that of `other`: `lower`, `higher`, `equal`, within the margin,
+    # `not lower` or `not higher`, each than 0 by the margin
     outcome: str
-    claim: str
-    paper: str = "not in the paper"
-    margin: float = 0.0
-    planned: int = 2
-    family: str = ""
-    setting: str = ""
-    measure: str = ""
-    note: str = ""
+    claim: str  # the claim in words
+    paper: str = "not in the paper"  # what the paper has
+    margin: float = 0.0  # of `equal`, `not lower` and `not higher`
+    planned: int = 2  # the number of seeds that was planned. With fewer, nothing is judged
+    family: str = ""  # claims of one family are corrected together
+    setting: str = ""  # name of the only setting that it is about; by default all
+    measure: str = ""  # name of the compared value, where a report has several; by default its main one
+    note: str = ""  # what to know of what was compared, in words; it follows the verdict
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question(Hypothesis):
-    """A claim with the differences that judge it.
+    """A claim with the differences that judge it."""
 
-    Args:
-        pair: Names the difference: "RMSNorm minus LayerNorm".
-        differences: Of each seed; NaN if a training diverged.
-        unit: The unit and the measure, as they follow a number: " BLEU", "% in mean training loss".
-        digits: Decimals.
-    """
-
-    pair: str
-    differences: Sequence[float]
-    unit: str
-    digits: int = 1
+    pair: str  # names the difference: "RMSNorm minus LayerNorm"
+    differences: Sequence[float]  # of each seed; NaN if a training diverged
+    unit: str  # the unit and the measure, as they follow a number: " BLEU", "% in mean training loss"
+    digits: int = 1  # decimals
 
     @property
     def diverged(self) -> bool:

@@ -18,24 +18,13 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """One section of a report.
+    """One section of a report."""
 
-    Args:
-        name: Name of its picture files, and its key in the JSON file.
-        title: Heading, and title of the picture.
-        text: Paragraphs, in Markdown without tables and lists.
-        columns: Heads of the table.
-        rows: Cells of the table, as text.
-        data: The measured values, for the JSON file.
-        plot: Draws on an empty figure; `None` for a section without a picture.
-        claims: The claims of the paper that the section judges.
-    """
-
-    name: str
-    title: str
-    text: list[str]
-    columns: list[str]
-    rows: list[list[str]]
-    data: Any
-    plot: Callable[[Figure], None] | None = None
-    claims: Sequence[Claim] = ()
+    name: str  # name of its picture files, and its key in the JSON file
+    title: str  # heading, and title of the picture
+    text: list[str]  # paragraphs, in Markdown without tables and lists
+    columns: list[str]  # heads of the table
+    rows: list[list[str]]  # cells of the table, as text
+    data: Any  # the measured values, for the JSON file
+    plot: Callable[[Figure], None] | None = None  # draws on an empty figure; `None` for a section without a picture
+    claims: Sequence[Claim] = ()  # the claims of the paper that the section judges

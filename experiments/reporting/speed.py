@@ -17,15 +17,10 @@ _JUDGED = ("rmsnorm", "prmsnorm")
 
 
 class Timed(NamedTuple):
-    """Updates of several kinds that took turns, in one process or in several.
+    """Updates of several kinds that took turns, in one process or in several."""
 
-    Args:
-        label: Setting and kind of compilation.
-        processes: For each process, the seconds of each round by the name of the kind; `layernorm` and `AGAIN` are
-            among them.
-    """
-
-    label: str
+    label: str  # setting and kind of compilation
+    # for each process, the seconds of each round by the name of the kind; `layernorm` and `AGAIN` are among them
     processes: Sequence[Mapping[str, Sequence[float]]]
 
     def ratio(self, kind: str) -> Interval:

@@ -16,11 +16,7 @@ _DOTS_PER_INCH = 120
 
 
 def write_report(
-    folder: Path,
-    title: str,
-    about: Sequence[str],
-    facts: dict[str, Any],
-    sections: Sequence[Section],
+    folder: Path, title: str, about: Sequence[str], facts: dict[str, Any], sections: Sequence[Section]
 ) -> None:
     """Writes a report, which replaces the folder when it is complete. It begins with the claims of all sections.
 
@@ -40,7 +36,8 @@ def write_report(
     claims = [claim for section in sections for claim in section.claims]
     text = "\n\n".join([f"# {title}", *_claims(claims), *about, *map(_markdown, sections)]) + "\n"
     facts = {**facts, "claims": [claim._asdict() for claim in claims]}
-    found = {**facts, "sections": {section.name: _data(section) for section in sections}}
+    shown = ("title", "columns", "rows", "data")
+    found = {**facts, "sections": {each.name: {key: getattr(each, key) for key in shown} for each in sections}}
     (temporary / "report.md").write_text(text, encoding="utf-8")
     (temporary / "report.json").write_text(
         json.dumps(_finite(found), indent=2, allow_nan=False) + "\n", encoding="utf-8"
@@ -92,7 +89,3 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]], alignm
     """Returns a Markdown table; `alignment` is that of all columns but the first."""
     lines = [columns, ["---", *[alignment] * (len(columns) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _data(section: Section) -> dict[str, Any]:
-    return {"title": section.title, "columns": section.columns, "rows": section.rows, "data": section.data}

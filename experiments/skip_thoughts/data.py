@@ -17,15 +17,10 @@ _HELD_OUT = 0.05  # of the sentences, at least, for validation
 
 
 class Part(NamedTuple):
-    """Sentences in their order, and which of them have both neighbours.
+    """Sentences in their order, and which of them have both neighbours."""
 
-    Args:
-        ids: Ids of words `[sentences, LONGEST + 1]`, each with its end, padded with 0.
-        middles: Indices of sentences whose neighbours are sentences of the same novel, `[triples]`.
-    """
-
-    ids: np.ndarray
-    middles: np.ndarray
+    ids: np.ndarray  # ids of words `[sentences, LONGEST + 1]`, each with its end, padded with 0
+    middles: np.ndarray  # indices of sentences whose neighbours are sentences of the same novel, `[triples]`
 
 
 def read_corpus(data: str) -> Parts:

@@ -13,17 +13,11 @@ _NONE = "the model without a norm"
 
 
 class Measure(NamedTuple):
-    """A value of a result by which rows are compared.
+    """A value of a result by which rows are compared."""
 
-    Args:
-        unit: As in `Question`.
-        value: Reads it from a result; NaN if the log lacks it.
-        digits: Decimals of a difference.
-    """
-
-    unit: str
-    value: Callable[[Result], float]
-    digits: int
+    unit: str  # as in `Question`
+    value: Callable[[Result], float]  # reads it from a result; NaN if the log lacks it
+    digits: int  # decimals of a difference
 
 
 MEASURES = {  # by their names in a `Hypothesis`

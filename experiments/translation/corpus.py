@@ -25,45 +25,28 @@ _NEEDED = {"embedding_size", "state_size", "batch_size", "learning_rate", "finis
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text, and the options of trainings on it.
+    """Text, and the options of trainings on it."""
 
-    Args:
-        name: Name of its folders.
-        title: Its name in the report.
-        languages: File endings of source and target.
-        corpus: Its name in `nmt corpus`, or `None` for files in a folder.
-        train: Training text, without its ending.
-        valid: Validation text.
-        tests: Text of the test sets, by their names in the report.
-        vocabulary_size: Units on each side.
-        seeds: The largest number of seeds of a row.
-        options: Options of `nmt train`.
-        step_sizes: The grid of learning rates from which each row takes the best. Without one, all rows have that of
-            the options.
-        rows: Options of single rows, by the name of the row.
-        without: Patterns of the names of rows that are not trained on this corpus, as in `fnmatch`, unless a row names
-            the corpus.
-        remarks: Paragraphs for the beginning of the report.
-        sentences: Sentences of each test set, which weight means over them. By default all weigh the same.
-        origin: The folder of the files, if `corpus` is `None`.
-    """
-
-    name: str
-    title: str
-    languages: Sequence[str]
-    corpus: str | None
-    train: str
-    valid: str
-    tests: dict[str, str]
-    vocabulary_size: int
-    seeds: int
-    options: dict[str, Any]
+    name: str  # name of its folders
+    title: str  # its name in the report
+    languages: Sequence[str]  # file endings of source and target
+    corpus: str | None  # its name in `nmt corpus`, or `None` for files in a folder
+    train: str  # training text, without its ending
+    valid: str  # validation text
+    tests: dict[str, str]  # text of the test sets, by their names in the report
+    vocabulary_size: int  # units on each side
+    seeds: int  # the largest number of seeds of a row
+    options: dict[str, Any]  # options of `nmt train`
+    # the grid of learning rates from which each row takes the best. Without one, all rows have that of the options
     step_sizes: Sequence[float] = ()
-    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)  # options of single rows, by the name of the row
+    # patterns of the names of rows that are not trained on this corpus, as in `fnmatch`, unless a row names the
+    # corpus
     without: Sequence[str] = ()
-    remarks: Sequence[str] = ()
+    remarks: Sequence[str] = ()  # paragraphs for the beginning of the report
+    # sentences of each test set, which weight means over them. By default all weigh the same
     sentences: dict[str, int] = field(default_factory=dict)
-    origin: Path | None = None
+    origin: Path | None = None  # the folder of the files, if `corpus` is `None`
 
     def __post_init__(self):
         if missing := _NEEDED - self.options.keys():

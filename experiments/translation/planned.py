@@ -35,29 +35,17 @@ class Contrast(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Trainings that were planned with what is asked of them.
+    """Trainings that were planned with what is asked of them."""
 
-    Args:
-        title: Title of the report.
-        page: Where the plan is, with its commit.
-        corpora: Names of the corpora that it trains, in order.
-        about: What was trained, in words.
-        text: How its claims are judged.
-        questions: Returns the claims with what the results have of them.
-        contrasts: The differences that are reported in all measures.
-        measures: Names of the measures.
-        note: What to know of the measures.
-    """
-
-    title: str
-    page: str
-    corpora: Sequence[str]
-    about: str
-    text: str
-    questions: Callable[[Sequence[Result]], list[Question]]
-    contrasts: Sequence[Contrast]
-    measures: Sequence[str]
-    note: str
+    title: str  # title of the report
+    page: str  # where the plan is, with its commit
+    corpora: Sequence[str]  # names of the corpora that it trains, in order
+    about: str  # what was trained, in words
+    text: str  # how its claims are judged
+    questions: Callable[[Sequence[Result]], list[Question]]  # returns the claims with what the results have of them
+    contrasts: Sequence[Contrast]  # the differences that are reported in all measures
+    measures: Sequence[str]  # names of the measures
+    note: str  # what to know of the measures
 
     def report(self, root: Path, failed: Sequence[str] = ()) -> Path | None:
         """Writes the report on the logs below a root, and returns its folder; `None` without any.

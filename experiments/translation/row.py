@@ -12,40 +12,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table or one point of a figure, trained once for each seed.
+    """One row of a table or one point of a figure, trained once for each seed."""
 
-    Args:
-        name: Name of its runs and their logs.
-        label: Its name in the report.
-        kind: Value of `--layer_normalization_type`. Give this or `build`.
-        build: Maps a layer name to a Keras layer over the last axis, for a norm that the patched baseline lacks. The
-            kind is then the row's name.
-        seeds: How many seeds it is trained with.
-        first_seed: The first of them; the others follow.
-        corpora: Names of the only corpora that it is trained on. By default, all that have its architecture and do not
-            leave it out.
-        partial: The share of the entries that gives the statistic, for a point of Figure 3.
-        centre: Added to the matrices when they are initialised, for a curve of Figure 4.
-        moved: The matrices that it is added to: `all`, `embeddings`, or `matrices`, the others in front of a norm.
-        options: Options of `nmt train` that differ from the corpus's.
-        step_size_of: Name of the row that it varies, whose learning rate it takes where the corpus has a grid of step
-            sizes. By default a row chooses its own, unless its options have a `learning_rate`.
-        model_type: The architecture that it is trained with.
-    """
-
-    name: str
-    label: str
-    kind: str = ""
+    name: str  # name of its runs and their logs
+    label: str  # its name in the report
+    kind: str = ""  # value of `--layer_normalization_type`. Give this or `build`
+    # maps a layer name to a Keras layer over the last axis, for a norm that the patched baseline lacks. The kind is
+    # then the row's name
     build: "Callable[[str], keras.layers.Layer] | None" = None
-    seeds: int = 1
-    first_seed: int = 1
+    seeds: int = 1  # how many seeds it is trained with
+    first_seed: int = 1  # the first of them; the others follow
+    # names of the only corpora that it is trained on. By default, all that have its architecture and do not leave it
+    # out
     corpora: Sequence[str] = ()
-    partial: float | None = None
-    centre: float = 0.0
+    partial: float | None = None  # the share of the entries that gives the statistic, for a point of Figure 3
+    centre: float = 0.0  # added to the matrices when they are initialised, for a curve of Figure 4
+    # the matrices that it is added to: `all`, `embeddings`, or `matrices`, the others in front of a norm
     moved: str = "all"
+    # options of `nmt train` that differ from the corpus's
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    # name of the row that it varies, whose learning rate it takes where the corpus has a grid of step sizes. By
+    # default a row chooses its own, unless its options have a `learning_rate`
     step_size_of: str = ""
-    model_type: str = "rnn"
+    model_type: str = "rnn"  # the architecture that it is trained with
 
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):

@@ -111,12 +111,13 @@ def _describe(
     commits, cores = (sorted({log[name] for log in logs}) for name in ("commit", "cores"))
     versions = {name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]}
     libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
+    updates = " or ".join(f"{each:,}" for each in sorted({each.log["options"]["finish_after"] for each in results}))
     step_size = "a learning rate for each row" if corpus.step_sizes else f"learning rate {options['learning_rate']:g}"
     besides = f", besides {len(grid)} that choose learning rates" if grid else ""
     about = [
         f"{_MODELS[corpus.model_type]}, {_sizes(options)}, "
         f"vocabularies of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, "
-        f"{_updates(results)} updates of Adam with {step_size}. {len(results)} of {count} trainings "
+        f"{updates} updates of Adam with {step_size}. {len(results)} of {count} trainings "
         f"are done{besides}, on {' and '.join(map(str, cores))} processor cores, "
         f"with commit {', '.join(commits)} and {libraries}.",
         *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
@@ -133,11 +134,6 @@ def _sizes(options: Mapping[str, Any]) -> str:
     given = {words: options.get(f"transformer_{name}") for words, name in names.items()}
     found = [f"embedding {options['embedding_size']}", f"state {options['state_size']}"]
     return ", ".join([*found, *(f"{number} {words}" for words, number in given.items() if number)])
-
-
-def _updates(results: Sequence[Result]) -> str:
-    found = sorted({each.log["options"]["finish_after"] for each in results})
-    return " or ".join(f"{each:,}" for each in found)
 
 
 def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:

@@ -22,13 +22,8 @@ ROOT = Path(__file__).parents[2]
 class Training(Protocol):
     """What a book must know of a training. It can be a key of a dictionary."""
 
-    @property
-    def name(self) -> str:
-        """Name of its log."""
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Values that a log must share with it to be its log."""
+    name: str  # of its log
+    options: Mapping[str, Any]  # values that a log must share with it to be its log
 
     def options_of(self, log: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns these values of a log."""

@@ -20,47 +20,30 @@ from .fitting import train
 from .learning import Learning, claims_section, learning_section
 from .memory import Restart
 from .networks import Networks
-from .sections import Logs, rows_in, settings_of, share_section, step_sizes, times_section
+from .sections import Logs, share_section, step_sizes, times_section
 from .trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, seed_trials
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a task compares, and how it reports.
+    """What a task compares, and how it reports."""
 
-    Args:
-        name: Name of the folder of its logs.
-        title: Title of the report.
-        rows: The kinds of normalization.
-        settings: The settings to train in.
-        step_size: Learning rate of Adam, which the factors of the grid multiply.
-        metric: Key of a validation. The lowest value chooses the learning rate.
-        metric_label: The metric in words.
-        learning: The first section of the report.
-        load: Reads data, of which DATA says where it is, and returns the networks.
-        share_over: What the means in the section on the share of the mean run over, in words.
-        more_sections: Returns sections that only this task has.
-        published_times: The published times of the rows by their names, in any unit.
-        about: Paragraphs at the beginning of the report, in Markdown.
-        seeds: The reported seeds.
-        rounds: Rounds of the timing, in which all rows take turns.
-    """
-
-    name: str
-    title: str
-    rows: Sequence[TrialRow]
-    settings: Sequence[Setting]
-    step_size: float
-    metric: str
-    metric_label: str
-    learning: Learning
-    load: Callable[[str], Networks]
-    share_over: str = "the units"
-    more_sections: Callable[[Logs], Sequence[Section]] = lambda logs: ()
+    name: str  # name of the folder of its logs
+    title: str  # title of the report
+    rows: Sequence[TrialRow]  # the kinds of normalization
+    settings: Sequence[Setting]  # the settings to train in
+    step_size: float  # learning rate of Adam, which the factors of the grid multiply
+    metric: str  # key of a validation. The lowest value chooses the learning rate
+    metric_label: str  # the metric in words
+    learning: Learning  # the first section of the report
+    load: Callable[[str], Networks]  # reads data, of which DATA says where it is, and returns the networks
+    share_over: str = "the units"  # what the means in the section on the share of the mean run over, in words
+    more_sections: Callable[[Logs], Sequence[Section]] = lambda logs: ()  # returns sections that only this task has
+    # the published times of the rows by their names, in any unit
     published_times: Mapping[str, float] = field(default_factory=dict)
-    about: Sequence[str] = ()
-    seeds: Sequence[int] = SEEDS
-    rounds: int = 30
+    about: Sequence[str] = ()  # paragraphs at the beginning of the report, in Markdown
+    seeds: Sequence[int] = SEEDS  # the reported seeds
+    rounds: int = 30  # rounds of the timing, in which all rows take turns
 
     def reproduce(self, data: str, so_far: bool, root: Path = ROOT) -> None:
         """Trains and times what is not done yet, and writes the report.
@@ -95,14 +78,14 @@ class Experiment:
             f"{each.updates:,} updates ({each.label}; {each.updates * each.batch_size:,} examples)"
             for each in self.settings
         ]
-        about, times = [*self.about, f"A training has {' or '.join(lengths)}."], book.read_times()
+        about = [*self.about, f"A training has {' or '.join(lengths)}."]
         found = [
             learning_section(logs, self.learning),
             claims_section(logs, self.learning.comparisons),
             step_sizes(logs, self.metric, self.metric_label),
             share_section(logs, self.share_over),
             *self.more_sections(logs),
-            times_section(times, rows_in(logs), settings_of(logs), self.published_times),
+            times_section(book.read_times(), logs, self.published_times),
         ]
         sections = [section for section in found if section]
         write_report(book.report, self.title, [*remarks, *about], {"task": self.name, "about": about}, sections)

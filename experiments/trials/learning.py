@@ -43,21 +43,13 @@ class Curve(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The value by which kinds are compared, paired over the seeds.
+    """The value by which kinds are compared, paired over the seeds."""
 
-    Args:
-        label: The value in words.
-        value: Reads it from a log.
-        unit: Unit of the differences. With `%`, differences are relative.
-        hypotheses: The pairs of rows that are compared.
-        digits: Decimals of the differences.
-    """
-
-    label: str
-    value: Callable[[Log], float]
-    unit: str
-    hypotheses: Sequence[Hypothesis]
-    digits: int = 1
+    label: str  # the value in words
+    value: Callable[[Log], float]  # reads it from a log
+    unit: str  # unit of the differences. With `%`, differences are relative
+    hypotheses: Sequence[Hypothesis]  # the pairs of rows that are compared
+    digits: int = 1  # decimals of the differences
 
     def questions(self, setting: Setting, rows: Done) -> list[Question]:
         """Returns the claims about the rows of a setting that are done.
@@ -88,23 +80,14 @@ class Comparison(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """What the section of a task shows.
+    """What the section of a task shows."""
 
-    Args:
-        title: Title of the section.
-        text: Its paragraph.
-        columns: The values of the table.
-        curves: The curves of the picture, one below the other.
-        comparisons: What is compared, and what the papers say of it.
-        published: The published value of each row by its name.
-    """
-
-    title: str
-    text: str
-    columns: Sequence[Column]
-    curves: Sequence[Curve]
-    comparisons: Sequence[Comparison]
-    published: Mapping[str, str] = MappingProxyType({})
+    title: str  # title of the section
+    text: str  # its paragraph
+    columns: Sequence[Column]  # the values of the table
+    curves: Sequence[Curve]  # the curves of the picture, one below the other
+    comparisons: Sequence[Comparison]  # what is compared, and what the papers say of it
+    published: Mapping[str, str] = MappingProxyType({})  # the published value of each row by its name
 
 
 def learning_section(logs: Logs, learning: Learning) -> Section | None:

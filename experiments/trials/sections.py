@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..reporting.mean_share import mean_share_section
 from ..reporting.section import Section
 from ..reporting.speed import Timed, speed_section
-from ..reporting.step_sizes import step_size_section
+from ..reporting.tables import mean_share_section, step_size_section
 from .trial import GRID_SEED, Setting, Trial, TrialRow, lowest
 
 Logs = Mapping[Trial, Mapping[str, Any]]
@@ -24,11 +23,6 @@ def logs_by_row(logs: Logs, setting: Setting) -> dict[TrialRow, dict[int, Mappin
 def settings_of(logs: Logs) -> list[Setting]:
     """Returns the settings that have trials."""
     return list(dict.fromkeys(trial.setting for trial in logs))
-
-
-def rows_in(logs: Logs) -> list[TrialRow]:
-    """Returns the rows that have trials."""
-    return list(dict.fromkeys(trial.row for trial in logs))
 
 
 def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
@@ -58,28 +52,16 @@ def share_section(logs: Logs, over: str = "the units") -> Section | None:
     return mean_share_section(shares, over, text)
 
 
-def times_section(
-    times: Sequence[Mapping[str, Any]],
-    rows: Sequence[TrialRow],
-    settings: Sequence[Setting],
-    published: Mapping[str, float],
-) -> Section | None:
-    """Returns the section of the times of updates, or `None` without any.
-
-    Args:
-        times: What `experiment.time_updates` returned in each process.
-        rows: The rows.
-        settings: The settings.
-        published: The published times of the rows by their names, in any unit.
-    """
+def times_section(times: Sequence[Mapping[str, Any]], logs: Logs, published: Mapping[str, float]) -> Section | None:
+    """Returns the section of what `time_updates` returned in each process, or `None` without any; see `Experiment`."""
     if not times:
         return None
     timed = [
         Timed(f"{setting.label}, {mode}", [each["seconds"][setting.name][mode] for each in times])
-        for setting in settings
+        for setting in settings_of(logs)
         for mode in times[0]["seconds"].get(setting.name, ())
     ]
     cores, commit = (times[0][name] for name in ("cores", "commit"))
     measured = times[0] if len(times) == 1 else {"processes": times}
     text = f"On {cores} processor cores, commit {commit}; compiled by XLA, and as plain operations of a graph."
-    return speed_section(timed, {row.name: row.label for row in rows}, published, text, measured)
+    return speed_section(timed, {trial.row.name: trial.row.label for trial in logs}, published, text, measured)

@@ -20,44 +20,26 @@ SEEDS = (1, 2, 3, 4, 5)
 
 @dataclass(frozen=True)
 class TrialRow:
-    """One row of a task's tables, trained once for each seed.
+    """One row of a task's tables, trained once for each seed."""
 
-    Args:
-        name: Name of its trials and their logs.
-        label: Its name in the report.
-        norm: Builds the normalization from a layer name; `None` for none.
-        paper: Whether the row is one of the paper's; its name is then a key of `reporting.styles.KINDS`.
-        options: Model options that only this row has.
-    """
-
-    name: str
-    label: str
-    norm: "Callable[[str], keras.layers.Layer] | None"
-    paper: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    name: str  # name of its trials and their logs
+    label: str  # its name in the report
+    norm: "Callable[[str], keras.layers.Layer] | None"  # builds the normalization from a layer name; `None` for none
+    paper: bool = False  # whether the row is one of the paper's; its name is then a key of `reporting.styles.KINDS`
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)  # model options that only this row has
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A way to train all rows of a task: batch size and number of updates.
+    """A way to train all rows of a task: batch size and number of updates."""
 
-    Args:
-        name: Part of the names of its trials.
-        label: Its name in the report.
-        batch_size: Examples in a batch.
-        updates: Updates of a training.
-        window: Updates over which a training loss is averaged.
-        validate_every: Updates between two validations, a multiple of `window`.
-        options: What else only this setting has.
-    """
-
-    name: str
-    label: str
-    batch_size: int
-    updates: int
-    window: int
-    validate_every: int
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    name: str  # part of the names of its trials
+    label: str  # its name in the report
+    batch_size: int  # examples in a batch
+    updates: int  # updates of a training
+    window: int  # updates over which a training loss is averaged
+    validate_every: int  # updates between two validations, a multiple of `window`
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what else only this setting has
 
 
 @dataclass(frozen=True)

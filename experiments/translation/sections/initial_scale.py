@@ -15,7 +15,7 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
     """Returns the section of the norms of untrained models, which were measured once for `multi30k`, or `None`."""
     if not measured:
         return None
-    sizes = {_size(each): each["norms"] for each in measured["sizes"]}
+    sizes = {f"{each['embedding_size']}/{each['state_size']}": each["norms"] for each in measured["sizes"]}
     epsilon, heads = measured["epsilon"], ["mean square / epsilon", *(f"change, {name}" for name in _KINDS.values())]
     return Section(
         name="initial_scale",
@@ -36,10 +36,6 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
         data=measured,
         claims=[_claim({size: norms["rmsnorm"] for size, norms in sizes.items()}, epsilon)],
     )
-
-
-def _size(measured: Mapping[str, Any]) -> str:
-    return f"{measured['embedding_size']}/{measured['state_size']}"
 
 
 def _claim(sizes: Mapping[str, Norms], epsilon: float) -> Claim:

@@ -22,11 +22,15 @@ def section(results: Sequence[Result]) -> Section | None:
     if not rows:
         return None
     table = TABLES[next(iter(rows)).model_type]
-    scores = {row: _scores(done) for row, done in rows.items()}
-    cells = [_cells(row, done, scores[row]) for row, done in rows.items()]
     log = next(iter(rows.values()))[0].log
+    tests = log["tests"]
+    scores: dict[Row, Scores] = {
+        row: {"dev": [each.dev for each in done]} | {test: [each.test(test) for each in done] for test in tests}
+        for row, done in rows.items()
+    }
+    cells = [_cells(row, done, scores[row]) for row, done in rows.items()]
     beam = log["options"].get("beam_size", 5)
-    signature = next(iter(log["tests"].values()))["signature"]
+    signature = next(iter(tests.values()))["signature"]
     return Section(
         name=table.lower().replace(" ", ""),
         title=f"Translation quality ({table})",
@@ -56,11 +60,6 @@ def _on_failure(rows: dict[Row, list[Result]]) -> list[Claim]:
             f"{'shown' if max(found) < _FAILED else 'the opposite'} for {updates:,} updates and these initial weights",
         )
     ]
-
-
-def _scores(done: Sequence[Result]) -> Scores:
-    tests = done[0].log["tests"]
-    return {"dev": [each.dev for each in done]} | {test: [each.test(test) for each in done] for test in tests}
 
 
 def _on_options(rows: dict[Row, list[Result]]) -> list[str]:

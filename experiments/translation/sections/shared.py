@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from ...reporting.mean_share import Shares, mean_share_section
 from ...reporting.section import Section
-from ...reporting.step_sizes import step_size_section
+from ...reporting.tables import Shares, mean_share_section, step_size_section
 from ..results import Result, by_row
 
 # Older logs have these of models without a norm too. Post-norm models have no norm there.

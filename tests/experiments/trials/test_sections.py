@@ -49,8 +49,9 @@ def test_the_share_has_its_mean_before_and_after(logs):
 def test_times_are_over_layernorms_round_by_round():
     seconds = {"layernorm": [1.0, 2.0, 4.0], "rmsnorm": [0.5, 1.0, 2.0], AGAIN: [1.0, 2.0, 4.0]}
     times = {"seconds": {"small": {"XLA": seconds, "plain": seconds}}, "cores": 2, "commit": "0123"}
-    made = times_section([times], ROWS, [SETTING], {"layernorm": 4.0, "rmsnorm": 3.0})
+    logs = {Trial(row, SETTING, 1, 0.1): {} for row in ROWS}
+    made = times_section([times], logs, {"layernorm": 4.0, "rmsnorm": 3.0})
     assert made.columns[1:3] == ["small batches, XLA: ms", "small batches, XLA: ratio"]
     assert made.rows[1] == ["RMSNorm", *["1000.0", "0.50 [0.50, 0.50]"] * 2, "0.75"]
     assert len(axes_of(made)) == 2
-    assert times_section([], ROWS, [SETTING], {}) is None
+    assert times_section([], logs, {}) is None

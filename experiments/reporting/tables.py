@@ -1,0 +1,76 @@
+"""Sections of a single table: the grid of learning rates, and the share of the mean in the input of every norm."""
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from .section import Section
+
+Grid = Mapping[str, Mapping[str, Mapping[float, float]]]  # the best value by setting, row and learning rate
+Shares = Mapping[str, Mapping[str, float]]  # of each norm, by when it was measured
+
+
+def step_size_section(grid: Grid, label: str, digits: int, data: Any) -> Section | None:
+    """Returns the section, or `None` for an empty grid.
+
+    Args:
+        grid: The values, by the labels of settings and rows. With a single setting, its label may be empty.
+        label: The values in words.
+        digits: Digits after the point in the table.
+        data: The values, for the JSON file.
+    """
+    if not grid:
+        return None
+    sizes = sorted({size for rows in grid.values() for found in rows.values() for size in found})
+    return Section(
+        name="step_sizes",
+        title="Learning rates",
+        text=[
+            f"Best {label} by the learning rate of Adam, with a seed that is not reported elsewhere. The reported "
+            "seeds of a row have its best learning rate."
+        ],
+        columns=["", *(f"{size:.2g}" for size in sizes)],
+        rows=[
+            [", ".join(filter(None, (row, setting))), *(_cell(found.get(size), digits) for size in sizes)]
+            for setting, rows in grid.items()
+            for row, found in rows.items()
+        ],
+        data=data,
+    )
+
+
+def _cell(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def mean_share_section(rows: Mapping[str, Sequence[Shares]], over: str, text: str) -> Section | None:
+    """Returns the section, or `None` without any rows.
+
+    Args:
+        rows: The shares of each seed, by the label of a row; in order of time.
+        over: What the mean runs over, in words.
+        text: Where it was measured, in sentences.
+    """
+    if not rows:
+        return None
+    times = list(dict.fromkeys(when for seeds in rows.values() for when in seeds[0]))
+    return Section(
+        name="mean_share",
+        title="How much of a norm's input is its mean",
+        text=[
+            f"E[mean(a)²] / E[mean(a²)] of the input a of each norm, with the means over {over}: the part of the mean "
+            f"square that LayerNorm's centring removes and RMSNorm keeps. {text} The table has the mean over the norms "
+            "and the seeds, and the range of the norms at the end, each the mean of the seeds."
+        ],
+        columns=["", "seeds", *times, "norms, at the end"],
+        rows=[[label, str(len(seeds)), *_shares(seeds, times)] for label, seeds in rows.items()],
+        data=rows,
+    )
+
+
+def _shares(seeds: Sequence[Shares], times: Sequence[str]) -> list[str]:
+    found = {when: [shares[when].values() for shares in seeds if when in shares] for when in times}
+    means = [f"{mean(map(mean, each)):.1%}" if len(each) == len(seeds) else "" for each in found.values()]
+    last = [shares[list(shares)[-1]] for shares in seeds]
+    norms = [mean(each[norm] for each in last) for norm in last[0]]
+    return [*means, f"{min(norms):.1%} to {max(norms):.1%}"]
