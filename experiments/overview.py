@@ -81,7 +81,11 @@ def _judged(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[Mapping[str,
 
 def _saved(reports: Mapping[str, Mapping[str, Any]]) -> str:
     """Says which share of LayerNorm's time RMSNorm saves, where there is one."""
-    found = [each["saved"] for each, *_ in _judged(reports) if each["kind"] == "RMSNorm" and each["saved"]]
+    found = [
+        each["saved"]
+        for each, *_ in _judged(reports)
+        if each["kind"].startswith("RMSNorm") and each["saved"] is not None
+    ]
     return f"{min(found):.0%} to {max(found):.0%} of it ({len(found)} measurements)"
 
 
