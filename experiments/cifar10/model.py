@@ -91,9 +91,8 @@ def build_model(
 
 
 def _convolve(x, row: TrialRow, name: str, filters: int, size: int, padding: str, last: bool = False):
-    kernel = keras.initializers.RandomNormal(stddev=0.05)
     if row.options.get("weights"):
         return WeightNormalizedConv2D(filters, size, padding, name=name)(x)
-    bias = last or row.norm is None
+    bias, kernel = last or row.norm is None, keras.initializers.RandomNormal(stddev=0.05)
     layer = keras.layers.Conv2D(filters, size, padding=padding, use_bias=bias, kernel_initializer=kernel, name=name)
     return layer(x)

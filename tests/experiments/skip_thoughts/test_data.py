@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from experiments.data_sets.files import most_frequent
 from experiments.data_sets.novels import split_sentences
-from experiments.data_sets.words import most_frequent
 from experiments.skip_thoughts.data import END, LONGEST, PADDING, UNKNOWN, WORDS, read_corpus, to_ids
 from nmt.errors import UserError
 
