@@ -8,6 +8,9 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from nmt.errors import UserError
+from nmt.serving.service.access import read_key
+
 PREDICT = "/v1/models/toy:predict"
 BODY = b'{"inputs": ["a"]}'
 NEXT = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -203,11 +206,14 @@ def test_with_a_key_only_its_owners_are_answered(models, start_service, tmp_path
     assert "0123456789abcdef" not in service.log.read_text()
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"fifteen-letters", b"two words that are long", "schlüssel-schlüssel".encode()]
-)
-def test_an_unusable_key_is_refused(run, models, tmp_path, content):
+@pytest.mark.parametrize("content", [b"", b"fifteen-letters", b"two words, long ones", "schlüssel-schlüssel".encode()])
+def test_an_unusable_key_is_refused(tmp_path, content):
     (tmp_path / "key").write_bytes(content)
+    with pytest.raises(UserError, match=r"the key file .*key "):
+        read_key(tmp_path / "key")
+
+
+def test_the_command_refuses_an_unusable_key(run, models, tmp_path):
+    (tmp_path / "key").write_bytes(b"short")
     status, _, said = run("serve", models, "--api_key_file", "key")
-    assert (status, said.count("\n")) == (2, 1)
-    assert "the key file key " in said
+    assert (status, said.count("\n"), "the key file key " in said) == (2, 1, True)
