@@ -117,6 +117,7 @@ def test_requests_one_after_the_other_are_answered_in_order(service, data):
         ("10.1.2.3", 200),  # a name that another site controls is never an address
         ("translate.example:443", 200),
         ("Other.Example.", 200),
+        ("localhost.:8501", 200),
         ("evil.example", 403),
         ("localhost.evil.example", 403),
         ("evil-localhost", 403),

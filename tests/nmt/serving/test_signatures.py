@@ -117,11 +117,14 @@ def test_attention_of_a_large_batch_is_that_of_each_pair(signatures):
 
 @rnn
 def test_too_many_attention_weights_are_refused(signatures):
-    """The first batch has a quarter too many. The number of weights of the last does not fit into 32 bits."""
-    for texts in (["Haus " * 511] * 5, *(["Haus " * 900, *["Haus"] * others] for others in (40, 2200))):
-        texts = tf.constant(texts)
+    """The first batch has 512 too many. The number of weights of the last does not fit into 32 bits."""
+    long, short = ["Haus " * 900], ["Haus"]
+    for sources, targets in (
+        (["Haus " * 511, *short * 2048], [""] * 2049),
+        *((long + short * others, long + short * others) for others in (40, 2200)),
+    ):
         with pytest.raises(tf.errors.InvalidArgumentError, match="attention has at most"):
-            signatures.attention(texts, texts)
+            signatures.attention(tf.constant(sources), tf.constant(targets))
 
 
 @rnn
