@@ -1,10 +1,13 @@
 """Recall and mean rank of captions found by images, and of images found by captions."""
 
 import numpy as np
+import tensorflow as tf
 
 from .model import order_penalties
 
 WITHIN = (1, 5, 10)
+
+_penalties = tf.function(order_penalties, jit_compile=True)  # XLA never builds [images, captions, units]
 
 
 def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, float]:
@@ -19,12 +22,9 @@ def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, floa
         `image_r1` and so on: how often the image of the caption is; `caption_rank` and `image_rank`, the mean ranks
         from 1 on; and `missed`, 100 minus the mean of the six recalls.
     """
-    import tensorflow as tf  # not at the top, so that the model runs on other backends
-
     count, per_image, units = captions.shape
     flat = captions.reshape(-1, units)
-    compiled = tf.function(order_penalties, jit_compile=True)  # XLA never builds [images, captions, units]
-    penalties = compiled(images, flat).numpy()
+    penalties = _penalties(images, flat).numpy()
     penalties = np.nan_to_num(penalties, nan=np.inf)  # all tie
     own = penalties.reshape(count, count, per_image)[np.arange(count), np.arange(count)]  # [images, captions]
     # Ties with other pairs count against the model. The other captions of an image do not compete with its best one.
