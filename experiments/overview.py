@@ -112,9 +112,11 @@ def _others(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _differences(judged: Sequence[Mapping[str, Any]], one: str, other: str) -> str:
-    pair = re.compile(rf"{one}\b.* minus {other}\b")
-    found = [f"{each['ours']}: {each['verdict']}" for each in judged if pair.match(each["pair"])]
-    return "; ".join(found) or "not judged"
+    """Returns the differences of all settings of two kinds; a setting is in parentheses behind a kind."""
+    pair = re.compile(rf"{one}\b(?: (\(.*?\)))?.* minus {other}\b")
+    found = [(pair.match(each["pair"]), each) for each in judged]
+    told = [f"{each['ours']} {match[1] or ''}".strip() + f": {each['verdict']}" for match, each in found if match]
+    return "; ".join(told) or "not judged"
 
 
 def write_overview() -> None:

@@ -40,10 +40,11 @@ class Timed(NamedTuple):
         """Returns the share that a kind saves of what LayerNorm adds, or `None` if that is unknown or below 5%."""
         if len(self.processes) < PROCESSES or "none" not in self.processes[0]:
             return None
-        without, layernorm = self.milliseconds("none"), self.milliseconds("layernorm")
-        if layernorm < ADDED * without:
+        if self.milliseconds("layernorm") < ADDED * self.milliseconds("none"):
             return None
-        return (layernorm - self.milliseconds(kind)) / (layernorm - without)
+        kinds = ("none", "layernorm", kind)
+        times = [[median(each[name]) for name in kinds] for each in self.processes]  # compared within a process
+        return median((layernorm - own) / (layernorm - without) for without, layernorm, own in times)
 
     @property
     def noise(self) -> float:
