@@ -4,7 +4,7 @@ import contextlib
 import functools
 import math
 import os
-import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -15,11 +15,11 @@ from rmsnorm_tf.norm.tensorflow.passes import Passes
 # The smallest input, in entries, that a graph compiles.
 _ENTRIES_WORTH_COMPILING = 2**14
 
-# How many functions stay in memory.
+# How many functions graphs share. Those that were not used for longest go.
 _MOST_FUNCTIONS = 128
 
-# How many shapes eager calls compile: TensorFlow never frees a compiled program.
-_MOST_COMPILED_SHAPES = 128
+# For how many signatures eager calls have functions. TensorFlow never frees what it keeps of them.
+_MOST_EAGER_SIGNATURES = 128
 
 
 def set_fused(value: bool | None) -> None:
@@ -45,8 +45,8 @@ class _Process:
 
     Attributes:
         fused: Overrides every `fused` argument: True, False, or None for nothing.
-        is_forked: Whether this process was forked.
-        compiled: The signatures that eager calls have compiled.
+        is_forked: Whether this process was forked. XLA would wait there for a thread of the parent.
+        eager: What eager calls run, by signature and whether it is compiled.
     """
 
     def __init__(self):
@@ -56,7 +56,7 @@ class _Process:
             raise ValueError(f"The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got {given!r}.")
         self.fused = values[given.lower()]
         self.is_forked = False
-        self.compiled: set[_Signature] = set()
+        self.eager: dict[tuple[_Signature, bool], Callable] = {}
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(after_in_child=lambda: setattr(self, "is_forked", True))
 
@@ -87,10 +87,15 @@ class _Signature:
         each = (like_x, like_x, weight, weight)
         return Tensors(*(spec if has else None for spec, has in zip(each, self.has, strict=True)))
 
-    def rstd(self) -> tf.TensorSpec:
-        """Returns the spec of rstd."""
+    def inputs(self) -> list[tf.TensorSpec]:
+        """Returns the specs of the tensors that the forward pass takes."""
+        return self.tensors().flatten()
+
+    def inputs_of_backward(self) -> list[tf.TensorSpec]:
+        """Returns the specs of dy, of rstd, and of the tensors that the forward pass takes."""
         sizes = [1 if a in self.spec.axes else size for a, size in enumerate(self.shape)]
-        return tf.TensorSpec(sizes, wide_dtype(self.dtype.name))
+        rstd = tf.TensorSpec(sizes, wide_dtype(self.dtype.name))
+        return [tf.TensorSpec(self.shape, self.dtype), rstd, *self.inputs()]
 
     def of_any_batch(self) -> "_Signature":
         """Returns the signature of a function for all sizes of the axes that have neither a statistic nor a weight."""
@@ -102,69 +107,99 @@ class _Signature:
 def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> tf.Tensor:
     """Returns y, computed in the way that is best for these inputs."""
     signature = _Signature(spec, tuple(t.x.shape), t.x.dtype, tuple(each is not None for each in t))
-    is_eager = tf.executing_eagerly()
-    if is_eager and _may_hang():
-        return _differentiable(signature)(*t.flatten())
-    is_compiled = _is_compiled(signature, fused, is_eager)
-    if is_eager:
-        signature = signature if is_compiled else signature.of_any_batch()
-        return _differentiable_functions(signature, is_compiled)(*t.flatten())
-    return _function(signature, is_compiled)(*t.flatten())
-
-
-def _may_hang():
-    """Whether a function of a graph may wait for a thread of TensorFlow that never comes.
-
-    In a forked process there is none. A `tf.py_function` runs in one itself, and others may keep the rest busy.
-    """
-    return _process.is_forked or isinstance(threading.current_thread(), threading._DummyThread)
-
-
-def _is_compiled(signature, fused, is_eager):
     fused = fused if _process.fused is None else _process.fused
-    if fused is False or _process.is_forked:
-        return False
-    if is_eager:
-        return fused is True and _may_compile(signature)
-    return fused or (None not in signature.shape and math.prod(signature.shape) >= _ENTRIES_WORTH_COMPILING)
-
-
-def _may_compile(signature):
-    if len(_process.compiled) < _MOST_COMPILED_SHAPES:
-        _process.compiled.add(signature)
-    return signature in _process.compiled
+    if _process.is_forked:
+        fused = False
+    if tf.executing_eagerly():
+        return _in_eager_mode(signature, fused is True)(*t.flatten())
+    is_large = None not in signature.shape and math.prod(signature.shape) >= _ENTRIES_WORTH_COMPILING
+    return _in_graphs(signature, is_large if fused is None else fused)(*t.flatten())
 
 
 @functools.lru_cache(maxsize=_MOST_FUNCTIONS)
-def _function(signature, is_compiled):
+def _in_graphs(signature, is_compiled):
     """Returns a function that all graphs call, so that they share its operations and those of its gradient."""
-    function = _differentiable_functions(signature, True) if is_compiled else _differentiable(signature)
-    with tf.init_scope():  # outside the current graph, so that any graph may call it
-        traced = tf.function(lambda *inputs: function(*inputs), autograph=False)
-        return traced.get_concrete_function(*signature.tensors().flatten())
+    forward, backward = _passes(signature, is_compiled)
+    if is_compiled:
+        forward = _traced(forward, signature.inputs(), jit_compile=True)
+        backward = _traced(backward, signature.inputs_of_backward(), jit_compile=True)
+    return _traced(_with_gradient(Passes(signature.spec), forward, backward), signature.inputs())
 
 
-def _differentiable(signature):
-    passes = Passes(signature.spec)
-    return _with_gradient(passes, *_of_flat_tensors(passes, signature.tensors()))
+@functools.lru_cache(maxsize=1024)
+def _in_eager_mode(signature, is_compiled):
+    """Returns a function for eager calls, of which each pass runs as one operation, except beyond the limit."""
+    signature = signature if is_compiled else signature.of_any_batch()
+    key = signature, is_compiled
+    if key not in _process.eager and len(_process.eager) < _MOST_EAGER_SIGNATURES:
+        _process.eager[key] = _of_operations(signature, is_compiled)
+    return _process.eager.get(key) or _with_gradient(Passes(signature.spec), *_passes(signature, False))
 
 
-@functools.lru_cache(maxsize=_MOST_FUNCTIONS)
-def _differentiable_functions(signature, is_compiled):
-    """The same, of which each pass is a function of a graph; eager calls use it."""
-    pattern = signature.tensors()
-    forward, backward = _of_flat_tensors(Passes(signature.spec, in_xla=is_compiled), pattern)
-    traced = functools.partial(tf.function, jit_compile=is_compiled or None, autograph=False)
-    with tf.init_scope():
-        return _with_gradient(
-            Passes(signature.spec),
-            traced(forward).get_concrete_function(*pattern.flatten()),
-            traced(backward).get_concrete_function(pattern.x, signature.rstd(), *pattern.flatten()),
+def _of_operations(signature, is_compiled):
+    forward, backward = _passes(signature, is_compiled)
+    forward = _as_operation(forward, signature.inputs(), is_compiled)
+    backward = _as_operation(backward, signature.inputs_of_backward(), is_compiled)
+    plain, rstd_of_x = _passes(signature, False)[1], _rstd_of_x(Passes(signature.spec))
+    backward = _differentiable(
+        lambda dy, rstd, x, *others: plain(dy, rstd_of_x(rstd, x), x, *others),
+        signature.inputs_of_backward(),
+        backward,
+    )
+
+    @tf.custom_gradient
+    def normalize(*inputs):
+        with tf.init_scope():  # without tapes
+            y, rstd = forward(*inputs)
+        return y, lambda dy: backward(dy, rstd, *inputs)
+
+    return normalize
+
+
+def _differentiable(function, specs, operation=None):
+    """Returns an operation that computes a function of tensors, whose derivatives of all orders are operations too."""
+    operation = operation or _as_operation(function, specs)
+
+    @functools.cache
+    def gradient():
+        count = len(specs)
+        outputs = [tf.TensorSpec(t.shape, t.dtype) for t in _traced(function, specs).outputs]
+        return _differentiable(
+            lambda *t: tf.gradients(function(*t[:count]), t[:count], t[count:], unconnected_gradients="zero"),
+            [*specs, *outputs],
         )
 
+    @tf.custom_gradient
+    def call(*inputs):
+        with tf.init_scope():
+            outputs = operation(*inputs)
+        return outputs, lambda *upstream: gradient()(*inputs, *upstream)
 
-def _of_flat_tensors(passes, pattern):
+    return call
+
+
+def _as_operation(function, specs, is_compiled=False):
+    """Returns a function that runs a graph as one operation.
+
+    It takes a tenth of the time of calling a `tf.function`, and needs no other thread, which a forked process and a
+    `tf.py_function` would wait for.
+    """
+    traced = _traced(function, specs, jit_compile=is_compiled or None)
+    if is_compiled:
+        traced = _traced(traced, specs)  # the operation itself would not be compiled
+    dtypes = [t.dtype for t in traced.outputs]
+    return lambda *inputs: tf.raw_ops.PartitionedCall(args=inputs, Tout=dtypes, f=traced)
+
+
+def _traced(function, specs, jit_compile=None):
+    with tf.init_scope():  # outside the current graph, so that any graph may call it
+        traced = tf.function(lambda *inputs: function(*inputs), autograph=False, jit_compile=jit_compile)
+        return traced.get_concrete_function(*specs)
+
+
+def _passes(signature, is_compiled):
     """Returns both passes as functions of the tensors that are not None."""
+    passes, pattern = Passes(signature.spec, in_xla=is_compiled), signature.tensors()
 
     def forward(*inputs):
         return passes.forward(pattern.unflatten(inputs))
@@ -178,20 +213,26 @@ def _of_flat_tensors(passes, pattern):
 def _with_gradient(passes, forward, backward):
     """Returns a function of the tensors that returns y, and has `backward` as its gradient.
 
-    Tapes record each pass as one operation. rstd is recorded as a function of x, for second derivatives. In a graph
-    this happens in the forward pass, because a SavedModel drops gradients that are defined inside gradients.
+    rstd is a function of x, for second derivatives. The forward pass says so, because a SavedModel drops gradients that
+    are defined inside gradients.
     """
+    rstd_of_x = _rstd_of_x(passes)
 
     @tf.custom_gradient
     def normalize(x, *others):
-        is_eager = tf.executing_eagerly()
-        with tf.init_scope() if is_eager else contextlib.nullcontext():  # without tapes
+        with tf.init_scope() if tf.executing_eagerly() else contextlib.nullcontext():  # without tapes
             y, rstd = forward(x, *others)
-        rstd = rstd if is_eager else of_x(tf.stop_gradient(rstd), x)
-        return y, lambda dy: backward(dy, of_x(rstd, x) if is_eager else rstd, x, *others)
-
-    @tf.custom_gradient
-    def of_x(rstd, x):
-        return tf.identity(rstd), lambda drstd: (None, passes.gradient_of_rstd(drstd, rstd, x))
+        rstd = rstd_of_x(tf.stop_gradient(rstd), x)
+        return y, lambda dy: backward(dy, rstd, x, *others)
 
     return normalize
+
+
+def _rstd_of_x(passes):
+    """Returns a function of rstd and x that returns rstd, with the gradient that rstd has as a function of x."""
+
+    @tf.custom_gradient
+    def rstd_of_x(rstd, x):
+        return tf.identity(rstd), lambda drstd: (None, passes.gradient_of_rstd(drstd, rstd, x))
+
+    return rstd_of_x
