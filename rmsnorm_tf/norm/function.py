@@ -95,29 +95,27 @@ def rms_norm(
     }
     if any(isinstance(t, keras.KerasTensor) for t in (x, scale, offset, gate)):
         return _Symbolic(**options).symbolic_call(x, scale, offset, gate=gate)
-    return normalize(_checked(x), scale, offset, gate, **options)
+    return _of_any(x, scale, offset, gate, **options)
 
 
-def _checked(x):
+def _of_any(x, scale, offset, gate, **options):
     x = x if tensors.is_ragged(x) or tensors.is_sparse(x) else tensors.as_tensor(x)
-    check_tensor("x", x)
-    return x
+    return normalize(x, check_tensor("x", x), scale, offset, gate, **options)
 
 
-def normalize(x, scale, offset, gate=None, **options):
-    """Computes `rms_norm` with x and arguments that are checked already."""
+def normalize(x, dtype, scale, offset, gate=None, **options):
+    """Computes `rms_norm` with x, of this dtype, and arguments that are checked already."""
     if tensors.is_ragged(x):
-        return _of_ragged(x, scale, offset, gate, **options)
+        return _of_ragged(x, dtype, scale, offset, gate, **options)
     shape = tensors.shape_of(x)
     if shape is None:
         raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
     gate = None if gate is None else _gate(x, shape, gate)
-    return _of_tensors(x, shape, scale, offset, gate, **options)
+    return _of_tensors(x, wide_dtype(dtype), shape, scale, offset, gate, **options)
 
 
-def _of_tensors(x, shape, scale, offset, gate, *, axis, scale_axis, partial, epsilon, groups, fused):
+def _of_tensors(x, wide, shape, scale, offset, gate, *, axis, scale_axis, partial, epsilon, groups, fused):
     spec = _resolve(shape, axis, scale_axis, partial, epsilon, groups)
-    wide = wide_dtype(keras.backend.standardize_dtype(x.dtype))
     scale = _weight("scale", scale, spec, x, shape, wide)
     offset = _weight("offset", offset, spec, x, shape, wide)
     given = Tensors(x, gate, scale, offset)
@@ -139,7 +137,7 @@ class _Symbolic(keras.Operation):
                 self._options[key] = check_axis(key, self._options[key])  # a file has lists
 
     def call(self, x, scale=None, offset=None, gate=None):
-        return normalize(_checked(x), scale, offset, gate, **self._options)
+        return _of_any(x, scale, offset, gate, **self._options)
 
     def get_config(self) -> dict[str, Any]:
         given = {key: value for key, value in self._options.items() if value is not None}
@@ -182,8 +180,8 @@ def _is_unknown(*shapes):
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
-def check_tensor(name: str, t: Any) -> None:
-    """Raises a TypeError unless t is a tensor, floating point and not sparse."""
+def check_tensor(name: str, t: Any) -> str:
+    """Returns the dtype of t, or raises a TypeError unless t is a tensor, floating point and not sparse."""
     if not hasattr(t, "dtype"):
         raise TypeError(f"{name} must be a tensor, got {type(t).__name__}. Use keras.ops.convert_to_tensor.")
     if tensors.is_sparse(t):
@@ -194,6 +192,7 @@ def check_tensor(name: str, t: Any) -> None:
             f"{name} must be float16, bfloat16, float32 or float64, got {dtype}. "
             f'Cast it first, for example with keras.ops.cast({name}, "float32").'
         )
+    return dtype
 
 
 def _weight(name, weight, spec, x, shape_of_x, wide):
@@ -204,7 +203,7 @@ def _weight(name, weight, spec, x, shape_of_x, wide):
         remedy = f"Pass None for no {name}." if isinstance(weight, bool) else f"If it is an axis, pass axis={weight}."
         raise TypeError(f"{name} must be a tensor or None, got {weight}. {remedy}")
     weight = tensors.as_tensor(weight, wide)
-    check_tensor(name, weight)
+    dtype = check_tensor(name, weight)
     shape, needed = tensors.shape_of(weight), spec.scale_shape(shape_of_x)
     if shape != needed and not _may_equal(needed, shape):
         raise ValueError(
@@ -214,7 +213,7 @@ def _weight(name, weight, spec, x, shape_of_x, wide):
         )
     if _is_unknown(needed, shape):
         weight = tensors.with_sizes_of(weight, x, spec.scale_axes, name)
-    return ops.cast(weight, wide) if keras.backend.standardize_dtype(weight.dtype) != wide else weight
+    return weight if dtype == wide else ops.cast(weight, wide)
 
 
 def _in_groups(spec, t):
@@ -238,7 +237,7 @@ def _sizes_for_reshape(t):
     return list(ops.shape(t))
 
 
-def _of_ragged(x, scale, offset, gate, *, axis, scale_axis, **options):
+def _of_ragged(x, dtype, scale, offset, gate, *, axis, scale_axis, **options):
     """Normalizes a ragged tensor over its last dimension."""
     if gate is not None:
         raise TypeError("rms_norm takes no gate for a ragged tensor. Multiply its result by the gate.")
@@ -249,4 +248,4 @@ def _of_ragged(x, scale, offset, gate, *, axis, scale_axis, **options):
                 f"{name} must be the last axis for a ragged tensor, got {name}={value}: the other axes differ in "
                 "length from row to row. Use axis=-1, or x.to_tensor() and a mask."
             )
-    return tensors.map_rows(lambda rows: normalize(rows, scale, offset, axis=-1, scale_axis=None, **options), x)
+    return tensors.map_rows(lambda rows: normalize(rows, dtype, scale, offset, axis=-1, scale_axis=None, **options), x)

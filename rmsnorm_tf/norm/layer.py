@@ -134,13 +134,14 @@ class RMSNormalization(keras.layers.Layer):
             )
 
     def call(self, inputs: Any, gate: Any = None) -> Any:
-        check_tensor("inputs", inputs)
-        if gate is not None:
-            check_tensor("gate", gate)
-        inputs, gate = self._cast_up(inputs, gate)
+        dtype, of_gate = _dtypes(inputs, gate)
+        if not dtype == of_gate == self.compute_dtype:  # at least the compute dtype: never rounds
+            dtype = "float64" if "float64" in (dtype, of_gate, self.compute_dtype) else "float32"
+            inputs, gate = keras.ops.cast(inputs, dtype), None if gate is None else keras.ops.cast(gate, dtype)
         scale = 1 + self.scale if self.zero_centered_scale else self.scale
         y = normalize(
             inputs,
+            dtype,
             scale,
             self.offset,
             gate,
@@ -151,7 +152,6 @@ class RMSNormalization(keras.layers.Layer):
             groups=self.groups,
             fused=self.fused,
         )
-        dtype = keras.backend.standardize_dtype(y.dtype)
         return y if dtype == self.compute_dtype else keras.ops.cast(y, self.compute_dtype)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
@@ -172,9 +172,8 @@ class RMSNormalization(keras.layers.Layer):
     def compute_output_spec(
         self, inputs: keras.KerasTensor, gate: keras.KerasTensor | None = None
     ) -> keras.KerasTensor:
-        check_tensor("inputs", inputs)
+        _dtypes(inputs, gate)
         if gate is not None:
-            check_tensor("gate", gate)
             check_shape("gate", tuple(inputs.shape), tuple(gate.shape))
         return keras.KerasTensor(
             self.compute_output_shape(inputs.shape),
@@ -207,14 +206,6 @@ class RMSNormalization(keras.layers.Layer):
             **({} if self.fused is None else {"fused": self.fused}),
         }
 
-    def _cast_up(self, inputs, other):
-        """Returns both in one dtype, at least the compute dtype; never rounds."""
-        dtypes = {keras.backend.standardize_dtype(t.dtype) for t in (inputs, other) if t is not None}
-        if dtypes == {self.compute_dtype}:
-            return inputs, other
-        common = "float64" if "float64" in (*dtypes, self.compute_dtype) else "float32"
-        return keras.ops.cast(inputs, common), None if other is None else keras.ops.cast(other, common)
-
     def _spec(self, input_shape):
         if not isinstance(input_shape, Iterable) or any(isinstance(size, Iterable) for size in input_shape):
             raise ValueError(f"{self.name} takes one tensor, got inputs of shapes {input_shape}. Call it on each.")
@@ -240,6 +231,12 @@ class RMSNormalization(keras.layers.Layer):
             regularizer=regularizer,
             constraint=constraint,
         )
+
+
+def _dtypes(inputs, gate):
+    """Returns the dtypes of both, which are checked; that of the inputs twice if there is no gate."""
+    dtype = check_tensor("inputs", inputs)
+    return dtype, dtype if gate is None else check_tensor("gate", gate)
 
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf", name="AddRMSNormalization")

@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-import math
+import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +20,9 @@ _MOST_FUNCTIONS = 128
 
 # For how many signatures eager calls have functions. TensorFlow never frees what it keeps of them.
 _MOST_EAGER_SIGNATURES = 128
+
+
+_SIGNATURE = inspect.signature(lambda *upstream: None)
 
 
 def set_fused(value: bool | None) -> None:
@@ -112,8 +115,9 @@ def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> tf.Tensor:
         fused = False
     if tf.executing_eagerly():
         return _in_eager_mode(signature, fused is True)(*t.flatten())
-    is_large = None not in signature.shape and math.prod(signature.shape) >= _ENTRIES_WORTH_COMPILING
-    return _in_graphs(signature, is_large if fused is None else fused)(*t.flatten())
+    if fused is None:
+        fused = (t.x.shape.num_elements() or 0) >= _ENTRIES_WORTH_COMPILING
+    return _in_graphs(signature, fused)(*t.flatten())
 
 
 @functools.lru_cache(maxsize=_MOST_FUNCTIONS)
@@ -151,9 +155,15 @@ def _of_operations(signature, is_compiled):
     def normalize(*inputs):
         with tf.init_scope():  # without tapes
             y, rstd = forward(*inputs)
-        return y, lambda dy: backward(dy, rstd, *inputs)
+        return y, _unvarying(lambda dy: backward(dy, rstd, *inputs))
 
     return normalize
+
+
+def _unvarying(gradient):
+    """Returns the gradient, whose signature `tf.custom_gradient` would find out anew in every call."""
+    gradient.__signature__ = _SIGNATURE
+    return gradient
 
 
 def _differentiable(function, specs, operation=None):
@@ -173,7 +183,7 @@ def _differentiable(function, specs, operation=None):
     def call(*inputs):
         with tf.init_scope():
             outputs = operation(*inputs)
-        return outputs, lambda *upstream: gradient()(*inputs, *upstream)
+        return outputs, _unvarying(lambda *upstream: gradient()(*inputs, *upstream))
 
     return call
 

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 # Entries of a row in a block, which TensorFlow sums in a tree, or XLA by a product; in a product that may add one entry
-# after the other; in a product of whole rows, which XLA vectorizes.
+# after the other; in a row that is too long for one tree, or for one product in XLA.
 _BLOCK = 512
 _SHORT_BLOCK = 64
-_LONGEST_PRODUCT = 4095
+_LONG_ROW = 4096
 
 # Into how many parts a column is cut, which are added like vectors: by sums, by XLA, by products.
 _PARTS = 64
@@ -56,11 +56,8 @@ def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64
         sizes = sizes_of(t)
         before, size, after = (math.prod(part) for part in (sizes[:first], sizes[first:end], sizes[end:]))
         is_row, is_known = isinstance(after, int) and after == 1, isinstance(size, int)
-        if is_known and size < (2 * _BLOCK if is_row else _FEW_ROWS) and not (is_row and in_xla):
+        if is_known and size < (_LONG_ROW if is_row else _FEW_ROWS) and not (is_row and in_xla):
             t = tf.reduce_sum(t, range(first, end), keepdims=True)
-            continue
-        if (first, end) == (1, 2) and is_row and is_known and size <= _LONGEST_PRODUCT and not in_xla:
-            t = _times_ones(t)
             continue
         if is_row:
             t = tf.reshape(t, [before, size])
@@ -74,7 +71,7 @@ def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64
 def product_of_rows(t: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
     """Returns the sum of `t * weight` over the last axis, which keeps size 1, inside XLA."""
     *sizes, size = sizes_of(t)
-    if not _for_cpus() or not isinstance(size, int) or size > _LONGEST_PRODUCT or t.shape.num_elements() == size:
+    if not _for_cpus() or not isinstance(size, int) or size >= _LONG_ROW or t.shape.num_elements() == size:
         return sum_over(t * weight, [t.shape.rank - 1], in_xla=True, in_float64=True)
     return tf.reshape(tf.matmul(tf.reshape(t, [-1, size]), weight[:, tf.newaxis]), [*sizes, 1])
 
@@ -109,7 +106,7 @@ def _sum_rows_in_xla(t, rows, size):
     It computes the product of a single row entry by entry, and vectorizes products of blocks only if a row has a power
     of two of them.
     """
-    if size <= _LONGEST_PRODUCT and not (isinstance(rows, int) and rows == 1):
+    if size < _LONG_ROW and not (isinstance(rows, int) and rows == 1):
         return _times_ones(t)
     block = _BLOCK if (size // _BLOCK).bit_count() == 1 else _SHORT_BLOCK
     return _in_float64(_sum_blocks(t, rows, size, block, _times_ones)[0])

@@ -29,7 +29,8 @@ def remembering(function: Callable[..., R]) -> Callable[..., R]:
 
 def as_tensor(value: Any, dtype: str | None = None) -> tf.Tensor:
     """Returns a value as a tensor, of this dtype if it has none of its own."""
-    return tf.convert_to_tensor(value, dtype_hint=dtype)
+    # What a variable holds: dispatch on the variable itself takes as long as reading it.
+    return tf.convert_to_tensor(value.value if isinstance(value, keras.Variable) else value, dtype_hint=dtype)
 
 
 def shape_of(t: tf.Tensor) -> tuple[int | None, ...] | None:
