@@ -10,6 +10,7 @@ from rmsnorm_tf import rms_norm
 from tests import reference
 from tests.backends import dtype_of, to_array
 from tests.cases import TOLERANCE, assert_close
+from tests.parameters import slow
 
 hypothesis = pytest.importorskip("hypothesis", reason="hypothesis is not installed")
 st = hypothesis.strategies
@@ -34,11 +35,16 @@ def calls(draw):
     return shape, arguments
 
 
-@hypothesis.settings(max_examples=60, derandomize=True, deadline=None, database=None)
-@hypothesis.given(
-    call=calls(), dtype=st.sampled_from(list(TOLERANCE)), fused=st.booleans(), has=st.tuples(*[st.booleans()] * 3)
-)
-def test_equation(call, dtype, fused, has):
+@pytest.mark.parametrize("examples", [15, *slow(200)])
+def test_equation(examples):
+    draw = hypothesis.given(
+        call=calls(), dtype=st.sampled_from(list(TOLERANCE)), fused=st.booleans(), has=st.tuples(*[st.booleans()] * 3)
+    )
+    settings = hypothesis.settings(max_examples=examples, derandomize=True, deadline=None, database=None)
+    settings(draw(check_equation))()
+
+
+def check_equation(call, dtype, fused, has):
     shape, arguments = call
     rng = np.random.default_rng(len(shape))
     wide = "float64" if dtype == "float64" else "float32"
