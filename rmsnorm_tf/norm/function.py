@@ -121,8 +121,10 @@ def _of_tensors(x, wide, shape, scale, offset, gate, *, axis, scale_axis, partia
     given = Tensors(x, gate, scale, offset)
     if groups == 1:
         return compute(spec, given, fused)
-    y = compute(spec.of_a_group(), _in_groups(spec, given), fused)
-    return tensors.ensure_shape(ops.reshape(y, _sizes_for_reshape(x)), shape)
+    y = ops.reshape(compute(spec.of_a_group(), _in_groups(spec, given), fused), _sizes_for_reshape(x))
+    if None in shape:  # which the reshape knew as tensors
+        y.set_shape(shape)
+    return y
 
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf", name="rms_norm")

@@ -1,4 +1,7 @@
-"""The norm in operations of Keras, and what else the package needs of a backend that is not TensorFlow."""
+"""The norm in operations of Keras, and what else the package needs of a backend that is not TensorFlow.
+
+There all sizes are known, and no tensor is ragged.
+"""
 
 import itertools
 import math
@@ -51,12 +54,10 @@ def mean_of_first(t: Any, spec: NormSpec) -> Any:
 
 def set_fused(value: bool | None) -> NoReturn:
     """Raises a RuntimeError: compiled programs of this package exist on TensorFlow alone."""
-    check_tensorflow("set_fused", "Compile the caller instead, with jax.jit, torch.compile or jit_compile=True.")
-
-
-def check_tensorflow(what: str, instead: str) -> NoReturn:
-    """Raises a RuntimeError, because Keras does not run on TensorFlow."""
-    raise RuntimeError(f"{what} needs the TensorFlow backend, and Keras runs on {keras.backend.backend()}. {instead}")
+    raise RuntimeError(
+        f"set_fused needs the TensorFlow backend, and Keras runs on {keras.backend.backend()}. Compile the caller "
+        "instead, with jax.jit, torch.compile or jit_compile=True."
+    )
 
 
 def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
@@ -79,16 +80,6 @@ def shape_of(t: Any) -> tuple[int, ...]:
     return tuple(int(size) if hasattr(size, "dtype") else size for size in t.shape)
 
 
-def ensure_shape(t: Any, shape: tuple[int | None, ...]) -> Any:
-    """Returns the tensor: all sizes are known and have been compared."""
-    return t
-
-
-def with_sizes_of(t: Any, x: Any, axes: Sequence[int], name: str) -> Any:
-    """Returns t: all sizes are known and have been compared."""
-    return t
-
-
 def split_last_axis(t: Any, sizes: Sequence[int]) -> list[Any]:
     """Returns parts of these sizes; with `ops.split`, `torch.export` fails."""
     ends = list(itertools.accumulate(sizes))
@@ -103,8 +94,3 @@ def is_ragged(t: Any) -> bool:
 def is_sparse(t: Any) -> bool:
     """Whether what a symbolic tensor stands for holds only some of its entries."""
     return isinstance(t, keras.KerasTensor) and t.sparse
-
-
-def map_rows(function: Callable[[Any], Any], t: Any) -> NoReturn:
-    """Raises a RuntimeError: there are no ragged tensors."""
-    check_tensorflow("A ragged tensor", "Pad it and pass a mask.")

@@ -1,4 +1,7 @@
-"""What the rest of the package needs of TensorFlow besides the norm; `norm.portable` has the same functions."""
+"""What the rest of the package needs of TensorFlow besides the norm.
+
+`norm.portable` has the same functions, but those for unknown sizes and ragged tensors.
+"""
 
 import functools
 import os
@@ -36,11 +39,6 @@ def as_tensor(value: Any, dtype: str | None = None) -> tf.Tensor:
 def shape_of(t: tf.Tensor) -> tuple[int | None, ...] | None:
     """Returns the shape of a tensor, None if even its rank is unknown."""
     return None if t.shape.rank is None else tuple(t.shape)
-
-
-def ensure_shape(t: tf.Tensor, shape: tuple[int | None, ...]) -> tf.Tensor:
-    """Returns the tensor, whose sizes are compared with a shape when it is computed."""
-    return tf.ensure_shape(t, shape)
 
 
 def with_sizes_of(t: tf.Tensor, x: tf.Tensor, axes: Sequence[int], name: str) -> tf.Tensor:
