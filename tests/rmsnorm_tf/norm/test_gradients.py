@@ -173,6 +173,15 @@ def test_a_tape_around_a_forward_accumulator_when_a_shape_recurs():
 
 
 @pytest.mark.parametrize("fused", PATHS)
+def test_a_forward_accumulator_around_another(fused):
+    x, dy, tangent = tf.unstack(np.random.default_rng(0).normal(size=(3, 2, 6)))
+    normalize = functools.partial(rms_norm, fused=fused)
+    actual = tf.reduce_sum(dy * forwards(forwards(normalize, tangent), tangent)(x))
+    expected = tf.reduce_sum(tangent * backwards(backwards(normalize, dy), tangent)(x))
+    np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("fused", PATHS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_zero_rows(dtype, fused):
     dy = tf.constant([[1.0, -2.0, 0.5, 4.0]], dtype)
