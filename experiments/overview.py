@@ -17,7 +17,7 @@ PLANNED, PRE_NORM = "planned", "multi30k_pre_norm"  # the reports of the plans
 _BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "results"
 _TOO_SHORT = ("cifar10", "draw", "mnist", "multi30k_transformer", "order_embeddings")  # to judge; the page says so
 
-_RUNNING = "No whole set of its logs is kept yet: it is running, and nothing is judged."
+_RUNNING = "No whole set of its logs is kept yet, and nothing is judged."
 _PAGE = Path(__file__).with_suffix(".md")  # the page with gaps for the tables
 
 

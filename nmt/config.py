@@ -221,7 +221,7 @@ class Config:
     learning_rate_reduce_factor: float = fraction(
         0.0, "multiply the learning rate by this on a plateau of the validation loss; 0 turns it off"
     )
-    learning_rate_reduce_num_not_improved: int = positive(8, "validations without a lower loss that are a plateau")
+    learning_rate_reduce_num_not_improved: int = positive(8, "validations in a row without a lower loss")
 
     finish_after: int = positive(10_000_000, "stop after this many updates")
     max_epochs: int = positive(5000, "stop after this many passes over the training text")

@@ -4,13 +4,20 @@ import re
 import signal
 
 _OF_THE_GRAPH = re.compile(r"\{\{.*?\}\}|\[Op:.*?\]( name: )?")
-_AROUND = (" ", "\t", "Graph execution error", "Detected at node", "<stack traces")  # begin lines about the program
+_AROUND = (
+    " ",
+    "\t",
+    "Graph execution error",
+    "[[",
+    "Detected at node",
+    "<stack traces",
+)  # begin lines about the program
 
 
 class UserError(Exception):
     """An error that the user can fix. The message says what is wrong, what is allowed, and what to do.
 
-    Most functions that read what users give may raise it, so docstrings name only other errors.
+    Most functions that read what users give may raise it, so docstrings seldom name it.
     """
 
 

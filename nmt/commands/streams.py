@@ -101,4 +101,4 @@ def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = 
         seen += len(chunk)
         yield chunk
     if bad:
-        warn_of_lines({"not UTF-8; the invalid bytes were read as unknown words": bad})
+        warn_of_lines({f"not UTF-8, of {seen} lines; the invalid bytes were read as unknown words": bad})

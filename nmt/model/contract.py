@@ -36,7 +36,7 @@ class Decodable(Protocol):
     A model may also have these methods; callers check whether it does:
 
     - `attention(source, source_mask, target)` returns how much each target word attends to each source word,
-      `[batch, target_time, source_time]`.
+      `[batch, target_time, source_time]`, and 0 on padding of the source.
     - `ctranslate2_spec(longest)` returns a `ctranslate2.specs.SequenceToSequenceModelSpec` without vocabularies, for at
       most `longest` tokens of a source sentence or a translation, their ends included.
     - `make_sampling_step()` returns the step to draw words with, where that of `make_step` is no distribution.

@@ -17,12 +17,14 @@ def assign(
     name_of: Callable[[str, Collection[str]], str],
     is_transposed: Callable[[str], bool],
     path: Path,
+    advice: str,
 ) -> None:
     """Assigns all variables from the arrays of a file, or none if an array is missing, left over or of another shape.
 
     Args:
         name_of: Maps the path of a variable, and the names there are, to the name of its array.
         is_transposed: Whether the array of this name is the transpose of its variable.
+        advice: What to do where the arrays do not fit.
     """
     values, wrong, left = [], [], set(arrays)
     for variable in variables:
@@ -40,8 +42,7 @@ def assign(
     if wrong:
         more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
         raise UserError(
-            f"{path} does not fit its options and vocabularies: {'; '.join(wrong[:_NAMED])}{more}; give those that it "
-            "was trained with"
+            f"{path} does not fit its options and vocabularies: {'; '.join(wrong[:_NAMED])}{more}; {advice}"
         )
     for variable, value in values:
         variable.assign(value)

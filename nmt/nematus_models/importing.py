@@ -57,7 +57,7 @@ def import_checkpoint(checkpoint: Path, to: Path, dictionaries: tuple[Path, Path
         # --tie_encoder_decoder_embeddings. So the variables decide.
         config = replace(config, tie_decoder_embeddings=transformer_names.UNTIED not in arrays)
     system = build_system(config, config.dictionaries)
-    assign(system.model.variables, arrays, _NAMES[config.model_type], rnn_names.TRANSPOSED.__eq__, checkpoint)
+    assign(system.model.variables, arrays, _NAMES[config.model_type], rnn_names.TRANSPOSED.__eq__, checkpoint, _ADVICE)
     with atomic_directory(to) as directory:
         for side, path in zip(("source", "target"), config.dictionaries, strict=True):
             shutil.copyfile(path, directory / f"{side}.json")
@@ -92,7 +92,8 @@ def read_checkpoint_config(
     needed = {field.name: field.metadata["with"].get("learning_schedule", (schedule,)) for field in fields(Config)}
     ours |= {name: None for name, schedules in needed.items() if schedule not in schedules}  # without effect
     ours |= rnn_names.options(options) if model_type == "rnn" else {}
-    ours |= {name: options.get(name) for name in transformer_names.OPTIONS} if model_type == "transformer" else {}
+    if model_type == "transformer":
+        ours |= {**transformer_names.PARTS, **{name: options.get(name) for name in transformer_names.OPTIONS}}
     ours |= {name: options.get(name) or "" for name in _TEXTS}
     ours["dictionaries"] = _dictionaries(dictionaries or options.get("dictionaries"), path)
     ours["layer_normalization_type"] = _kind(options, model_type, variables)
@@ -118,15 +119,18 @@ def _kind(options: dict[str, Any], model_type: str, variables: Collection[str]) 
 
 def _dictionaries(named: Any, path: Path) -> tuple[str, ...]:
     """Returns the paths of the two dictionaries, each as it is named or else beside the options at `path`."""
-    names = [Path(name) for name in named if isinstance(name, str | Path)] if isinstance(named, list | tuple) else []
-    places = [[name, path.parent / name.name] for name in names]
-    found = [[str(each) for each in pair if each.is_file() and each.suffix == ".json"] for pair in places]
-    if len(found) != 2 or not all(found):
+    if not isinstance(named, list | tuple) or [isinstance(name, str | Path) for name in named] != [True, True]:
         raise UserError(
-            f"two dictionaries that end in .json must be here or beside {path}, and are not: "
-            f"{' and '.join(map(str, names)) or repr(named)[:100]}; give --dictionaries SOURCE TARGET"
+            f"{path} names {repr(named)[:100]}, which are not 2 dictionaries; give --dictionaries SOURCE TARGET"
         )
-    return tuple(pair[0] for pair in found)
+    places = {str(name): [Path(name), path.parent / Path(name).name] for name in named}
+    found = {name: [str(each) for each in pair if each.is_file()] for name, pair in places.items()}
+    if wrong := [name for name in found if not found[name] or not name.endswith(".json")]:
+        raise UserError(
+            f"dictionaries must be here or beside {path}, in files that end in .json (rename a copy), but not so: "
+            f"{' and '.join(wrong)}; give --dictionaries SOURCE TARGET"
+        )
+    return tuple(found[str(name)][0] for name in named)
 
 
 def _options_path(checkpoint: Path) -> Path:
@@ -159,4 +163,5 @@ def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
         raise UserError(f"{checkpoint} is damaged or not a checkpoint: {error}; copy it again") from None
 
 
+_ADVICE = "give --dictionaries SOURCE TARGET that it was trained with"
 _NAMES = {"rnn": rnn_names.nematus_name, "transformer": transformer_names.nematus_name}

@@ -80,7 +80,7 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]
             dictionaries[-1].write_bytes(with_shared_ids(pieces, read_inside(pieces, folder, _LARGEST), ids))
         require_room(config, path, (len(arrays), sum(array.size for array in arrays.values())))
         system = build_system(config, tuple(dictionaries))
-        assign(system.model.variables, arrays, marian_name, is_transposed, path)
+        assign(system.model.variables, arrays, marian_name, is_transposed, path, "copy the folder again")
         config.save(directory / "config.json")
         write_json(directory / ORIGIN, origin, escaped=False)
         save_checkpoint(directory / BEST, system.model.variables, {}, system.made_with)

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..storage.files import write_json
-
 CARD = "assets.extra/model.json"
 WARMUP = "assets.extra/tf_serving_warmup_requests"  # TensorFlow Serving looks for this name
 
 
 def write_card(export: Path, card: dict[str, Any]) -> None:
     (export / CARD).parent.mkdir(exist_ok=True)
-    write_json(export / CARD, card, escaped=False)
+    (export / CARD).write_text(f"{json.dumps(card, indent=2, ensure_ascii=False)}\n", encoding="utf-8")
 
 
 def read_card(export: Path) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from .signatures import IdSignatures, Signatures
 def save_signatures(
     signatures: Signatures | IdSignatures, to: str | os.PathLike, card: dict[str, Any], warmup: Sequence
 ) -> bool:
-    """Writes a SavedModel with a model card and, which it returns, requests that warm it up where they can be written.
+    """Writes a SavedModel with a model card and requests that warm it up; returns whether those could be written.
 
     The graph does not mention custom gradients: a served model needs none, TensorFlow warns of them when it loads a
     model, and it does not save a loaded model that has them.

@@ -90,7 +90,7 @@ def temporary_path(path: Path) -> Path:
 
 @contextlib.contextmanager
 def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
-    """Opens a regular file of a directory that may come from an untrusted source."""
+    """Opens a regular file of a directory that may be hostile; raises FileNotFoundError where there is none."""
     try:
         with path_inside(path, directory).open("rb") as file:
             yield file

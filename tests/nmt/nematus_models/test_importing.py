@@ -267,7 +267,7 @@ def test_missing_or_damaged_files_are_refused(tmp_path, tiny, capsys):
     assert "give the name without extension" in refused(capsys, f"{checkpoint}.index", "--to", to)
     missing = tmp_path / "missing.json"
     said = refused(capsys, checkpoint, "--to", to, "--dictionaries", missing, missing)
-    assert f"and are not: {missing} and {missing}; give --dictionaries" in said
+    assert f"but not so: {missing}; give --dictionaries" in said
     assert "exists already" in refused(capsys, checkpoint, "--to", tmp_path)
     (tmp_path / "model.json").unlink()
     assert f"there is no {tmp_path / 'model.json'}" in refused(capsys, checkpoint, "--to", to)
