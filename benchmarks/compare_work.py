@@ -24,7 +24,6 @@ SIDES = ("source", "target")
 LAYERS = (((80, 1024), "float32"), ((4096, 1024), "float32"), ((4096, 1024), "bfloat16"))
 LAYER_MODES = {"eager": "eager", "tf.function": "tf.function", "XLA": "xla"}  # as layer.py has them
 PASSES = {"forward": "forward", "both": "forward+backward"}
-STEPS = 5  # of a call of `fit`, as in fit.py
 MANY = 3000  # sentences
 
 
@@ -172,7 +171,7 @@ def layer(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
 
 def fit(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
     """Measures steps of `fit` of narrow residual layers."""
-    tasks = {f"fit, {units} units: {STEPS} steps": ("fit", {"units": units, "mode": "default"}) for units in (64, 256)}
+    tasks = {f"fit, {units} units": ("fit", {"units": units, "mode": "default"}) for units in (64, 256)}
     return in_workers(sides, tasks, 2 * rounds, names)
 
 

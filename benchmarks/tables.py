@@ -17,7 +17,7 @@ from statistics import median, quantiles
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.runner import noise, ratio, write_log
+from benchmarks.runner import ratio, write_log
 
 OURS, KERAS, LAYERNORM = "rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"
 AGAIN, NONE = "keras RMSNormalization, again", "no norm"
@@ -75,12 +75,20 @@ def _modes(cells):
     return list(map(", ".join, pairs))
 
 
+def by_process(found, seconds, name):
+    """Returns the ratio of a layer to that of Keras in each process that measured steps of `fit`."""
+    rounds = found["options"]["rounds"]
+    starts = range(0, len(seconds[name]), rounds)
+    return [ratio(seconds[name][at : at + rounds], seconds[KERAS][at : at + rounds]) for at in starts]
+
+
 def fit(found):
     """Returns the time of a step by width: ratios to Keras's layer, then milliseconds in the default mode."""
     modes = list(next(iter(found["figures"].values())))
 
     def over(seconds):
-        return f"{ratio(seconds[OURS], seconds[KERAS]):.2f} ± {noise(seconds[AGAIN], seconds[KERAS]):.2f}"
+        each = by_process(found, seconds, OURS)
+        return f"{ratio(seconds[OURS], seconds[KERAS]):.2f} ({min(each):.2f} to {max(each):.2f})"
 
     def cells(units, by_mode):
         times = [f"{1e3 * median(by_mode['default'][name]):.1f}" for name in BARS]
