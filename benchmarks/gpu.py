@@ -7,12 +7,10 @@ A `tf.function(jit_compile=True)` is the same XLA program on every machine. So o
 programs, and another measures them with JAX, in at most eight minutes. `make` writes, the most wanted first, the
 gradient of a batch for the RNN at the sizes of the paper with each norm, and the layer, backward and forward, with
 plain sums and with sums as matrix products (`RMSNORM_TF_SUMS`), beside Keras's layers and a copy, and the gradient for
-a Transformer. `measure` runs the
-programs of a table in turn, the first one twice, to show the noise, and writes each table when it has it.
-
-Columns: "GPU ms" is what the GPU computes during a call, from JAX's profiler, without launches. "bandwidth" is the
-share of that of the largest copy if x and y move once, or backward x, dy and dx; inputs take turns to exceed the
-cache. "difference" is the largest relative difference of the outputs from TensorFlow's on the CPU.
+a Transformer. `measure` runs the programs of a group in turn, the first one twice, to show the noise, and writes the
+figures of each group when it has them. Inputs take turns to exceed the cache. "busy" is what the GPU computes during a
+call, from JAX's profiler, without launches; "difference" is the largest relative difference of the outputs from
+TensorFlow's on the CPU.
 """
 
 import argparse

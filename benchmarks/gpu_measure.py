@@ -13,12 +13,12 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from gpu_tables import show, table
 from gpu_values import array, difference, summary
 from jax import export
 from jax.extend import mlir
 from jax.extend.mlir.dialects import stablehlo
 from runner import orders, surroundings
+from tables import gpu
 
 _SECONDS_PER_TURN = 0.02
 _MOST_CALLS_PER_TURN = 200
@@ -50,8 +50,13 @@ def measure(folder: Path, results: Path, rounds: int, seconds: float) -> None:
         entry = {"group": json.loads(group), "kinds": _measure_group(programs, folder, rounds)}
         result["groups"].append(entry)
         results.write_text(json.dumps(result, indent=1) + "\n")
-        print(table(entry) + "\n", flush=True)
-    show(result)
+        print(*entry["group"].values())
+        for kind, found in entry["kinds"].items():
+            print(
+                f"  {kind}: {1e3 * np.median(found['rounds']):.4f} ms, difference {found['difference']:.0e}", flush=True
+            )
+    for lines in gpu(result):
+        print("", *lines, sep="\n")
 
 
 def _measure_group(programs, folder, rounds):

@@ -60,7 +60,6 @@ def _layer_programs(folder, shape, dtype, passes, sums):
             layers["copy"] = keras.layers.Lambda(tf.negative, dtype=dtype)  # reads and writes as a copy does
     group = {"what": "layer", "shape": shape, "dtype": dtype, "passes": passes}
     inputs = [normal(sizes, dtype)] * (1 if passes == "forward" else 2)  # x; x and dy
-    group["bytes"] = (1 + len(inputs)) * int(np.prod(sizes)) * tf.as_dtype(dtype).size
     for kind, layer in layers.items():
         layer.build((None, *sizes[1:]))
         function = functools.partial(_forward if passes == "forward" else _backward, layer)
@@ -94,7 +93,7 @@ def _gradient_programs(options, model_type):
     side = [integers(shape, options.vocabulary), normal(shape, "float32", 1.0, 0.0)]  # ids and mask
     what = f"gradient of the {_MODELS[model_type].format(**vars(options))}, {options.vocabulary} words"
     group = {"what": what, "shape": "x".join(map(str, shape)), "dtype": "float32"}
-    group |= {"passes": "both passes", "bytes": None}
+    group["passes"] = "both passes"
     norms = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
     for kind in norms if options.sums == "plain" else norms[3:]:
         keras.utils.set_random_seed(1)

@@ -14,24 +14,18 @@ def sizes(width: int, depth: int) -> dict[str, Any]:
 
 
 def language(backbone: str, length_as: str | None = None, heads_as: str = "num_heads"):
-    """Returns a function that builds a model of text; `length_as` and `heads_as` are its names of arguments."""
+    """Returns a function that builds a model of text; `length_as` and `heads_as` are its names of arguments.
+
+    A model with `num_query_heads` has half as many heads of keys and values.
+    """
 
     def build(width, depth, length):
         given = {"vocabulary_size": 1000, **sizes(width, depth)}
-        given[heads_as] = given.pop("num_heads")
-        return getattr(models, backbone)(**given, **({length_as: length} if length_as else {}))
-
-    return build
-
-
-def with_key_value_heads(backbone: str, has_head_dim: bool = False):
-    """Returns a function that builds a model with half as many heads of keys and values."""
-
-    def build(width, depth, length):
-        given = {"vocabulary_size": 1000, **sizes(width, depth)}
-        heads = given.pop("num_heads")
-        more = {"head_dim": width // heads} if has_head_dim else {}
-        return getattr(models, backbone)(**given, num_query_heads=heads, num_key_value_heads=heads // 2, **more)
+        given[heads_as] = heads = given.pop("num_heads")
+        given |= {length_as: length} if length_as else {}
+        given |= {"num_key_value_heads": heads // 2} if heads_as == "num_query_heads" else {}
+        given |= {"head_dim": width // heads} if backbone in ("GemmaBackbone", "Qwen3Backbone") else {}
+        return getattr(models, backbone)(**given)
 
     return build
 
@@ -77,10 +71,9 @@ LAYER_NORM = {
     "Whisper": whisper,
     "BERT": language("BertBackbone", "max_sequence_length"),
 }
-RMS_NORM = {
-    name: with_key_value_heads(f"{name}Backbone", name in ("Gemma", "Qwen3"))
-    for name in ("Llama", "Gemma", "Mistral", "Qwen", "Qwen3", "Phi3")
-} | {"T5": language("T5Backbone")}
+WITH_KEY_VALUE_HEADS = ("Llama", "Gemma", "Mistral", "Qwen", "Qwen3", "Phi3")
+RMS_NORM = {name: language(f"{name}Backbone", heads_as="num_query_heads") for name in WITH_KEY_VALUE_HEADS}
+RMS_NORM["T5"] = language("T5Backbone")
 
 
 def draw(model: keras.Model) -> keras.Model:

@@ -64,17 +64,9 @@ def work_of(options: argparse.Namespace):
     return made_up_work(options.batches, options.batch_size, options.vocabulary, label_smoothing=0.1, **given)
 
 
-def start(name: str, command: list[str]) -> Callable[[str], float]:
+def start(command: list[str]) -> Callable[[str], float]:
     """Starts a process that updates a model. Returns a function that sends it a request and returns its answer."""
-    worker = Worker(command)
-
-    def ask(request: str) -> float:
-        try:
-            return worker.ask(request)
-        except RuntimeError:
-            sys.exit(f"peers.py: {name} has failed; the messages above say why")
-
-    return ask
+    return Worker(command).ask
 
 
 def run_ours(options: argparse.Namespace, dtype: str) -> None:
@@ -99,7 +91,7 @@ def compare(options: argparse.Namespace, folder: str) -> list[dict]:
     for name in options.systems:
         ours = [sys.executable, __file__, *shared, "--alone", name]
         theirs = [*joeynmt, json.dumps({**given, "mode": name.partition(" ")[2]})]
-        workers[name] = start(name, ours if name in OURS else theirs)
+        workers[name] = start(ours if name in OURS else theirs)
     calls = {name: lambda number, ask=ask: ask(str(number)) for name, ask in workers.items()}
     taken, first = updates_in_turn(calls, len(batches), options.rounds)
     words = sum(float(np.sum(batch.target_mask)) for batch in batches) / len(batches)
@@ -133,8 +125,11 @@ def main() -> None:
     if options.alone:
         run_ours(options, OURS[options.alone])
         return
-    with tempfile.TemporaryDirectory() as folder:
-        rows = compare(options, folder)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = compare(options, folder)
+    except RuntimeError as error:
+        sys.exit(f"peers.py: {error}; its messages are above")
     tables.publish(options, "peers", rows, model_type=options.model_type)
 
 

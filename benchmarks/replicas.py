@@ -6,9 +6,9 @@ Each process takes its part of a batch, they reduce their gradients over loopbac
 numbers of processes take turns. Loopback is no network: its reductions use the cores that also compute.
 docs/maintainers/scaling.md estimates networks.
 
-The table has the seconds of an update, of the slowest process; the speed-up over one process; seconds of waiting for
-the others' gradients, and of the reduction after that, with its share; and the MB that a process reduces as whole
-gradients (dense) and as rows of embeddings.
+The table has the seconds of an update, of the slowest process; the speed-up over one process; the share of the
+reduction, after waiting for the others' gradients; and the MB that a process reduces as whole gradients (dense) and as
+rows of embeddings.
 """
 
 import argparse
@@ -18,13 +18,12 @@ import json
 import os
 import sys
 import time
-from statistics import median
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tables
 import tensorflow as tf
-from runner import ROOT, Worker, answer, orders, parser_of, ratio, turn, write_log
+from runner import ROOT, Worker, answer, orders, parser_of, turn
 from updates import SIZES, made_up_work, model_options, new_update
 
 COUNTS = (1, 2, 4)
@@ -124,33 +123,13 @@ def measure(options, model):
     finally:
         for worker in itertools.chain(*groups.values()):
             worker.__exit__()
-    return {count: summary(rounds, found.get(1)) for count, rounds in found.items()}
-
-
-def summary(rounds, alone):
-    """Returns the figures of a number of processes from its rounds; `alone` has those of one process, or is `None`."""
-    seconds, wait, reduction = ([each[name] for each in rounds] for name in ("seconds", "wait", "reduction"))
     return {
-        "rounds": {"seconds": seconds, "wait": wait, "reduction": reduction},
-        **{name: median(each) for name, each in (("seconds", seconds), ("wait", wait), ("reduction", reduction))},
-        "speedup": ratio([each["seconds"] for each in alone], seconds) if alone else None,
-        "share": ratio(reduction, seconds),
-        "dense": rounds[0]["dense"],
-        "rows": rounds[0]["rows"],
+        count: {
+            "rounds": {name: [each[name] for each in rounds] for name in ("seconds", "wait", "reduction")},
+            **{name: rounds[0][name] for name in ("dense", "rows")},
+        }
+        for count, rounds in found.items()
     }
-
-
-def table(models):
-    """Returns the lines of the table."""
-    heads = ["", "processes", "s/update", "speed-up", "wait s", "reduce s", "share", "MB dense", "MB rows"]
-    rows = [
-        [model, str(count), f"{each['seconds']:.4f}", "" if each["speedup"] is None else f"{each['speedup']:.2f}"]
-        + [f"{each['wait']:.4f}", f"{each['reduction']:.4f}", f"{each['share']:.3f}"]
-        + [f"{each[name] / 1e6:.2f}" for name in ("dense", "rows")]
-        for model, counts in models.items()
-        for count, each in counts.items()
-    ]
-    return tables.markdown(heads, rows)
 
 
 def parse():
@@ -173,9 +152,7 @@ def main():
         models = {model: measure(options, model) for model in options.models}
     except RuntimeError as error:
         sys.exit(f"replicas.py: {error}; its message is above")
-    print(*table(models), sep="\n")
-    given = {name: vars(options)[name] for name in (*SIZES, "batches", "rounds")}
-    write_log(options.json, "replicas", options=given, figures=models)
+    tables.publish(options, "replicas", models)
 
 
 if __name__ == "__main__":

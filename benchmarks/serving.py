@@ -33,6 +33,7 @@ from runner import ROOT, parser_of, turn
 CALLERS = (1, 4, 16, 64)
 MANY = 16  # callers whose rate is compared with that of the signature
 ROUNDS = 6
+THREADS = 64  # of an open loop
 SENTENCES = (1, 16)
 
 
@@ -123,20 +124,16 @@ def open_loop(service, lines, rate, sentences, seconds):
     """
     first = time.perf_counter() + 0.1
     due = first + np.sort(np.random.default_rng(0).uniform(0, seconds, round(rate * seconds)))
-    numbers, lock = iter(range(len(due))), threading.Lock()
 
-    def call(_):
+    def call(i):
         connection, taken = service.connect(), []
-        while True:
-            with lock:
-                number = next(numbers, None)
-            if number is None:
-                return taken
+        for number in range(i, len(due), THREADS):
             time.sleep(max(0.0, due[number] - time.perf_counter()))
             ask(connection, taken_from(lines, number * sentences, sentences))
             taken.append(time.perf_counter() - due[number])
+        return taken
 
-    return in_threads(64, call), time.perf_counter() - first
+    return in_threads(THREADS, call), time.perf_counter() - first
 
 
 def call(signature, texts):

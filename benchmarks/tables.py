@@ -1,8 +1,7 @@
-"""Prints the Markdown tables of the logs that benchmarks wrote with --json, and draws pictures of some.
+"""Prints the Markdown tables of the logs that benchmarks wrote with --json, and draws the steps of `fit`.
 
     python benchmarks/tables.py benchmarks/results/layer.json benchmarks/results/fold.json
     python benchmarks/tables.py benchmarks/results/fit.json --png docs/fit.png            # needs matplotlib
-    python benchmarks/tables.py benchmarks/results/serving_*.json --png docs/serving.png
 
 The pages in docs/ have these tables; tests compare them.
 """
@@ -26,7 +25,6 @@ MODELS = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
 NAMES = {"graph": "tf.function", "xla": "XLA", "forward+backward": "both", "mixed_bfloat16": "bfloat16"}
 # Colours of Okabe and Ito. Ours and LayerNorm have those of the reports.
 BARS = {NONE: "#000000", OURS: "#D55E00", KERAS: "#009E73", LAYERNORM: "#0072B2"}
-LINES = (("#0072B2", "s", "--"), ("#D55E00", "^", "-"))
 
 
 def added(above, below):
@@ -52,14 +50,21 @@ def layer(found):
     """Returns a table of ratios for each operation and dtype."""
     tables = []
     for (operation, dtype), cells in _grouped(found["figures"], "operation", "dtype").items():
-        above, below = (LAYERNORM, KERAS) if operation == "norm" else (OURS, f"{OURS}, apart")
-        rows = [
-            [shape, *(f"{ratio(s[OURS], s[KERAS]):.2f} / {ratio(s[above], s[below]):.2f}" for s in seconds)]
-            for (shape,), each in _grouped(cells, "shape").items()
-            if (seconds := [cell["seconds"] for cell in each])
-        ]
-        tables.append(markdown([dtype if operation == "norm" else f"{operation}, {dtype}", *_modes(cells)], rows))
+        columns, rows = _grouped(cells, "mode", "passes"), {}
+        for cell in cells:
+            row = rows.setdefault(str(cell["shape"]), dict.fromkeys(columns, ""))
+            row[cell["mode"], cell["passes"]] = _beside_others(cell["seconds"])
+        heads = (", ".join(NAMES.get(word, word) for word in column) for column in columns)
+        title = dtype if operation == "norm" else f"{operation}, {dtype}"
+        tables.append(markdown([title, *heads], ([shape, *row.values()] for shape, row in rows.items())))
     return tables
+
+
+def _beside_others(seconds):
+    """Returns the ratio to Keras's layer, then that of LayerNorm to it or else the ratios to all others."""
+    others = [name for name in seconds if name not in (OURS, KERAS)]
+    pairs = [(LAYERNORM, KERAS)] if LAYERNORM in seconds else [(OURS, name) for name in others]
+    return " / ".join(f"{ratio(seconds[a], seconds[b]):.2f}" for a, b in [(OURS, KERAS), *pairs])
 
 
 def _grouped(cells, *names):
@@ -68,11 +73,6 @@ def _grouped(cells, *names):
     for cell in cells:
         found.setdefault(tuple(str(cell[name]) for name in names), []).append(cell)
     return found
-
-
-def _modes(cells):
-    pairs = dict.fromkeys((NAMES.get(c["mode"], c["mode"]), NAMES.get(c["passes"], c["passes"])) for c in cells)
-    return list(map(", ".join, pairs))
 
 
 def by_process(found, seconds, name):
@@ -125,7 +125,7 @@ def fold(found):
     for name, each in found["figures"].items():
         before, after = (each["seconds"][when] for when in ("before", "after"))
         times = [f"{1e3 * median(before):.1f}", f"{1e3 * median(after):.1f}", f"{ratio(after, before):.2f}"]
-        counts = [str(each["converted"]), str(sum(each["left"].values()))]
+        counts = [str(each["converted"]), str(each["left"])]
         (title,) = (title for title in rows if each["converts"] in title)
         rows[title].append([name, *counts, *times, f"{each['difference']:.1e}"])
     return [markdown([title, *heads], each) for title, each in rows.items()]
@@ -206,29 +206,42 @@ def serving(found):
     return [loops, markdown(["", "value"], facts)]
 
 
+def replicas(found):
+    """Returns the seconds of an update by the number of processes, and what they reduce."""
+    heads = ["", "processes", "s an update", "speed-up", "share of the reduction", "MB dense", "MB of rows"]
+    rows = []
+    for model, counts in found["figures"].items():
+        for number, each in counts.items():
+            seconds, reduction = (each["rounds"][name] for name in ("seconds", "reduction"))
+            speedup = _digits(ratio(counts["1"]["rounds"]["seconds"], seconds)) if "1" in counts else ""
+            sizes = [f"{each[name] / 1e6:.1f}" for name in ("dense", "rows")]
+            rows.append([model, number, f"{median(seconds):.2f}", speedup, f"{ratio(reduction, seconds):.0%}", *sizes])
+    return [markdown(heads, rows)]
+
+
 def gpu(found):
     """Returns the milliseconds of gradients of models, then those that the GPU computes for each pass of the layer."""
     models, layers = [], {}
     for entry in found["groups"]:
         group, kinds = entry["group"], entry["kinds"]
         if group["what"] == "layer":
-            busy = [1e3 * kinds[name]["busy"] for name in (OURS, KERAS, LAYERNORM)]
-            layers.setdefault((group["shape"], group["dtype"]), {})[group["passes"]] = " / ".join(
-                f"{each:.3f}" for each in busy
-            )
+            busy = (kinds[name]["busy"] or median(kinds[name]["rounds"]) for name in (OURS, KERAS, LAYERNORM))
+            times = layers.setdefault((group["shape"], group["dtype"]), {})
+            times[group["passes"]] = " / ".join(f"{1e3 * each:.3f}" for each in busy)
         else:
             rounds = {name: each["rounds"] for name, each in kinds.items()}
             times = [f"{1e3 * median(rounds[name]):.2f}" for name in MODELS]
             over = f"{ratio(rounds['rmsnorm'], rounds['layernorm']):.2f}"
             models.append([group["what"].removeprefix("gradient of the "), *times, over])
-    rows = [[*place, passes["forward"], passes["backward"]] for place, passes in layers.items()]
+    rows = [[*place, *(times.get(name, "") for name in ("forward", "backward"))] for place, times in layers.items()]
     return [
         markdown(["model", *(f"{name}, ms" for name in MODELS), "rmsnorm over layernorm"], models),
         markdown(["input", "dtype", "forward, ms", "backward, ms"], rows),
     ]
 
 
-TABLES = {each.__name__: each for each in (layer, fit, recurrent, fold, training, peers, decoding, serving, gpu)}
+_MAKERS = (layer, fit, recurrent, fold, training, peers, decoding, serving, replicas, gpu)
+TABLES = {each.__name__: each for each in _MAKERS}
 
 
 def publish(options, benchmark, figures, **more):
@@ -236,17 +249,16 @@ def publish(options, benchmark, figures, **more):
 
     The log has the script's options that are numbers, and `more`.
     """
-    numbers = {name: value for name, value in vars(options).items() if isinstance(value, (int, float))}
+    numbers = {name: value for name, value in vars(options).items() if type(value) in (int, float)}
     found = {"options": {**numbers, **more}, "figures": figures}
     for lines in TABLES[benchmark](json.loads(json.dumps(found))):  # names are strings, as in the file
         print("", *lines, sep="\n")
     write_log(options.json, benchmark, **found)
 
 
-def draw_fit(panels, logs):
+def draw(panel, found):
     """Draws the time of a step of `fit` by width over that with Keras's layer, in the default mode."""
-    (found,) = logs.values()
-    panel, widths = panels[0], {units: modes["default"] for units, modes in found["figures"].items()}
+    widths = {units: modes["default"] for units, modes in found["figures"].items()}
     for place, (name, color) in enumerate(BARS.items()):
         heights = [ratio(seconds[name], seconds[KERAS]) for seconds in widths.values()]
         bars = panel.bar([at + 0.2 * place - 0.3 for at in range(len(widths))], heights, 0.18, color=color, label=name)
@@ -257,46 +269,26 @@ def draw_fit(panels, logs):
     panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False, fontsize=8)
 
 
-def draw_serving(panels, logs):
-    """Draws the service's share of the signature's best rate against the number of callers."""
-    for panel, sentences in zip(panels, ("1", "16"), strict=True):
-        for (name, found), (color, marker, dashes) in zip(logs.items(), LINES, strict=False):
-            rows, best = found["figures"]["callers"][sentences], max(found["figures"]["signature"].values())
-            shares = [each["rate"] / best for each in rows.values()]
-            panel.plot(list(map(int, rows)), shares, label=name, color=color, marker=marker, linestyle=dashes)
-        panel.axhline(1, color="#555555", linewidth=1)
-        panel.set_title(f"requests of {sentences} sentence{'s' * (sentences != '1')}")
-        panel.set_xscale("log", base=2)
-        panel.set(xlabel="callers", xticks=list(map(int, rows)), xticklabels=list(rows), ylim=(0, None))
-        panel.grid(alpha=0.3)
-    panels[0].set(ylabel="sentences/s over the signature's best")
-    panels[-1].legend(loc="lower right", frameon=False)
-
-
-PICTURES = {"fit": (draw_fit, 1), "serving": (draw_serving, 2)}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a log")
-    parser.add_argument("--png", type=Path, help=f"draw the logs, of {' or '.join(PICTURES)}; also as SVG beside it")
+    parser.add_argument("--png", type=Path, help="draw the steps of `fit`; also as SVG beside it")
     options = parser.parse_args()
-    logs = {}
     for path in options.files:
         if not path.is_file():
             parser.error(f"{path} does not exist; give a log that a benchmark wrote with --json")
-        logs[path.stem.removeprefix("serving_")] = found = json.loads(path.read_text())
+        found = json.loads(path.read_text())
         if found.get("benchmark") not in TABLES:
             parser.error(f"{path} is not a log of {', '.join(TABLES)}")
         for lines in TABLES[found["benchmark"]](found):
             print(f"{path.stem}:", *lines, sep="\n", end="\n\n")
     if options.png:
+        if found["benchmark"] != "fit":
+            parser.error("--png draws a log of fit")
         from matplotlib.figure import Figure
 
-        (kind,) = {found["benchmark"] for found in logs.values()}
-        draw, count = PICTURES[kind]
         figure = Figure(figsize=(8, 3.5), layout="constrained")
-        draw(figure.subplots(1, count, sharey=True, squeeze=False)[0], logs)
+        draw(figure.subplots(), found)
         for path in (options.png, options.png.with_suffix(".svg")):
             figure.savefig(path, dpi=150)
 

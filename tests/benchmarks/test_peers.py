@@ -33,7 +33,7 @@ def test_systems_take_turns_and_the_table_has_their_words_a_second(peers, tmp_pa
     (tmp_path / "joeynmt").mkdir()
     (tmp_path / "joeynmt" / "model.py").touch()
     answers = {"memory": 300.0, "libraries": 200.0}
-    monkeypatch.setattr(peers, "start", lambda name, command: lambda line: answers.get(line, 0.5))
+    monkeypatch.setattr(peers, "start", lambda command: lambda line: answers.get(line, 0.5))
     words = ["--joeynmt", str(tmp_path), "--batches", "1", "--rounds", "2", "--batch_size", "4", "--vocabulary", "50"]
     rows = peers.compare(peers.parse([*words, "--systems", "ours float32", "JoeyNMT compiled"]), str(tmp_path))
     assert [row["system"] for row in rows] == ["ours float32", "JoeyNMT compiled"]

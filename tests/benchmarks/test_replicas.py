@@ -9,6 +9,8 @@ from statistics import median
 
 import pytest
 
+from benchmarks import tables
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks" / "replicas.py"
 SIZES = {"embedding_size": 4, "state_size": 6, "vocabulary": 20, "batch_size": 6}
@@ -21,14 +23,14 @@ def test_measures_the_reduction_of_two_processes(tmp_path):
     command = [sys.executable, SCRIPT, "--models", "rnn", "--processes", "1", "2", "--rounds", "2", *words]
     ended = subprocess.run([*command, "--json", tmp_path / "figures.json"], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-    assert [line.split()[1:4] for line in ended.stdout.splitlines()[2:]] == [["rnn", "|", "1"], ["rnn", "|", "2"]]
+    assert [line.split()[1:4] for line in ended.stdout.splitlines()[3:]] == [["rnn", "|", "1"], ["rnn", "|", "2"]]
     alone, two = json.loads((tmp_path / "figures.json").read_text())["figures"]["rnn"].values()
-    assert (alone["dense"], alone["rows"], alone["reduction"]) == (0, 0, 0)
+    assert (alone["dense"], alone["rows"], alone["rounds"]["reduction"]) == (0, 0, [0, 0])
     width = 48  # of a made-up batch
     assert two["rows"] == 2 * 3 * width * (4 * 4 + 4)  # both sides, three pairs: a row of 4 floats and an index
     assert two["dense"] > 4 * 20 * 4
-    assert 0 < two["share"] < 1
-    assert len(two["rounds"]["seconds"]) == 2
+    seconds, reduction = (two["rounds"][name] for name in ("seconds", "reduction"))
+    assert len(seconds) == 2 and all(0 < part < whole for part, whole in zip(reduction, seconds, strict=True))
 
 
 @pytest.fixture
@@ -51,10 +53,5 @@ def test_the_docs_have_the_range_of_the_speed_ups(kept):
 
 
 def test_the_table_of_the_docs_is_that_of_the_kept_figures(kept):
-    rows = [
-        f"| {model} | {number} | {each['seconds']:.2f} | {each['speedup']:.2f} | {each['share']:.0%} "
-        f"| {each['dense'] / 1e6:.1f} | {each['rows'] / 1e6:.1f} |"
-        for model, numbers in kept.items()
-        for number, each in numbers.items()
-    ]
-    assert "\n".join(rows) in (ROOT / "docs" / "maintainers" / "scaling.md").read_text()
+    (lines,) = tables.replicas({"figures": kept})
+    assert "\n".join(lines) in (ROOT / "docs" / "maintainers" / "scaling.md").read_text()

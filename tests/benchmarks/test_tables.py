@@ -18,8 +18,8 @@ def test_recurrent_layers_are_compared_with_keras_and_with_layernorm():
 
 
 def test_folded_and_replaced_models_have_a_table_each():
-    one = {"converts": "fold_layer_norm", "converted": 7, "left": {"post-LN": 2, "shared": 1}}
-    two = {"converts": "replace_rms_norm", "converted": 9, "left": {}}
+    one = {"converts": "fold_layer_norm", "converted": 7, "left": 3}
+    two = {"converts": "replace_rms_norm", "converted": 9, "left": 0}
     rest = {"difference": 1.5e-6, "seconds": HALF}
     folded, replaced = tables.fold({"figures": {"A": {**one, **rest}, "B": {**two, **rest}}})
     assert folded[2:] == ["| A | 7 | 3 | 4.0 | 2.0 | 0.50 | 1.5e-06 |"]
