@@ -17,6 +17,7 @@ import keras
 import numpy as np
 import tables
 import tensorflow as tf
+from recurrent import training_step
 from runner import parser_of, ratio, seconds_of
 
 from rmsnorm_tf import fold_layer_norm, replace_rms_norm
@@ -33,22 +34,6 @@ def inference(model, inputs):
     """Returns a function that runs the model and waits for it."""
     run = tf.function(lambda: keras.tree.flatten(model(inputs, training=False)))
     return lambda: run()[0].numpy()
-
-
-def training_step(model, inputs):
-    """Returns a function that makes one step and waits for it."""
-    optimizer = keras.optimizers.SGD(1e-6)
-    optimizer.build(model.trainable_variables)
-
-    @tf.function
-    def run():
-        with tf.GradientTape() as tape:
-            loss = tf.add_n([tf.reduce_mean(y**2) for y in keras.tree.flatten(model(inputs, training=True))])
-        variables = [variable.value for variable in model.trainable_variables]
-        optimizer.apply(tape.gradient(loss, variables), model.trainable_variables)
-        return loss
-
-    return lambda: run().numpy()
 
 
 def main():

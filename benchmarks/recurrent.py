@@ -36,17 +36,19 @@ def layers(units):
     }
 
 
-def training_step(layer, x, jit_compile):
-    """Returns a function that updates the layer once."""
-    layer.build(x.shape)
+def training_step(layer, inputs, jit_compile=False):
+    """Returns a function that updates a layer or a model once, and waits for it."""
+    layer(inputs)  # builds it
     optimizer = keras.optimizers.SGD(1e-6)
     optimizer.build(layer.trainable_variables)
 
     @tf.function(jit_compile=jit_compile)
     def step():
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(layer(x, training=True)))
-        optimizer.apply(tape.gradient(loss, layer.trainable_variables), layer.trainable_variables)
+            outputs = keras.tree.flatten(layer(inputs, training=True))
+            loss = tf.add_n([tf.reduce_mean(tf.square(y)) for y in outputs])
+        variables = [variable.value for variable in layer.trainable_variables]
+        optimizer.apply(tape.gradient(loss, variables), layer.trainable_variables)
         return loss
 
     return lambda: step().numpy()
