@@ -7,8 +7,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -17,7 +18,7 @@ from gpu_values import array, difference, summary
 from jax import export
 from jax.extend import mlir
 from jax.extend.mlir.dialects import stablehlo
-from runner import orders, surroundings
+from runner import repeats_of, seconds_of, surroundings
 from tables import gpu
 
 _SECONDS_PER_TURN = 0.02
@@ -73,12 +74,11 @@ def _measure_group(programs, folder, rounds):
     first = programs[0]["kind"]
     calls[f"{first} again"], measured[f"{first} again"] = calls[first], dict(measured[first])
     for kind, call in calls.items():
-        seconds = min(_turn(*call, 3) for _ in range(3))
-        count = int(np.clip(_SECONDS_PER_TURN / seconds, 1, _MOST_CALLS_PER_TURN))
-        measured[kind] |= {"calls": count, "rounds": [], "busy": _busy(call)}
-    for order in itertools.islice(orders(calls), rounds):
-        for kind in order:
-            measured[kind]["rounds"].append(_turn(*calls[kind], measured[kind]["calls"]))
+        count = min(repeats_of(partial(_run, *call, 1), _SECONDS_PER_TURN), _MOST_CALLS_PER_TURN)
+        measured[kind] |= {"calls": count, "busy": _busy(call)}
+    turns = {kind: partial(_run, *call, measured[kind]["calls"]) for kind, call in calls.items()}
+    for kind, seconds in seconds_of(turns, rounds).items():
+        measured[kind]["rounds"] = [each / measured[kind]["calls"] for each in seconds]
     return measured
 
 
@@ -104,32 +104,25 @@ def _copies(arrays):
     return [arrays, *([jax.numpy.copy(each) for each in arrays] for _ in range(count - 1))]
 
 
-def _turn(function, inputs, count):
-    """Returns the seconds of one call, averaged over `count` calls without waiting between them."""
-    start = time.perf_counter()
+def _run(function, inputs, count):
+    """Makes calls without waiting between them, then waits."""
     for number in range(count):
         outputs = function(*inputs[number % len(inputs)])
     jax.block_until_ready(outputs)
-    return (time.perf_counter() - start) / count
 
 
 def _busy(call):
-    """Returns the seconds that the GPU computes during one call, or None without a GPU."""
+    """Returns the seconds that the GPU computes during one call, or None if no GPU shows in the profile."""
     if jax.devices()[0].platform != "gpu":
         return None
-    seconds = profiled(lambda: _turn(*call, _CALLS_PROFILED))
-    return None if seconds is None else seconds / _CALLS_PROFILED
-
-
-def profiled(call: Callable[[], object]) -> float | None:
-    """Returns the seconds that the GPU computes during a call, or None if the profile shows no GPU."""
     options = jax.profiler.ProfileOptions()
     options.host_tracer_level = options.python_tracer_level = 0
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder, profiler_options=options):
-            call()
+            _run(*call, _CALLS_PROFILED)
         [file] = Path(folder).rglob("*.xplane.pb")
-        return busy_seconds(jax.profiler.ProfileData.from_file(str(file)).planes)
+        seconds = busy_seconds(jax.profiler.ProfileData.from_file(str(file)).planes)
+    return None if seconds is None else seconds / _CALLS_PROFILED
 
 
 def busy_seconds(planes: Iterable) -> float | None:
