@@ -26,12 +26,12 @@ def layer_call(shape, **given):
 
 
 def fit_call(units, mode):
-    """Returns a call of some steps of `fit`."""
-    from fit import steps
+    """Returns a call of a step of `fit`."""
+    from fit import step
 
     from rmsnorm_tf import RMSNormalization
 
-    return steps(RMSNormalization, units, mode)
+    return step(RMSNormalization, units, mode)
 
 
 def saved_model_call(exports, lines):

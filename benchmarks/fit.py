@@ -5,10 +5,11 @@
     python benchmarks/tables.py benchmarks/results/fit.json --png docs/fit.png
 
 A model is a stack of `x + Dense(units, "relu")(norm(x))`; a batch has 64 sequences of 64 vectors, and Adam updates.
-The modes are options of `compile`. With none, Keras runs a `tf.function`, and compiles it by XLA only where there is a
-GPU. Each of several processes measures everything, because ratios differ between processes more than within one. A
-second model with Keras's layer shows the noise. Real-time priority makes steps slower for seconds at a time, because
-threads that wait actively are then never interrupted.
+A step is what `fit` runs for each batch, called by `train_on_batch`. The modes are options of `compile`. With none,
+Keras runs a `tf.function`, and compiles it by XLA only where there is a GPU.
+
+A shared machine is faster and slower by turns of seconds. So a turn is one step, there are many rounds, and each of
+several processes measures everything. A second model with Keras's layer shows the noise.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from runner import Worker, answer, parser_of, ratio, seconds_of, write_log
 layers = keras.layers
 DEPTHS = {64: 6, 256: 6, 512: 4, 1024: 2}  # layers by units
 MODES = {"default": {}, "jit_compile=True": {"jit_compile": True}, "run_eagerly=True": {"run_eagerly": True}}
-STEPS = {64: 20, 256: 6, 512: 3, 1024: 2}  # of a call of `fit`, whose start takes as long as a step or two
+ROUNDS = {64: 60, 256: 24, 512: 12, 1024: 8}  # in a process
 BATCH = TIME = 64
 OURS, KERAS, AGAIN = "rmsnorm_tf", "keras RMSNormalization", "keras RMSNormalization, again"
 NORMS = {"no norm": layers.Identity, KERAS: layers.RMSNormalization, AGAIN: layers.RMSNormalization}
@@ -44,28 +45,27 @@ def residual(norm: Callable[[], layers.Layer], units: int) -> keras.Model:
     return keras.Model(start, layers.Dense(1)(norm()(x)))
 
 
-def steps(norm: Callable[[], layers.Layer], units: int, mode: str) -> Callable[[], object]:
-    """Returns a function that calls `fit`."""
+def step(norm: Callable[[], layers.Layer], units: int, mode: str) -> Callable[[], object]:
+    """Returns a function that makes a step of training."""
     keras.utils.set_random_seed(0)
     model = residual(norm, units)
     model.compile(keras.optimizers.Adam(1e-3), "mse", **MODES[mode])
-    x = np.random.default_rng(0).normal(size=(STEPS[units] * BATCH, TIME, units)).astype("float32")
-    return functools.partial(model.fit, x, x[..., :1], batch_size=BATCH, shuffle=False, verbose=0)
+    x = keras.ops.convert_to_tensor(np.random.default_rng(0).normal(size=(BATCH, TIME, units)).astype("float32"))
+    return functools.partial(model.train_on_batch, x, x[..., :1])
 
 
-def measure(units: int, mode: str, rounds: int) -> dict[str, list[float]]:
+def measure(units: int, mode: str) -> dict[str, list[float]]:
     """Returns the seconds of a step in each round, by norm; LayerNorm and none only in the default mode."""
     from rmsnorm_tf import RMSNormalization
 
     norms = {OURS: RMSNormalization, **NORMS}
     if mode != "default":
         norms = {name: norms[name] for name in (OURS, KERAS, AGAIN)}
-    calls = {name: steps(norm, units, mode) for name, norm in norms.items()}
-    return {name: [each / STEPS[units] for each in found] for name, found in seconds_of(calls, rounds).items()}
+    return seconds_of({name: step(norm, units, mode) for name, norm in norms.items()}, ROUNDS[units])
 
 
 def main() -> None:
-    parser = parser_of(__doc__, modes=list(MODES), processes=3, rounds=2)
+    parser = parser_of(__doc__, modes=list(MODES), processes=3)
     parser.add_argument("--units", nargs="+", type=int, default=list(DEPTHS), choices=DEPTHS)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -80,13 +80,12 @@ def main() -> None:
     for _ in range(options.processes):
         with Worker([sys.executable, __file__, "--worker"]) as worker:
             for units, mode in cells:
-                found = worker.ask([int(units), mode, options.rounds])
+                found = worker.ask([int(units), mode])
                 for name, seconds in found.items():
                     figures[units][mode][name] += seconds
                 ratios = [f"{ratio(found[name], found[KERAS]):.2f}" for name in (OURS, AGAIN)]
                 print(f"{units} units, {mode}: {ratios[0]} of Keras's time, Keras's again {ratios[1]}", flush=True)
-    given = {"rounds": options.rounds, "steps": STEPS, "depths": DEPTHS}
-    write_log(options.json, "fit", options=given, figures=figures)
+    write_log(options.json, "fit", options={"rounds": ROUNDS, "depths": DEPTHS}, figures=figures)
 
 
 if __name__ == "__main__":

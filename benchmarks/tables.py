@@ -75,9 +75,8 @@ def _grouped(cells, *names):
     return found
 
 
-def by_process(found, seconds, name):
-    """Returns the ratio of a layer to that of Keras in each process that measured steps of `fit`."""
-    rounds = found["options"]["rounds"]
+def by_process(rounds, seconds, name):
+    """Returns the ratio of a layer to that of Keras in each process; each measured this many rounds."""
     starts = range(0, len(seconds[name]), rounds)
     return [ratio(seconds[name][at : at + rounds], seconds[KERAS][at : at + rounds]) for at in starts]
 
@@ -86,13 +85,13 @@ def fit(found):
     """Returns the time of a step by width: ratios to Keras's layer, then milliseconds in the default mode."""
     modes = list(next(iter(found["figures"].values())))
 
-    def over(seconds):
-        each = by_process(found, seconds, OURS)
+    def over(seconds, units):
+        each = by_process(found["options"]["rounds"][units], seconds, OURS)
         return f"{ratio(seconds[OURS], seconds[KERAS]):.2f} ({min(each):.2f} to {max(each):.2f})"
 
     def cells(units, by_mode):
         times = [f"{1e3 * median(by_mode['default'][name]):.1f}" for name in BARS]
-        ratios = (over(by_mode[mode]) if mode in by_mode else "" for mode in modes)
+        ratios = (over(by_mode[mode], units) if mode in by_mode else "" for mode in modes)
         return [f"{units} ({found['options']['depths'][units]})", *ratios, *times]
 
     heads = ["units (layers)", *(f"ours over Keras, {mode}" for mode in modes)]

@@ -82,7 +82,9 @@ def test_a_step_of_fit_has_its_ratio_and_the_range_of_the_processes():
     seconds = {tables.OURS: [0.5, 0.5, 0.8, 1.4], tables.KERAS: [1.0, 1.0, 2.0, 2.0]}  # two rounds in each process
     seconds |= {tables.NONE: [0.25, 0.25], tables.LAYERNORM: [2.0, 4.0]}
     log = {"figures": {"64": {"default": seconds, "eager": seconds}, "8": {"default": seconds}}}
-    ((heads, _, both, one),) = tables.fit({**log, "options": {"rounds": 2, "depths": {"64": 6, "8": 2}}})
+    ((heads, _, both, one),) = tables.fit(
+        {**log, "options": {"rounds": {"64": 2, "8": 2}, "depths": {"64": 6, "8": 2}}}
+    )
     assert heads.startswith("| units (layers) | ours over Keras, default | ours over Keras, eager | no norm, ms |")
     assert both == "| 64 (6) | 0.50 (0.50 to 0.55) | 0.50 (0.50 to 0.55) | 250.0 | 650.0 | 1500.0 | 3000.0 |"
     assert one.startswith("| 8 (2) | 0.50 (0.50 to 0.55) |  | ")
