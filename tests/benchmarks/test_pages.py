@@ -283,6 +283,12 @@ def test_the_page_compares_decoding_with_ctranslate2():
     assert 0.3 < min(alone) < max(alone) < 0.36 and "One sentence alone takes it a third of the time" in PROSE
 
 
+def test_the_page_has_the_time_of_one_sentence_by_threads():
+    found = figures("once/one_sentence")
+    two, one = found["TensorFlow's threads"], found["one thread of an operation, one between operations"]
+    assert f"translates a sentence in {one['median']:.1f} ms instead of {two['median']:.1f}" in PROSE
+
+
 def test_the_page_compares_decoding_with_nematus():
     found = figures("once/decoding_rnn")
     assert f"translates {tables.ratio(found['speeds']['ours'], found['speeds']['Nematus']):.1f} times as many" in PROSE
