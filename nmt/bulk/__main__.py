@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+import uuid
 
 from ..commands.arguments import Parser, add_number
 from ..config_fields import positive
@@ -84,7 +85,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     if not pipeline.on_this_machine(options):
         logging.getLogger().setLevel(logging.INFO)  # Beam logs where the job can be watched
     export, output = (storage.plain(storage.absolute(path)) for path in (arguments.export, arguments.output))
-    job = Job(export, output, arguments.piece_lines, arguments.max_bytes, arguments.model_timeout, time.time())
+    job = Job(export, output, arguments.piece_lines, arguments.max_bytes, arguments.model_timeout, uuid.uuid4().hex)
     shards = find_shards(arguments.input, output)
     prepare_output(job)
     todo, stale = missing(job, shards)

@@ -20,7 +20,7 @@ class Job:
     piece_lines: int  # lines that are translated, and written, at a time
     max_bytes: int  # longest line that is translated
     model_timeout: int  # longest time for the model to translate that many lines, in seconds
-    started: float  # when the job started, in seconds since 1970
+    run: str  # name of this run of the job
 
     def own(self, name: str = "") -> str:
         """Returns the path of a file of the job that is no translation, or of the folder of all."""

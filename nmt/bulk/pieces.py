@@ -131,18 +131,18 @@ def _sentence(start: bytes, length: int, max_bytes: int, is_first: bool) -> byte
     return sentence
 
 
-def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: dict[str, float]) -> None:
+def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: dict[str, Any]) -> None:
     """Writes the faults and `work` as a line of JSON, then the translations; without one, an empty line.
 
-    `work` has `began`, `ended` and `model_seconds` of a `Report`.
+    `work` has the `run` that translated it, and `began`, `ended` and `model_seconds` of a `Report`.
     """
     failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault)]
     file.write(json.dumps({"failed": failed, **work}).encode() + b"\n")
     file.writelines(text_of(each) + b"\n" for each in results)
 
 
-def read_piece(file: BinaryIO, piece: Piece, started: float) -> tuple[Report, list[dict[str, Any]]]:
-    """Returns the report of a piece in a job that started at this time, and its lines that failed.
+def read_piece(file: BinaryIO, piece: Piece, run: str) -> tuple[Report, list[dict[str, Any]]]:
+    """Returns the report of a piece for a run of the job, and its lines that failed.
 
     The file is then at the first translation.
     """
@@ -151,7 +151,7 @@ def read_piece(file: BinaryIO, piece: Piece, started: float) -> tuple[Report, li
         {"shard": piece.shard.source, "line": piece.first + 1 + i, "reason": reason} for i, reason in work.pop("failed")
     ]
     report = Report(lines=piece.lines, failed=len(failed))
-    if work["began"] >= started:
+    if work.pop("run", None) == run:  # by name, because the clocks of machines differ
         report = replace(report, translated=piece.lines - len(failed), **work)
     return report, failed
 

@@ -54,7 +54,7 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
         | "Spread" >> beam.Reshuffle()
         | "Translate" >> beam.ParDo(Translate(job))
         | "By shard" >> beam.GroupBy(lambda piece: piece.shard)
-        | "Put together" >> beam.Map(write_shard, job.started)
+        | "Put together" >> beam.Map(write_shard, job.run)
     )
     left_out = damaged | beam.MapTuple(lambda shard, error: Report(unreadable={shard.source: error[2][-1].strip()}))
     _ = (
@@ -87,20 +87,25 @@ class Translate(beam.DoFn):
             require_unchanged(piece.shard)
             start = time.perf_counter()
             results = translate_lines(self._model, lines)
-            work = {"began": began, "ended": time.time(), "model_seconds": time.perf_counter() - start}
+            work = {
+                "run": self._job.run,
+                "began": began,
+                "ended": time.time(),
+                "model_seconds": time.perf_counter() - start,
+            }
             with storage.write_whole(piece.path, piece.shard.own("pieces")) as file:
                 write_piece(file, results, work)
         yield piece
 
 
-def write_shard(found: tuple[Shard, Iterable[Piece]], started: float) -> Report:
-    """Puts the pieces of a shard together; returns its report in a job that started at this time."""
+def write_shard(found: tuple[Shard, Iterable[Piece]], run: str) -> Report:
+    """Puts the pieces of a shard together; returns its report for a run of the job."""
     shard, pieces = found
     reports, failed, aside, failed_lines = [Report(shards=1)], [], shard.own("pieces"), shard.own("failed", ".jsonl")
     with storage.write_whole(shard.target, aside) as file:
         for piece in sorted(pieces, key=lambda piece: piece.first):
             with storage.open_text(piece.path) as translated:
-                report, without = read_piece(translated, piece, started)
+                report, without = read_piece(translated, piece, run)
                 shutil.copyfileobj(translated, file)
             reports.append(report)
             failed += without

@@ -9,18 +9,18 @@ from nmt.bulk.pieces import Piece, Report, Shard, add, read_piece, summary, writ
 SHARD = Shard("/in/a.en", "12-1.0", "/out")
 
 
-def work(began, ended, model_seconds):
-    return {"began": began, "ended": ended, "model_seconds": model_seconds}
+def work(run, began, ended, model_seconds):
+    return {"run": run, "began": began, "ended": ended, "model_seconds": model_seconds}
 
 
 def test_a_piece_is_read_as_it_was_written():
-    """The numbers of its failed lines are those of the shard. An earlier job translated it, if its start is later."""
-    for started, report in ((5.0, Report(0, 4, 1, 3, 0.5, 5.0, 6.0)), (5.1, Report(0, 4, 1))):
+    """The numbers of its failed lines are those of the shard. What another run translated does not count."""
+    for run, report in (("this", Report(0, 4, 1, 3, 0.5, 5.0, 6.0)), ("another", Report(0, 4, 1))):
         file = io.BytesIO()
-        write_piece(file, [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"], work(5.0, 6.0, 0.5))
+        write_piece(file, [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"], work("this", 5.0, 6.0, 0.5))
         file.seek(0)
         failed = [{"shard": "/in/a.en", "line": 12, "reason": "ß is bad\n"}]
-        assert read_piece(file, Piece(SHARD, 0, 10, 4), started) == (report, failed)
+        assert read_piece(file, Piece(SHARD, 0, 10, 4), run) == (report, failed)
         assert file.read() == b"a\n\n\nb\r\x00\n"
 
 
