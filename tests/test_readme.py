@@ -162,7 +162,7 @@ def test_the_times_of_whole_keras_models():
     replaced, saved = over("replace_rms_norm"), [1 - ratio for ratio in over("fold_layer_norm")]
     assert f"KerasHub's models took {min(replaced):.2f} to {max(replaced):.2f} of their time" in README
     assert len(saved) == 9
-    assert f"Nine models of KerasHub take {min(saved):.0%} to {max(saved):.0%} less time in inference" in README
+    assert f"Nine small models of KerasHub take {min(saved):.0%} to {max(saved):.0%} less time in inference" in README
 
 
 def test_no_command_has_the_placeholder_of_the_address():

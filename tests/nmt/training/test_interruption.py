@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -280,6 +281,6 @@ exit_with(130)
 
 @pytest.mark.parametrize(("seconds", "said"), [(0.2, ["an ordinary end"]), (60, [])])
 def test_a_process_whose_thread_still_computes_ends_at_once_and_leaves_no_file(run_python, seconds, said):
-    done = run_python(LEAVES, seconds, NMT_TEXT_CACHE="off")
+    done = run_python(LEAVES, seconds, NMT_TEXT_CACHE="off", PYTHONPATH=str(Path(__file__).parents[3]))
     directory, *others = done.stdout.splitlines()
     assert (done.returncode, others, os.path.exists(directory)) == (130, said, False)
