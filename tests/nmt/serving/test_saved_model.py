@@ -18,6 +18,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from nmt.errors import UserError
 from nmt.serving.assets import CARD, WARMUP, read_warmup
 from nmt.serving.saved_model import save_signatures
+from nmt.text.vocabulary import Vocabularies
 from tests.nmt.serving.exports import (
     best,
     in_batches,
@@ -219,7 +220,7 @@ def test_an_export_loads_under_tensorflow_2_20(saved_model, signatures, tmp_path
 
 @pytest.mark.slow
 def test_dictionaries_and_scores_are_served(fresh_python, vocabulary, tmp_path):
-    signatures = make_signatures([vocabulary, vocabulary], "layernorm")
+    signatures = make_signatures(Vocabularies(vocabulary, vocabulary), "layernorm")
     save(signatures, tmp_path / "saved")
     batches = [[b"a b c", b"", b"d", b"x a d d b", b"a b c"], [b"b"], []]
     found = served(with_python(fresh_python, tmp_path / "saved"), batches, tmp_path)
