@@ -54,7 +54,9 @@ def pieces(vocabulary, line):
     return [token.decode() for token in vocabulary.tokens(vocabulary.encode([line])[0]).numpy()]
 
 
-@pytest.mark.parametrize(("position", "parts"), [("pre", {}), ("post", {}), ("post", MARIAN)])
+@pytest.mark.parametrize(
+    ("position", "parts"), [("pre", {}), ("post", {}), ("post", MARIAN)], ids=["pre", "post", "marian"]
+)
 def test_costs_and_translations_are_ours(kind, position, parts, vocabularies, tmp_path, ctranslate2):
     model = make_transformer(kind, position, vocabularies, **parts)
     if kind not in ("layernorm", "rmsnorm"):
