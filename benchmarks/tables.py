@@ -271,7 +271,7 @@ def draw(panel, found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a log")
-    parser.add_argument("--png", type=Path, help="draw the steps of `fit`; also as SVG beside it")
+    parser.add_argument("--png", type=Path, help="draw the steps of `fit`")
     options = parser.parse_args()
     for path in options.files:
         if not path.is_file():
@@ -288,8 +288,7 @@ def main():
 
         figure = Figure(figsize=(8, 3.5), layout="constrained")
         draw(figure.subplots(), found)
-        for path in (options.png, options.png.with_suffix(".svg")):
-            figure.savefig(path, dpi=150)
+        figure.savefig(options.png, dpi=150)
 
 
 if __name__ == "__main__":
