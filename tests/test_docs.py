@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = [*(folder.name for folder in source_folders(ROOT)), "tests"]
 NAMED = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./-]*\.(?:py|md|json|patch|ipynb|png)\b")
 # Written by programs of the project.
-GENERATED = ("experiments/logs/", "nmt/patched_normalization.py")
+GENERATED = ("experiments/logs/",)
 # Files of Nematus that have a home in its own `nematus/` folder or none here.
 _PROGRAMS = ("build_dictionary", "nmt", "train", "translate", "score", "rescore", "server", "rmsnorm")
 OF_NEMATUS = {f"{name}.py" for name in _PROGRAMS}

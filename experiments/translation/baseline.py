@@ -16,8 +16,15 @@ from .place import Place
 
 _COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
 _MADE = ("logs", "results")  # folders of output in experiments/
-_NORMALIZATION = Path(__file__).parent / "inside" / "normalization.py"
 _COMMIT = "commit"
+# The end of nmt/normalization.py in the copy.
+_KINDS_OF_ROWS = """
+
+from experiments.translation.plan import read_rows
+
+_BUILDERS |= {row.name: row.build for row in read_rows() if row.build}
+KINDS = tuple(_BUILDERS)
+"""
 
 
 def make_baseline(place: Place) -> None:
@@ -34,9 +41,8 @@ def make_baseline(place: Place) -> None:
     applied = subprocess.run(apply, capture_output=True, text=True)
     if applied.returncode:
         raise UserError(f"the patches do not apply to the baseline: {applied.stderr.strip()}")
-    normalization = temporary / "nmt" / "normalization.py"
-    normalization.rename(normalization.with_name("patched_normalization.py"))
-    shutil.copyfile(_NORMALIZATION, normalization)
+    with open(temporary / "nmt" / "normalization.py", "a", encoding="utf-8") as file:
+        file.write(_KINDS_OF_ROWS)
     which = (*_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE))
     (temporary / _COMMIT).write_text(read_commit(ROOT, "--", *which))
     shutil.rmtree(place.baseline, ignore_errors=True)

@@ -17,21 +17,22 @@ def empty(tmp_path):
     return Place("tiny", tmp_path)
 
 
-@pytest.mark.slow
 def test_the_copy_has_all_kinds_and_all_code_that_runs_there(empty, tmp_path):
     make_baseline(empty)
     output = tmp_path / "output.txt"
     script = (
         "import nmt, nmt.normalization as seam, rmsnorm_tf\n"
-        "import benchmarks.updates, experiments.translation.inside.recentre\n"
+        "import benchmarks.updates, experiments.translation.inside.recentre, nmt.commands.train\n"
         "print(*seam.KINDS)\n"
         "print(seam.build_normalization('partial-0.125', 8, 'norm').partial)\n"
+        "print(seam.weight_of_kind('norm/scale', 'partial-0.125', 'layernorm'))\n"
         "print(nmt.__file__, rmsnorm_tf.__file__, experiments.__file__, benchmarks.updates.__file__, sep='\\n')\n"
     )
     execute(empty, "-c", script, output=output)
-    kinds, partial, *files = output.read_text().splitlines()[-6:]
+    kinds, partial, gain, *files = output.read_text().splitlines()[-7:]
     assert {"none", "layernorm", "rmsnorm", "prmsnorm", "l2norm", "partial-0.125"} <= set(kinds.split())
     assert partial == "0.125"
+    assert gain == "norm/gamma"
     assert all(file.startswith(str(empty.baseline)) for file in files)
     assert not (empty.baseline / "experiments" / "logs").exists()
 
