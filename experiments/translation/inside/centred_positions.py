@@ -10,6 +10,6 @@ def centre_positions() -> None:
     transformer.sinusoids = _centred
 
 
-def _centred(first: tf.Tensor | int, count: tf.Tensor | int, units: int) -> tf.Tensor:
-    table = transformer_layers.sinusoids(first, count, units)  # [count, units]
+def _centred(first: tf.Tensor | int, count: tf.Tensor | int, units: int, kind: str) -> tf.Tensor:
+    table = transformer_layers.sinusoids(first, count, units, kind)  # [count, units]
     return table - tf.reduce_mean(table, -1, keepdims=True)
