@@ -31,6 +31,7 @@ def add_logs(folder: Path, logs: Path) -> None:
     """Adds the JSON files of a folder to the archive of a kept report."""
     found = {path.stem: json.loads(path.read_text("utf-8")) for path in logs.glob("*.json")}
     if found:
+        folder.mkdir(parents=True, exist_ok=True)
         write_archive(folder, read_archive(folder) | found)
 
 

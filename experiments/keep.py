@@ -31,7 +31,6 @@ def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / 
         UserError: There are no logs, or one has other options than the task or the corpus.
     """
     folder = results / name
-    folder.mkdir(parents=True, exist_ok=True)
     for each in PLANS[name].corpora if name in PLANS else (name,):
         add_logs(folder, new / each)
     with tempfile.TemporaryDirectory() as temporary:

@@ -47,7 +47,7 @@ def test_a_kept_report_follows_from_its_logs(name, tmp_path):
 def test_a_folder_without_logs_of_a_corpus_is_refused(tmp_path):
     with pytest.raises(UserError, match="no log of a training that demo declares"):
         keep("demo", tmp_path, tmp_path)
-    assert not (tmp_path / "demo" / "report.md").exists()
+    assert not (tmp_path / "demo").exists()
 
 
 def test_logs_of_new_trainings_join_the_kept_ones(tmp_path):
