@@ -14,8 +14,8 @@ PAGES = ROOT / "build" / "pages"
 LINK = re.compile(r"(?:\]\(|<img src=\")([^)\s\"]+)")
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 DOCTEST = re.compile(r"^```python\n(>>> .*?)^```$", re.DOTALL | re.MULTILINE)
-NAME = re.compile(r"(?<![`\w])`([^`\s]{1,36})`(?!`)")  # longer ones may have to break on a phone
-PICTURE = re.compile(r"^!\[([^\]]*)\]\(([^)\s]+)\)$", re.MULTILINE)
+NAME = re.compile(r"(?<![`\w])`([^`\s]{1,36}|-[^`\n]{1,24})`(?!`)")  # longer ones may have to break on a phone
+PICTURE = re.compile(r"^(?:!\[[^\]]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\".*>)$", re.MULTILINE)
 RENDERED = "-notebook.md"  # X-notebook.md is the page that X.ipynb becomes
 # The search leaves these out: long reports and pages for maintainers would hide the guides.
 UNSEARCHED = ("docs/maintainers/", "experiments/", "tests/", "CHANGELOG", "CONTRIBUTING", "SECURITY")
@@ -77,7 +77,7 @@ def _rendered(text: str, place: str) -> str:
     options and files do not break at a hyphen.
     """
     text = DOCTEST.sub(lambda block: plain_blocks(block[1]), text)
-    text = PICTURE.sub(r"[![\1](\2)](\2)", text)
+    text = PICTURE.sub(lambda picture: f"[{picture[0]}]({picture[1] or picture[2]})", text)
     text = re.sub(r"\]\(([^)\s]+)\.ipynb\)", rf"](\1{RENDERED})", text)
     parts, fences = FENCE.split(text), FENCE.findall(text)
     named = [NAME.sub(r"`\1`{ .name }", part) for part in parts]

@@ -18,7 +18,7 @@ _BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "results"
 _TOO_SHORT = ("cifar10", "draw", "mnist", "multi30k_transformer", "order_embeddings")  # to judge; the page says so
 
 _RUNNING = "No whole set of its logs is kept yet, and nothing is judged."
-_PAGE = Path(__file__).with_suffix(".md")  # the page with gaps for the tables
+_PAGE = RESULTS / "overview.md"  # the page with gaps for the tables
 
 
 def read_reports(results: Path) -> dict[str, dict[str, Any]]:

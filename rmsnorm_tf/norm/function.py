@@ -69,9 +69,9 @@ def rms_norm(
         epsilon: Added to the mean square. Default: 1e-6.
         groups: Number of equal groups that the single `axis` is cut into. Each has a statistic of its own; the gain
             keeps one entry per entry of the axis. Default: 1.
-        fused: True compiles with XLA, once for every new shape. False never compiles, which TFLiteConverter and tf2onnx
-            need for a static shape. None (default) compiles large inputs of a static shape in graphs, and nothing in
-            eager mode. `set_fused` overrides it.
+        fused: True compiles with XLA, once for every new shape. False never compiles, which tf2onnx needs for a static
+            shape. None (default) compiles large inputs of a static shape in graphs, and nothing in eager mode.
+            `set_fused` overrides it.
 
     Returns:
         A tensor of the shape and dtype of `x`.

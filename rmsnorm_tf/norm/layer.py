@@ -58,9 +58,9 @@ class RMSNormalization(keras.layers.Layer):
         offset_regularizer: For the offset. Default: None.
         scale_constraint: For the gain. Default: None.
         offset_constraint: For the offset. Default: None.
-        fused: True compiles with XLA, once for every new shape. False never compiles, which TFLiteConverter and tf2onnx
-            need for a static shape. None (default) compiles large inputs of a static shape in graphs, and nothing in
-            eager mode. `set_fused` overrides it.
+        fused: True compiles with XLA, once for every new shape. False never compiles, which tf2onnx needs for a static
+            shape. None (default) compiles large inputs of a static shape in graphs, and nothing in eager mode.
+            `set_fused` overrides it.
         **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer. With
             `supports_masking=False` a mask ends here, as at a `keras.layers.RMSNormalization`.
 
