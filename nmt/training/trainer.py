@@ -80,7 +80,7 @@ class Trainer:
         batches = data.batches(self.progress.batch, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
             self._directory.keep(self.progress)  # a killed process may have saved only `LAST`
-        figures = TrainingLog(self._path / "logs" if self._replicas.is_chief else None, self.progress)
+        figures = TrainingLog(self._path / "logs" if self._replicas.is_chief else None)
         log.info(
             f"{data.batches_per_epoch} updates are an epoch; validates every {self._valid_freq} updates; stops after "
             f"{self._config.patience} validations in a row without a better one, or at {limit}"
@@ -195,13 +195,12 @@ class Trainer:
             raise self._broken(seen)
         for note in (*str(validation).splitlines(), *notes):
             log.info(note)
-        figures.writer.flush()
         # Before the checkpoint, because a resumed training does not validate again what that counts.
+        figures.validation(validation)
         self._directory.write_translations(progress.update, translations)
         self.progress = self._ranked().after_validation(validation)
         self._directory.keep(self.progress)
         self._reduce_learning_rate()
-        figures.validation(validation)
 
     def _scores(
         self, validate: Validator, poll: Callable[[], None]

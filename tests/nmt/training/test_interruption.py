@@ -62,11 +62,11 @@ def outcome(directory):
             found |= {f"{name} {key}": file[key] for key in file.files if key != "state"}
             found[f"{name} state"] = timeless(json.loads(str(file["state"])))
     found["progress"] = timeless(json.loads((directory / "model" / "progress.json").read_text()))
-    (log,) = (directory / "model" / "logs").iterdir()
-    events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(log))]
+    logs = map(str, (directory / "model" / "logs").iterdir())  # a resumed training may repeat figures of the first
+    events = [Event.FromString(record.numpy()) for log in logs for record in tf.data.TFRecordDataset(log)]
     logged = [(event.step, value.tag, value.tensor) for event in events for value in event.summary.value]
     shown = [(step, tag, tensor) for step, tag, tensor in logged if tag != "update/tokens_per_second"]
-    found["logs"] = sorted((step, tag, float(tf.make_ndarray(tensor))) for step, tag, tensor in shown)
+    found["logs"] = sorted({(step, tag, float(tf.make_ndarray(tensor))) for step, tag, tensor in shown})
     return found
 
 

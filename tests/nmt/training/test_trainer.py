@@ -215,8 +215,8 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
     """Also those of a training that is resumed."""
     make_trainer(tmp_path / "model", summary_freq=2, finish_after=4)[0]()
     make_trainer(tmp_path / "model", summary_freq=2, finish_after=6)[0]()
-    (path,) = (tmp_path / "model" / "logs").iterdir()
-    events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
+    paths = map(str, (tmp_path / "model" / "logs").iterdir())
+    events = [Event.FromString(record.numpy()) for path in paths for record in tf.data.TFRecordDataset(path)]
     logged = sorted((value.tag, event.step) for event in events for value in event.summary.value)
     of_updates = ("gradient_norm", "learning_rate", "loss", "tokens_per_second")
     of_validations = ("bleu", "chrf", "train_loss", "valid_loss")

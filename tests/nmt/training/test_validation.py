@@ -61,8 +61,8 @@ def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_line
     assert (tmp_path / "model" / "valid" / "3.txt").read_text().splitlines() == LINES + [CUT] * len(LINES)
     train, _ = make_trainer(tmp_path / "model", translate, **options)
     assert [each.sets for each in train().validations] == [validation.sets] * 2
-    (path,) = (tmp_path / "model" / "logs").iterdir()
-    events = [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
+    paths = map(str, (tmp_path / "model" / "logs").iterdir())
+    events = [Event.FromString(record.numpy()) for path in paths for record in tf.data.TFRecordDataset(path)]
     logged = [(value.tag, event.step) for event in events for value in event.summary.value]
     assert logged.count(("bleu/copied", 3)) == logged.count(("chrf/other", 6)) == 1
 
