@@ -78,8 +78,6 @@ class Report:
     failed: int = 0  # lines that have no translation, or none that is whole
     translated: int = 0  # lines that this job translated; the others failed or are from an earlier run
     model_seconds: float = 0.0  # time in the model, of all workers together
-    began: float = 0.0  # when the first piece was begun, in seconds since 1970; 0 if no piece was translated
-    ended: float = 0.0  # when the last piece was translated
     unreadable: dict[str, str] = field(default_factory=dict)  # shards that are missing in the output -> the reason
 
 
@@ -88,8 +86,6 @@ def add(reports: Iterable[Report]) -> Report:
     counts = ("shards", "lines", "failed", "translated", "model_seconds")
     return Report(
         **{name: sum(each[name] for each in given) for name in counts},
-        began=min(filter(None, (each["began"] for each in given)), default=0.0),
-        ended=max((each["ended"] for each in given), default=0.0),
         unreadable={path: reason for each in given for path, reason in each["unreadable"].items()},
     )
 
@@ -134,7 +130,7 @@ def _sentence(start: bytes, length: int, max_bytes: int, is_first: bool) -> byte
 def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: dict[str, Any]) -> None:
     """Writes the faults and `work` as a line of JSON, then the translations; without one, an empty line.
 
-    `work` has the `run` that translated it, and `began`, `ended` and `model_seconds` of a `Report`.
+    `work` has the `run` that translated it, and `model_seconds` of a `Report`.
     """
     failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault)]
     file.write(json.dumps({"failed": failed, **work}).encode() + b"\n")

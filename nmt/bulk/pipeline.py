@@ -81,18 +81,12 @@ class Translate(beam.DoFn):
 
     def process(self, piece: Piece) -> Iterator[Piece]:
         if not storage.exists(piece.path):
-            began = time.time()
             with storage.open_text(piece.shard.source) as file:
                 lines = read_lines(file, piece.offset, piece.lines, self._job.max_bytes)
             require_unchanged(piece.shard)
             start = time.perf_counter()
             results = translate_lines(self._model, lines)
-            work = {
-                "run": self._job.run,
-                "began": began,
-                "ended": time.time(),
-                "model_seconds": time.perf_counter() - start,
-            }
+            work = {"run": self._job.run, "model_seconds": time.perf_counter() - start}
             with storage.write_whole(piece.path, piece.shard.own("pieces")) as file:
                 write_piece(file, results, work)
         yield piece
