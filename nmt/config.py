@@ -189,9 +189,8 @@ class Config:
     )
     dtype: str = choice(
         "float32",
-        "mixed_bfloat16 or mixed_float16 rounds the factors of the large matrix products, "
-        "which some processors multiply faster",
-        ("float32", "mixed_bfloat16", "mixed_float16"),
+        "mixed_bfloat16 rounds the factors of the large matrix products, which some processors multiply faster",
+        ("float32", "mixed_bfloat16"),
     )
     deterministic: bool = option(
         False, "use deterministic operations: the same seed gives the same run on a GPU too, but slower"

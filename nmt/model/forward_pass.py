@@ -17,7 +17,7 @@ class ForwardPass:
 
     Args:
         seed: Tensor `[2]` of 32-bit integers, or `None` for no dropout.
-        dtype: `float32`, `bfloat16` or `float16`, to which products round their factors.
+        dtype: `float32` or `bfloat16`, to which products round their factors.
     """
 
     def __init__(self, seed: tf.Tensor | None = None, dtype: str = "float32"):
