@@ -23,6 +23,8 @@ from .streams import chunk_size, open_input, open_output, warn_of_invalid_utf8, 
 
 def run(arguments: argparse.Namespace) -> None:
     options, aligns = DecodingOptions.among(vars(arguments)), _aligns(arguments)
+    if options.samples and len(arguments.model) > 1:
+        raise UserError("--translation_strategy sampling draws from one model, and -m names several; give one")
     if arguments.target_prefix:
         _require_prefix_of_each_line(arguments.target_prefix, arguments.input)
     use_cores_for_batches()
@@ -51,12 +53,12 @@ def run(arguments: argparse.Namespace) -> None:
                 output.write(f"{line.texts[0]}\n")
             for file, write in aligned:
                 file.write(f"{write(alignment)}\n")
-            for note in _notes(line, options):
+            for note in _notes(line, options, aligns):
                 numbers[note].append(number + 1)
     warn_of_lines(numbers)
 
 
-def _notes(line: Line, options: DecodingOptions) -> Iterator[str]:
+def _notes(line: Line, options: DecodingOptions, aligns: bool) -> Iterator[str]:
     if line.unknown:
         yield (
             "at least as many unknown words as others; the model may be for another language, or for text that is "
@@ -65,7 +67,7 @@ def _notes(line: Line, options: DecodingOptions) -> Iterator[str]:
     if line.unknown_prefix:
         yield "the target vocabulary lacks words of the prefix; the translation has the unknown word in their place"
     if len(line.pieces) > 1:
-        yield f"longer than {LONGEST} tokens, so translated in pieces"
+        yield f"longer than {LONGEST} tokens, so translated in pieces{' and not aligned' * aligns}"
     if any(line.cut if options.n_best else line.cut[:1]):
         yield "a translation was cut at the limit of length; --translation_maxlen N allows N tokens"
     if not math.isfinite(line.scores[0]):

@@ -1,6 +1,5 @@
 """Alignments: which source tokens a model attends to when it predicts the tokens of a translation."""
 
-import itertools
 import json
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +9,7 @@ import tensorflow as tf
 
 from ..errors import UserError
 from ..model.contract import Decodable
-from ..text.batches import LONGEST, pad, ragged, rows_of
+from ..text.batches import pad, ragged, rows_of
 from ..text.vocabulary import Vocabularies
 from .side_by_side import map_batches
 from .translator import Line
@@ -35,6 +34,9 @@ class Alignment(NamedTuple):
         return json.dumps({"source": self.source, "target": self.target, "weights": weights}, ensure_ascii=False)
 
 
+_NONE = Alignment([], [], np.zeros([0, 0], np.float32))
+
+
 class Aligner:
     """Aligns translations with their sources."""
 
@@ -48,17 +50,18 @@ class Aligner:
         self._attention = tf.function(model.attention, reduce_retracing=True, autograph=False)
 
     def align(self, lines: Sequence[Line]) -> list[Alignment]:
-        """Returns the alignment of each line with its best translation. Pieces are aligned each for itself."""
-        pieces = [piece for line in lines for piece in line.pieces]
-        targets = [np.array(words, np.int32) for line in lines for words in line.words]
-        sources = [ids[:LONGEST] for ids in rows_of(self._vocabularies.source.encode(tf.constant(pieces, tf.string)))]
+        """Returns the alignment of each line with its best translation. That of a line in several pieces is empty."""
+        whole = [line for line in lines if len(line.pieces) == 1]
+        pieces = [line.pieces[0] for line in whole]
+        targets = [np.array(line.words[0], np.int32) for line in whole]
+        sources = rows_of(self._vocabularies.source.encode(tf.constant(pieces, tf.string)))
 
         def align(numbers: np.ndarray) -> list[Alignment]:
             return self._align([sources[i] for i in numbers], [targets[i] for i in numbers])
 
         lengths = np.array([max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)], np.int64)
         found = iter(map_batches(align, lengths, self._sentences))
-        return [joined(list(itertools.islice(found, len(line.pieces)))) for line in lines]
+        return [next(found) if len(line.pieces) == 1 else _NONE for line in lines]
 
     def _align(self, *ids: list[np.ndarray]) -> list[Alignment]:
         (source, source_mask), (target, _) = (pad(ragged(side)) for side in ids)
@@ -73,23 +76,3 @@ class Aligner:
             ]
             found.append(Alignment(*tokens, weights[row, : sizes[1], : sizes[0]]))
         return found
-
-
-def joined(pieces: Sequence[Alignment]) -> Alignment:
-    """Returns the alignment of a line from those of its pieces.
-
-    Only the last piece keeps its ends. What a word attends to the end of another piece counts for the end of the line.
-    """
-    if len(pieces) == 1:
-        return pieces[0]
-    weights = np.zeros(sum(np.array(piece.weights.shape) - 1 for piece in pieces) + 1, np.float32)
-    row = column = 0
-    for number, piece in enumerate(pieces, 1):
-        rows, columns = piece.weights.shape
-        rows -= number < len(pieces)
-        weights[row : row + rows, column : column + columns - 1] = piece.weights[:rows, :-1]
-        weights[row : row + rows, -1] = piece.weights[:rows, -1]
-        row, column = row + rows, column + columns - 1
-    source = [token for piece in pieces for token in piece.source[:-1]] + pieces[-1].source[-1:]
-    target = [token for piece in pieces for token in piece.target[:-1]] + pieces[-1].target[-1:]
-    return Alignment(source, target, weights)

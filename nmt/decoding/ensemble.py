@@ -10,7 +10,7 @@ from ..model.contract import Decodable, DecodeStep, Memory, NextWords, State
 class Ensemble:
     """A model whose log-probabilities are the sums of those of others, as in Nematus. A `Decodable`.
 
-    The sums are no distribution: they rank translations and cannot be drawn from. `make_sampling_step` has one.
+    The sums are no distribution: they rank translations and cannot be drawn from.
     """
 
     first_word = -1  # each model has its own
@@ -36,19 +36,5 @@ class Ensemble:
             ]
             next_words, states, memories = zip(*found, strict=True)
             return NextWords(*map(tf.add_n, zip(*next_words, strict=True))), states, memories
-
-        return step
-
-    def make_sampling_step(self) -> DecodeStep:
-        """Returns the function of a step with the normalized geometric mean of the models' distributions.
-
-        So an ensemble of equal models is one of them, and the likeliest word is that of the sums.
-        """
-        sums = self.make_step()
-
-        def step(words: tf.Tensor, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
-            (logits, _), state, memory = sums(words, state, memory)
-            logits /= len(self._models)
-            return NextWords(logits, tf.reduce_logsumexp(logits, -1)), state, memory
 
         return step

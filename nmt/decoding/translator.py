@@ -55,8 +55,6 @@ class Translator(tf.Module):
         # A tracked model would save each Keras variable and a copy of it, and servers without Python restore only the
         # copy. So track the TensorFlow variables, and keep only bound methods of the model, which are not tracked.
         self._encode, self._make_step, self._first_word = model.encode, model.make_step, model.first_word
-        if options.samples:
-            self._make_step = getattr(model, "make_sampling_step", model.make_step)
         self._variables = [variable.value for variable in model.variables]
         self.options = options
 

@@ -39,7 +39,6 @@ class Decodable(Protocol):
       `[batch, target_time, source_time]`, and 0 on padding of the source.
     - `ctranslate2_spec(longest)` returns a `ctranslate2.specs.SequenceToSequenceModelSpec` without vocabularies, for at
       most `longest` tokens of a source sentence or a translation, their ends included.
-    - `make_sampling_step()` returns the step to draw words with, where that of `make_step` is no distribution.
     """
 
     first_word: int  # the id that a step takes at first, instead of a previous word

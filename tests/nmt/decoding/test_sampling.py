@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.sampling import draws, sample
-from nmt.model.contract import NextWords
 
 P = np.array([0.1, 0.2, 0.3, 0.4])  # of the end and of words 1 to 3
 DRAWS = 20_000
@@ -20,7 +18,7 @@ def sampling(**options):
     )
 
 
-def draw(options, first=0, model=None):
+def draw(options, first=0):
     """Draws from a model that gives every word the same probabilities at every step."""
 
     def step(words, state, memory):
@@ -32,7 +30,7 @@ def draw(options, first=0, model=None):
     uniforms = np.stack([draws(options, (first + line, 0), MAX_LENGTH) for line in range(lines)])
     limits = tf.fill([lines], MAX_LENGTH)
     state = tf.zeros([lines, 1])
-    return sample(model or step, state, (), options, uniforms, limits=limits, start=-1)
+    return sample(step, state, (), options, uniforms, limits=limits, start=-1)
 
 
 @pytest.mark.parametrize(
@@ -80,42 +78,6 @@ def test_the_seed_and_the_number_of_the_line_decide():
     assert np.array_equal(first.words[1:], later.words[:-1])
 
 
-class Table:
-    """A model with these probabilities of four words, whatever comes before. A `Decodable` for `Ensemble`."""
-
-    first_word, variables = -1, ()
-
-    def __init__(self, probabilities):
-        self.probabilities = np.array(probabilities)
-
-    def make_step(self):
-        def step(words, state, memory):
-            rows = tf.shape(words)[0]
-            logits = tf.tile(tf.math.log(tf.constant(self.probabilities[np.newaxis], tf.float32)), [rows, 1])
-            return NextWords(logits, tf.zeros([rows])), state, memory
-
-        return step
-
-
-@pytest.mark.parametrize(
-    "models", [[Table(P)] * 3, [Table(P), Table(P[::-1])], [Table(P), Table([0.25] * 4), Table([0.7, 0.1, 0.1, 0.1])]]
-)
-def test_an_ensemble_draws_from_the_normalized_geometric_mean(models):
-    """Of its models' distributions. Equal models draw like one of them; costs are those of the mean."""
-    of_all = Ensemble(models).make_sampling_step()
-
-    def step(words, state, memory):
-        return of_all(words, [state] * len(models), [()] * len(models))[0], state, memory
-
-    found = draw(sampling(), model=step)
-    mean = np.exp(np.mean([np.log(model.probabilities) for model in models], 0))
-    mean /= mean.sum()
-    frequencies = np.bincount(found.words.numpy()[:, :, 0].ravel(), minlength=4) / (2 * DRAWS)
-    np.testing.assert_allclose(frequencies, mean, atol=3 * 0.5 / (2 * DRAWS) ** 0.5)
-    ended = found.lengths.numpy() == 0
-    np.testing.assert_allclose(found.costs.numpy()[ended], -np.log(mean[0]), rtol=1e-5)
-
-
 @pytest.mark.slow
 def test_the_command_draws_the_same_again(run, trained):
     def translate(*words):
@@ -131,3 +93,5 @@ def test_the_command_draws_the_same_again(run, trained):
     assert translate(*sampled, "--n_best", "-k", 3)[1].count("\n") == 3 * 64
     status, said = translate("--sampling_temperature", 2)
     assert (status, "has no effect with --translation_strategy beam_search, only with sampling" in said) == (2, True)
+    status, _, said = run("translate", "-m", "model", "model", "-i", "dev.en", *sampled)
+    assert (status, "draws from one model" in said) == (2, True)
