@@ -57,10 +57,12 @@ def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, inter
     assert states[0] == states[1]
 
 
+OF_TWO_WIDTHS = LINES[:30] + [f"{line} d d d d" for line in LINES[:34]]
+
+
 def test_a_training_of_an_earlier_version_resumes_at_the_same_share_of_its_epoch(make_trainer, tmp_path, capsys):
     """Of 64 pairs of two widths, it had made 3 updates of 5 an epoch; now there are 4, of which 2 are left."""
-    lines = LINES[:30] + [f"{line} d d d d" for line in LINES[:34]]
-    options = {"lines": lines, "batch_size": 16, "valid_freq": 100}
+    options = {"lines": OF_TWO_WIDTHS, "batch_size": 16, "valid_freq": 100}
     make_trainer(tmp_path / "model", finish_after=3, **options)[0]()
     path = tmp_path / "model" / "last.npz"
     with np.load(path) as file:
@@ -78,13 +80,13 @@ def test_a_training_of_an_earlier_version_resumes_at_the_same_share_of_its_epoch
 
 def test_a_training_goes_on_from_another_with_its_batches_and_validates_first(make_trainer, tmp_path):
     """That counts, although it is between two validations."""
-    make_trainer(tmp_path / "first", finish_after=3)[0]()
+    make_trainer(tmp_path / "first", finish_after=3, lines=OF_TWO_WIDTHS)[0]()
     options = {"reload": str(tmp_path / "first"), "reload_training_progress": True, "valid_freq": 2}
-    train, model = make_trainer(tmp_path / "model", finish_after=6, **options)
+    train, model = make_trainer(tmp_path / "model", finish_after=6, lines=OF_TWO_WIDTHS, **options)
     progress = train()
     assert [(each.update, each.counts) for each in progress.validations] == [(3, True), (4, True), (6, True)]
     assert (progress.begin, progress.batch) == (3, 6)
-    make_trainer(tmp_path / "first", finish_after=6)[0]()
+    make_trainer(tmp_path / "first", finish_after=6, lines=OF_TWO_WIDTHS)[0]()
     np.testing.assert_array_equal(model.table, weights(tmp_path / "first" / LAST)[model.table.path])
 
 
@@ -120,6 +122,9 @@ def test_a_training_that_has_passed_its_end_is_refused(make_trainer, tmp_path, o
     make_trainer(tmp_path / "model")[0]()
     with pytest.raises(UserError, match=f"has made 6 updates, and --{named} ends it at "):
         make_trainer(tmp_path / "model", **options)[0]()
+    again = {"reload": str(tmp_path / "model"), "reload_training_progress": True, "finish_after": 6}
+    with pytest.raises(UserError, match="has made 6 updates, and --finish_after 6 ends it at 6"):
+        make_trainer(tmp_path / "other", **again)[0]()  # it would make none
 
 
 @pytest.mark.slow
