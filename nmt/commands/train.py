@@ -6,12 +6,14 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import keras
 import tensorflow as tf
 
 from ..config import CHANGEABLE, DEPENDENT, Config, make_config, read_config, read_options
+from ..decoding.scoring import Scorer
 from ..errors import UserError
 from ..messages import log, messages_in
 from ..reloading import reload_weights
@@ -120,11 +122,12 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     trainer.limit(data)  # refuses before anything is written
     log.info(f"trains {describe_devices(config.dtype, replicas.count)}")
     translator = system.translator(config.decoding)
+    scorer = Scorer(system.vocabularies, system.model, replace(config.decoding, normalization_alpha=0.0))
 
     def translate(sources):
         return [(line.texts[0], line.cut[0]) for line in translator.lines(sources, prefixes=valid.prefixes)]
 
-    validate, digests = Validator(update.costs, valid, translate, config), file_digests(config, cache)
+    validate, digests = Validator(scorer.costs_of_ids, valid, translate, config), file_digests(config, cache)
     if replicas.count > 1:
         replicas.require_same(
             {

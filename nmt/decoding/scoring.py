@@ -36,12 +36,16 @@ class Scorer:
         return self._model_costs(*pad(source), *pad(target)) / lengths**self._options.normalization_alpha
 
     def costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
-        """Returns the score of each pair, `[batch]`.
+        """Returns the score of each pair, `[batch]`; see `costs_of_ids`."""
+        ids = self.ids(*(tf.constant(side, tf.string) for side in zip(*pairs, strict=True)))
+        return self.costs_of_ids(*map(rows_of, ids))
+
+    def costs_of_ids(self, *sides: Sequence[np.ndarray]) -> np.ndarray:
+        """Returns the score of each pair of ids, `[batch]`.
 
         It is infinite if the pair has more than `LONGEST` tokens on a side, and NaN if the weights of the model
         overflow.
         """
-        sides = [rows_of(ids) for ids in self.ids(*(tf.constant(side, tf.string) for side in zip(*pairs, strict=True)))]
         longest = np.array([max(map(len, pair)) for pair in zip(*sides, strict=True)])
         scored = np.flatnonzero(longest <= LONGEST)
 
@@ -49,6 +53,6 @@ class Scorer:
             found = self._traced(*(ragged([side[i] for i in scored[numbers]]) for side in sides)).numpy()
             return np.where(np.isfinite(found), found, np.nan)
 
-        costs = np.full(len(pairs), np.inf)
+        costs = np.full(len(longest), np.inf)
         costs[scored] = map_batches(score, longest[scored] + 1, self._options.batch_size)
         return costs

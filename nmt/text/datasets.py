@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from ..errors import UserError
 from ..storage.cache import Cache
-from .batches import LONGEST, Batch, cut_batches, pad, pad_rows, ragged, rows_of
+from .batches import LONGEST, Batch, pad_rows, ragged, rows_of
 from .lines import spread
 from .mixing import Mixture
 from .parallel import cores, parallel_map
@@ -178,7 +178,7 @@ class TrainingData:
 
 
 class ValidationData:
-    """The validation set: batches for the loss, and lines to translate with their references.
+    """The validation set: ids for the loss, and lines to translate with their references.
 
     Each file or pattern of the text is a set of its own, of at most `config.valid_sample` pairs, evenly spread. Its
     translations begin with its text of `config.valid_target_prefixes`.
@@ -190,8 +190,8 @@ class ValidationData:
         prefixes: What each translation begins with; `None` without `target_prefixes`.
         decoded_prefixes: The same as the vocabulary spells it, as in a translation.
         sets: Name and lines of each set.
-        batches: The pairs in batches of similar length, without those that are too long.
-        too_long: Number of pairs left out of the batches because a side has more than `LONGEST` tokens.
+        ids: The pairs as ids, the rows of each side, without those that are too long.
+        too_long: Number of pairs left out of `ids` because a side has more than `LONGEST` tokens.
         target_words: Size of the target vocabulary.
     """
 
@@ -218,11 +218,7 @@ class ValidationData:
         self.too_long = int((longest > LONGEST).sum())
         if self.too_long == len(pairs):
             raise UserError(f"all validation pairs have more than {LONGEST} tokens on a side; give shorter ones")
-        scored = np.flatnonzero(longest <= LONGEST)
-        self.batches = [
-            Batch(*(each for ids in sides for each in pad(tf.gather(ids, scored[numbers]))))
-            for numbers in cut_batches(longest[scored] + 1, config.valid_batch_size)
-        ]
+        self.ids = [rows_of(tf.ragged.boolean_mask(ids, longest <= LONGEST)) for ids in sides]
 
 
 def _prefixes(prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary) -> list[np.ndarray]:

@@ -88,7 +88,6 @@ class Update:
         compiled = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
         signature = _BATCH, tf.TensorSpec([2], tf.int32)
         self._gradients = tf.function(function, signature, autograph=False, jit_compile=compiled)
-        self.costs = tf.function(model.costs, tuple(_BATCH), autograph=False)
         self._step = tf.function(self._apply, autograph=False)
 
     @property
@@ -119,12 +118,11 @@ class Update:
         return tuple(batch.source.shape) in self._shapes
 
     def trace(self) -> None:
-        """Traces the functions of a batch. Their names count what was made before, and the cache of XLA compares names.
+        """Traces the function of a batch. Its names count what was made before, and the cache of XLA compares names.
 
         So trace at the same point of every training: before its weights are loaded, or anything depends on its texts.
         """
         self._gradients.get_concrete_function()
-        self.costs.get_concrete_function()
 
     def gradients(self, batch: Batch, number: int) -> Sums | Clipped:
         """Returns what this process adds to an update, and changes nothing. Compiles for the first batch of a shape."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import tensorflow as tf
+import numpy as np
 
 from ..config import Config
 from ..decoding.metrics import validation_metrics
@@ -17,12 +17,13 @@ class Validator:
     """Measures a model on the validation set.
 
     Args:
+        costs: Maps the ids of sources and targets to the cost of each pair.
         translate: Maps lines to their translations, each with whether the limit of its length ended it.
     """
 
     def __init__(
         self,
-        costs: Callable[..., tf.Tensor],
+        costs: Callable[..., np.ndarray],
         data: ValidationData,
         translate: Callable[..., list[tuple[str, bool]]],
         config: Config,
@@ -74,8 +75,4 @@ class Validator:
         )
 
     def _loss(self) -> float:
-        cost = words = 0.0
-        for batch in self._data.batches:
-            cost += float(tf.reduce_sum(self._costs(*batch)))
-            words += float(tf.reduce_sum(batch.target_mask))
-        return cost / words
+        return float(self._costs(*self._data.ids).sum()) / sum(len(target) + 1 for target in self._data.ids[1])

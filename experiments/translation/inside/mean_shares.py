@@ -22,6 +22,7 @@ from nmt.normalization import build_normalization
 from nmt.storage.checkpoints import kept_checkpoints, load_checkpoint
 from nmt.storage.files import atomic_write
 from nmt.system import System, build_system, load_system
+from nmt.text.batches import pad, ragged
 from nmt.text.datasets import ValidationData
 from nmt.text.parallel_text import ParallelText
 
@@ -37,10 +38,11 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
         text: Sentence pairs. Some of all lengths are measured, one at a time, because padding would count.
     """
     norms = record_inputs(system.model, system.config.layer_normalization_type)
-    config = replace(system.config, valid_batch_size=1, valid_sample=None, valid_target_prefixes=None)
+    config = replace(system.config, valid_sample=None, valid_target_prefixes=None)
     data = ValidationData(text, system.vocabularies, config)
-    for batch in list(data.batches)[:: max(1, data.pairs // SENTENCES)]:
-        system.model.costs(batch.source, batch.source_mask, batch.target, batch.target_mask)
+    pairs = sorted(zip(*data.ids, strict=True), key=lambda pair: max(map(len, pair)), reverse=True)
+    for pair in pairs[:: max(1, data.pairs // SENTENCES)]:
+        system.model.costs(*(each for ids in pair for each in pad(ragged([ids]))))
     rows = {path: [np.reshape(x, [-1, x.shape[-1]]) for x in inputs] for path, inputs in norms.items()}
     return {path: share_of_mean(np.concatenate(found)) for path, found in rows.items()}
 

@@ -181,20 +181,20 @@ def test_bucket_widths_are_few_and_fit_maxlen(maxlen):
 def test_validation_covers_all_pairs(write_lines, vocabulary):
     lines = ["a b c", "d", "a a"]
     text = ParallelText(write_lines("source", lines), write_lines("target", lines))
-    data = validation_data(text, vocabulary, valid_batch_size=2)
+    data = validation_data(text, vocabulary)
     assert data.references == lines
-    assert sum(float(tf.reduce_sum(batch.target_mask)) for batch in data.batches) == 4 + 2 + 3
+    assert [[row.tolist() for row in side] for side in data.ids] == [[[2, 3, 4], [5], [2, 2]]] * 2
 
 
 def test_validation_leaves_out_pairs_that_are_too_long(write_lines, vocabulary):
     long = "a " * LONGEST
     text = ParallelText(write_lines("a", ["a", long, f"{long}b"]), write_lines("b", [long, f"{long}b", "a"]))
-    data = validation_data(text, vocabulary, valid_batch_size=2)
-    assert (data.too_long, [batch.source.shape[0] for batch in data.batches]) == (2, [1])
+    data = validation_data(text, vocabulary)
+    assert (data.too_long, [list(map(len, side)) for side in data.ids]) == (2, [[1], [LONGEST]])
     assert len(data.sources) == len(data.references) == 3
     text = ParallelText(write_lines("a", [f"{long}b"]), write_lines("b", ["a"]))
     with pytest.raises(UserError, match="more than 1000 tokens"):
-        validation_data(text, vocabulary, valid_batch_size=2)
+        validation_data(text, vocabulary)
 
 
 @pytest.mark.parametrize("parts", [2, 3])
@@ -301,18 +301,17 @@ def test_randomly_split_targets_begin_with_the_prefix_as_it_is_usually_split(wri
 
 
 def test_a_validation_text_has_a_set_for_each_file(corpora, vocabulary):
-    data = validation_data(corpora, vocabulary, valid_batch_size=8, valid_target_prefixes=["", "d d"])
+    data = validation_data(corpora, vocabulary, valid_target_prefixes=["", "d d"])
     assert data.sets == [("small", slice(0, 1)), ("large", slice(1, 3))]
     assert data.prefixes == ["", "d d", "d d"]
     assert data.references == ["a", "b c", ""]
-    (batch,) = data.batches
-    assert {tuple(row) for row in batch.target.numpy().tolist()} == {(2, 0, 0, 0, 0), (5, 5, 3, 4, 0), (5, 5, 0, 0, 0)}
+    assert [row.tolist() for row in data.ids[1]] == [[2], [5, 5, 3, 4], [5, 5]]
 
 
 def test_a_sample_of_a_validation_text_is_spread_evenly(write_lines, vocabulary):
     path, few = write_lines("many", [f"{i}" for i in range(100)]), write_lines("few", ["a", "b"])
     text = ParallelText([path, few], [path, few])
-    data = validation_data(text, vocabulary, valid_batch_size=8, valid_sample=4)
+    data = validation_data(text, vocabulary, valid_sample=4)
     assert data.references == ["0", "25", "50", "75", "a", "b"]
     assert data.sets == [("many", slice(0, 4)), ("few", slice(4, 6))]
     assert data.prefixes is None

@@ -6,6 +6,8 @@ import keras
 import pytest
 
 from nmt.config import Config, make_config
+from nmt.decoding.options import DecodingOptions
+from nmt.decoding.scoring import Scorer
 from nmt.model.registry import build_model
 from nmt.storage.cache import open_cache
 from nmt.storage.checkpoints import BEST, LAST, load_checkpoint
@@ -58,7 +60,8 @@ def make_trainer(write_lines, vocabulary):
             return [(text, text == CUT) for text in translate(lines)]
 
         def train(expected=""):
-            stopped_by = trainer.train(data, Validator(update.costs, valid, translated, config))
+            scorer = Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0))
+            stopped_by = trainer.train(data, Validator(scorer.costs_of_ids, valid, translated, config))
             assert expected in stopped_by
             return trainer.progress
 
