@@ -231,10 +231,10 @@ def gpu(found):
             rounds = {name: each["rounds"] for name, each in kinds.items()}
             times = [f"{1e3 * median(rounds[name]):.2f}" for name in MODELS]
             over = f"{ratio(rounds['rmsnorm'], rounds['layernorm']):.2f}"
-            models.append([group["what"].removeprefix("gradient of the "), *times, over])
+            models.append([group["what"].removeprefix("gradient of the "), over, *times])
     rows = [[*place, *(times.get(name, "") for name in ("forward", "backward"))] for place, times in layers.items()]
     return [
-        markdown(["model", *(f"{name}, ms" for name in MODELS), "rmsnorm over layernorm"], models),
+        markdown(["model", "rmsnorm over layernorm", *(f"{name}, ms" for name in MODELS)], models),
         markdown(["input", "dtype", "forward, ms", "backward, ms"], rows),
     ]
 

@@ -14,7 +14,7 @@ PAGES = ROOT / "build" / "pages"
 LINK = re.compile(r"(?:\]\(|<img src=\")([^)\s\"]+)")
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 DOCTEST = re.compile(r"^```python\n(>>> .*?)^```$", re.DOTALL | re.MULTILINE)
-NAME = re.compile(r"(?<![`\w])`([^`\s]{1,36}|-[^`\n]{1,24})`(?!`)")  # longer ones may have to break on a phone
+NAME = re.compile(r"(?<![`\w])`([^`\s]{1,36}|-[^`\n]{1,30})`(?!`)")  # longer ones may have to break on a phone
 PICTURE = re.compile(r"^(?:!\[[^\]]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\".*>)$", re.MULTILINE)
 RENDERED = "-notebook.md"  # X-notebook.md is the page that X.ipynb becomes
 # The search leaves these out: long reports and pages for maintainers would hide the guides.
