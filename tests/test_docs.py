@@ -117,7 +117,7 @@ def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
 def test_every_option_that_other_toolkits_are_compared_with_exists():
     from nmt.config import Config
 
-    of_commands = {"preset", "joint", "kind", "sample_lines", "n_best", "alignments", "alignment_weights", "format"}
+    of_commands = {"preset", "joint", "kind", "sample_lines", "n_best", "alignments", "format"}
     of_commands |= {
         "translation_strategy",
         "sampling_temperature",

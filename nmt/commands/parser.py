@@ -100,7 +100,6 @@ def translate(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("alignments, of an RNN")
     pairs = "write `i-j` for each target token j and the source token i that has its largest attention weight"
     add_path(group, "--alignments", help=pairs)
-    add_path(group, "--alignment_weights", help="write tokens and all attention weights as JSON lines")
 
 
 def score(parser: argparse.ArgumentParser) -> None:

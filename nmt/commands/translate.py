@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ..decoding.alignment import Aligner, Alignment
+from ..decoding.alignment import Aligner
 from ..decoding.options import CONSTRAINTS, DecodingOptions
 from ..decoding.side_by_side import use_cores_for_batches
 from ..decoding.translator import Line, Translator
@@ -22,7 +22,9 @@ from .streams import chunk_size, open_input, open_output, warn_of_invalid_utf8, 
 
 
 def run(arguments: argparse.Namespace) -> None:
-    options, aligns = DecodingOptions.among(vars(arguments)), _aligns(arguments)
+    options, aligns = DecodingOptions.among(vars(arguments)), bool(arguments.alignments)
+    if aligns:
+        _check_alignments(arguments.alignments, arguments.output, options)
     if options.samples and len(arguments.model) > 1:
         raise UserError("--translation_strategy sampling draws from one model, and -m names several; give one")
     if arguments.target_prefix:
@@ -30,20 +32,19 @@ def run(arguments: argparse.Namespace) -> None:
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
-    aligner = Aligner(system.vocabularies, system.model, options.batch_size) if aligns else None
+    aligner = Aligner(system.vocabularies.source, system.model, options.batch_size) if aligns else None
     numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
         inputs = [arguments.input, *filter(None, [arguments.target_prefix])]
         output = files.enter_context(open_output(arguments.output, inputs))
-        lines_of = {arguments.alignments: Alignment.pharaoh, arguments.alignment_weights: Alignment.as_json}
-        aligned = [(files.enter_context(open_output(path, inputs)), line) for path, line in lines_of.items() if path]
+        aligned = files.enter_context(open_output(arguments.alignments, inputs)) if aligns else None
         source = arguments.input if arguments.input and arguments.input.is_file() else text.fileno()
         read = read_chunks(source, chunk_size(options))
         first = list(itertools.islice(read, 1))  # before there is a progress bar: it may be no text
         chunks = warn_of_invalid_utf8(itertools.chain(first, read))
         log.info(f"translates {describe_devices(system.config.dtype)}")
-        for number, (line, alignment) in enumerate(
+        for number, (line, links) in enumerate(
             with_bar(_translate(chunks, translator, aligner, arguments.target_prefix), output, unit=" lines")
         ):
             if options.n_best:
@@ -51,8 +52,8 @@ def run(arguments: argparse.Namespace) -> None:
                 output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in beam)
             else:
                 output.write(f"{line.texts[0]}\n")
-            for file, write in aligned:
-                file.write(f"{write(alignment)}\n")
+            if aligned:
+                aligned.write(f"{links}\n")
             for note in _notes(line, options, aligns):
                 numbers[note].append(number + 1)
     warn_of_lines(numbers)
@@ -94,8 +95,8 @@ def _uneven(prefixes: Path, count: int | str, lines: int | str) -> UserError:
 
 def _translate(
     chunks: Iterable[list[bytes]], translator: Translator, aligner: Aligner | None, prefix_file: Path | None
-) -> Iterator[tuple[Line, Alignment | None]]:
-    """Yields each line with its alignment; raises `UserError` if there are more or fewer prefixes than lines."""
+) -> Iterator[tuple[Line, str | None]]:
+    """Yields each line with its links; raises `UserError` if there are more or fewer prefixes than lines."""
     count = 0
     prefixes = read_lines(prefix_file, errors="keep") if prefix_file else None
     for chunk in chunks:
@@ -109,11 +110,8 @@ def _translate(
         raise _uneven(prefix_file, "more", count)
 
 
-def _aligns(arguments: argparse.Namespace) -> bool:
-    paths = [path for path in (arguments.alignments, arguments.alignment_weights) if path]
-    written = [path.resolve() for path in (*paths, arguments.output) if path]
-    if len(set(written)) < len(written):
-        raise UserError("two of --output, --alignments and --alignment_weights name the same file; give different ones")
-    if paths and vars(arguments).get("n_best"):
+def _check_alignments(path: Path, output: Path | None, options: DecodingOptions) -> None:
+    if output and path.resolve() == output.resolve():
+        raise UserError("--output and --alignments name the same file; give different ones")
+    if options.n_best:
         raise UserError("alignments are those of the best translation; leave out --n_best")
-    return bool(paths)
