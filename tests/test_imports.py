@@ -42,7 +42,7 @@ NMT = {
     "text": {"errors", "storage.cache", "storage.files"},
     "model": {"normalization"},
     "model.ctranslate2_spec": {"errors", "normalization"},
-    "training": {"config", "decoding.metrics", "errors", "messages", "model.contract", "storage", "text"},
+    "training": {"config", "errors", "messages", "model.contract", "storage", "text"},
     "training.interruption": {"storage.cache"},
     "training.replicas": {"errors"},
     "decoding": {"errors", "model.contract", "storage.files", "text"},
@@ -72,10 +72,8 @@ NMT = {
         "errors",
         "storage",
         "system",
-        "text.shared_pieces",
         "text.vocabulary",
     },
-    "reloading": {"config", "errors", "normalization", "storage.checkpoints", "system", "text.vocabulary"},
     "system": {
         "config",
         "config_rules",
@@ -85,6 +83,7 @@ NMT = {
         "errors",
         "model.contract",
         "model.registry",
+        "normalization",
         "storage",
         "text.lines",
         "text.shards",
@@ -98,7 +97,6 @@ NMT = {
         "errors",
         "messages",
         "nematus_models",
-        "reloading",
         "serving",
         "storage",
         "system",
@@ -114,7 +112,7 @@ EXEMPT = {
 FREE = {"", "__main__"}  # not checked: the package, which imports nothing, and the entry point
 
 # The experiments run nmt as commands. They import only these modules of it.
-SHARED = {"nmt.errors", "nmt.load_tensorflow", "nmt.storage.files", "nmt.decoding.metrics", "nmt.text.parallel_text"}
+SHARED = {"nmt.errors", "nmt.load_tensorflow", "nmt.storage.files", "nmt.text.lines", "nmt.text.parallel_text"}
 # Runs in the patched copy of the baseline, so it may import all of nmt.
 INSIDE = "experiments/translation/inside"
 # The folders that each folder of experiments may import. Tasks that are not named may import SHARED_BY_TASKS.

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import sacrebleu
 
-from nmt.decoding.metrics import read_lines
 from nmt.errors import UserError
 from nmt.storage.files import atomic_write
+from nmt.text.lines import read_lines
 
 from .baseline import commit_of, execute
 from .corpus import Corpus
@@ -113,17 +113,21 @@ def _tested(training: Training, call: Callable[..., None]) -> dict[str, Any]:
     files = {test: corpus.files(part, place.work) for test, part in corpus.tests.items()}
     sources, output = place.run(run) / "sources", place.run(run) / "translations"
     with atomic_write(sources) as file:
-        file.writelines(f"{line}\n" for source, _ in files.values() for line in read_lines(source))
+        file.writelines(f"{line}\n" for source, _ in files.values() for line in _lines(source))
     call("nmt", "translate", "-m", str(place.model(run)), "-i", str(sources), "-o", str(output), "-n")
-    lines, found = iter(read_lines(output)), {}
+    lines, found = iter(_lines(output)), {}
     for test, (_, reference) in files.items():
-        references = read_lines(reference)
+        references = _lines(reference)
         translations = list(itertools.islice(lines, len(references)))
         bleu = sacrebleu.BLEU()
         score = bleu.corpus_score(translations, [references]).score
         chrf = sacrebleu.corpus_chrf(translations, [references]).score
         found[test] = {"bleu": score, "signature": str(bleu.get_signature()), "chrf": chrf}
     return found
+
+
+def _lines(path: str | os.PathLike) -> list[str]:
+    return [line.decode() for line in read_lines(Path(path))]
 
 
 def _describe(training: Training) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from ..decoding.side_by_side import use_cores_for_batches
 from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
-from ..text.lines import read_lines
+from ..text.lines import read_chunks, read_lines
 from ..text.parallel_text import other_lines
 from ..text.shards import all_shards
-from .streams import chunk_size, chunked, open_output, warn_of_invalid_utf8, warn_of_lines, with_bar
+from .streams import chunk_size, open_output, warn_of_invalid_utf8, warn_of_lines, with_bar
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -26,8 +26,8 @@ def run(arguments: argparse.Namespace) -> None:
     if count != others:
         raise other_lines(source, target, count, others)
     scorer = Scorer(system.vocabularies, system.model, options)
-    pairs = zip(*(read_lines(path, errors="keep") for path in (source, target)), strict=True)
-    chunks = warn_of_invalid_utf8(chunked(pairs, chunk_size(options)), b"\n".join)
+    sides = (read_chunks(path, chunk_size(options)) for path in (source, target))
+    chunks = warn_of_invalid_utf8((list(zip(*each, strict=True)) for each in zip(*sides, strict=True)), b"\n".join)
     numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with open_output(arguments.output, [source, target]) as output:
         costs = (cost for chunk in chunks for cost in scorer.costs(chunk))

@@ -1,7 +1,6 @@
 """Inputs and outputs of the commands that go through lines: files and streams, chunks, and what is said of lines."""
 
 import contextlib
-import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -68,12 +67,6 @@ def _states(inputs: Iterable[Path | None]) -> Iterator[os.stat_result]:
 def chunk_size(options: DecodingOptions) -> int:
     """Returns how many lines are read at a time."""
     return _BATCHES_PER_WORKER * workers() * options.batch_size
-
-
-def chunked(items: Iterable, size: int) -> Iterator[list]:
-    items = iter(items)
-    while chunk := list(itertools.islice(items, size)):
-        yield chunk
 
 
 def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:

@@ -1,1 +1,1 @@
-"""Search, translation, scoring and metrics."""
+"""Search, translation and scoring."""

@@ -7,18 +7,23 @@ Reference: Junczys-Dowmunt et al. (2018), arXiv:1804.00344; Tiedemann & Thotting
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from sentencepiece import sentencepiece_model_pb2
 
 from ..config import Config, make_config
 from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import ORIGIN, atomic_directory, read_inside, read_json, write_json
 from ..system import build_system, require_room
-from ..text.shared_pieces import with_shared_ids
+from ..text.vocabulary import is_code
 from .arrays import assign
 from .marian_weights import is_transposed, marian_name, read_weights
 
+_PIECE = sentencepiece_model_pb2.ModelProto.SentencePiece
+_END, _UNKNOWN = "</s>", "<unk>"  # with the ids 0 and 1
 _LARGEST = 1 << 26  # bytes of a SentencePiece model
 # Options that change the model -> the only value that is read, and the one that they have where they are missing.
 _SUPPORTED = {
@@ -77,7 +82,7 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]
         for side, name in zip(("source", "target"), config.dictionaries, strict=True):
             pieces = _existing(folder, f"{side}.spm")
             dictionaries.append(directory / Path(name).name)
-            dictionaries[-1].write_bytes(with_shared_ids(pieces, read_inside(pieces, folder, _LARGEST), ids))
+            dictionaries[-1].write_bytes(_with_shared_ids(pieces, read_inside(pieces, folder, _LARGEST), ids))
         require_room(config, path, (len(arrays), sum(array.size for array in arrays.values())))
         system = build_system(config, tuple(dictionaries))
         assign(system.model.variables, arrays, marian_name, is_transposed, path, "copy the folder again")
@@ -122,7 +127,7 @@ def _read_ids(path: Path, config: dict[str, Any]) -> dict[str, int]:
         raise UserError(f"{path} must map pieces to the ids 0, 1, 2, ..., each once; copy it again")
     if len(ids) != size or config.get("decoder_vocab_size") not in (None, size):
         raise UserError(f"{path} has {len(ids)} pieces, and config.json a vocab_size of {size}; copy both again")
-    if (ids.get("</s>"), ids.get("<unk>")) != (0, 1):
+    if (ids.get(_END), ids.get(_UNKNOWN)) != (0, 1):
         raise UserError(f"{path} must give </s> the id 0 and <unk> the id 1; give another model")
     if any(config.get(name) != size - 1 for name in ("pad_token_id", "decoder_start_token_id")):
         raise UserError(
@@ -130,6 +135,40 @@ def _read_ids(path: Path, config: dict[str, Any]) -> dict[str, int]:
             f"vocab.json, {size - 1}; give another model"
         )
     return {piece: i for piece, i in ids.items() if i < size - 1}
+
+
+def _with_shared_ids(path: Path, model: bytes, ids: Mapping[str, int]) -> bytes:
+    """Returns a SentencePiece model of a side with the ids of both. It splits text into the same pieces as before.
+
+    The pieces that only the other side has are unused: they split no text. Codes of languages, such as `>>deu<<`, are
+    control pieces. So nothing else has to know the ids.
+
+    Args:
+        model: Its content, a unigram model.
+        ids: The ids of the pieces of both sides and of codes, each from 0 on once.
+    """
+    try:
+        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    except Exception:  # of a class that depends on how protobuf was built
+        raise UserError(f"{path} is damaged or no SentencePiece model; copy it again") from None
+    trainer = proto.trainer_spec
+    if trainer.model_type != trainer.UNIGRAM:  # a merge by BPE may lead over an unused piece
+        raise UserError(f"{path} is no unigram model of SentencePiece, the only kind that may share its ids")
+    pieces = {each.piece: each for each in proto.pieces if each.type not in (_PIECE.CONTROL, _PIECE.UNKNOWN)}
+    if missing := [piece for piece in pieces if piece not in ids]:
+        raise UserError(f"vocab.json lacks {len(missing)} pieces of {path}, {missing[0]!r} for one; copy both again")
+    names = sorted(ids, key=ids.__getitem__)
+    special = {_END: _PIECE.CONTROL, _UNKNOWN: _PIECE.UNKNOWN}
+    special |= {name: _PIECE.CONTROL for name in names if is_code(name)}
+    del proto.pieces[:]
+    for name in names:
+        if name in pieces and name not in special:
+            proto.pieces.append(pieces[name])
+        else:
+            proto.pieces.append(_PIECE(piece=name, type=special.get(name, _PIECE.UNUSED)))
+    trainer.vocab_size, trainer.eos_id, trainer.unk_id, trainer.bos_id, trainer.pad_id = len(names), 0, 1, -1, -1
+    trainer.eos_piece, trainer.unk_piece, trainer.unk_surface = _END, _UNKNOWN, ""
+    return proto.SerializeToString()
 
 
 def _licence(folder: Path) -> str | None:

@@ -22,7 +22,6 @@ from ..errors import UserError
 from ..storage.files import read_inside
 from .parallel import Processes
 from .segmentation import Drawing
-from .shared_pieces import is_code
 
 END = 0
 _SPECIAL = ("eos", "UNK")  # names of the ids 0 and 1 in Nematus v0.3
@@ -37,7 +36,7 @@ class SentencePieceVocabulary(tf.Module):
     id 1, as `sentencepiece_training` makes it. Otherwise the end, the beginning if there is one, and the unknown word
     come first, then the other pieces in their order.
 
-    A file of `shared_pieces` has the pieces of two sides. There a line may begin with the code of a language, and a
+    A file of a Marian model has the pieces of two sides. There a line may begin with the code of a language, and a
     character that only the other side knows has the id of its piece, as in Marian.
 
     Attributes:
@@ -188,6 +187,11 @@ Vocabulary = SentencePieceVocabulary | DictionaryVocabulary
 def units(vocabulary: Vocabulary, ids: tf.RaggedTensor) -> tf.Tensor:
     """Returns the units of ids `[batch, (tokens)]` with spaces between them, `[batch]`."""
     return tf.strings.reduce_join(vocabulary.tokens(ids), axis=-1, separator=" ")
+
+
+def is_code(piece: str) -> bool:
+    """Returns whether a piece is the code of a language, which may begin a line."""
+    return piece.startswith(">>") and piece.endswith("<<")
 
 
 def _split(lines: tf.Tensor) -> tf.RaggedTensor:

@@ -1,1 +1,1 @@
-"""Training: the loop, one update, the learning rate, progress and interruption."""
+"""Training: the loop, one update, the learning rate, validation, progress and interruption."""

@@ -13,8 +13,7 @@ from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
 from nmt.errors import UserError
 from nmt.normalization import KINDS
-from nmt.reloading import reload_weights
-from nmt.system import build_system, load_system
+from nmt.system import build_system, load_system, reload_weights
 from nmt.text.sentencepiece_training import train_sentencepiece
 from tests.nmt.nematus_files import run
 from tests.nmt.nematus_models.conftest import DATA, arrays

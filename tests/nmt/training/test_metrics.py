@@ -2,7 +2,7 @@
 
 import pytest
 
-from nmt.decoding.metrics import cannot_split, read_lines, validation_metrics
+from nmt.training.validation import cannot_split, validation_metrics
 
 
 def bleu(translations, references, tokenizer="13a"):
@@ -15,12 +15,6 @@ def test_bleu_is_cased_and_not_smoothed():
     found = bleu(["Ein mann fährt mit dem Rad."], ["Ein Mann fährt mit dem Rad."])
     assert found == pytest.approx(100 * (6 / 7 * 4 / 6 * 3 / 5 * 2 / 4) ** 0.25)
     assert bleu(["a b c x"], ["a b c y"]) == 0
-
-
-def test_only_a_line_feed_ends_a_line(tmp_path):
-    """U+2028 and a carriage return within a line separate lines for Python, but not in a text file."""
-    (tmp_path / "text").write_bytes("\ufeffa\u2028b\rc\r\n\nd".encode())
-    assert read_lines(tmp_path / "text") == ["a\u2028b\rc", "", "d"]
 
 
 LINES = [f"the dog number {i} sees a cat" for i in range(40)]
