@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -77,13 +77,12 @@ class Report:
     lines: int = 0  # lines of these shards
     failed: int = 0  # lines that have no translation, or none that is whole
     translated: int = 0  # lines that this job translated; the others failed or are from an earlier run
-    model_seconds: float = 0.0  # time in the model, of all workers together
     unreadable: dict[str, str] = field(default_factory=dict)  # shards that are missing in the output -> the reason
 
 
 def add(reports: Iterable[Report]) -> Report:
     given = [asdict(each) for each in reports]
-    counts = ("shards", "lines", "failed", "translated", "model_seconds")
+    counts = ("shards", "lines", "failed", "translated")
     return Report(
         **{name: sum(each[name] for each in given) for name in counts},
         unreadable={path: reason for each in given for path, reason in each["unreadable"].items()},
@@ -127,13 +126,10 @@ def _sentence(start: bytes, length: int, max_bytes: int, is_first: bool) -> byte
     return sentence
 
 
-def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], work: dict[str, Any]) -> None:
-    """Writes the faults and `work` as a line of JSON, then the translations; without one, an empty line.
-
-    `work` has the `run` that translated it, and `model_seconds` of a `Report`.
-    """
+def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], run: str) -> None:
+    """Writes the faults and the run of the job as a line of JSON, then the translations; without one, an empty line."""
     failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault)]
-    file.write(json.dumps({"failed": failed, **work}).encode() + b"\n")
+    file.write(json.dumps({"failed": failed, "run": run}).encode() + b"\n")
     file.writelines(text_of(each) + b"\n" for each in results)
 
 
@@ -144,12 +140,10 @@ def read_piece(file: BinaryIO, piece: Piece, run: str) -> tuple[Report, list[dic
     """
     work = json.loads(file.readline())
     failed = [
-        {"shard": piece.shard.source, "line": piece.first + 1 + i, "reason": reason} for i, reason in work.pop("failed")
+        {"shard": piece.shard.source, "line": piece.first + 1 + i, "reason": reason} for i, reason in work["failed"]
     ]
-    report = Report(lines=piece.lines, failed=len(failed))
-    if work.pop("run", None) == run:  # by name, because the clocks of machines differ
-        report = replace(report, translated=piece.lines - len(failed), **work)
-    return report, failed
+    translated = piece.lines - len(failed) if work.get("run") == run else 0
+    return Report(lines=piece.lines, failed=len(failed), translated=translated), failed
 
 
 def summary(report: Report, already: int, seconds: float, failed: str) -> str:

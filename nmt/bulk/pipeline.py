@@ -6,7 +6,6 @@ stand for their content, so it finds what an earlier attempt has written.
 
 import json
 import shutil
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -84,11 +83,9 @@ class Translate(beam.DoFn):
             with storage.open_text(piece.shard.source) as file:
                 lines = read_lines(file, piece.offset, piece.lines, self._job.max_bytes)
             require_unchanged(piece.shard)
-            start = time.perf_counter()
             results = translate_lines(self._model, lines)
-            work = {"run": self._job.run, "model_seconds": time.perf_counter() - start}
             with storage.write_whole(piece.path, piece.shard.own("pieces")) as file:
-                write_piece(file, results, work)
+                write_piece(file, results, self._job.run)
         yield piece
 
 

@@ -36,9 +36,8 @@ _WEIGHTS = {
     "gamma": "weight",
     "beta": "bias",
 }
-# What some files hold besides the weights: copies of the table, and positions.
-_COPY = re.compile(r"lm_head\.weight|model\.(encoder|decoder)\.embed_tokens\.weight")
-_POSITIONS = re.compile(r"model\.(encoder|decoder)\.embed_positions\.weight")
+# What some files hold besides the weights: copies of the table, and positions. config.json says that they are those.
+_COPY = re.compile(r"lm_head\.weight|model\.(encoder|decoder)\.embed_(tokens|positions)\.weight")
 # The last parts of names in files of TensorFlow.
 _OF_TENSORFLOW = {"kernel": "weight", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
 _CONVERT = (
@@ -82,7 +81,10 @@ def read_weights(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise UserError(f"{path} has values in {name} that are not finite; copy it again")
-    return path, _without_copies(path, arrays)
+    kept = {name: each for name, each in arrays.items() if not _COPY.fullmatch(name)}
+    if BIAS in kept and kept[BIAS].ndim == 2:  # [1, words]
+        kept[BIAS] = kept[BIAS].reshape(-1)
+    return path, kept
 
 
 def _read_safetensors(path: Path) -> Iterator[tuple[str, np.ndarray]]:
@@ -120,23 +122,3 @@ def _name_of(path: str) -> str:
     name = re.sub(rf".*(model\.(?:encoder|decoder|shared)\b|\b{BIAS}$)", r"\1", name)
     stem, _, last = name.rpartition(".")
     return f"{stem}.{_OF_TENSORFLOW.get(last, last)}" if stem else name
-
-
-def _without_copies(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Returns the weights alone, with the bias as `[words]`."""
-    kept = {name: each for name, each in arrays.items() if not (_COPY.fullmatch(name) or _POSITIONS.fullmatch(name))}
-    for name in arrays.keys() - kept.keys():
-        each = arrays[name]
-        if _POSITIONS.fullmatch(name):
-            if each.ndim != 2 or not np.allclose(each, _sinusoids(*each.shape), atol=2e-3):  # perhaps in float16
-                raise UserError(f"{path} has learned positions ({name}), and only sinusoids can be imported")
-        elif TABLE in kept and not np.array_equal(each, kept[TABLE]):
-            raise UserError(f"{path} has other numbers in {name} than in {TABLE}, and only one table can be imported")
-    if BIAS in kept and kept[BIAS].ndim == 2:
-        kept[BIAS] = kept[BIAS].reshape(-1)
-    return kept
-
-
-def _sinusoids(count: int, units: int) -> np.ndarray:
-    angles = np.arange(count)[:, np.newaxis] * 10_000.0 ** (-np.arange(0, units, 2) / units)
-    return np.concatenate([np.sin(angles), np.cos(angles)], -1)[:, :units]

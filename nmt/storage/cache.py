@@ -13,7 +13,6 @@ import os
 import shutil
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,9 +26,8 @@ from .files import atomic_directory, atomic_write, temporary_path
 
 _WAIT = 5  # seconds until a process says that it waits for another one
 _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a change of its times
-_FORMAT = "2"  # version of the files; each version has its own directory
+_FORMAT = "3"  # version of the files; each version has its own directory
 _RECORD = "record.json"
-_PIECE = 1 << 20  # bytes
 
 
 class Cache:
@@ -52,8 +50,8 @@ class Cache:
                     self._remove(path)
                     with atomic_directory(path) as new:
                         record = make(new)
-                        checksums = {each.name: _checksum(each) for each in new.iterdir()}
-                        (new / _RECORD).write_text(_json({"record": record, "checksums": checksums}))
+                        sizes = {each.name: each.stat().st_size for each in new.iterdir()}
+                        (new / _RECORD).write_text(json.dumps({"record": record, "sizes": sizes}))
                         for each in (new, *new.iterdir()):
                             self._share(each)
         return path, record
@@ -83,7 +81,7 @@ class Cache:
             return state, found, now - max(state[1:3]) > _FRESH
 
         with self._lock(name):
-            known = _read_json(record) or []
+            known = _read_json(record, list)
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 found = list(pool.map(known_or_read, paths))
             kept = [
@@ -94,7 +92,7 @@ class Cache:
             if kept != known:
                 with self._explained():
                     with atomic_write(record) as file:
-                        file.write(_json(kept))
+                        file.write(json.dumps(kept))
                     self._share(record)
         return [each for _, each, _ in found]
 
@@ -175,33 +173,18 @@ def _state(path: Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def _json(content: Any) -> str:
-    """Returns what `_read_json` reads: the content and its CRC-32."""
-    return json.dumps([content, zlib.crc32(json.dumps(content).encode())])
-
-
-def _read_json(path: Path) -> Any:
-    """Returns the content of a file; `None` if it is missing or damaged."""
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        content, checksum = json.loads(path.read_bytes())
-        if zlib.crc32(json.dumps(content).encode()) == checksum:
+def _read_json(path: Path, kind: type) -> Any:
+    """Returns the content of a file, or an empty one of this kind if it is missing or damaged."""
+    with contextlib.suppress(OSError, ValueError):
+        if isinstance(content := json.loads(path.read_bytes()), kind):
             return content
-    return None
+    return kind()
 
 
 def _read_record(path: Path) -> dict[str, Any] | None:
-    """Returns the record of an entry; `None` if it is missing or damaged."""
-    with contextlib.suppress(OSError):
-        content = _read_json(path / _RECORD)
-        if content and all(_checksum(path / name) == checksum for name, checksum in content["checksums"].items()):
+    """Returns the record of an entry; `None` if it is missing, or a file has another size than was written."""
+    content = _read_json(path / _RECORD, dict)
+    with contextlib.suppress(OSError, KeyError):
+        if all((path / name).stat().st_size == size for name, size in content["sizes"].items()):
             return content["record"]
     return None
-
-
-def _checksum(path: Path) -> list[int]:
-    """Returns the size and the CRC-32 of a file."""
-    checksum, size = 0, 0
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            checksum, size = zlib.crc32(piece, checksum), size + len(piece)
-    return [size, checksum]

@@ -11,10 +11,9 @@ SHARD = Shard("/in/a.en", "12-1.0", "/out")
 
 def test_a_piece_is_read_as_it_was_written():
     """The numbers of its failed lines are those of the shard. What another run translated does not count."""
-    for run, report in (("this", Report(0, 4, 1, 3, 0.5)), ("another", Report(0, 4, 1))):
+    for run, report in (("this", Report(0, 4, 1, 3)), ("another", Report(0, 4, 1))):
         file = io.BytesIO()
-        work = {"run": "this", "model_seconds": 0.5}
-        write_piece(file, [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"], work)
+        write_piece(file, [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"], "this")
         file.seek(0)
         failed = [{"shard": "/in/a.en", "line": 12, "reason": "ß is bad\n"}]
         assert read_piece(file, Piece(SHARD, 0, 10, 4), run) == (report, failed)
@@ -29,11 +28,11 @@ def test_pieces_of_other_texts_or_lines_have_other_files():
 
 
 def test_reports_add_up():
-    reports = [Report(0, 10, 1, 9, 2.0), Report(0, 10, 1), Report(0, 5, 0, 5, 1.0)]
+    reports = [Report(0, 10, 1, 9), Report(0, 10, 1), Report(0, 5, 0, 5)]
     report = add([Report(shards=1), *reports])
-    assert report == Report(1, 25, 2, 14, 3.0)
+    assert report == Report(1, 25, 2, 14)
     total = add([report, Report(1, 7), Report(unreadable={"b": "cut off"}), add([])])
-    assert total == Report(2, 32, 2, 14, 3.0, {"b": "cut off"})
+    assert total == Report(2, 32, 2, 14, {"b": "cut off"})
     assert Report(**asdict(total)) == total
 
 

@@ -39,10 +39,6 @@ def translations(out):
     return {path.name: path.read_text() for path in out.iterdir() if path.is_file()}
 
 
-def report(out):
-    return json.loads((out / "_bulk" / "report.json").read_text())
-
-
 def left_over(out):
     """Returns the temporary files of a job: translated pieces and files that were never renamed."""
     return [path for path in (out / "_bulk").rglob("*") if "pieces" in path.parts[:-1] or path.suffix == ".part"]
@@ -285,8 +281,6 @@ def test_two_workers_translate_as_the_signature_does(bulk, tmp_path):
         lines = tf.constant((GOLDEN / name).read_bytes().split(b"\n")[:-1])
         expected = signature(sources=lines)["translations"].numpy().tolist()
         assert (tmp_path / "out" / name).read_bytes() == b"".join(text + b"\n" for text in expected)
-    found = report(tmp_path / "out")
-    assert found["model_seconds"] > 0
 
 
 @pytest.mark.slow

@@ -51,11 +51,10 @@ def test_an_entry_is_made_once(cache, write_text):
     [
         lambda content: content[:-1],
         lambda content: b"",
-        lambda content: content[:5] + bytes([content[5] ^ 1]) + content[6:],
         lambda content: content + b"x",
         None,
     ],
-    ids=["cut", "empty", "flipped", "longer", "missing"],
+    ids=["cut", "empty", "longer", "missing"],
 )
 def test_a_damaged_entry_is_made_again(cache, write_text, damage, name):
     folder, _ = cache.entry("some", write_text)
@@ -67,21 +66,13 @@ def test_a_damaged_entry_is_made_again(cache, write_text, damage, name):
     assert write_text.calls == 2
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda content: content.replace(b'h": 9', b'h": 8').replace(b'"9"', b'"8"'),
-        lambda _: b"3",
-        lambda _: b'{"a": 1}',
-    ],
-    ids=["another digit", "a number", "an object"],
-)
+@pytest.mark.parametrize("damage", [b"3", b'{"a": 1}'], ids=["a number", "an object"])
 def test_a_damaged_record_that_is_still_json_is_made_again(cache, write_text, settled, tmp_path, damage):
     (tmp_path / "text").write_text("any")
     cache.entry("some", write_text)
     assert digest(cache, tmp_path / "text", "9") == "9"
     for path in [*cache.directory.glob("*.json"), cache.directory / "some" / "record.json"]:
-        path.write_bytes(damage(path.read_bytes()))
+        path.write_bytes(damage)
     assert cache.entry("some", write_text)[1] == {"length": 9}
     assert digest(cache, tmp_path / "text", "read again") == "read again"
 
@@ -186,10 +177,10 @@ def test_what_another_user_left_and_cannot_be_removed_is_renamed(cache, write_te
 
 def test_the_cache_is_in_the_directory_of_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("NMT_TEXT_CACHE", str(tmp_path / "some" / "where"))
-    assert open_cache().directory == tmp_path / "some" / "where" / "2"
+    assert open_cache().directory == tmp_path / "some" / "where" / "3"
     monkeypatch.delenv("NMT_TEXT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert open_cache().directory == tmp_path / "nmt-texts" / "2"
+    assert open_cache().directory == tmp_path / "nmt-texts" / "3"
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o777)
     monkeypatch.setenv("NMT_TEXT_CACHE", str(tmp_path / "shared"))
