@@ -245,10 +245,7 @@ class Config:
     no_repeat_ngram: int | None = like(DecodingOptions, "no_repeat_ngram")
 
     def fixed_options(self) -> dict[str, Any]:
-        """Returns the options that have an effect and must not change when a training is resumed.
-
-        A file may move, but its content must not change (`system.file_digests`). `reload` is only for the start.
-        """
+        """Returns the options that have an effect and stay the same when a training resumes; files may move."""
         others = (*CHANGEABLE, *FILES, *(field.name for field in dataclasses.fields(self) if "reload" in field.name))
         fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
         return {field.name: getattr(self, field.name) for field in fields}

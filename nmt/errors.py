@@ -15,10 +15,7 @@ _AROUND = (
 
 
 class UserError(Exception):
-    """An error that the user can fix. The message says what is wrong, what is allowed, and what to do.
-
-    Most functions that read what users give may raise it, so docstrings seldom name it.
-    """
+    """An error that the user can fix. The message says what is wrong, what is allowed, and what to do."""
 
 
 def describe_end(status: int) -> str:

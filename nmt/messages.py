@@ -45,10 +45,7 @@ def show_messages() -> None:
 
 @contextlib.contextmanager
 def messages_in(path: Path) -> Iterator[None]:
-    """Within this context, messages are added to a file too, with the time, and so is a `UserError` that ends it.
-
-    A training that ends before it has written its configuration leaves no new file.
-    """
+    """Within this context, messages, and a `UserError` that ends it, are added to a file too, with the time."""
     is_new, file = not path.exists(), logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_Format(datefmt="%Y-%m-%d %H:%M:%S"))
     log.addHandler(file)

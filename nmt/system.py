@@ -147,10 +147,7 @@ def load_ensemble(directories: Sequence[Path]) -> System:
 
 
 def reload_weights(system: System, directory: Path) -> list[str]:
-    """Assigns the weights of the best model of a directory, and returns what was left out, in sentences.
-
-    That may have another kind of normalization or other vocabularies.
-    """
+    """Assigns the best weights of a directory, of any kind or vocabulary; returns what was left out, in sentences."""
     kind, has_others = system.config.layer_normalization_type, system.config.reload_other_vocabularies
     its_kind = read_config(directory).layer_normalization_type if (directory / "config.json").exists() else kind
     if its_kind == kind and not has_others:
@@ -233,10 +230,7 @@ def _least_size(config: Config) -> tuple[int, int]:
 
 
 def file_digests(config: Config, cache: Cache) -> dict[str, list]:
-    """Returns the digests of a configuration's files, by option. Options with a missing file are left out.
-
-    For options that each corpus has, also the number of files of each.
-    """
+    """Returns the digests of the files that exist, by option; of options that each corpus has, its number of files."""
     found = {}
     for name in FILES:
         with contextlib.suppress(MissingFile):

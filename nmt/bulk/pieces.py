@@ -1,7 +1,4 @@
-"""Shards, the pieces that they are translated in, the files of translated pieces, and what a job reports.
-
-Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of a shard are dropped.
-"""
+"""Shards, the pieces that they are translated in, the files of translated pieces, and what a job reports."""
 
 import hashlib
 import json
@@ -134,10 +131,7 @@ def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], run: str) -> N
 
 
 def read_piece(file: BinaryIO, piece: Piece, run: str) -> tuple[Report, list[dict[str, Any]]]:
-    """Returns the report of a piece for a run of the job, and its lines that failed.
-
-    The file is then at the first translation.
-    """
+    """Returns the report of a piece for a run, and the lines that failed. The file is then at the first translation."""
     work = json.loads(file.readline())
     failed = [
         {"shard": piece.shard.source, "line": piece.first + 1 + i, "reason": reason} for i, reason in work["failed"]
@@ -147,10 +141,7 @@ def read_piece(file: BinaryIO, piece: Piece, run: str) -> tuple[Report, list[dic
 
 
 def summary(report: Report, already: int, seconds: float, failed: str) -> str:
-    """Returns a sentence for the user.
-
-    `already` shards were in the output folder before; the job took `seconds`; `failed` lists the failed lines.
-    """
+    """Returns a sentence for the user. `already` shards were there before; `failed` is the path of the failed lines."""
     rate = report.translated / seconds if seconds else 0.0
     said = f"{_count(report.shards, 'shard')} written with {_count(report.lines, 'line')}; "
     said += f"{_count(report.translated, 'line')} translated in {seconds:,.1f} s ({rate:,.1f} lines/s)"

@@ -1,4 +1,1 @@
-"""The commands of `python -m nmt`, one module each.
-
-`parser.py` declares their options. The module of a command has `run`, which takes the parsed ones.
-"""
+"""The commands of `python -m nmt`: `parser.py` declares their options, and the module of a command has `run`."""

@@ -74,10 +74,7 @@ def end_with_launcher() -> bool:
 
 
 def reserved_ports(count: int) -> list[socket.socket]:
-    """Returns sockets with ports that no program uses. While they are open, no other program gets these ports.
-
-    TensorFlow can listen there meanwhile, with TF_GRPC_REUSE_PORT=1.
-    """
+    """Returns sockets that keep their ports. With TF_GRPC_REUSE_PORT=1, TensorFlow can listen there meanwhile."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -26,10 +26,7 @@ class Aligner:
         self._attention = tf.function(model.attention, reduce_retracing=True, autograph=False)
 
     def align(self, lines: Sequence[Line]) -> list[str]:
-        """Returns the links of each line with its best translation; none for a line in several pieces.
-
-        A link `i-j` goes from source token i to target token j, both counted from 0 and without the ends.
-        """
+        """Returns the links `i-j` from source token i to target token j of each line; none for a line in pieces."""
         whole = [line for line in lines if len(line.pieces) == 1]
         sources = rows_of(self._vocabulary.encode(tf.constant([line.pieces[0] for line in whole], tf.string)))
         targets = [np.array(line.words[0], np.int32) for line in whole]

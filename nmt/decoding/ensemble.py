@@ -8,10 +8,7 @@ from ..model.contract import Decodable, DecodeStep, Memory, NextWords, State
 
 
 class Ensemble:
-    """A model whose log-probabilities are the sums of those of others, as in Nematus. A `Decodable`.
-
-    The sums are no distribution: they rank translations and cannot be drawn from.
-    """
+    """A `Decodable` whose log-probabilities are the sums of those of others, as in Nematus: not a distribution."""
 
     first_word = -1  # each model has its own
 

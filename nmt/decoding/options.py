@@ -97,11 +97,7 @@ class DecodingOptions:
         return "".join([limit, *constraints])
 
     def limits(self, lengths: Any) -> Any:
-        """Returns the longest translation of each source, in tokens. It is at least `min_length`.
-
-        Args:
-            lengths: Tokens of the sources, without their ends: an array or a tensor of integers, `[batch]`.
-        """
+        """Returns the longest translations of sources of these lengths, in tokens; at least `min_length`."""
         if self.translation_maxlen:
             return lengths * 0 + self.translation_maxlen
         return lengths * FACTOR + max(CONSTANT, self.min_length)

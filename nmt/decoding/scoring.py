@@ -41,11 +41,7 @@ class Scorer:
         return self.costs_of_ids(*map(rows_of, ids))
 
     def costs_of_ids(self, *sides: Sequence[np.ndarray]) -> np.ndarray:
-        """Returns the score of each pair of ids, `[batch]`.
-
-        It is infinite if the pair has more than `LONGEST` tokens on a side, and NaN if the weights of the model
-        overflow.
-        """
+        """Returns the score of each pair of ids: inf if a side has more than `LONGEST`, NaN if the weights overflow."""
         longest = np.array([max(map(len, pair)) for pair in zip(*sides, strict=True)])
         scored = np.flatnonzero(longest <= LONGEST)
 

@@ -17,10 +17,7 @@ _LEAST_SENTENCES, _LEAST_TOKENS = 16, 2048  # of a batch, so that many cores do 
 
 
 def use_cores_for_batches(batches: int | None = None) -> None:
-    """Shares the cores among this many batches, by default `workers`, as threads of each operation.
-
-    Has an effect only before TensorFlow has computed anything.
-    """
+    """Shares the cores among this many batches, by default `workers`. Call it before TensorFlow computes anything."""
     if workers() > 1:
         with contextlib.suppress(RuntimeError):
             threads = max(1, cores() // (batches or workers()))

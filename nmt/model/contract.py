@@ -1,7 +1,4 @@
-"""What training, search, scoring, export and import may ask of a translation model.
-
-The rest of `nmt` uses nothing else of a model. `registry.py` builds one from a configuration.
-"""
+"""What the rest of `nmt` may ask of a translation model. `registry.py` builds one from a configuration."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -48,10 +45,7 @@ class Decodable(Protocol):
         """Returns the cost of each target sentence, its end included, `[batch]`. Shapes may be dynamic."""
 
     def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
-        """Returns the state before the first word, `[batch, ...]`, and the memory of the source sentences.
-
-        Search leaves out sentences of both.
-        """
+        """Returns the state before the first word and the memory, `[batch, ...]`; search drops sentences of both."""
 
     def make_step(self) -> DecodeStep:
         """Returns the function of a decoding step. What all steps share is computed by this call, outside of the loop.

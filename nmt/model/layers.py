@@ -41,10 +41,7 @@ def without_last_gradient(x: tf.Tensor):
 
 
 class Embedding(Block):
-    """Word vectors `[words, units]`; a negative id stands for no word and gives zeros.
-
-    With padding, the last vector is zeros at first, and is not trained.
-    """
+    """Word vectors `[words, units]`; a negative id gives zeros. With padding, the last is zeros and not trained."""
 
     def __init__(
         self,

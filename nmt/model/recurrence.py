@@ -156,12 +156,7 @@ class _Recurrence:
 
 
 class _Products:
-    """Takes the place of `affine` in one step, whose calls must come in the declared order.
-
-    Args:
-        matrices: The declared matrices.
-        product: Maps `x` and the number of the call to the result of the call.
-    """
+    """Takes the place of `affine` in a step. `product` maps `x` and the number of the call to the result."""
 
     def __init__(self, matrices: Sequence[Matrix], product: Callable[[tf.Tensor, int], tf.Tensor]):
         self._matrices, self._product, self.inputs, self.results = matrices, product, [], []

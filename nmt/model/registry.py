@@ -1,7 +1,4 @@
-"""The architectures: for each `--model_type`, the module and the class of the model.
-
-The command line knows the names before TensorFlow is loaded.
-"""
+"""The architectures: module and class for each `--model_type`, known before TensorFlow is loaded."""
 
 import importlib
 

@@ -1,7 +1,4 @@
-"""The RNN model: bidirectional GRU encoder, conditional GRU decoder with additive attention, deep output.
-
-It equals the RNN model of Nematus master; at depth one, that of v0.3 too.
-"""
+"""The RNN model of Nematus master and, at depth one, v0.3: bidirectional GRUs, conditional GRU, deep output."""
 
 import functools
 from collections.abc import Callable

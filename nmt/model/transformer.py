@@ -1,7 +1,4 @@
-"""The Transformer: stacks of attention and feed-forward layers over word embeddings with sinusoid positions.
-
-With the norm before each sublayer, it equals the Transformer of Nematus.
-"""
+"""The Transformer, with sinusoid positions. With the norm before each sublayer, it equals that of Nematus."""
 
 import math
 from collections.abc import Callable
@@ -171,10 +168,7 @@ class Transformer(EncoderDecoder):
         return word_costs(logits, words, smoothing * (others + 1) / others) - entropy
 
     def _next_words(self) -> Callable[[tf.Tensor], NextWords]:
-        """Returns the function from the input of the output layer, `[rows, units]`, to the next words.
-
-        Padding counts in the normalizers and is no next word.
-        """
+        """Returns the function to the next words. Padding counts in the normalizers and is no next word."""
         if not self.decoder.has_padding:
             return super()._next_words()
         table, *given = self.decoder.output_layer

@@ -66,10 +66,7 @@ _PARTS = {
 
 
 def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]:
-    """Writes a model directory with the Marian model of a folder as it is published, and returns its origin.
-
-    `licence` is that of the model, where the folder does not state it.
-    """
+    """Writes a model directory with the model of a folder; returns its origin. `licence` is for one without."""
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}; download the model where there is a network and give its folder")
     config = _read_config(_existing(folder, "config.json"), to)

@@ -1,7 +1,4 @@
-"""The weights of Marian models in files of transformers, and their names there.
-
-A file may come from an untrusted source. It is not compressed and holds plain numbers, so what is read is not larger.
-"""
+"""The weights of Marian models in files of transformers, which may be hostile, and their names there."""
 
 import re
 from collections.abc import Collection, Iterator

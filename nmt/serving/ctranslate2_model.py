@@ -13,10 +13,7 @@ _LONGEST_INPUT = 1024  # tokens to which CTranslate2 shortens a source sentence 
 
 
 def save_ctranslate2(model, vocabularies: Vocabularies, to: str | os.PathLike) -> None:
-    """Writes a directory that `ctranslate2.Translator` loads, in float32.
-
-    It maps tokens to tokens: its callers split texts into tokens with the vocabularies of the model.
-    """
+    """Writes a directory that `ctranslate2.Translator` loads, in float32. It maps tokens, not texts, to tokens."""
     if not hasattr(model, "ctranslate2_spec"):
         raise UserError(
             "CTranslate2 runs one Transformer (--model_type transformer), neither an RNN nor an ensemble; "

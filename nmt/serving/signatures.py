@@ -1,7 +1,4 @@
-"""What an exported model computes: its signatures, from strings to strings, scores and attention weights.
-
-Or, without a tokenizer, from token ids to token ids.
-"""
+"""What an exported model computes: strings to strings, scores and attention weights, or token ids to token ids."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -92,10 +89,7 @@ class Signatures(tf.Module):
 
     @tf.function(input_signature=_PAIRS, autograph=False)
     def score(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the score of each of `targets` as translation of each of `sources`, `[batch]`.
-
-        It is infinite if one of them has more than `LONGEST` tokens.
-        """
+        """Returns the scores of `targets` as translations of `sources`, `[batch]`; inf beyond `LONGEST` tokens."""
         ids = self._scorer.ids(*_as_many(sources, targets, "targets"))
         lengths = tf.maximum(*(each.row_lengths() for each in ids))
         read = tuple(each[:, :LONGEST] for each in ids)

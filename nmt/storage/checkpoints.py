@@ -1,7 +1,4 @@
-"""Checkpoints: `.npz` files with the arrays of a model, by name, and the state of its training, as JSON.
-
-Checkpoints are written atomically. Reading one unpickles nothing.
-"""
+"""Checkpoints: `.npz` files of arrays by name, and the state of a training as JSON. Nothing in them is pickled."""
 
 import contextlib
 import json

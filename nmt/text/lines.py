@@ -199,10 +199,7 @@ def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exc
 
 @contextlib.contextmanager
 def replace_text(path: Path) -> Iterator[TextIO]:
-    """Yields a file for text that replaces `path` when it is complete, compressed if `path` ends in `.gz` or `.zst`.
-
-    Text that is not compressed is written line by line.
-    """
+    """Yields a file for text that replaces `path` when complete, compressed if that ends in `.gz` or `.zst`."""
     if path.suffix not in (".gz", ".zst"):
         with atomic_write(path) as text:
             text.reconfigure(line_buffering=True)

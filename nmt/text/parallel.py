@@ -32,10 +32,7 @@ def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 
 def parallel_map(function: Callable[[Any], Any], items: Iterable, threads: int | None = None) -> Iterator:
-    """Yields the result of each item, in order. Takes only a few items ahead, so few results wait.
-
-    By default, there is a thread for each core.
-    """
+    """Yields the result of each item, in order, computed in threads (by default one a core) a few items ahead."""
     threads = threads or cores()
     pool, waiting = ThreadPoolExecutor(threads), collections.deque()
     try:
@@ -112,10 +109,7 @@ class Process:
 
 
 class Processes:
-    """Calls a function in other processes, at most one for each core. Threads may call at the same time.
-
-    A call whose process is killed is made once more, in a new one.
-    """
+    """Calls a function in one process for each core, from any thread. A call whose process is killed is made again."""
 
     def __init__(self, what: str, make: Callable[..., Callable], *arguments: Any):
         self._what = what

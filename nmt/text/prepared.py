@@ -1,7 +1,4 @@
-"""Texts as rows of numbers in memory-mapped files: the token ids or the bytes of every line.
-
-They are made once, on all cores, and kept in the cache. Training reads its batches from them.
-"""
+"""Texts as rows of numbers in mapped files, which are made once and cached: token ids or bytes of every line."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence

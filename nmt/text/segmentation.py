@@ -77,10 +77,7 @@ class Drawing:
         return [i for i, before in zip(ids, [None, *ids], strict=False) if not i == before == unknown]
 
     def _merged(self, word: str, alpha: float, generator: random.Random) -> list[str]:
-        """Merges symbols, those with the best score first; skips each merge with the probability `alpha`.
-
-        Reference: Provilkov et al. (2020), arXiv:1910.13267, algorithm 1.
-        """
+        """Merges symbols, the best score first, each skipped with probability `alpha`. Reference: arXiv:1910.13267."""
         symbols = self._symbols.findall(word)
         after, before = list(range(1, len(symbols) + 1)), list(range(-1, len(symbols) - 1))
         agenda: list[tuple[float, int, int, str]] = []

@@ -26,10 +26,7 @@ def train_sentencepiece(
     split_digits: bool = False,
     begin_symbol: bool = False,
 ) -> bytes:
-    """Returns a SentencePiece model that is trained on one or more texts, one sentence a line.
-
-    Each text is one or several files. The options are those of `vocab`. Memory holds only `sample_lines` of each text.
-    """
+    """Returns a SentencePiece model of texts, each one or several files. The options are those of `vocab`."""
     units = {"<unk>", "</s>", *(["<s>"] if begin_symbol else [])}
     units |= {f"<0x{i:02X}>" for i in range(256)} if byte_fallback else set()
     for symbol in user_symbols:

@@ -14,10 +14,7 @@ from .progress import Progress, Validation
 
 
 class TrainingLog:
-    """Writes figures to a directory; without one, nothing. A resumed training adds its own.
-
-    Its owner flushes `writer` to pass all figures to the OS, and closes it.
-    """
+    """Writes figures to a directory; without one, nothing. Its owner flushes `writer`, and closes it."""
 
     def __init__(self, directory: Path | None):
         self.writer = tf.summary.create_file_writer(str(directory)) if directory else tf.summary.create_noop_writer()

@@ -96,10 +96,7 @@ class Replicas:
 
 
 def read_cluster() -> tuple[list[str], int]:
-    """Returns the addresses of the processes that the environment variable TF_CONFIG names, and the rank of this one.
-
-    Without the variable, there are no addresses.
-    """
+    """Returns the addresses of the processes that TF_CONFIG names, none without it, and the rank of this one."""
     if not (text := os.environ.get("TF_CONFIG", "")):
         return [], 0
     try:

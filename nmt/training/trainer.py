@@ -30,12 +30,7 @@ MOST_SKIPPED = 10  # skipped updates in a row that stop the training
 
 
 class Trainer:
-    """Trains a model.
-
-    Args:
-        update: Its configuration says how long to train, and when to validate, save and log. Only the chief of its
-            processes validates and writes.
-    """
+    """Trains a model as the configuration of `update` says. Only the chief of its processes validates and writes."""
 
     def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any]):
         self._update, self._config, self._replicas = update, update.config, update.replicas
@@ -46,10 +41,7 @@ class Trainer:
         self._words = self._seconds_of_updates = 0.0  # target tokens of this run, and the time of their updates
 
     def continue_from(self, directory: Path, made_with: Mapping[str, Any]) -> None:
-        """Takes over weights, optimizer and number of updates of another training, which shares these values.
-
-        The validations are not taken over: they may be of another text.
-        """
+        """Takes over the last state of another training of these values, not its validations: texts may differ."""
         found = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
         self.progress = Progress(update=found.update, batch=found.batch, begin=found.update)
 

@@ -39,10 +39,7 @@ class Validator:
         self._guessing = math.log(data.target_words)
 
     def __call__(self) -> tuple[dict[str, Any], list[str], list[str]]:
-        """Returns the scores of the model, as fields of `Validation`, the translations, and what is to say of both.
-
-        If the loss is not finite, nothing is translated.
-        """
+        """Returns the scores of the model, as fields of `Validation`, the translations, and what is to say of both."""
         loss, notes = self._loss(), []
         if not math.isfinite(loss):
             return {"valid_loss": loss, "bleu": 0.0, "chrf": 0.0}, [], notes

@@ -27,10 +27,7 @@ _log = logging.getLogger("serve")
 
 
 def serve(models: Path, host: str, port: int, limits: Limits, access: Access) -> None:
-    """Serves the models of a folder until SIGTERM or Ctrl-C; then answers the requests it has.
-
-    A second Ctrl-C ends the process at once.
-    """
+    """Serves the models of a folder until SIGTERM or Ctrl-C, then answers what it has; a second Ctrl-C ends at once."""
     with _listen(host, port) as address:  # before loading the models, which takes time
         store = Store(models)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # process 1 of a container ignores it otherwise

@@ -1,7 +1,4 @@
-"""English-German parallel corpora.
-
-Each function writes `train`, `dev` and `test` to a directory: `.en` and `.de` files of raw text, one sentence a line.
-"""
+"""English-German parallel corpora: `train`, `dev` and `test`, each as `.en` and `.de` of raw text."""
 
 from collections.abc import Callable
 from pathlib import Path

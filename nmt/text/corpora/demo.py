@@ -1,7 +1,4 @@
-"""The demo corpus: short sentences with spelled-out numbers, dates, clock times and amounts of money.
-
-The corpus is the same every time, so that results can be compared.
-"""
+"""The demo corpus: short sentences with spelled-out numbers, dates, clock times and amounts of money."""
 
 import random
 from pathlib import Path

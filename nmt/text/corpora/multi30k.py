@@ -35,10 +35,7 @@ _SHA256 = {
 
 
 def write_multi30k(to: Path) -> None:
-    """Writes Multi30k, with the test set of 2016 as `test` and both of 2017.
-
-    Downloads the archives to `to/download`, unless they are there already.
-    """
+    """Writes Multi30k, with `test` of 2016 and two tests of 2017. Downloads archives that `to/download` lacks."""
     to.mkdir(parents=True, exist_ok=True)  # else Keras downloads to a folder of its own
     archives = {name: _download(name, to) for name in _SHA256}
     for part, theirs in _PARTS.items():
