@@ -246,10 +246,7 @@ def _batches_of_widths(pairs: Sequence[int], rows: dict[int, int]) -> list[tuple
 
 
 def bucket_widths(maxlen: int) -> list[int]:
-    """Returns the padded lengths of the buckets, shortest first.
-
-    Each is about a sixth longer than the one before, and at least 4 longer. The last fits `maxlen` tokens and the end.
-    """
+    """Returns the padded lengths of the buckets, each a sixth (at least 4) longer. The last fits `maxlen` and END."""
     widths = [8]
     while widths[-1] < maxlen + 1:
         widths.append(max(widths[-1] + 4, widths[-1] * 7 // 6 // 4 * 4))

@@ -169,12 +169,10 @@ class DictionaryVocabulary(tf.Module):
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
         return tf.ragged.map_flat_values(self._ids.lookup, tf.strings.split(lines))
 
+    ids_of_units = encode  # units are words
+
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
         return units(self, ids)
-
-    def ids_of_units(self, lines: tf.Tensor) -> tf.RaggedTensor:
-        """Maps lines of units with spaces between them, `[batch]`, to ids `[batch, (tokens)]`: units are words."""
-        return self.encode(lines)
 
     def tokens(self, ids: tf.Tensor) -> tf.Tensor:
         """Maps ids of any shape to their words."""
