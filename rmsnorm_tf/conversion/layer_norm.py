@@ -5,12 +5,10 @@ import keras
 from rmsnorm_tf.conversion.model.calls import ON_TENSORFLOW, check_model, modes_of
 from rmsnorm_tf.conversion.model.check import convert_in_place
 from rmsnorm_tf.conversion.model.in_place import counterpart, is_cell_with_layer_norm
-from rmsnorm_tf.conversion.model.norms import Parts, why_no_counterpart, why_refusing
+from rmsnorm_tf.conversion.model.norms import layer_norms, why_no_counterpart, why_refusing
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
-from rmsnorm_tf.conversion.model.saved import Changes
+from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 from rmsnorm_tf.norm.arguments import check_flag, suggests_arguments
-
-_NOT_CENTRED = "the mean is no longer subtracted"
 
 
 @suggests_arguments
@@ -100,18 +98,16 @@ def replace_layer_norm(model: keras.Model) -> ConversionReport:
 
 
 def _replace(model, shared):
-    parts = Parts(model, shared)
-    refusing = why_refusing(model, [layer for _, _, layer in parts.layers if id(layer) in parts.norms])
-    changes, report = Changes(model), []
-    for path, name, layer in parts.layers:
+    layers = layer_norms(model)
+    refusing = why_refusing(model, [layer for _, _, layer in layers if not is_cell_with_layer_norm(layer)])
+    changes, report = new_changes(), []
+    for path, name, layer in layers:
         is_cell = is_cell_with_layer_norm(layer)
-        if not is_cell and id(layer) not in parts.norms:
-            continue
         why = shared.get(id(layer)) or (None if is_cell else why_no_counterpart(layer) or refusing.get(id(layer)))
-        report.append(Conversion(name, why is None, why or _NOT_CENTRED))
+        report.append(Conversion(name, why is None, why or "the mean is no longer subtracted"))
         if why is None and is_cell:
-            changes.turn_cell(path)
+            changes[path]["cell"] = True
         elif why is None:
-            changes.turn_into(path, counterpart(layer))
-    changes.make()
+            changes[path]["norm"] = keras.saving.serialize_keras_object(counterpart(layer))
+    make_changes(model, changes)
     return report

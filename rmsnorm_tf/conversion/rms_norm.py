@@ -12,7 +12,7 @@ from rmsnorm_tf.conversion.model.check import convert_in_place
 from rmsnorm_tf.conversion.model.in_place import axes_of, shape_of_input
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport, listed
-from rmsnorm_tf.conversion.model.saved import Changes
+from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 from rmsnorm_tf.norm.arguments import check_epsilon
 from rmsnorm_tf.norm.layer import RMSNormalization
 
@@ -56,37 +56,23 @@ def replace_rms_norm(model: keras.Model) -> ConversionReport:
 
 
 def _replace(model, shared):
-    changes, report = Changes(model), []
+    changes, report = new_changes(), []
+    others = (RMSNormalization, keras.layers.LayerNormalization, keras.layers.Normalization, keras.Model)
     for path, name, layer in walk(model):
-        if not _may_be_norm(layer):
+        is_named = "norm" in type(layer).__name__.lower()
+        if isinstance(layer, others) or len(layer.weights) > 1 or not (layer.weights or is_named):
             continue
         found = shared.get(id(layer)) or _counterpart(layer)
         if isinstance(found, RMSNormalization):
             found = _why_it_stays(layer) or found
-        elif not _has_norm_in_name(layer):
+        elif not is_named:
             continue
         converted = isinstance(found, RMSNormalization)
         report.append(Conversion(name, converted, _in_words(layer, found) if converted else found))
         if converted:
-            changes.turn_into(path, found)
-    changes.make()
+            changes[path]["norm"] = keras.saving.serialize_keras_object(found)
+    make_changes(model, changes)
     return report
-
-
-def _may_be_norm(layer):
-    """Whether a layer has a gain as its only weight, or no weight and "norm" in the name of its class."""
-    if isinstance(layer, (RMSNormalization, keras.layers.LayerNormalization, keras.layers.Normalization, keras.Model)):
-        return False
-    return len(layer.weights) == 1 or (not layer.weights and _has_norm_in_name(layer))
-
-
-def _has_norm_in_name(layer):
-    return "norm" in type(layer).__name__.lower()
-
-
-def _in_words(layer, like):
-    gain = ", a gain of 1 + scale" if like.zero_centered_scale else ""
-    return f"the same norm with epsilon={like.epsilon}{gain}" + _in_half_precision(layer, like)
 
 
 def _why_it_stays(layer):
@@ -117,10 +103,12 @@ def _counterpart(layer):
         return f"the model does not call {layer.name}"
     if type(layer) is keras.layers.RMSNormalization:
         return _counterpart_of_keras(layer)
-    candidates = itertools.product(_epsilons(layer), (False, True)[: 1 + len(layer.weights)])
-    likes = (_like(layer, epsilon, zero_centered_scale=zero_centered) for epsilon, zero_centered in candidates)
-    if all(len(weight.shape) == 1 for weight in layer.weights) and _takes_one_tensor(layer):
-        for like in likes:
+    shape = layer.get_build_config()["input_shape"]
+    required = [p for p in inspect.signature(layer.call).parameters.values() if p.default is p.empty]
+    takes_one_tensor = len(required) == 1 and all(size is None or isinstance(size, int) for size in shape)
+    if takes_one_tensor and all(len(weight.shape) == 1 for weight in layer.weights):
+        for epsilon, zero_centered in itertools.product(_epsilons(layer), (False, True)[: 1 + len(layer.weights)]):
+            like = _like(layer, epsilon, zero_centered_scale=zero_centered)
             if _computes_the_same(layer, like):
                 return like
     return (
@@ -142,12 +130,6 @@ def _counterpart_of_keras(layer):
         return _like(layer, check_epsilon(layer.epsilon), axis=axes[0] if len(axes) == 1 else axes)
     except ValueError:
         return f"{layer.name} has epsilon={layer.epsilon}, which RMSNormalization does not accept"
-
-
-def _takes_one_tensor(layer):
-    shape = layer.get_build_config()["input_shape"]
-    required = [p for p in inspect.signature(layer.call).parameters.values() if p.default is p.empty]
-    return len(required) == 1 and all(size is None or isinstance(size, int) for size in shape)
 
 
 def _epsilons(layer):
@@ -183,17 +165,17 @@ def _computes_the_same(layer, like):
     return _differences(layer, like, 1.0)[1] <= _tolerance(layer)
 
 
-def _in_half_precision(layer, like):
-    """Returns what to say of a norm that rounds elsewhere in half precision, or squares in float16."""
-    if layer.compute_dtype not in _HALF:
-        return ""
-    found = ""
+def _in_words(layer, like):
+    gain = ", a gain of 1 + scale" if like.zero_centered_scale else ""
+    words, dtype = f"the same norm with epsilon={like.epsilon}{gain}", layer.compute_dtype
+    if dtype not in _HALF:
+        return words
     share, largest = _differences(layer, like, 1.0, largest_gain=None)
     if share > _OTHER_ORDER:
-        found = f"; in {layer.compute_dtype} {share:.0%} of the outputs differ, by at most {largest:.1%} of the largest"
-    if layer.compute_dtype == "float16" and _differences(layer, like, 1e3)[1] > _tolerance(layer):
-        found += "; in float16 it overflowed for large inputs, and no longer does"
-    return found
+        words += f"; in {dtype} {share:.0%} of the outputs differ, by at most {largest:.1%} of the largest"
+    if dtype == "float16" and _differences(layer, like, 1e3)[1] > _tolerance(layer):
+        words += "; in float16 it overflowed for large inputs, and no longer does"
+    return words
 
 
 def _tolerance(layer):

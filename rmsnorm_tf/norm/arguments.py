@@ -133,20 +133,15 @@ _OTHER_NAMES = {
     "center": "beta bias use_bias",
     "offset": "beta bias",
     "zero_centered_scale": "zero_centered_gamma add_unit_offset",
-    "scale_initializer": "scale_init gamma_initializer",
-    "scale_regularizer": "gamma_regularizer",
-    "scale_constraint": "gamma_constraint",
-    "offset_initializer": "bias_init bias_initializer beta_initializer",
-    "offset_regularizer": "bias_regularizer beta_regularizer",
-    "offset_constraint": "bias_constraint beta_constraint",
+    "scale_initializer": "scale_init",
+    "offset_initializer": "bias_init",
     'normalization="layer"': "layer_norm use_layer_norm",
     "for_inference": "inference",
 }
 _WITHOUT_EQUIVALENT = {
     "rms_scaling": "RMS normalization is what this always computes",
     "normalized_shape": "sizes come from the input; name the axes with axis",
-    "hidden_size": "sizes come from the input",
-    "num_features": "sizes come from the input",
+    "hidden_size num_features": "sizes come from the input",
     "param_dtype": "weights are float32 or wider, and dtype takes a policy",
     "group_size": "groups takes the number of groups: the size of the axis divided by group_size",
     "autocast": "inputs are never rounded before the statistic, and dtype says what the outputs are rounded to",
@@ -154,6 +149,8 @@ _WITHOUT_EQUIVALENT = {
     "norm_before_gate": "the gate multiplies the normalized input; for the other order, normalize x * silu(gate)",
     "time_major": "the batch is the first axis; transpose inputs that begin with time",
 }
+_OTHER_PREFIXES = {"gamma": "scale", "beta": "offset", "bias": "offset"}  # of an initializer, for example
+
 # Switches of layers, and the tensor that a function takes instead.
 _SWITCHES = {"use_scale": "scale", "elementwise_affine": "scale", "use_bias": "offset", "center": "offset"}
 
@@ -164,11 +161,14 @@ def suggest_argument(where: str, names: Iterable[str], own: Container[str]) -> N
         tensor = _SWITCHES.get(name)
         if tensor in own and "center" not in own:
             raise TypeError(f"{where} has no argument {name!r}. Pass a tensor as {tensor!r}, or None for no {tensor}.")
-        for ours, others in _OTHER_NAMES.items():
-            if ours.partition("=")[0] in own and name in others.split():
+        prefix, _, kind = name.partition("_")
+        same = [ours for ours, others in _OTHER_NAMES.items() if name in others.split()]
+        for ours in (*same, f"{_OTHER_PREFIXES.get(prefix)}_{kind}"):
+            if ours.partition("=")[0] in own:
                 raise TypeError(f"{where} has no argument {name!r}. Use {ours!r} instead.")
-        if name in _WITHOUT_EQUIVALENT:
-            raise TypeError(f"{where} has no argument {name!r}: {_WITHOUT_EQUIVALENT[name]}. Drop it.")
+        for others, why in _WITHOUT_EQUIVALENT.items():
+            if name in others.split():
+                raise TypeError(f"{where} has no argument {name!r}: {why}. Drop it.")
 
 
 def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:

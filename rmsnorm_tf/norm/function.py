@@ -99,13 +99,13 @@ def rms_norm(
 
 
 def _of_any(x, scale, offset, gate, **options):
-    x = x if tensors.is_ragged(x) or tensors.is_sparse(x) else tensors.as_tensor(x)
+    x = x if isinstance(x, (tensors.RaggedTensor, tensors.SparseTensor)) else tensors.as_tensor(x)
     return normalize(x, check_tensor("x", x), scale, offset, gate, **options)
 
 
 def normalize(x, dtype, scale, offset, gate=None, **options):
     """Computes `rms_norm` with x, of this dtype, and arguments that are checked already."""
-    if tensors.is_ragged(x):
+    if isinstance(x, tensors.RaggedTensor):
         return _of_ragged(x, dtype, scale, offset, gate, **options)
     shape = tensors.shape_of(x)
     if shape is None:
@@ -186,7 +186,7 @@ def check_tensor(name: str, t: Any) -> str:
     """Returns the dtype of t, or raises a TypeError unless t is a tensor, floating point and not sparse."""
     if not hasattr(t, "dtype"):
         raise TypeError(f"{name} must be a tensor, got {type(t).__name__}. Use keras.ops.convert_to_tensor.")
-    if tensors.is_sparse(t):
+    if isinstance(t, tensors.SparseTensor) or (isinstance(t, keras.KerasTensor) and t.sparse):
         raise TypeError(f"{name} must be dense, got a sparse tensor. Use tf.sparse.to_dense.")
     dtype = keras.backend.standardize_dtype(t.dtype)
     if dtype not in FLOATING:

@@ -43,24 +43,15 @@ class RMSNormalization(keras.layers.Layer):
             Default: -1.
         scale_axis: Axis or axes with a gain and an offset per entry. Default: None, the same as `axis`. With
             `axis=(1, 2), scale_axis=-1` an image is normalized over its height and width, with a gain per channel.
-        epsilon: Added to the mean square, inside the root. Default: 1e-6.
-        partial: p in (0, 1]; the mean takes only the first `ceil(size * p)` entries of the single `axis`. Default:
-            None, all entries.
-        groups: Number of equal groups that the single `axis` is cut into. Each has a statistic of its own; the gain
-            keeps one entry per entry of the axis. Default: 1.
+        epsilon, partial, groups, fused: As in `rms_norm`.
         scale: Whether to multiply by a gain. Default: True.
         center: Whether to add an offset. Default: False.
         zero_centered_scale: Whether to multiply by `1 + scale`, so that weight decay pulls the gain towards 1. Default:
             False.
         scale_initializer: For the gain. Default: None, ones, or zeros if the scale is zero-centered.
         offset_initializer: For the offset. Default: "zeros".
-        scale_regularizer: For the gain. Default: None.
-        offset_regularizer: For the offset. Default: None.
-        scale_constraint: For the gain. Default: None.
-        offset_constraint: For the offset. Default: None.
-        fused: True compiles with XLA, once for every new shape. False never compiles, which tf2onnx needs for a static
-            shape. None (default) compiles large inputs of a static shape in graphs, and nothing in eager mode.
-            `set_fused` overrides it.
+        scale_regularizer, scale_constraint: For the gain. Default: None.
+        offset_regularizer, offset_constraint: For the offset. Default: None.
         **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer. With
             `supports_masking=False` a mask ends here, as at a `keras.layers.RMSNormalization`.
 
@@ -123,15 +114,15 @@ class RMSNormalization(keras.layers.Layer):
         self.offset: Any = None
 
     def build(self, input_shape: Sequence[int | None]) -> None:
-        shape = self._weight_shape(input_shape)
-        if self.use_scale:
-            self.scale = self._add_wide_weight(
-                "scale", shape, self.scale_initializer, self.scale_regularizer, self.scale_constraint
+        spec = self._spec(input_shape)
+        shape = spec.scale_shape(input_shape)
+        if None in shape and (self.use_scale or self.center):
+            raise ValueError(
+                f"scale and offset need the sizes of the axes {spec.scale_axes}, which are not all known in "
+                f"an input of shape {tuple(input_shape)}. Give them fixed sizes, or use scale=False, center=False."
             )
-        if self.center:
-            self.offset = self._add_wide_weight(
-                "offset", shape, self.offset_initializer, self.offset_regularizer, self.offset_constraint
-            )
+        self.scale = self._add_wide_weight("scale", shape) if self.use_scale else None
+        self.offset = self._add_wide_weight("offset", shape) if self.center else None
 
     def call(self, inputs: Any, gate: Any = None) -> Any:
         dtype, of_gate = _dtypes(inputs, gate)
@@ -211,26 +202,10 @@ class RMSNormalization(keras.layers.Layer):
             raise ValueError(f"{self.name} takes one tensor, got inputs of shapes {input_shape}. Call it on each.")
         return resolve(tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon, self.groups)
 
-    def _weight_shape(self, input_shape):
-        spec = self._spec(input_shape)
-        shape = spec.scale_shape(input_shape)
-        if None in shape and (self.use_scale or self.center):
-            raise ValueError(
-                f"scale and offset need the sizes of the axes {spec.scale_axes}, which are not all known in "
-                f"an input of shape {tuple(input_shape)}. Give them fixed sizes, or use scale=False, center=False."
-            )
-        return shape
-
-    def _add_wide_weight(self, name, shape, initializer, regularizer, constraint):
-        return self.add_weight(
-            shape=shape,
-            name=name,
-            dtype=wide_dtype(self.variable_dtype),
-            autocast=False,
-            initializer=initializer,
-            regularizer=regularizer,
-            constraint=constraint,
-        )
+    def _add_wide_weight(self, name, shape):
+        options = {kind: getattr(self, f"{name}_{kind}") for kind in ("initializer", "regularizer", "constraint")}
+        dtype = wide_dtype(self.variable_dtype)
+        return self.add_weight(shape=shape, name=name, dtype=dtype, autocast=False, **options)
 
 
 def _dtypes(inputs, gate):

@@ -6,15 +6,15 @@ There all sizes are known, and no tensor is ragged.
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import keras
 from keras import ops
 
 from rmsnorm_tf.norm.arguments import NormSpec, Tensors, wide_dtype
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F")
+RaggedTensor = SparseTensor = ()  # the type of no tensor
 
 
 def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
@@ -60,14 +60,11 @@ def set_fused(value: bool | None) -> NoReturn:
     )
 
 
-def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns the function."""
+def _unchanged(function: F) -> F:
     return function
 
 
-def remembering(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns the function: `torch.compile` traces no cache."""
-    return function
+without_autograph = remembering = _unchanged  # `torch.compile` traces no cache
 
 
 def as_tensor(value: Any, dtype: str | None = None) -> Any:
@@ -84,13 +81,3 @@ def split_last_axis(t: Any, sizes: Sequence[int]) -> list[Any]:
     """Returns parts of these sizes; with `ops.split`, `torch.export` fails."""
     ends = list(itertools.accumulate(sizes))
     return [t[..., end - size : end] for end, size in zip(ends, sizes, strict=True)]
-
-
-def is_ragged(t: Any) -> bool:
-    """Whether rows of t may differ in length: never."""
-    return False
-
-
-def is_sparse(t: Any) -> bool:
-    """Whether what a symbolic tensor stands for holds only some of its entries."""
-    return isinstance(t, keras.KerasTensor) and t.sparse

@@ -18,9 +18,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.folding.axes import SHAPE_ONLY, sources, targets
 from rmsnorm_tf.conversion.folding.gains import gain_to_absorb
 from rmsnorm_tf.conversion.folding.reasons import Reasons, why_fixed
+from rmsnorm_tf.conversion.folding.rules import sources, targets
 from rmsnorm_tf.conversion.folding.trace import Trace
 
 # How many norms an explicit subtraction must serve on average.
@@ -33,7 +33,7 @@ class Plan:
 
     Attributes:
         weights: The resources to centre, each with the axis.
-        gains: The gains to multiply into weights beforehand: the weight's resource and axis, and the gain's resource.
+        gains: What to multiply into weights beforehand: the weight's resource and axis, and the gain's resource.
         cuts: The ids of the layers from whose outputs to subtract the mean.
     """
 
@@ -46,13 +46,7 @@ class Plan:
 
 
 class Centring:
-    """What can be centred in a traced model.
-
-    Args:
-        traced: The model's operations.
-        fixed: Why layers and variables must stay as they are, by id.
-        names: The names of layers and variables, by id.
-    """
+    """What can be centred in a traced model, given why layers and variables must stay, and their names, by id."""
 
     def __init__(self, traced: Trace, fixed: dict[int, str], names: dict[int, str]) -> None:
         self._traced = traced
@@ -107,8 +101,8 @@ class Centring:
     def _find_reader(self, tensor, axis):
         """Finds the operation that sees a constant that is added along an axis of a tensor: None for an output."""
         for operation, position in self._traced.consumers[tensor.name]:
-            is_norm = self._is_norm(operation)
-            if operation.type in SHAPE_ONLY or (axis == -1 and is_norm):
+            is_norm = bool(operation.outputs) and operation.outputs[0].name in self._traced.normalized
+            if axis == -1 and is_norm:
                 continue
             reached = targets(operation, position, axis) if operation.outputs and not is_norm else None
             keys = [(operation.outputs[number].name, a) for number, a, _ in reached or []]
@@ -121,9 +115,6 @@ class Centring:
             return
         if tensor.name in self._traced.outputs:
             self._readers[tensor.name, axis] = None
-
-    def _is_norm(self, operation):
-        return bool(operation.outputs) and operation.outputs[0].name in self._traced.normalized
 
     def _plan(self, operation, number, axis):
         """Returns what centres an output along an axis, or why nothing does."""

@@ -12,9 +12,10 @@ from rmsnorm_tf.conversion.folding.gains import multiply
 from rmsnorm_tf.conversion.folding.reasons import why_fixed
 from rmsnorm_tf.conversion.folding.trace import trace
 from rmsnorm_tf.conversion.model.in_place import centre_kernels, centred, counterpart, is_cell_with_layer_norm
-from rmsnorm_tf.conversion.model.norms import Parts, why_cell_stays
+from rmsnorm_tf.conversion.model.layers import walk
+from rmsnorm_tf.conversion.model.norms import layer_norms, why_cell_stays, why_not_folded
 from rmsnorm_tf.conversion.model.report import Conversion, listed
-from rmsnorm_tf.conversion.model.saved import Changes
+from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 
 
 def fold(
@@ -28,31 +29,29 @@ def fold(
         fold_gains: Whether to fold gains of norms into the maps behind them.
         shared: Why layers and weights must stay as they are, by id.
     """
-    parts = Parts(model, shared)
-    traced = trace(model, modes, parts.foldable)
-    names = {id(layer): name for _, name, layer in parts.layers}
-    names |= {id(weight): name for _, name, layer in parts.layers for weight in layer.weights}
-    fixed = parts.shared | _tied(parts)
-    plans = Centring(traced, fixed, names).plans(parts.foldable)
-    good = {key: plan for key, plan in plans.items() if isinstance(plan, Plan)}
-    _centre_weights(traced, good.values())
-    changes = Changes(model)
-    entries = {}
-    for path, name, layer in parts.layers:
-        if any(id(layer) in plan.cuts for plan in good.values()):
-            changes.subtract_mean(path)
-        if is_cell_with_layer_norm(layer):
-            why = parts.shared.get(id(layer)) or why_cell_stays(layer)
-            entries[path] = Conversion(name, why is None, why or "centring folded into its kernels")
-            if why is None:
-                changes.turn_cell(path)
-                centre_kernels(layer)
-        elif id(layer) in parts.norms:
-            plan = parts.norms[id(layer)] or plans[id(layer)]
-            entries[path] = Conversion(name, not isinstance(plan, str), _in_words(plan, traced, names))
-            if not isinstance(plan, str):
-                changes.turn_into(path, counterpart(layer))
-    changes.make()
+    layers, with_layer_norm = list(walk(model)), layer_norms(model)
+    names = {id(layer): name for _, name, layer in layers}
+    names |= {id(weight): name for _, name, layer in layers for weight in layer.weights}
+    fixed = shared | _tied(layers)
+    why_not = {id(layer): shared.get(id(layer)) or _why_not_folded(layer) for _, _, layer in with_layer_norm}
+    norms = [each for _, _, each in with_layer_norm if not (is_cell_with_layer_norm(each) or why_not[id(each)])]
+    traced = trace(model, modes, norms)
+    plans = Centring(traced, fixed, names).plans(norms)
+    good = [plan for plan in plans.values() if isinstance(plan, Plan)]
+    _centre_weights(traced, good)
+    changes, entries = new_changes(), {}
+    for path, _, layer in layers:
+        if any(id(layer) in plan.cuts for plan in good):
+            changes[path]["centred"] = True
+    for path, name, layer in with_layer_norm:
+        plan = why_not[id(layer)] or plans.get(id(layer), Plan())
+        entries[path] = Conversion(name, isinstance(plan, Plan), _in_words(layer, plan, traced, names))
+        if isinstance(plan, Plan) and is_cell_with_layer_norm(layer):
+            changes[path]["cell"] = True
+            centre_kernels(layer)
+        elif isinstance(plan, Plan):
+            changes[path]["norm"] = keras.saving.serialize_keras_object(counterpart(layer))
+    make_changes(model, changes)
     if fold_gains:
         gains = fold_gains_of(model, modes, lambda variable: why_fixed(variable, fixed, names))
         for path, gain in gains.items():
@@ -63,11 +62,15 @@ def fold(
     return _in_order(entries.values(), traced, names)
 
 
-def _tied(parts):
+def _why_not_folded(layer):
+    return why_cell_stays(layer) if is_cell_with_layer_norm(layer) else why_not_folded(layer)
+
+
+def _tied(layers):
     """Returns why weights of embeddings must stay as they are, by id."""
     return {
         id(weight): f"the weights of {name} make logits too"
-        for _, name, layer in parts.layers
+        for _, name, layer in layers
         if getattr(layer, "tie_weights", False)
         for weight in layer.weights
     }
@@ -83,9 +86,11 @@ def _centre_weights(traced, plans):
         traced.variables[name].assign(centred(traced.variables[name].numpy(), axis))
 
 
-def _in_words(plan, traced, names):
+def _in_words(layer, plan, traced, names):
     if isinstance(plan, str):
         return plan
+    if is_cell_with_layer_norm(layer):
+        return "centring folded into its kernels"
     changed = {names[id(traced.variables[resource])] for resource, _ in plan.weights}
     into = listed([name for name in dict.fromkeys(names.values()) if name in changed])
     once = listed([names[cut] for cut in names if cut in plan.cuts])
@@ -96,9 +101,7 @@ def _in_words(plan, traced, names):
 
 def _in_order(entries, traced, names):
     """Returns the report in the order in which the model calls the layers, or else the layers that contain them."""
-    numbers: dict[str, int] = {}
-    for number, call in enumerate(traced.calls):
-        numbers.setdefault(names[id(call.layer)], number)
+    numbers = {names[id(call.layer)]: number for number, call in reversed([*enumerate(traced.calls)])}
 
     def first_call(entry):
         name = entry.name

@@ -6,18 +6,17 @@ A gain moves only through operations that keep the entries of its axis in order.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.folding.axes import SHAPE_ONLY, contracted_with, sources, targets
-from rmsnorm_tf.conversion.folding.rules import size
+from rmsnorm_tf.conversion.folding.rules import contracted_with, size, sources, targets
 from rmsnorm_tf.conversion.folding.trace import Trace, gain_and_offset, trace
 from rmsnorm_tf.conversion.model.layers import Path, walk
 from rmsnorm_tf.conversion.model.report import Conversion, listed
-from rmsnorm_tf.conversion.model.saved import Changes
+from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 from rmsnorm_tf.norm.layer import RMSNormalization
 
 # Operations whose output is a reshaped copy of an input.
@@ -29,15 +28,8 @@ _COPYING = frozenset(
 SMALLEST_GAIN = 1e-3
 
 
-@dataclass(frozen=True)
-class Absorbed:
-    """A gain, and the weights that can be multiplied by it so that the gain becomes 1.
-
-    Attributes:
-        gain: The resource of the gain.
-        weights: The resources of the weights, each with the axis of the channels.
-        products: All products with the gain, each with the axis of the channels.
-    """
+class Absorbed(NamedTuple):
+    """A gain, the weights that can take it over, and all its products, by name, each with the axis of the channels."""
 
     gain: str
     weights: frozenset[tuple[str, int]]
@@ -69,21 +61,16 @@ def fold_gains(
 ) -> dict[Path, Conversion]:
     """Folds gains of RMSNormalizations into linear maps, in place, wherever all readers of a norm are linear maps.
 
-    Args:
-        model: The model to change.
-        modes: The values of `training` that the model is to be called with.
-        why_fixed: Returns why a variable must keep its value, or None.
-
-    Returns:
-        What happened to the gain of each norm that has one, by path: two layers inside one may have the same name.
+    Returns what happened to the gain of each norm that has one, by path: two layers inside one may have the same name.
     """
     layers = list(walk(model))
     names = {id(weight): name for _, name, layer in layers for weight in layer.weights}
-    norms = [(path, name, layer) for path, name, layer in layers if _has_gain(layer)]
-    traced = trace(model, modes, [layer for _, _, layer in norms if _why_not_last(layer) is None])
-    changes, report = Changes(model), {}
+    norms = [each for each in layers if type(each[2]) is RMSNormalization and each[2].built and each[2].use_scale]
+    why_not = {path: _why_not_last(norm) for path, _, norm in norms}
+    traced = trace(model, modes, [norm for path, _, norm in norms if why_not[path] is None])
+    changes, report = new_changes(), {}
     for path, name, norm in norms:
-        weights = _why_not_last(norm) or _weights_behind(traced, norm, why_fixed)
+        weights = why_not[path] or _weights_behind(traced, norm, why_fixed)
         gain, offset = gain_and_offset(norm)
         gain = np.asarray(gain)
         if offset is not None and np.min(abs(gain)) <= SMALLEST_GAIN * np.max(abs(gain)):
@@ -100,13 +87,9 @@ def fold_gains(
         if offset is not None:
             norm.offset.assign(np.asarray(offset) / gain)
         config = {**norm.get_config(), "scale": False, "zero_centered_scale": False}
-        changes.turn_into(path, RMSNormalization.from_config(config))
-    changes.make()
+        changes[path]["norm"] = keras.saving.serialize_keras_object(RMSNormalization.from_config(config))
+    make_changes(model, changes)
     return report
-
-
-def _has_gain(layer):
-    return type(layer) is RMSNormalization and layer.built and layer.use_scale
 
 
 def _why_not_last(norm):
@@ -150,8 +133,6 @@ def _products_of(traced, gain, weights):
 
     def reaches_products(name, along):
         for operation, position in traced.consumers[name]:
-            if operation.type in SHAPE_ONLY:
-                continue
             if operation.type == "Mul" and _gain(traced, operation.inputs[1 - position], along) == gain:
                 if _weights_of(traced, operation.inputs[position], along) != weights:
                     return False
@@ -196,8 +177,6 @@ def _follow(traced, tensor, axis, found, products):
     if tensor.name in traced.outputs:
         return "its output is an output of the model"
     for operation, position in traced.consumers[tensor.name]:
-        if operation.type in SHAPE_ONLY:
-            continue
         summed = contracted_with(operation, position, axis)
         weight = summed and _variable(traced, operation.inputs[summed.number], summed.axis)
         if weight:
@@ -232,8 +211,8 @@ def _variable(traced, tensor, axis):
 def _read_only_by(traced, name, products):
     """Whether nothing but these products reads a tensor."""
     for operation, _ in traced.consumers[name]:
-        if operation.type in SHAPE_ONLY or operation.name in products:
-            continue
-        if operation.type not in _COPYING or not _read_only_by(traced, operation.outputs[0].name, products):
+        if operation.name not in products and (
+            operation.type not in _COPYING or not _read_only_by(traced, operation.outputs[0].name, products)
+        ):
             return False
     return name not in traced.outputs

@@ -5,24 +5,9 @@ import tensorflow as tf
 
 from rmsnorm_tf.conversion.folding.trace import Trace
 
-_DROPOUT = (
-    keras.layers.Dropout,
-    keras.layers.SpatialDropout1D,
-    keras.layers.SpatialDropout2D,
-    keras.layers.SpatialDropout3D,
-    keras.layers.GaussianDropout,
-    keras.layers.AlphaDropout,
-)
-
 
 def why_fixed(variable: keras.Variable, fixed: dict[int, str], names: dict[int, str]) -> str | None:
-    """Returns why a variable must keep its value, or None.
-
-    Args:
-        variable: The variable.
-        fixed: Reasons that are known, by the variable's id.
-        names: The names of the variables' layers, by the variable's id.
-    """
+    """Returns why a variable must keep its value, or None, given known reasons and the names of layers, by id."""
     name = names.get(id(variable), variable.path)
     if id(variable) in fixed:
         return fixed[id(variable)]
@@ -31,13 +16,11 @@ def why_fixed(variable: keras.Variable, fixed: dict[int, str], names: dict[int, 
     return None if keras.backend.is_float_dtype(variable.dtype) else f"{name} is quantized"
 
 
-class Reasons:
-    """Puts operations of a trace into words.
+_DROPOUT = (keras.layers.Dropout, keras.layers.GaussianDropout, keras.layers.AlphaDropout)
 
-    Args:
-        traced: The operations.
-        names: The names of the layers by id.
-    """
+
+class Reasons:
+    """Puts operations of a trace into words, given the names of the layers by id."""
 
     def __init__(self, traced: Trace, names: dict[int, str]) -> None:
         self._traced = traced
@@ -55,6 +38,10 @@ class Reasons:
         if isinstance(maker, keras.layers.LayerNormalization):
             return f"post-LN: the output of {self._at(tensor.op)} is the stream, which {self._at(consumer)} reads too"
         return f"the output of {self._at(tensor.op)} also goes to {self._at(consumer)}"
+
+    def constant(self, operation: tf.Operation) -> str:
+        """Says that an operation adds a number to all channels."""
+        return f"{self._at(operation)} adds a constant, which no weight can take away"
 
     def not_affine(self, operation: tf.Operation) -> str:
         """Says why no weights centre the output of an operation."""
@@ -74,14 +61,10 @@ class Reasons:
         if getattr(layer, "groups", 1) > 1:
             return f"{name} has groups, over which its weights cannot be centred"
         if operation.type == "Const":
-            return f"{name} adds a constant, which no weight can take away"
+            return self.constant(operation)
         if operation.type.startswith("DepthwiseConv"):
             return f"{name} mixes no channels, so no weights of it centre its output"
         return f"the output of {name} is not affine in weights that can be centred ({operation.type})"
-
-    def constant(self, operation: tf.Operation) -> str:
-        """Says that an operation adds a number to all channels."""
-        return f"{self._at(operation)} adds a constant, which no weight can take away"
 
     def _layer(self, operation):
         call = self._traced.call_of(operation)

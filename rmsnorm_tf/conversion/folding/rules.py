@@ -1,29 +1,69 @@
-"""For each kind of TensorFlow operation, where the mean of an output over an axis comes from.
+"""Follows an axis through TensorFlow's operations, from an output to the inputs and from an input to the outputs.
 
-A rule maps an operation, a negative axis and the number of an output to the inputs that the mean comes from, or to None
-if the operation does not carry the axis.
+An operation carries an axis if the mean of its output over that axis comes from some inputs alone, each along an axis
+of its own: if they have zero mean, so has the output; a constant added to one of them adds a constant to the output. A
+sum carries the axes of its operands; a matrix product carries the last axis of its second operand. Most operations also
+keep the entries along the axis in order; a roll keeps only their mean.
+
+Axes are negative, counted from the end.
 """
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 
 class Place(NamedTuple):
-    """An axis of an input or of an output of an operation.
-
-    Attributes:
-        number: Which input or output.
-        axis: The axis.
-        in_order: Whether the entries along the axis have the same order at both ends of the operation.
-    """
+    """An axis of an input or of an output, by number, and whether its entries keep their order in the operation."""
 
     number: int
     axis: int
     in_order: bool = True
+
+
+def sources(operation: tf.Operation, axis: int, output: int = 0, *, in_order: bool = False) -> list[Place] | None:
+    """Returns where the mean of an output over an axis comes from, or None if the operation does not carry it.
+
+    With `in_order`, entry i must come from entry i too.
+    """
+    rule = RULES.get(operation.type)
+    if rule is None or operation.outputs[output].shape.rank is None or -axis > operation.outputs[output].shape.rank:
+        return None
+    found = rule(operation, axis, output)
+    return None if found and in_order and not all(place.in_order for place in found) else found
+
+
+def targets(operation: tf.Operation, number: int, axis: int, *, in_order: bool = False) -> list[Place] | None:
+    """Returns the outputs, with their axes, to which an input's axis is carried, or None if it is not to all."""
+    found = []
+    for output, tensor in enumerate(operation.outputs):
+        axes = range(-(tensor.shape.rank or 0), 0)
+        reached = [(a, sources(operation, a, output, in_order=in_order) or []) for a in axes]
+        own = [Place(output, a, p.in_order) for a, places in reached for p in places if p[:2] == (number, axis)]
+        if not own:
+            return None
+        found += own
+    return found
+
+
+def contracted_with(operation: tf.Operation, number: int, axis: int) -> Place | None:
+    """Returns the input, with its axis, over which a product sums together with an axis of another input, or None."""
+    if operation.type == "Einsum":
+        operands, result = _letters(operation)
+        letter, other = operands[number][axis], 1 - number
+        if len(operands) == 2 and letter in operands[other] and letter not in result:
+            return Place(other, operands[other].index(letter) - len(operands[other]))
+    elif operation.type in _PRODUCTS:
+        flipped = [operation.get_attr(name) for name in _PRODUCTS[operation.type]]
+        summed = (-2 if flipped[0] else -1, -1 if flipped[1] else -2)
+        if summed[number] == axis:
+            return Place(1 - number, summed[1 - number])
+    elif operation.type in ("Conv2D", "Conv3D") and number == 0 and axis == -1 and _sums_all_channels(operation):
+        return Place(1, -2)
+    return None
 
 
 def size(tensor: tf.Tensor, axis: int) -> int | None:
@@ -31,6 +71,9 @@ def size(tensor: tf.Tensor, axis: int) -> int | None:
     if tensor.shape.rank is None:
         return None
     return 1 if -axis > tensor.shape.rank else tensor.shape[axis]
+
+
+# Rules: each maps an operation, an axis and the number of an output to the places that `sources` returns.
 
 
 def _every(operation, axis, output):
@@ -43,29 +86,18 @@ def _first(operation, axis, output):
 
 
 def _bias(operation, axis, output):
-    if operation.get_attr("data_format") == b"NHWC" and axis == -1:
-        return [Place(0, -1), Place(1, -1)]
-    return None
+    return _every(operation, axis, output) if axis == -1 and _has_channels_last(operation) else None
 
 
 def _cast(operation, axis, output):
-    return (
-        [Place(0, axis)] if operation.inputs[0].dtype.is_floating and operation.outputs[0].dtype.is_floating else None
-    )
+    both = (operation.inputs[0], operation.outputs[0])
+    return [Place(0, axis)] if all(tensor.dtype.is_floating for tensor in both) else None
 
 
-def _varying(operation, axis):
-    """Returns the operands of a product or a quotient that have more than one entry along an axis."""
-    return [i for i, tensor in enumerate(operation.inputs) if size(tensor, axis) != 1]
-
-
-def _product(operation, axis, output):
-    varying = _varying(operation, axis)
-    return [Place(varying[0], axis)] if len(varying) == 1 else None
-
-
-def _quotient(operation, axis, output):
-    return [Place(0, axis)] if _varying(operation, axis) == [0] else None
+def _scaled(operation, axis, output):
+    """A product or quotient, in which one operand has more than one entry along the axis."""
+    varying = [i for i, tensor in enumerate(operation.inputs) if size(tensor, axis) != 1]
+    return [Place(varying[0], axis)] if varying == [0] or (varying == [1] and operation.type == "Mul") else None
 
 
 def _select(operation, axis, output):
@@ -75,23 +107,17 @@ def _select(operation, axis, output):
 def _reshaped(operation, axis, output):
     """The input's axis of the same size with the same number of entries after it."""
     before, after = operation.inputs[0].shape, operation.outputs[0].shape
-    if before.rank is None:
-        return None
     wanted = _entries_from(after, axis)
-    for a in range(-1, -before.rank - 1, -1):
-        if wanted is not None and before[a] == after[axis] and _entries_from(before, a) == wanted:
-            return [Place(0, a)]
+    if wanted is not None and before.rank is not None:
+        for a in range(-1, -before.rank - 1, -1):
+            if before[a] == after[axis] and _entries_from(before, a) == wanted:
+                return [Place(0, a)]
     return None
 
 
 def _entries_from(shape, axis):
     sizes = shape[axis:].as_list()
     return None if None in sizes else math.prod(sizes)
-
-
-def _transposed(operation, axis, output):
-    permutation = tf.get_static_value(operation.inputs[1])
-    return None if permutation is None else [Place(0, int(permutation[axis]) - len(permutation))]
 
 
 def _same_size(operation, axis, output):
@@ -102,34 +128,32 @@ def _same_size(operation, axis, output):
 
 def _channels(operation, axis, output):
     """An operation that treats all channels alike; they must be the last axis."""
-    if operation.type in ("SpaceToBatchND", "BatchToSpaceND"):  # blocks of the axes 1 to n
-        blocks = operation.inputs[1].shape[0]
-        return [Place(0, -1)] if axis == -1 and blocks and blocks < operation.outputs[0].shape.rank - 1 else None
+    return _same_size(operation, axis, output) if axis == -1 and _has_channels_last(operation) else None
+
+
+def _has_channels_last(operation):
     try:
-        last = operation.get_attr("data_format") in (b"NHWC", b"NDHWC")
+        return operation.get_attr("data_format") in (b"NHWC", b"NDHWC")
     except ValueError:
-        last = True
-    return [Place(0, -1)] if axis == -1 and last else None
+        return True
 
 
-def sums_all_channels(operation):
-    """Returns whether a convolution has its channels last and a single group."""
-    last = operation.get_attr("data_format") in (b"NHWC", b"NDHWC")
-    return last and operation.inputs[0].shape[-1] == operation.inputs[1].shape[-2]
+def _sums_all_channels(operation):
+    return _has_channels_last(operation) and operation.inputs[0].shape[-1] == operation.inputs[1].shape[-2]
 
 
 def _conv(operation, axis, output):
-    return [Place(1, -1)] if axis == -1 and sums_all_channels(operation) else None
+    return [Place(1, -1)] if axis == -1 and _sums_all_channels(operation) else None
 
 
 def _matmul(operation, axis, output):
-    flipped = [operation.get_attr(name) for name in PRODUCTS[operation.type]]
+    flipped = [operation.get_attr(name) for name in _PRODUCTS[operation.type]]
     if axis == -1:
         return [Place(1, -2 if flipped[1] else -1)]
     return [Place(0, -1 if flipped[0] else -2)] if axis == -2 else None
 
 
-def letters(operation):
+def _letters(operation):
     """Returns the axes of the operands and of the output of an einsum, an ellipsis written out."""
     operands, output = operation.get_attr("equation").decode().split("->")
     names = [*operands.split(","), output]
@@ -143,7 +167,7 @@ def letters(operation):
 
 
 def _einsum(operation, axis, output):
-    operands, result = letters(operation)
+    operands, result = _letters(operation)
     letter = result[axis]
     having = [Place(i, name.index(letter) - len(name)) for i, name in enumerate(operands) if letter in name]
     if len(having) != 1 or operands[having[0][0]].count(letter) != 1 or result.count(letter) != 1:
@@ -152,118 +176,100 @@ def _einsum(operation, axis, output):
 
 
 def _gathered(operation, axis, output):
-    """The table's axes, before and after the one that is looked up."""
-    table, indices, looked_up = operation.inputs
-    looked_up = tf.get_static_value(looked_up)
-    if looked_up is None or operation.get_attr("batch_dims") or table.shape.rank is None or indices.shape.rank is None:
+    """The table's axes, before and after the one that is looked up: of a resource, the first."""
+    rank, indices = operation.outputs[0].shape.rank, operation.inputs[1].shape.rank
+    looked_up = 0 if operation.type == "ResourceGather" else _constant(operation, 2)
+    if indices is None or looked_up is None or operation.get_attr("batch_dims"):
         return None
-    looked_up = int(looked_up) % table.shape.rank
-    position = axis + operation.outputs[0].shape.rank
-    if position < looked_up:
-        return [Place(0, position - table.shape.rank)]
-    return [Place(0, axis)] if position >= looked_up + indices.shape.rank else None
+    axes = list(range(indices - rank - 1, 0))
+    along = int(looked_up) % len(axes)
+    found = [*axes[:along], *[None] * indices, *axes[along + 1 :]][axis]
+    return None if found is None else [Place(0, found)]
 
 
-def _gathered_rows(operation, axis, output):
-    rank = operation.inputs[1].shape.rank
-    if operation.get_attr("batch_dims") or rank is None:
-        return None
-    return [Place(0, axis)] if axis + operation.outputs[0].shape.rank >= rank else None
+def _of_axes(inputs: slice, axes_of_output: Callable[[tf.Operation, list[int]], list[Any] | None]):
+    """Returns the rule of an operation, some inputs of which have whole axes in common with the output.
 
+    The function takes the operation and the axes of these inputs. It returns for each axis of the output the one that
+    it is, or None.
+    """
 
-def _concatenated(operation, axis, output):
-    along = tf.get_static_value(operation.inputs[-1])
-    rank = operation.outputs[0].shape.rank
-    if along is None or int(along) % rank == axis + rank:
-        return None
-    return [Place(i, axis) for i in range(len(operation.inputs) - 1)]
-
-
-def _packed(operation, axis, output):
-    rank = operation.outputs[0].shape.rank
-    along, position = operation.get_attr("axis") % rank, axis + rank
-    if along == position:
-        return None
-    return [Place(i, axis if position > along else axis + 1) for i in range(len(operation.inputs))]
-
-
-def _unpacked(operation, axis, output):
-    rank = operation.inputs[0].shape.rank
-    along = operation.get_attr("axis") % rank - rank
-    return [Place(0, axis if axis > along else axis - 1)]
-
-
-def _split(position, along):
     def rule(operation, axis, output):
-        value = tf.get_static_value(operation.inputs[along])
-        rank = operation.outputs[output].shape.rank
-        return None if value is None or int(value) % rank == axis + rank else [Place(position, axis)]
+        numbers = range(len(operation.inputs))[inputs]
+        rank = operation.inputs[numbers[0]].shape.rank
+        axes = None if rank is None else axes_of_output(operation, list(range(-rank, 0)))
+        return None if axes is None or axes[axis] is None else [Place(i, axes[axis]) for i in numbers]
 
     return rule
 
 
-def _padded(operation, axis, output):
-    paddings = tf.get_static_value(operation.inputs[1])
-    return [Place(0, axis)] if paddings is not None and not np.any(paddings[axis]) else None
+def _constant(operation, number):
+    return tf.get_static_value(operation.inputs[number])
 
 
-def _reduced(operation, axis, output):
-    """A sum or a mean over other axes."""
-    over = tf.get_static_value(operation.inputs[1])
-    if over is None or operation.inputs[0].shape.rank is None:
-        return None
-    rank = operation.inputs[0].shape.rank
-    over = {int(a) % rank for a in np.atleast_1d(over)}
-    kept = [a for a in range(rank) if operation.get_attr("keep_dims") or a not in over]
-    return None if kept[axis] in over else [Place(0, kept[axis] - rank)]
+def _except(number):
+    """All axes but those that an input names."""
+
+    def axes_of_output(operation, axes):
+        named = _constant(operation, number)
+        named = axes if named is None else [axes[a] for a in np.atleast_1d(named)]
+        return [None if a in named else a for a in axes]
+
+    return axes_of_output
+
+
+def _transposed(operation, axes):
+    permutation = _constant(operation, 1)
+    return None if permutation is None else [axes[a] for a in permutation]
+
+
+def _reduced(operation, axes):
+    kept = _except(1)(operation, axes)
+    return kept if operation.get_attr("keep_dims") else [a for a in kept if a is not None] or None
+
+
+def _packed(operation, axes):
+    along = operation.get_attr("axis") % (len(axes) + 1)
+    return [*axes[:along], None, *axes[along:]]
+
+
+def _unpacked(operation, axes):
+    along = axes[operation.get_attr("axis")]
+    return [a for a in axes if a != along]
 
 
 def _strided_slice(operation, axis, output):
-    """Walks over the entries of the slice from the end, where each stands for an axis."""
-    strides = tf.get_static_value(operation.inputs[3])
+    """Cuts an array, of which each axis shows in its strides, that are powers of 2."""
+    strides = _constant(operation, 3)
     if strides is None or operation.inputs[0].shape.rank is None:
         return None
-    bits = {
-        name: [bool(operation.get_attr(name) >> i & 1) for i in range(len(strides))]
-        for name in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    }
-    named = sum(not bits["ellipsis_mask"][i] and not bits["new_axis_mask"][i] for i in range(len(strides)))
-    kept = []  # for each axis of the output: the input's axis if all of it is kept
-    backwards: set[int] = set()
-    position = 0
-    entries = list(range(len(strides)))
-    if not any(bits["ellipsis_mask"]):
-        entries.append(None)
-    for entry in entries:
-        if entry is None or bits["ellipsis_mask"][entry]:
-            rest = operation.inputs[0].shape.rank - named
-            kept += range(position, position + rest)
-            position += rest
-        elif bits["new_axis_mask"][entry]:
-            kept.append(None)
-        else:
-            if not bits["shrink_axis_mask"][entry]:
-                whole = bits["begin_mask"][entry] and bits["end_mask"][entry] and abs(strides[entry]) == 1
-                kept.append(position if whole else None)
-                backwards |= {position} if strides[entry] < 0 else set()
-            position += 1
-    found = kept[axis]
-    return None if found is None else [Place(0, found - operation.inputs[0].shape.rank, found not in backwards)]
+
+    def part(i, stride):
+        def has(mask):
+            return operation.get_attr(f"{mask}_mask") >> i & 1
+
+        if has("ellipsis") or has("new_axis"):
+            return ... if has("ellipsis") else None
+        whole = has("begin") and has("end") and abs(stride) == 1
+        return 0 if has("shrink_axis") else slice(None, None, stride) if whole else slice(1)
+
+    cut = np.empty([2] * operation.inputs[0].shape.rank, np.int8)[tuple(map(part, range(len(strides)), strides))]
+    stride = cut.strides[axis]
+    return [Place(0, -abs(stride).bit_length(), stride > 0)] if cut.shape[axis] == 2 else None
 
 
 def _moved(along):
     """A roll or a reversal over the axes that an input holds."""
 
     def rule(operation, axis, output):
-        over = tf.get_static_value(operation.inputs[along])
-        rank = operation.outputs[0].shape.rank
+        over, rank = _constant(operation, along), operation.outputs[0].shape.rank
         return [Place(0, axis, over is not None and axis % rank not in np.atleast_1d(over) % rank)]
 
     return rule
 
 
 # The attributes that transpose the operands of matrix products.
-PRODUCTS = {
+_PRODUCTS = {
     "MatMul": ("transpose_a", "transpose_b"),
     "BatchMatMul": ("adj_x", "adj_y"),
     "BatchMatMulV2": ("adj_x", "adj_y"),
@@ -276,26 +282,23 @@ RULES: dict[str, Callable[[tf.Operation, int, int], list[Place] | None]] = {
     **dict.fromkeys(("EnsureShape", "ReadVariableOp"), _first),
     "BiasAdd": _bias,
     "Cast": _cast,
-    "Mul": _product,
-    "RealDiv": _quotient,
+    **dict.fromkeys(("Mul", "RealDiv"), _scaled),
     "SelectV2": _select,
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze"), _reshaped),
-    "Transpose": _transposed,
-    **dict.fromkeys(("Slice", "Tile", "BroadcastTo"), _same_size),
+    "Transpose": _of_axes(slice(1), _transposed),
+    **dict.fromkeys(("Slice", "Tile", "BroadcastTo", "Pad", "MirrorPad"), _same_size),
     **dict.fromkeys(("AvgPool", "AvgPool3D", "SpaceToBatchND", "BatchToSpaceND"), _channels),
     **dict.fromkeys(("ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighbor", "ScaleAndTranslate"), _channels),
     **dict.fromkeys(("Conv2D", "Conv3D"), _conv),
-    **dict.fromkeys(PRODUCTS, _matmul),
+    **dict.fromkeys(_PRODUCTS, _matmul),
     "Einsum": _einsum,
-    "GatherV2": _gathered,
-    "ResourceGather": _gathered_rows,
-    "ConcatV2": _concatenated,
-    "Pack": _packed,
-    "Unpack": _unpacked,
-    "Split": _split(1, 0),
-    "SplitV": _split(0, 2),
-    **dict.fromkeys(("Pad", "MirrorPad"), _padded),
-    **dict.fromkeys(("Mean", "Sum"), _reduced),
+    **dict.fromkeys(("GatherV2", "ResourceGather"), _gathered),
+    "ConcatV2": _of_axes(slice(-1), _except(-1)),
+    "Pack": _of_axes(slice(None), _packed),
+    "Unpack": _of_axes(slice(1), _unpacked),
+    "Split": _of_axes(slice(1, 2), _except(0)),
+    "SplitV": _of_axes(slice(1), _except(2)),
+    **dict.fromkeys(("Mean", "Sum"), _of_axes(slice(1), _reduced)),
     "StridedSlice": _strided_slice,
     "Roll": _moved(2),
     "ReverseV2": _moved(1),

@@ -17,16 +17,13 @@ from rmsnorm_tf.conversion.model.layers import is_reverse, walk
 
 _IN_CALL = re.compile(r"call\.(\d+)\.")
 
+# Operations that read nothing but the shape of their inputs.
+_SHAPE_ONLY = frozenset({"Shape", "ShapeN", "Rank", "Size", "VariableShape", "ZerosLike", "OnesLike"})
+
 
 @dataclass
 class Call:
-    """One call of a layer.
-
-    Attributes:
-        layer: What is called.
-        reverse: Whether it is a reversible embedding that makes logits.
-        output: What it returns.
-    """
+    """One call of a layer, which is `reverse` if it asks a reversible embedding for logits."""
 
     layer: keras.Layer
     reverse: bool = False
@@ -42,11 +39,10 @@ class Trace:
 
     Attributes:
         operations: All operations.
-        consumers: For each tensor, the operations that take it, with the position among their inputs.
+        consumers: For each tensor, the operations that read its entries, with the position among their inputs.
         outputs: The tensors that the model returns.
         inputs: The names of the model's inputs.
         variables: The Keras variable behind a resource.
-        calls: All calls of layers.
         normalized: The outputs of the identities that stand for norms.
         norms: For each norm by id, the tensors that it takes: None for a call elsewhere, such as in a loop.
     """
@@ -67,12 +63,9 @@ class Trace:
 
 
 def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[keras.Layer]) -> Trace:
-    """Returns the operations of a model, of its calls with and without each optional input.
+    """Returns the operations of all calls of a model: in each mode, with and without each optional input.
 
-    Args:
-        model: The model. Its layers must not be called by another thread meanwhile.
-        modes: The values of `training` to call it with; the operations of all calls are in one trace.
-        norms: The norms over the last axis, of which the trace shows only what comes after the statistic.
+    Of the norms, all over the last axis, it shows only what comes after the statistic.
     """
     traced = Trace()
     norms_by_id = {id(norm): norm for norm in norms}
@@ -96,7 +89,7 @@ def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[
         if id(outer) in handles:
             traced.variables[inner.name] = handles[id(outer)]
     for operation in traced.operations:
-        for position, tensor in enumerate(operation.inputs):
+        for position, tensor in enumerate(operation.inputs if operation.type not in _SHAPE_ONLY else ()):
             traced.consumers[tensor.name].append((operation, position))
     for taken in traced.norms.values():
         taken[:] = [t if t is not None and t.graph is concrete.graph else None for t in taken]

@@ -84,26 +84,15 @@ class _Calling(keras.layers.Layer):
 
 
 def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool | None]) -> list[Any]:
-    """Returns the outputs of all calls of a model, first of those with all inputs.
-
-    Args:
-        model: The model.
-        inputs: Its inputs, each of them given.
-        modes: The values of `training`.
-    """
+    """Returns the outputs of all calls of a model with these values of `training`, first of those with all inputs."""
     outputs = [model(inputs, training=training) for training in modes]
-    for absent in _subsets_of_optional_inputs(model):
+    layers = [layer for layer in model.layers if isinstance(layer, keras.layers.InputLayer)]
+    optional = [id(layer.output) for layer in layers if layer.optional]
+    sizes = range(1, len(optional) + 1)
+    for absent in itertools.chain.from_iterable(itertools.combinations(optional, size) for size in sizes):
         with contextlib.suppress(Exception):  # the model may need one of two optional inputs
             outputs += [model(_without(inputs, model.input, absent), training=training) for training in modes]
     return outputs
-
-
-def _subsets_of_optional_inputs(model):
-    """Returns all sets, but the empty one, of ids of symbolic inputs that may be None."""
-    inputs = [layer for layer in model.layers if isinstance(layer, keras.layers.InputLayer)]
-    optional = [id(layer.output) for layer in inputs if layer.optional]
-    sizes = range(1, len(optional) + 1)
-    return itertools.chain.from_iterable(itertools.combinations(optional, size) for size in sizes)
 
 
 def _without(inputs, structure, absent):

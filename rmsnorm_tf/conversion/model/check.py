@@ -70,12 +70,7 @@ def convert_in_place(
 
 
 class _Check:
-    """What a model returns for random inputs.
-
-    Args:
-        model: The model.
-        modes: The values of `training` to call it with.
-    """
+    """What a model returns for random inputs, in each mode."""
 
     def __init__(self, model, modes):
         self._model = model

@@ -8,35 +8,21 @@ import keras
 
 from rmsnorm_tf.conversion.model.calls import inputs_of, trace_symbolically
 from rmsnorm_tf.conversion.model.in_place import axes_of, is_cell_with_layer_norm, norms_of_cell
-from rmsnorm_tf.conversion.model.layers import walk
+from rmsnorm_tf.conversion.model.layers import Path, walk
 from rmsnorm_tf.norm.arguments import check_epsilon
 from rmsnorm_tf.recurrent.cells import RMSNormLSTMCell
 
 
-class Parts:
-    """The layers of a model that a conversion reads or changes.
-
-    Args:
-        model: The model.
-        shared: Why layers and variables must stay as they are, by id.
-
-    Attributes:
-        layers: Path, name and object of every layer.
-        norms: For each LayerNormalization outside our cells by id, why it cannot be folded whatever it reads, or None.
-        foldable: The LayerNormalizations that may be folded.
-        shared: Why layers and variables must stay as they are, by id.
-    """
-
-    def __init__(self, model: keras.Model, shared: dict[int, str]) -> None:
-        self.shared = shared
-        self.layers = list(walk(model))
-        cells = [layer for _, _, layer in self.layers if is_cell_with_layer_norm(layer)]
-        inside = {id(norm) for cell in cells for norm in norms_of_cell(cell)}
-        norms = [layer for _, _, layer in self.layers if isinstance(layer, keras.layers.LayerNormalization)]
-        self.norms = {
-            id(norm): shared.get(id(norm)) or why_not_folded(norm) for norm in norms if id(norm) not in inside
-        }
-        self.foldable = [norm for norm in norms if self.norms.get(id(norm), "") is None]
+def layer_norms(model: keras.Model) -> list[tuple[Path, str, Any]]:
+    """Returns path, name and object of each LayerNormalization outside our cells, and of each cell that has them."""
+    layers = list(walk(model))
+    inside = {id(norm) for _, _, layer in layers if is_cell_with_layer_norm(layer) for norm in norms_of_cell(layer)}
+    return [
+        (path, name, layer)
+        for path, name, layer in layers
+        if is_cell_with_layer_norm(layer)
+        or (isinstance(layer, keras.layers.LayerNormalization) and id(layer) not in inside)
+    ]
 
 
 def why_cell_stays(cell: Any) -> str | None:

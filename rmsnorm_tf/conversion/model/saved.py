@@ -2,6 +2,7 @@
 
 import functools
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -13,7 +14,6 @@ from rmsnorm_tf.conversion.model.in_place import (
     turn_into_rms_norm,
 )
 from rmsnorm_tf.conversion.model.layers import Path, follow, is_plain
-from rmsnorm_tf.norm.layer import RMSNormalization
 from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
 
 # Layers whose config holds the configs of the layers inside.
@@ -27,56 +27,43 @@ _TRANSPARENT = (
 )
 
 
-class Changes:
-    """Changes layers inside a model, so that the model's config includes the changes.
+def new_changes() -> defaultdict[Path, dict[str, Any]]:
+    """Returns an empty collection of changes of the layers at some paths.
 
-    Args:
-        model: The model to change.
+    `changes[path]["norm"]` is the serialized `RMSNormalization` that the norm becomes, `changes[path]["cell"] = True`
+    turns a cell with LayerNorm inside into one with RMSNorm, and `changes[path]["centred"] = True` makes a layer
+    subtract the mean from its output.
     """
+    return defaultdict(dict)
 
-    def __init__(self, model: keras.Model) -> None:
-        self._model = model
-        self._made: dict[Path, dict[str, Any]] = defaultdict(dict)
 
-    def turn_into(self, path: Path, like: RMSNormalization) -> None:
-        """Turns the norm at a path into an RMSNormalization with the options of another."""
-        self._made[path]["norm"] = keras.saving.serialize_keras_object(like)
+def make_changes(model: keras.Model, made: Mapping[Path, dict[str, Any]]) -> None:
+    """Changes layers inside a model, so that the model's config includes the changes."""
+    by_owner: dict[Path, dict[str, Any]] = defaultdict(dict)
+    for path, change in made.items():
+        _change(follow(model, path), change)
+        if (depth := _depth_of_owner(model, path, change)) is not None:
+            layers = [follow(model, path[:end]) for end in range(depth + 1, len(path) + 1)]
+            build = [layer.get_build_config() for layer in layers]
+            by_owner[path[:depth]]["/".join(path[depth:])] = {**change, "build": build}
+    for path, changes in by_owner.items():
+        owner = follow(model, path)
+        before = getattr(owner, "changes_inside", {})
+        owner.changes_inside = before | {key: {**before.get(key, {}), **change} for key, change in changes.items()}
+        if not hasattr(type(owner), "unchanged_class"):
+            owner.__class__ = _changed(owner.__class__)
 
-    def subtract_mean(self, path: Path) -> None:
-        """Makes the layer at a path subtract the mean from its output."""
-        self._made[path]["centred"] = True
 
-    def turn_cell(self, path: Path) -> None:
-        """Turns the recurrent cell at a path, with LayerNorm inside, into one with RMSNorm."""
-        self._made[path]["cell"] = True
+def _depth_of_owner(model, path, change):
+    """Returns how long the path is to the outermost layer whose config would not tell of the change, or None.
 
-    def make(self) -> None:
-        """Makes all changes."""
-        by_owner: dict[Path, dict[str, Any]] = defaultdict(dict)
-        for path, change in self._made.items():
-            _change(follow(self._model, path), change)
-            if (depth := self._depth_of_owner(path, change)) is not None:
-                layers = [follow(self._model, path[:end]) for end in range(depth + 1, len(path) + 1)]
-                build = [layer.get_build_config() for layer in layers]
-                by_owner[path[:depth]]["/".join(path[depth:])] = {**change, "build": build}
-        for path, changes in by_owner.items():
-            owner = follow(self._model, path)
-            before = getattr(owner, "changes_inside", {})
-            merged = {key: {**before.get(key, {}), **change} for key, change in changes.items()}
-            owner.changes_inside = {**before, **merged}
-            if not hasattr(type(owner), "unchanged_class"):
-                owner.__class__ = _changed(owner.__class__)
-
-    def _depth_of_owner(self, path, change):
-        """Returns how long the path is to the outermost layer whose config would not tell of the change, or None.
-
-        No config tells that the layer itself subtracts its mean.
-        """
-        for depth in range(len(path) + ("centred" in change)):
-            layer = follow(self._model, path[:depth])
-            if depth == len(path) or not (is_plain(layer) or type(layer) in _TRANSPARENT):
-                return depth
-        return None
+    No config tells that the layer itself subtracts its mean.
+    """
+    for depth in range(len(path) + ("centred" in change)):
+        layer = follow(model, path[:depth])
+        if depth == len(path) or not (is_plain(layer) or type(layer) in _TRANSPARENT):
+            return depth
+    return None
 
 
 def _build(layer, path, configs):

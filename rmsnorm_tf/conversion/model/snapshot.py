@@ -8,11 +8,7 @@ from rmsnorm_tf.conversion.model.layers import walk
 
 
 class Snapshot:
-    """The layers and values of a model at one time.
-
-    Args:
-        model: The model.
-    """
+    """The layers and values of a model at one time."""
 
     def __init__(self, model: keras.Model) -> None:
         layers = [model, *(layer for _, _, layer in walk(model))]
@@ -43,11 +39,7 @@ def _containers(layer):
 class Others:
     """The models in this process that have layers of a model.
 
-    Args:
-        model: The model.
-
-    Attributes:
-        shared: For the layers and weights of the model by id, which other model uses them without calling the model.
+    `shared` says, for layers and weights of the model by id, which other model uses them without calling the model.
     """
 
     def __init__(self, model: keras.Model) -> None:

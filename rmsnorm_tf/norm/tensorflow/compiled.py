@@ -21,8 +21,8 @@ _MOST_FUNCTIONS = 128
 # For how many signatures eager calls have functions. TensorFlow never frees what it keeps of them.
 _MOST_EAGER_SIGNATURES = 128
 
-
-_SIGNATURE = inspect.signature(lambda *upstream: None)
+# What `tf.custom_gradient` asks of a gradient, and would read from its code in every call.
+_SIGNATURE_OF_GRADIENTS = inspect.signature(lambda *upstream: None)
 
 
 def set_fused(value: bool | None) -> None:
@@ -69,14 +69,7 @@ _process = _Process()
 
 @dataclass(frozen=True)
 class _Signature:
-    """What a function is made for.
-
-    Attributes:
-        spec: What it normalizes.
-        shape: The shape of x.
-        dtype: The dtype of x.
-        has: Which of x, gate, scale and offset it takes.
-    """
+    """What a function is made for: a norm of an x, and which of x, gate, scale and offset it takes."""
 
     spec: NormSpec
     shape: tuple[int | None, ...]
@@ -155,14 +148,13 @@ def _of_operations(signature, is_compiled):
     def normalize(*inputs):
         with tf.init_scope():  # without tapes
             y, rstd = forward(*inputs)
-        return y, _unvarying(lambda dy: backward(dy, rstd, *inputs))
+        return y, _with_signature(lambda dy: backward(dy, rstd, *inputs))
 
     return normalize
 
 
-def _unvarying(gradient):
-    """Returns the gradient, whose signature `tf.custom_gradient` would find out anew in every call."""
-    gradient.__signature__ = _SIGNATURE
+def _with_signature(gradient):
+    gradient.__signature__ = _SIGNATURE_OF_GRADIENTS
     return gradient
 
 
@@ -183,7 +175,7 @@ def _differentiable(function, specs, operation=None):
     def call(*inputs):
         with tf.init_scope():
             outputs = operation(*inputs)
-        return outputs, _unvarying(lambda *upstream: gradient()(*inputs, *upstream))
+        return outputs, _with_signature(lambda *upstream: gradient()(*inputs, *upstream))
 
     return call
 

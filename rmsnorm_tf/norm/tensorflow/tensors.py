@@ -15,6 +15,7 @@ from rmsnorm_tf.norm.tensorflow.sums import sizes_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
+RaggedTensor, SparseTensor = tf.RaggedTensor, tf.SparseTensor
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
@@ -63,16 +64,6 @@ def with_sizes_of(t: tf.Tensor, x: tf.Tensor, axes: Sequence[int], name: str) ->
 def split_last_axis(t: tf.Tensor, sizes: Sequence[int]) -> list[tf.Tensor]:
     """Returns parts of these sizes."""
     return tf.split(t, sizes, -1)
-
-
-def is_ragged(t: Any) -> bool:
-    """Whether rows of t may differ in length."""
-    return isinstance(t, tf.RaggedTensor)
-
-
-def is_sparse(t: Any) -> bool:
-    """Whether a tensor, or what a symbolic one stands for, holds only some of its entries."""
-    return isinstance(t, tf.SparseTensor) or (isinstance(t, keras.KerasTensor) and t.sparse)
 
 
 def map_rows(function: Callable[[tf.Tensor], tf.Tensor], t: tf.RaggedTensor) -> tf.RaggedTensor:
