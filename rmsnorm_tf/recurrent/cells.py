@@ -92,7 +92,9 @@ class _NormalizedCell(_Cell):
         for name, size in self.norm_sizes.items():
             getattr(self, name).build((None, size * self.units))
 
-    def call(self, inputs: Any, states: Any, training: bool = False) -> Output:
+    def call(self, inputs: Any, states: Any = None, training: bool = False) -> Output:
+        if states is None:
+            raise TypeError(f"{self.name} computes one time step and needs states. Put it into keras.layers.RNN.")
         return self.step(self.project(inputs, training), states, training)
 
     def project(self, inputs: Any, training: bool = False) -> Any:

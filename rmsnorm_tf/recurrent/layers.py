@@ -91,14 +91,7 @@ class _NormalizedRNN(keras.layers.RNN):
         # The loop puts time first. If it is first already, TensorFlow removes both transpositions from a graph.
         projected = self.cell.project(_exchange_batch_and_time(sequences), training)
         projected = keras.tree.map_structure(_exchange_batch_and_time, projected)  # [batch, time, ...]
-        loop = _Loop(
-            _Steps(self.cell, training),
-            self.return_sequences,
-            self.go_backwards,
-            self.stateful,
-            self.unroll,
-            self.zero_output_for_mask,
-        )
+        loop = _Loop(_Steps(self.cell, training), *(getattr(self, name) for name in _Loop._fields[1:]))
         return keras.layers.RNN.inner_loop(loop, projected, initial_state, mask)
 
     def get_config(self) -> dict[str, Any]:
@@ -126,17 +119,9 @@ class RMSNormGRU(_NormalizedRNN):
         *arguments: units, the size of the state; more as in `keras.layers.GRU`, such as an activation.
         return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`, or the last one.
             Default: False.
-        return_state: Whether to return the last state too. Default: False.
-        go_backwards: Whether to start at the last time step, and return the outputs in that order. Default: False.
-        stateful: Whether a batch starts from the last states of the batch before it. Default: False.
-        unroll: Whether to unroll the loop, which needs a known number of time steps. Default: False.
-        zero_output_for_mask: Whether the output of a masked time step is zero instead of the output before it. Default:
-            False.
+        return_state, go_backwards, stateful, unroll, zero_output_for_mask: As in `keras.layers.GRU`. Default: False.
         use_cudnn: "auto" (default) or False, with the same effect: cuDNN has no kernel with a norm inside.
-        activity_regularizer: For the output. Default: None.
-        name: The layer's name.
-        dtype: The layer's dtype or dtype policy.
-        trainable: Whether the weights are trained. Default: True.
+        activity_regularizer, name, dtype, trainable: As in `keras.layers.GRU`.
         **cell_arguments: Arguments of `RMSNormGRUCell`, and so of `keras.layers.GRU`.
 
     Raises:

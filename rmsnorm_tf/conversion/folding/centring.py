@@ -140,19 +140,18 @@ class Centring:
         found = sources(operation, axis, number)
         if found is None:
             absorbed = gain_to_absorb(self._traced, operation, axis)
-            if absorbed is None:
-                return self._reasons.not_affine(operation)
-            if seen := sorted(absorbed.products & self._readers.keys()):
-                return self._reasons.visible(tensor, self._readers[seen[0]])
-            gain = self._traced.variables[absorbed.gain]
-            if not gain.numpy().all():
-                return f"{self._names[id(gain)]} multiplies by 0, which weights would not recover from in training"
-            plans = [
-                self._why_fixed(name) or Plan(frozenset({(name, a)}), frozenset({(name, a, absorbed.gain)}))
-                for name, a in absorbed.weights
-            ]
-            return self._why_fixed(absorbed.gain) or _together(plans)
+            return self._reasons.not_affine(operation) if absorbed is None else self._plan_by_gain(tensor, absorbed)
         return _together([self._plan_of_input(operation, operation.inputs[i], a) for i, a, _ in found])
+
+    def _plan_by_gain(self, tensor, absorbed):
+        if seen := sorted(absorbed.products & self._readers.keys()):
+            return self._reasons.visible(tensor, self._readers[seen[0]])
+        gain = self._traced.variables[absorbed.gain]
+        if not gain.numpy().all():
+            return f"{self._names[id(gain)]} multiplies by 0, which weights would not recover from in training"
+        weights, gains = absorbed.weights, {(name, axis, absorbed.gain) for name, axis in absorbed.weights}
+        why_not = filter(None, map(self._why_fixed, (absorbed.gain, *(name for name, _ in weights))))
+        return next(why_not, None) or Plan(weights, frozenset(gains))
 
     def _plan_of_input(self, operation, tensor, axis):
         """Returns what centres an input of an operation. One without the axis adds the same number to all channels."""
@@ -174,10 +173,8 @@ class Centring:
         for output in outputs:
             if not isinstance(output, tf.Tensor) or output.graph is not tensor.graph:  # as in a loop
                 return None
-            if (output.name, -1) in self._readers:
-                return None
             made = self._traced.call_of(output.op)
-            if made is None or made.layer is not call.layer:
+            if (output.name, -1) in self._readers or made is None or made.layer is not call.layer:
                 return None
         return call.layer
 

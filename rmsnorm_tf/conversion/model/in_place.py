@@ -4,6 +4,7 @@ The changed layer stays the same object, so every model, list and attribute that
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -51,11 +52,9 @@ def shape_of_input(layer: keras.Layer, axis: int | tuple[int, ...] = -1) -> tupl
 
 
 def turn_into_rms_norm(layer: keras.Layer, like: RMSNormalization) -> None:
-    """Turns a built norm into an RMSNormalization with the same gain and offset, in float32 or wider.
+    """Turns a built norm into an RMSNormalization with the options of another, in float32 or wider.
 
-    Args:
-        layer: The norm, whose weights are a gain, an offset, or both in this order.
-        like: An RMSNormalization with the options to take over. Without a scale, the norm's gain is dropped.
+    The norm's weights are a gain, an offset, or both in this order. The gain is dropped if the other one has none.
     """
     shape = shape_of_input(layer, like.axis)
     weights = list(layer.weights)
@@ -90,13 +89,6 @@ def norms_of_cell(cell: Any) -> list[keras.Layer]:
     return [getattr(cell, name) for name in cell.norm_sizes]
 
 
-def turn_into_rms_cell(cell: Any) -> None:
-    """Turns a built cell with LayerNorm inside into one with RMSNorm."""
-    cell.normalization = "rms"
-    for norm in norms_of_cell(cell):
-        turn_into_rms_norm(norm, counterpart(norm))
-
-
 def centre_kernels(cell: Any) -> None:
     """Centres the kernels of a cell, block by block."""
     bias = [cell.bias] if cell.normalize_bias and cell.use_bias else []
@@ -112,12 +104,6 @@ def centred(weight: np.ndarray, axis: int) -> np.ndarray:
     return (wide - wide.mean(axis, keepdims=True)).astype(weight.dtype)
 
 
-def subtract_mean_of_output(layer: keras.Layer) -> None:
-    """Makes a layer subtract the mean over the last axis from its output, unless the output is logits."""
-    layer.call = _without_mean(layer, "call")
-    layer.quantized_call = _without_mean(layer, "quantized_call")
-
-
 def _forget(layer, weight):
     """Removes a weight from a layer, without the garbage collection that `Layer.__delattr__` starts each time."""
     layer._tracker.untrack(weight)
@@ -125,7 +111,9 @@ def _forget(layer, weight):
         super(keras.layers.Layer, layer).__delattr__(name)
 
 
-def _without_mean(layer, name):
+def without_mean(layer: keras.Layer, name: str) -> Callable:
+    """Returns a function of a layer that subtracts the mean over the last axis from the output, unless it is logits."""
+
     @functools.wraps(getattr(layer, name))
     def call(*args, **kwargs):
         function = getattr(type(layer), name).__get__(layer)  # a norm may have become another one meanwhile

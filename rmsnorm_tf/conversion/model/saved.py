@@ -8,10 +8,11 @@ from typing import Any
 import keras
 
 from rmsnorm_tf.conversion.model.in_place import (
+    counterpart,
     is_cell_with_layer_norm,
-    subtract_mean_of_output,
-    turn_into_rms_cell,
+    norms_of_cell,
     turn_into_rms_norm,
+    without_mean,
 )
 from rmsnorm_tf.conversion.model.layers import Path, follow, is_plain
 from rmsnorm_tf.recurrent.layers import RMSNormGRU, RMSNormLSTM
@@ -78,9 +79,11 @@ def _change(layer, change):
     if "norm" in change:
         turn_into_rms_norm(layer, keras.saving.deserialize_keras_object(change["norm"]))
     if "cell" in change and is_cell_with_layer_norm(layer):  # unless the config of a wrapper says so already
-        turn_into_rms_cell(layer)
+        layer.normalization = "rms"
+        for norm in norms_of_cell(layer):
+            turn_into_rms_norm(norm, counterpart(norm))
     if "centred" in change:
-        subtract_mean_of_output(layer)
+        layer.call, layer.quantized_call = without_mean(layer, "call"), without_mean(layer, "quantized_call")
 
 
 @functools.cache

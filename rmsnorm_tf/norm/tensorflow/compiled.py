@@ -44,13 +44,7 @@ def set_fused(value: bool | None) -> None:
 
 
 class _Process:
-    """The state of this process.
-
-    Attributes:
-        fused: Overrides every `fused` argument: True, False, or None for nothing.
-        is_forked: Whether this process was forked. XLA would wait there for a thread of the parent.
-        eager: What eager calls run, by signature and whether it is compiled.
-    """
+    """The state of this process: what overrides every `fused` argument, or None; what eager calls run."""
 
     def __init__(self):
         given = os.environ.get("RMSNORM_TF_FUSED", "")
@@ -58,7 +52,7 @@ class _Process:
         if given.lower() not in values:
             raise ValueError(f"The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got {given!r}.")
         self.fused = values[given.lower()]
-        self.is_forked = False
+        self.is_forked = False  # XLA would wait there for a thread of the parent
         self.eager: dict[tuple[_Signature, bool], Callable] = {}
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(after_in_child=lambda: setattr(self, "is_forked", True))
@@ -83,15 +77,11 @@ class _Signature:
         each = (like_x, like_x, weight, weight)
         return Tensors(*(spec if has else None for spec, has in zip(each, self.has, strict=True)))
 
-    def inputs(self) -> list[tf.TensorSpec]:
-        """Returns the specs of the tensors that the forward pass takes."""
-        return self.tensors().flatten()
-
     def inputs_of_backward(self) -> list[tf.TensorSpec]:
         """Returns the specs of dy, of rstd, and of the tensors that the forward pass takes."""
         sizes = [1 if a in self.spec.axes else size for a, size in enumerate(self.shape)]
         rstd = tf.TensorSpec(sizes, wide_dtype(self.dtype.name))
-        return [tf.TensorSpec(self.shape, self.dtype), rstd, *self.inputs()]
+        return [tf.TensorSpec(self.shape, self.dtype), rstd, *self.tensors().flatten()]
 
     def of_any_batch(self) -> "_Signature":
         """Returns the signature of a function for all sizes of the axes that have neither a statistic nor a weight."""
@@ -118,9 +108,9 @@ def _in_graphs(signature, is_compiled):
     """Returns a function that all graphs call, so that they share its operations and those of its gradient."""
     forward, backward = _passes(signature, is_compiled)
     if is_compiled:
-        forward = _traced(forward, signature.inputs(), jit_compile=True)
+        forward = _traced(forward, signature.tensors().flatten(), jit_compile=True)
         backward = _traced(backward, signature.inputs_of_backward(), jit_compile=True)
-    return _traced(_with_gradient(Passes(signature.spec), forward, backward), signature.inputs())
+    return _traced(_with_gradient(Passes(signature.spec), forward, backward), signature.tensors().flatten())
 
 
 @functools.lru_cache(maxsize=1024)
@@ -135,7 +125,7 @@ def _in_eager_mode(signature, is_compiled):
 
 def _of_operations(signature, is_compiled):
     forward, backward = _passes(signature, is_compiled)
-    forward = _as_operation(forward, signature.inputs(), is_compiled)
+    forward = _as_operation(forward, signature.tensors().flatten(), is_compiled)
     backward = _as_operation(backward, signature.inputs_of_backward(), is_compiled)
     plain, rstd_of_x = _passes(signature, False)[1], _rstd_of_x(Passes(signature.spec))
     backward = _differentiable(

@@ -44,15 +44,12 @@ def _for_cpus():
 def sum_over(t: tf.Tensor, axes: Sequence[int], in_xla: bool = False, in_float64: bool = False) -> tf.Tensor:
     """Returns the sum over ascending axes, counted from the front, which keep size 1.
 
-    Args:
-        t: float32 or float64.
-        axes: The axes.
-        in_xla: Whether XLA compiles the sum.
-        in_float64: Whether the sums of blocks may be summed in float64.
+    `in_xla` says whether XLA compiles the sum, `in_float64` whether the sums of blocks may be summed in float64.
     """
     if not _for_cpus():
         return tf.reduce_sum(t, axes, keepdims=True)
-    for first, end in reversed(list(_runs(axes))):
+    firsts, ends = [a for a in axes if a - 1 not in axes], [a + 1 for a in axes if a + 1 not in axes]
+    for first, end in zip(reversed(firsts), reversed(ends), strict=True):  # every run of axes that follow each other
         sizes = sizes_of(t)
         before, size, after = (math.prod(part) for part in (sizes[:first], sizes[first:end], sizes[end:]))
         is_row, is_known = isinstance(after, int) and after == 1, isinstance(size, int)
@@ -84,12 +81,6 @@ def sizes_of(t: tf.Tensor) -> list[int | tf.Tensor]:
     return [sizes[a] if size is None else size for a, size in enumerate(t.shape)]
 
 
-def _runs(axes):
-    """Returns the first and the end of every run of axes that follow each other."""
-    firsts = [a for a in axes if a - 1 not in axes]
-    return zip(firsts, [a + 1 for a in axes if a + 1 not in axes], strict=True)
-
-
 def _sum_rows(t, rows, size, in_float64):
     """Sums `[rows, size]` over its last axis. By products, because XLA would merge two successive sums into one."""
     t, size = _sum_blocks(t, rows, size, _BLOCK, lambda t: tf.reduce_sum(t, 1, keepdims=True))
@@ -113,12 +104,19 @@ def _sum_rows_in_xla(t, rows, size):
 
 
 def _sum_blocks(t, rows, size, block, sum_block):
-    """Returns the sums of blocks, with the entries that fill no block, `[rows, blocks + rest]`, and their number."""
-    blocks, rest = size // block, size % block
+    """Returns `[rows, shorter]` with the same sums, and its second size."""
+    blocks = size // block
     if isinstance(blocks, int) and blocks == 0:
         return t, size
     total = tf.reshape(sum_block(tf.reshape(t[:, : blocks * block], [rows * blocks, block])), [rows, blocks])
-    return (total, blocks) if _is_zero(rest) else (tf.concat([total, t[:, blocks * block :]], 1), blocks + rest)
+    return _with_rest(total, blocks, t, size % block)
+
+
+def _with_rest(total, count, t, rest):
+    """Returns sums of the entries of t with the last entries along axis 1, and how many these are together."""
+    if isinstance(rest, int) and rest == 0:
+        return total, count
+    return tf.concat([total, t[:, sizes_of(t)[1] - rest :]], 1), count + rest
 
 
 def _times_ones(t):
@@ -130,16 +128,14 @@ def _sum_columns(t, before, size, after, in_xla, in_float64):
 
     if in_xla:  # which vectorizes additions of slices, and computes t as it adds
         length, rest = size // _SLICES, size % _SLICES
-        total = tf.add_n(tf.split(t[:, : size - rest], _SLICES, 1))
-        total = total if rest == 0 else tf.concat([total, t[:, size - rest :]], 1)
+        total, _ = _with_rest(tf.add_n(tf.split(t[:, : size - rest], _SLICES, 1)), length, t, rest)
         return _in_float64(total) if length > _MOST_ROWS_IN_XLA else _sum_few_rows(total)
 
     def add(parts, add_parts):
         """Returns the sums of vectors of consecutive rows, `[before, length + rest, after]`, and their number."""
-        length, rest = size // parts, size % parts
+        length = size // parts
         total = add_parts(tf.reshape(t[:, : parts * length], [before, parts, length * after]))
-        total = tf.reshape(total, [before, length, after])
-        return (total, length) if _is_zero(rest) else (tf.concat([total, t[:, parts * length :]], 1), length + rest)
+        return _with_rest(tf.reshape(total, [before, length, after]), length, t, size % parts)
 
     if in_float64:
         return _in_float64(add(_PARTS, _sum_few_rows)[0])
@@ -157,7 +153,3 @@ def _sum_few_rows(t):
     if t.shape[0] == 1:  # outside XLA, several times faster than reduce_sum
         return tf.raw_ops.BiasAddGrad(out_backprop=t[0])[tf.newaxis, tf.newaxis]
     return tf.reduce_sum(t, 1, keepdims=True)
-
-
-def _is_zero(rest):
-    return isinstance(rest, int) and rest == 0
