@@ -33,6 +33,10 @@ def test_a_norm_is_folded_behind_operations_that_carry_the_mean():
     assert folded(OPERATIONS) == {name for name, operation in OPERATIONS.items() if operation.folds}
 
 
+def test_a_gain_stays_behind_operations_that_change_the_order():
+    assert folded(["roll", "reverse", "stride-backwards"], Scale) == set()
+
+
 @pytest.mark.slow
 def test_a_gain_moves_through_operations_that_keep_the_order():
     carrying = {name: operation for name, operation in OPERATIONS.items() if operation.folds}

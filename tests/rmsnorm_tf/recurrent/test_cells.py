@@ -204,3 +204,11 @@ def test_a_cell_without_bias_has_no_offset(make, normalization):
 def test_normalize_carry_is_a_flag():
     with pytest.raises(ValueError, match="normalize_carry must be one of True, False, got 1"):
         RMSNormLSTM(4, normalize_carry=1)
+
+
+@pytest.mark.parametrize("wrap", [lambda cell: cell, keras.layers.TimeDistributed], ids=["alone", "time-distributed"])
+def test_a_cell_without_states_says_what_to_do(wrap):
+    with pytest.raises(
+        TypeError, match=r"cell computes one time step and needs states\. Put it into keras\.layers\.RNN"
+    ):
+        wrap(RMSNormGRUCell(UNITS, name="cell"))(keras.ops.ones((2, 3, INPUTS)))
