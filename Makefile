@@ -151,8 +151,8 @@ ACCEPT ?=
 
 compare: .venv/installed
 	$(if $(BASE),,$(error give the commit to compare with: make compare BASE=main))
-	$(BIN)/python -m benchmarks.compare "$(BASE)" $(if $(HEAD),--head "$(HEAD)") --only "$(ONLY)" --accept "$(ACCEPT)" \
-		$(if $(FULL),--full) $(if $(RT),--real_time)
+	$(if $(RT),chrt -f 10) $(BIN)/python -m benchmarks.compare "$(BASE)" $(if $(HEAD),--head "$(HEAD)") --only "$(ONLY)" --accept "$(ACCEPT)" \
+		$(if $(FULL),--full)
 
 # The experiments of the papers: TASK is a folder of experiments/, DATA a name that the task knows or a folder of files.
 # An interrupted run continues.

@@ -3,7 +3,7 @@
     make compare BASE=main                                  # the working tree against main
     make compare BASE=v1 HEAD=main FULL=1                   # more rounds, first updates with empty caches
     make compare BASE=main ONLY="updates layer" RT=1        # some groups; real-time priority, which needs root
-    make compare BASE=main ACCEPT="eager both: one rule"    # a loss that is wanted, and why
+    make compare BASE=main ACCEPT="eager: one rule"         # a loss that is wanted, and why
 
 Each figure is head over base, with the noise: the base against itself, in the same turns. Head is slower where the
 ratio is above 1.05 and further from 1 than twice the noise, and is again when measured once more; the exit status is 1
@@ -12,21 +12,19 @@ figures by words that are all in their names; `;` separates entries.
 """
 
 import argparse
-import io
 import itertools
 import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks import compare_work as work
 from benchmarks.compare_sides import PLACE, Side
-from benchmarks.runner import ROOT, noise, ratio, real_time
+from benchmarks.runner import ROOT, noise, ratio
 
 SLOWER, ONCE = 0.05, 0.05  # the least loss that counts, and the least noise of a figure of few rounds
 NOISY = 0.1
@@ -58,13 +56,13 @@ def row(name: str, rounds: Mapping[str, Sequence[float]]) -> Row:
     return Row(name, middle[BASE], middle[HEAD], ratio(head, base), max(noise(again, base), least))
 
 
-def groups(full: bool) -> dict[str, Group]:
+def groups() -> dict[str, Group]:
     """Returns what to measure, by group."""
     found: dict[str, Group] = {
-        f"updates {model} {dtype}": partial(work.updates, model=model, dtype=dtype, full=full)
+        f"updates {model} {dtype}": partial(work.updates, model=model, dtype=dtype)
         for model, dtype in itertools.product(work.MODELS, work.DTYPES)
     }
-    return found | {"translation": work.translation, "layer": work.layer, "fit": work.fit, "import": work.imports}
+    return found | {"translate": work.translation, "SavedModel": work.saved_model, "layer fit import": work.layer}
 
 
 def checkout(commit: str) -> Path:
@@ -77,10 +75,9 @@ def checkout(commit: str) -> Path:
     digest = found.stdout.strip()
     folder = PLACE / digest[:12]
     if not folder.exists():
+        (part := folder.with_suffix(".part")).mkdir(exist_ok=True)
         archive = subprocess.check_output(["git", "archive", digest, "nmt", "rmsnorm_tf"], cwd=ROOT)
-        part = folder.with_suffix(".part")
-        with tarfile.open(fileobj=io.BytesIO(archive)) as file:
-            file.extractall(part, filter="data")
+        subprocess.run(["tar", "-x", "-C", part], input=archive, check=True)
         part.rename(folder)
     return folder
 
@@ -107,16 +104,21 @@ def accepted(name: str, entries: Sequence[str]) -> str | None:
     return None
 
 
+def timed(name: str, group: Group, *arguments: Any) -> work.Figures:
+    """Measures a group, and says how long it took."""
+    begun = time.monotonic()
+    found = group(*arguments)
+    print(f"{name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    return found
+
+
 def lines(found: Sequence[Row], verdicts: Mapping[str, str]) -> Iterator[str]:
     """Yields the table."""
-    cells = [("figure", BASE, HEAD, f"{HEAD} / {BASE}", "noise", "")]
+    yield f"{'figure':60}{BASE:>9}{HEAD:>9}{'ratio':>9}{'noise':>9}"
     for each in found:
         ratios = ("-" if value is None else f"{value:.3f}" for value in (each.ratio, each.noise))
-        cells.append((each.name, number(each.base), number(each.head), *ratios, verdicts.get(each.name, "")))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    cells.insert(1, tuple("-" * width for width in widths))
-    for line in cells:
-        yield f"| {' | '.join(f'{cell:{width}}' for cell, width in zip(line, widths, strict=True))} |"
+        cells = "".join(f"{cell:>9}" for cell in (number(each.base), number(each.head), *ratios))
+        yield f"{each.name:60}{cells}  {verdicts.get(each.name, '')}".rstrip()
 
 
 def number(value: float | None) -> str:
@@ -130,8 +132,7 @@ def compare(sides: Sequence[Side], chosen: Mapping[str, Group], rounds: int, acc
     """Measures, prints the table, and returns whether head is slower somewhere."""
     found, group_of = {}, {}
     for name, group in chosen.items():
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        for figure, values in group(sides, rounds, []).items():
+        for figure, values in timed(name, group, sides, rounds, []).items():
             found[figure], group_of[figure] = row(figure, values), name
     verdicts, doubted = {}, {}
     for each in found.values():
@@ -140,11 +141,13 @@ def compare(sides: Sequence[Side], chosen: Mapping[str, Group], rounds: int, acc
         elif each.is_slower:
             doubted.setdefault(group_of[each.name], []).append(each.name)
     for name, figures in doubted.items():
-        print(f"{name} once more ...", file=sys.stderr, flush=True)
-        again = chosen[name](sides, rounds, figures)
+        again = timed(f"{name} once more", chosen[name], sides, rounds, figures)
         for figure in figures:
             second = row(figure, again.get(figure, {}))
-            verdicts[figure] = f"{'SLOWER' if second.is_slower else 'not slower'}; before: {found[figure].ratio:.3f}"
+            verdict = "SLOWER" if second.is_slower else "not slower"
+            if second.ratio is None:
+                verdict, second = "SLOWER, and then not measured", found[figure]
+            verdicts[figure] = f"{verdict}; before: {found[figure].ratio:.3f}"
             found[figure] = second
     print("\n".join(lines(list(found.values()), verdicts)))
     if noisy := sum((each.noise or 0) > NOISY for each in found.values()):
@@ -161,19 +164,16 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="WORDS", help="groups whose names have one of these words")
     parser.add_argument("--accept", default="", metavar="'WORDS: REASON; ...'", help="losses that are wanted")
     parser.add_argument("--full", action="store_true", help="more rounds, and first updates with empty caches")
-    parser.add_argument("--real_time", action="store_true", help="take real-time priority")
     options = parser.parse_args()
     accept = [entry for entry in options.accept.split(";") if entry.strip()]
     if without := [entry for entry in accept if not all(map(str.strip, entry.partition(":")[::2]))]:
         parser.error(f"{without[0].strip()!r} is accepted without a reason; give 'WORDS: REASON'")
     words = set(options.only.split())
-    chosen = {name: group for name, group in groups(options.full).items() if not words or words & set(name.split())}
+    chosen = {name: group for name, group in groups().items() if not words or words & set(name.split())}
     if not chosen:
-        parser.error(f"no group has one of the words {options.only}; the groups are {', '.join(groups(options.full))}")
-    if options.real_time:
-        real_time()
+        parser.error(f"no group has one of the words {options.only}; the groups are {', '.join(groups())}")
     begun = time.monotonic()
-    slower = compare(sides_of(options.base, options.head), chosen, 8 if options.full else 3, accept)
+    slower = compare(sides_of(options.base, options.head), chosen, work.FULL if options.full else 3, accept)
     print(f"\nSeconds (m: thousandths) or MiB. Measured in {time.monotonic() - begun:.0f} s.")
     sys.exit(1 if slower else 0)
 

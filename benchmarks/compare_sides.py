@@ -1,6 +1,6 @@
 """The processes of benchmarks/compare.py: commands, trainings that pause, and workers, each of one checkout."""
 
-import hashlib
+import contextlib
 import os
 import re
 import select
@@ -9,10 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from benchmarks.runner import ROOT, Worker
 
@@ -37,53 +37,64 @@ class Side:
     checkout: Path
     cache: Path
 
-    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    def environment(self, **more: str) -> dict[str, str]:
         """Returns the variables of its processes, which import the packages of the checkout."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("NMT_", "TF_", "XLA_"))}
         given = {"PYTHONPATH": str(self.checkout), "XDG_CACHE_HOME": str(self.cache), "TF_CPP_MIN_LOG_LEVEL": "3"}
-        return kept | given | {"TQDM_MININTERVAL": "0", **(more or {})}  # a progress bar then shows each update
+        return kept | given | more
 
-    def python(self, *arguments: object) -> dict[str, Any]:
+    def python(self, *arguments: object, **environment: str) -> dict[str, Any]:
         """Returns how to start Python in the checkout, with its messages in a pipe."""
-        place = {"cwd": self.checkout, "env": self.environment(), "stdout": subprocess.DEVNULL}
-        return {"args": [sys.executable, *map(str, arguments)], **place, "stderr": subprocess.PIPE}
+        place = {"cwd": self.checkout, "env": self.environment(**environment), "stderr": subprocess.PIPE}
+        return {"args": [sys.executable, *map(str, arguments)], **place}
 
-    def seconds(self, *arguments: object) -> float:
-        """Runs Python to its end and returns the seconds."""
-        begun = time.perf_counter()
+    def run(self, *arguments: object) -> bool:
+        """Runs Python to its end."""
         try:
-            ended = subprocess.run(**self.python(*arguments), timeout=LIMIT)
+            ended = subprocess.run(**self.python(*arguments), stdout=subprocess.DEVNULL, timeout=LIMIT)
         except subprocess.TimeoutExpired:
             raise Failed(f"not done after {LIMIT} s".encode()) from None
         if ended.returncode:
             raise Failed(ended.stderr)
-        return time.perf_counter() - begun
-
-    def digest(self) -> str:
-        """Returns a digest of the code of `nmt`."""
-        files = sorted((self.checkout / "nmt").rglob("*.py"))
-        return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+        return True
 
 
-class Training:
+class Process:
+    """A command of a checkout that its first use starts."""
+
+    def __init__(self, side: Side, *arguments: object, **environment: str):
+        self._start, self._process = side.python(*arguments, **environment), None
+
+    def start(self, **pipes: Any) -> subprocess.Popen:
+        """Returns the process, which it starts if it does not run."""
+        self._process = self._process or subprocess.Popen(**self._start, **pipes)
+        return self._process
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.communicate()
+
+
+class Training(Process):
     """A training that makes updates only while it is asked for them."""
 
     def __init__(self, side: Side, options: Path):
-        self._side, self._options = side, options
         self._folder = tempfile.TemporaryDirectory(dir=PLACE)
-        self._process: subprocess.Popen | None = None
+        arguments = ("-m", "nmt", "train", "-m", self._folder.name, "--config", options)
+        super().__init__(side, *arguments, TQDM_MININTERVAL="0")  # a progress bar then shows each update
         self._printed, self._updates = b"", 0
 
     def seconds(self, updates: int) -> float:
-        """Lets it make this many further updates, pauses it, and returns the seconds. The first call starts it."""
+        """Lets it make this many further updates, pauses it, and returns the seconds."""
         begun, goal = time.perf_counter(), self._updates + updates
-        if self._process is None:
-            arguments = ("-m", "nmt", "train", "-m", self._folder.name, "--config", self._options)
-            self._process = subprocess.Popen(**self._side.python(*arguments))
-        self._signal(signal.SIGCONT)
+        self.start(stdout=subprocess.DEVNULL).send_signal(signal.SIGCONT)
         while self._updates < goal:
             self._read(begun + LIMIT - time.perf_counter())
-        self._signal(signal.SIGSTOP)
+        self._process.send_signal(signal.SIGSTOP)
         return time.perf_counter() - begun
 
     def _read(self, limit: float) -> None:
@@ -94,32 +105,39 @@ class Training:
             raise Failed(self._printed)
         self._updates = max([self._updates, *(int(bar or message) for bar, message in COUNT.findall(self._printed))])
 
-    def end(self) -> float:
-        """Ends it and returns its peak memory in MiB."""
-        self._signal(signal.SIGKILL)
-        _, self._process.returncode, used = os.wait4(self._process.pid, 0)
-        return used.ru_maxrss / 1024
-
-    def _signal(self, number: int) -> None:
-        os.kill(self._process.pid, number)  # Popen's own function would collect a process that has ended, for `end`
-
-    def __enter__(self) -> "Training":
-        return self
+    def peak(self) -> float:
+        """Returns its peak memory in MiB."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
     def __exit__(self, *_: object) -> None:
-        if self._process and self._process.returncode is None:
-            self.end()
-        if self._process:
-            self._process.stderr.close()
+        super().__exit__()
         self._folder.cleanup()
+
+
+class Translation(Process):
+    """A `translate` that translates lines when it gets them."""
+
+    def __init__(self, side: Side, model: Path):
+        super().__init__(side, "-m", "nmt", "translate", "-m", model, PYTHONUNBUFFERED="1", TQDM_DISABLE="1")
+
+    def seconds(self, lines: Sequence[str]) -> float:
+        """Lets it translate lines, and returns the seconds."""
+        begun = time.perf_counter()
+        process = self.start(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        with contextlib.suppress(BrokenPipeError):
+            print(*lines, sep="\n", file=process.stdin, flush=True)
+        if not all(process.stdout.readline() for _ in lines):
+            raise Failed(process.stderr.read().encode())
+        return time.perf_counter() - begun
 
 
 class TaskWorker(Worker):
     """A process that runs benchmarks/compare_worker.py for a checkout."""
 
-    def __init__(self, side: Side, environment: Mapping[str, str] | None = None):
+    def __init__(self, side: Side, **environment: str):
         script = Path(__file__).with_name("compare_worker.py")
-        options = {"env": side.environment(environment), "cwd": side.checkout, "stderr": subprocess.DEVNULL}
+        options = {"env": side.environment(**environment), "cwd": side.checkout, "stderr": subprocess.DEVNULL}
         super().__init__([sys.executable, script, side.checkout], **options)
 
     def seconds(self, kind: str, arguments: Mapping[str, Any]) -> float:

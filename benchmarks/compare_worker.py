@@ -1,4 +1,4 @@
-"""Runs what benchmarks/compare.py times within a process: the layer, steps of `fit`, and an exported model.
+"""Runs what benchmarks/compare.py times within a process: import, the layer, steps of `fit`, and an exported model.
 
     python benchmarks/compare_worker.py CHECKOUT
 
@@ -7,6 +7,7 @@ seconds of a turn. The first turn of a task prepares it.
 """
 
 import functools
+import importlib
 import json
 import os
 import sys
@@ -15,14 +16,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from runner import answer, repeats_of, turn
 
-SECONDS_PER_TURN = 0.05
-
 
 def layer_call(shape, **given):
     """Returns a call of the forward pass of a layer, or of both passes."""
-    from layer import OURS, tensorflow_calls
+    from layer import OURS, call
 
-    return tensorflow_calls("norm", tuple(shape), **given)[OURS]
+    return call(OURS, tuple(shape), **given)
 
 
 def fit_call(units, mode):
@@ -35,13 +34,13 @@ def fit_call(units, mode):
 
 
 def saved_model_call(exports, lines):
-    """Returns a call that translates lines one after another with the model that the checkout exported."""
+    """Returns a call that translates lines with the model that the checkout exported."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
     serve = tf.saved_model.load(os.path.join(exports, os.path.basename(sys.argv[1]))).signatures["serving_default"]
-    sources = [tf.constant([line]) for line in lines]
-    return lambda: [serve(sources=source)["translations"].numpy() for source in sources]
+    sources = tf.constant(lines)
+    return lambda: serve(sources=sources)["translations"].numpy()
 
 
 KINDS = {"layer": layer_call, "fit": fit_call, "saved model": saved_model_call}
@@ -51,7 +50,7 @@ KINDS = {"layer": layer_call, "fit": fit_call, "saved model": saved_model_call}
 def prepared(kind, arguments):
     """Returns the call of a task and how often to repeat it in a turn."""
     call = KINDS[kind](**json.loads(arguments))
-    repeats = repeats_of(call, SECONDS_PER_TURN)
+    repeats = repeats_of(call, seconds_per_turn=0.05)
     turn(call, repeats)
     return call, repeats
 
@@ -60,6 +59,8 @@ def seconds(task):
     """Returns the seconds of a turn, or an error: a commit may lack what is asked."""
     kind, arguments = task
     try:
+        if kind == "import":
+            return turn(lambda: importlib.import_module("rmsnorm_tf"), 1)
         return turn(*prepared(kind, json.dumps(arguments)))
     except Exception as error:
         return f"{type(error).__name__}: {error}"

@@ -2,28 +2,30 @@
 
     python benchmarks/decoding.py --model DIR --input TEXT
     python benchmarks/decoding.py --model DIR --input TEXT --reference REFERENCE --saved_model EXPORT \\
-        --ctranslate2 MODEL.ct2 --ctranslate2_python /path/to/python
+        --ctranslate2 MODEL.ct2
 
 DIR is the directory of a model of any type, EXPORT and MODEL.ct2 what `python -m nmt export` made of it.
 
 Each engine is a process that has loaded its model and translated the text once; then they translate it in turn. Of
-CTranslate2 there is one process for each dtype, patience and batch size of a grid; those with the best batch size are
-measured. With a patience of 2 its search ends where ours does.
+CTranslate2 there is one for each dtype and patience, with the best of several batch sizes. With a patience of 2 its
+search ends where ours does.
 
 docs/translation-speed.md says how the models of its tables were trained.
 """
 
+import itertools
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
 import tables
-from runner import Worker, answer, parser_of, turn
+from runner import Worker, answer, parser_of, seconds_of, turn
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -53,21 +55,18 @@ def savedmodel(model):
     tf = load_tensorflow(translates=True)  # as `nmt serve` does
     import tensorflow_text  # noqa: F401
 
-    tf.config.threading.set_intra_op_parallelism_threads(1)
+    from nmt.decoding.side_by_side import map_batches, use_cores_for_batches
+
+    use_cores_for_batches()
     loaded = tf.saved_model.load(model)
-    serve, size = loaded.signatures["serving_default"], 128
-    pool = ThreadPoolExecutor(os.cpu_count())
 
     def translate(lines):
-        order = sorted(range(len(lines)), key=lambda number: -len(lines[number]))
-        batches = [order[start : start + size] for start in range(0, len(order), size)]
-        found = pool.map(lambda batch: serve(sources=tf.constant([lines[i] for i in batch])), batches)
-        texts = {}
-        for batch, result in zip(batches, found, strict=True):
-            texts |= zip(batch, (text.decode() for text in result["translations"].numpy()), strict=True)
-        return [texts[number] for number in range(len(lines))]
+        def batch(numbers):
+            found = loaded.signatures["serving_default"](sources=tf.constant([lines[number] for number in numbers]))
+            return [text.decode() for text in found["translations"].numpy()]
 
-    translate.loaded = loaded  # owns the variables
+        return map_batches(batch, np.array([len(line.split()) for line in lines]), 128)
+
     return translate
 
 
@@ -77,17 +76,25 @@ def ctranslate2(model, settings):
     import sentencepiece
 
     path, directory = model.split(",")
-    kind, patience, batch = settings.split(",")
+    kind, patience = settings.split(",")
     source, target = (
         sentencepiece.SentencePieceProcessor(model_file=f"{directory}/{side}.model") for side in ("source", "target")
     )
     translator = ctranslate2.Translator(path, compute_type=kind, inter_threads=os.cpu_count(), intra_threads=1)
     options = {"beam_size": BEAM, "patience": float(patience), "length_penalty": 1, "max_decoding_length": LONGEST}
 
-    def translate(lines):
+    def translate(lines, batch=None):
         tokens = source.encode([line.decode() for line in lines], out_type=str)
-        found = translator.translate_batch(tokens, max_batch_size=int(batch), **options)
+        found = translator.translate_batch(tokens, max_batch_size=batch or best(tuple(lines)), **options)
         return [target.decode(each.hypotheses[0]) for each in found]
+
+    @cache
+    def best(lines):
+        """Returns the batch size that is the fastest for these lines."""
+        if len(lines) <= SIZES[0]:
+            return SIZES[0]
+        taken = {size: min(turn(lambda size=size: translate(lines, size), 1) for _ in range(2)) for size in SIZES}
+        return min(taken, key=taken.get)
 
     return translate
 
@@ -105,54 +112,24 @@ def serve(kind, model, text, output, *settings):
     answer(seconds)
 
 
-class Engine(Worker):
-    """A process that translates a text, or single lines of it, whenever it is asked to."""
-
-    def __init__(self, python, kind, model, text, output, *settings):
-        self.output = output
-        super().__init__(
-            [python, __file__, "--engine", kind, model, text, output, *settings], stderr=subprocess.DEVNULL
-        )
-        try:
-            self.ask("all")  # loads the model and writes the translations
-        except RuntimeError as error:
-            sys.exit(f"decoding.py: {error}")
-
-
 def start_engines(options, folder):
-    """Returns the engines by name, those of CTranslate2 with their best batch sizes."""
+    """Returns processes by name; each has translated the text once, to a file of its name in the folder."""
     text, model = Path(options.input).resolve(), Path(options.model).resolve()
+    engines = {}
 
-    def engine(name, kind, path, *settings, python=sys.executable):
-        return Engine(python, kind, path, text, Path(folder, name.replace(" ", "-")), *settings)
+    def start(name, kind, path, *settings):
+        command = [sys.executable, __file__, "--engine", kind, path, text, Path(folder, name), *settings]
+        engines[name] = Worker(command, stderr=subprocess.DEVNULL)
+        engines[name].ask("all")
 
-    engines = {"ours": engine("ours", "ours", model)}
+    start("ours", "ours", model)
     if options.saved_model:
-        engines["SavedModel"] = engine("SavedModel", "savedmodel", Path(options.saved_model).resolve())
-    for dtype in DTYPES if options.ctranslate2 else ():
-        for patience in PATIENCES:
-            name = f"CTranslate2, {dtype}, patience {patience}"
-            tried = {}
-            for size in SIZES:
-                path = f"{Path(options.ctranslate2).resolve()},{model}"
-                settings = f"{dtype},{patience},{size}"
-                found = engine(f"{name}, {size}", "ctranslate2", path, settings, python=options.ctranslate2_python)
-                tried[size] = min(found.ask("all") for _ in range(2)), found
-            best = min(tried, key=lambda size: tried[size][0])
-            for size, (_, found) in tried.items():
-                if size != best:
-                    found.__exit__()
-            engines[f"{name}, batches of {best}"] = tried[best][1]
+        start("SavedModel", "savedmodel", Path(options.saved_model).resolve())
+    for dtype, patience in itertools.product(DTYPES, PATIENCES) if options.ctranslate2 else ():
+        path, settings = f"{Path(options.ctranslate2).resolve()},{model}", f"{dtype},{patience}"
+        name = f"CTranslate2, {dtype}, patience {patience}"
+        start(name, "ctranslate2", path, settings)
     return engines
-
-
-def throughput(engines, sentences, rounds):
-    """Returns the sentences per second of each engine in each round."""
-    speeds = {name: [] for name in engines}
-    for _ in range(rounds):
-        for name, engine in engines.items():
-            speeds[name].append(sentences / engine.ask("all"))
-    return speeds
 
 
 def compared(options, outputs):
@@ -175,18 +152,20 @@ def main():
     parser.add_argument("--reference", help="translations of --input, for BLEU")
     parser.add_argument("--saved_model", help="an export of the model")
     parser.add_argument("--ctranslate2", help="an export of the model with --format ctranslate2")
-    parser.add_argument("--ctranslate2_python", default=sys.executable, help="an interpreter that has CTranslate2")
     options = parser.parse_args()
     if not Path(options.input).is_file():
         parser.error(f"--input {options.input} does not exist; give a text file")
     sentences = Path(options.input).read_bytes().count(b"\n")
     with tempfile.TemporaryDirectory() as folder:
-        engines = start_engines(options, folder)
-        outputs = {name: engine.output for name, engine in engines.items()}
+        try:
+            engines = start_engines(options, folder)
+        except RuntimeError as error:
+            sys.exit(f"decoding.py: {error}")
+        seconds = seconds_of({name: partial(engine.ask, "all") for name, engine in engines.items()}, options.rounds)
         figures = {
-            "speeds": throughput(engines, sentences, options.rounds),
+            "speeds": {name: [sentences / each for each in taken] for name, taken in seconds.items()},
             "latency": {name: [engine.ask("one") for _ in range(2)] for name, engine in engines.items()},
-            "translations": compared(options, outputs),
+            "translations": compared(options, {name: Path(folder, name) for name in engines}),
         }
         for engine in engines.values():
             engine.__exit__()

@@ -26,26 +26,25 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 from runner import Worker, answer, parser_of, ratio, seconds_of, write_log
+from tables import AGAIN, KERAS, LAYERNORM, NONE, OURS
 
-layers = keras.layers
 DEPTHS = {64: 6, 256: 6, 512: 4, 1024: 2}  # layers by units
 MODES = {"default": {}, "jit_compile=True": {"jit_compile": True}, "run_eagerly=True": {"run_eagerly": True}}
 ROUNDS = {64: 60, 256: 24, 512: 12, 1024: 8}  # in a process
 BATCH = TIME = 64
-OURS, KERAS, AGAIN = "rmsnorm_tf", "keras RMSNormalization", "keras RMSNormalization, again"
-NORMS = {"no norm": layers.Identity, KERAS: layers.RMSNormalization, AGAIN: layers.RMSNormalization}
-NORMS["keras LayerNormalization"] = layers.LayerNormalization
+NORMS = {NONE: keras.layers.Identity, KERAS: keras.layers.RMSNormalization, AGAIN: keras.layers.RMSNormalization}
+NORMS[LAYERNORM] = keras.layers.LayerNormalization
 
 
-def residual(norm: Callable[[], layers.Layer], units: int) -> keras.Model:
+def residual(norm: Callable[[], keras.layers.Layer], units: int) -> keras.Model:
     """Returns a model of residual layers with a norm each, and one at the end."""
     x = start = keras.Input((TIME, units))
     for _ in range(DEPTHS[units]):
-        x = x + layers.Dense(units, activation="relu")(norm()(x))
-    return keras.Model(start, layers.Dense(1)(norm()(x)))
+        x = x + keras.layers.Dense(units, activation="relu")(norm()(x))
+    return keras.Model(start, keras.layers.Dense(1)(norm()(x)))
 
 
-def step(norm: Callable[[], layers.Layer], units: int, mode: str) -> Callable[[], object]:
+def step(norm: Callable[[], keras.layers.Layer], units: int, mode: str) -> Callable[[], object]:
     """Returns a function that makes a step of training."""
     keras.utils.set_random_seed(0)
     model = residual(norm, units)

@@ -1,64 +1,146 @@
 """Times the compiled programs of the layer and of a model's gradient on a GPU, and prints tables.
 
-    python benchmarks/gpu.py make --to build/gpu                            # needs TensorFlow and no GPU
-    python benchmarks/gpu.py measure build/gpu --json build/gpu.json        # needs JAX on the GPU and no TensorFlow
+    python benchmarks/gpu_programs.py build/gpu                 # needs TensorFlow and no GPU
+    python benchmarks/gpu.py build/gpu --json build/gpu.json    # needs JAX on the GPU and no TensorFlow
 
 A `tf.function(jit_compile=True)` is the same XLA program on every machine. So one machine with TensorFlow makes the
-programs, and another measures them with JAX, in at most eight minutes. `make` writes, the most wanted first, the
-gradient of a batch for the RNN at the sizes of the paper with each norm, and the layer, backward and forward, with
-plain sums and with sums as matrix products (`RMSNORM_TF_SUMS`), beside Keras's layers and a copy, and the gradient for
-a Transformer. `measure` runs the programs of a group in turn, the first one twice, to show the noise, and writes the
-figures of each group when it has them. Inputs take turns to exceed the cache. "busy" is what the GPU computes during a
-call, from JAX's profiler, without launches; "difference" is the largest relative difference of the outputs from
-TensorFlow's on the CPU.
+programs, and another measures them with JAX, in at most eight minutes. The programs of a group run in turn, the first
+one twice, to show the noise. Inputs take turns to exceed the cache. "busy" is what the GPU computes during a call, from
+JAX's profiler, without launches; "difference" is the largest relative difference of the outputs from TensorFlow's on
+the CPU.
 """
 
-import argparse
-import os
-import subprocess
-import sys
+import dataclasses
+import json
+import tempfile
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
-SHAPES = ["4096x1024", "16384x8192", "80x1024", "80x256", "2048x4096", "16384x1024"]  # the most wanted first
-DTYPES = ["float32", "bfloat16"]
-SIZES = {"embedding_size": 512, "state_size": 1024, "vocabulary": 32000, "batch_size": 80}  # the paper's
-SUMS = ["plain", "products"]  # how rmsnorm_tf writes sums
+import jax
+import numpy as np
+from gpu_values import array, difference, summary
+from jax import export
+from jax.extend import mlir
+from jax.extend.mlir.dialects import stablehlo
+from runner import parser_of, repeats_of, seconds_of, surroundings, write_log
+from tables import gpu
+
+_SECONDS_PER_TURN = 0.02
+_MOST_CALLS_PER_TURN = 200
+_CALLS_PROFILED = 10
+_CACHE_BYTES = 2**27  # more than a GPU's cache
+_MOST_COPIES = 16
 
 
-def parse(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    style = {"formatter_class": argparse.ArgumentDefaultsHelpFormatter}
-    make = commands.add_parser("make", help="make the programs, where TensorFlow is", **style)
-    make.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="write the programs here")
-    make.add_argument("--shapes", nargs="*", default=SHAPES, help="of the layer's input")
-    make.add_argument("--dtypes", nargs="+", default=DTYPES, choices=DTYPES, help="of the layer's input")
-    for name, default in SIZES.items():
-        make.add_argument(f"--{name}", type=int, default=default, help="of the RNN")
-    make.add_argument("--width", type=int, default=30, help="words in each sentence; 0 leaves out the RNN")
-    make.add_argument("--sums", choices=SUMS, help=argparse.SUPPRESS)
-    measuring = commands.add_parser("measure", help="measure them, where JAX is", **style)
-    measuring.add_argument("folder", type=Path, help="what `make` wrote")
-    measuring.add_argument("--json", type=Path, required=True, metavar="FILE", help="write the figures here")
-    measuring.add_argument("--rounds", type=int, default=15, help="turns of every program")
-    measuring.add_argument("--seconds", type=float, default=420, help="begin no further table after this time")
-    return parser.parse_args(arguments)
+def main() -> None:
+    """Measures group by group, and writes the figures after each."""
+    begun, parser = time.monotonic(), parser_of(__doc__, rounds=15, seconds=420)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="what gpu_programs.py wrote")
+    options = parser.parse_args()
+    if not (path := options.folder / "index.json").exists():
+        parser.error(f"{options.folder} holds no programs; run gpu_programs.py {options.folder}")
+    index, groups = json.loads(path.read_text()), {}
+    for program in index["programs"]:
+        groups.setdefault(json.dumps(program["group"]), []).append(program)
+    versions, measured = {**index["versions"], **surroundings()["versions"]}, []
+    for group, programs in groups.items():
+        if time.monotonic() - begun > options.seconds:
+            print(f"{len(groups) - len(measured)} groups are left out after {options.seconds} s", flush=True)
+            break
+        measured.append({"group": json.loads(group), "kinds": _measure_group(programs, options.folder, options.rounds)})
+        device = jax.devices()[0].device_kind
+        write_log(options.json, "gpu", device=device, versions=versions, groups=measured)
+        print(group)
+        for kind, found in measured[-1]["kinds"].items():
+            times = f"{1e3 * np.median(found['rounds']):.4f} ms, difference {found['difference']:.0e}"
+            print(f"  {kind}: {times}", flush=True)
+    for lines in gpu({"groups": measured}):
+        print("", *lines, sep="\n")
 
 
-def main():
-    options = parse()
-    if options.command == "make" and not options.sums:
-        for sums in SUMS:  # in a process each, because rmsnorm_tf reads the choice once
-            subprocess.run([sys.executable, *sys.argv, "--sums", sums], check=True)
-    elif options.command == "make":
-        os.environ["RMSNORM_TF_SUMS"] = options.sums
-        from gpu_programs import make
+def _measure_group(programs, folder, rounds):
+    """Runs programs in turn and returns the measurements of each kind."""
+    codes = [(folder / program["file"]).read_bytes() for program in programs]
+    with ThreadPoolExecutor() as pool:
+        functions = list(pool.map(_load, programs, codes))
+    calls, measured = {}, {}
+    for program, function in zip(programs, functions, strict=True):
+        arrays = [jax.device_put(array(each, seed)) for seed, each in enumerate(program["inputs"])]
+        found = [summary(output) for output in jax.device_get(function(*arrays))]
+        measured[program["kind"]] = {"difference": difference(program["expected"], found)}
+        calls[program["kind"]] = function, _copies(arrays)
+    first = programs[0]["kind"]
+    calls[f"{first} again"], measured[f"{first} again"] = calls[first], dict(measured[first])
+    for kind, call in calls.items():
+        count = min(repeats_of(partial(_run, *call, 1), _SECONDS_PER_TURN), _MOST_CALLS_PER_TURN)
+        measured[kind] |= {"calls": count, "busy": _busy(call)}
+    turns = {kind: partial(_run, *call, measured[kind]["calls"]) for kind, call in calls.items()}
+    for kind, seconds in seconds_of(turns, rounds).items():
+        measured[kind]["rounds"] = [each / measured[kind]["calls"] for each in seconds]
+    return measured
 
-        make(options)
-    else:
-        from gpu_measure import measure
 
-        measure(options.folder, options.json, options.rounds, options.seconds)
+def _load(program, hlo):
+    """Returns a compiled function of a program's inputs and weights, from its HLO."""
+    inputs, outputs = (
+        [jax.ShapeDtypeStruct(each["shape"], each["dtype"]) for each in program[name]] for name in ("inputs", "outputs")
+    )
+
+    # JAX can call exported functions only. So export one with the same inputs and outputs, then replace its code.
+    def stand_in(*arrays):
+        return [jax.numpy.zeros(output.shape, output.dtype) for output in outputs]
+
+    exported = export.export(jax.jit(stand_in, keep_unused=True))(*inputs)
+    code = mlir.serialize_portable_artifact(mlir.hlo_to_stablehlo(hlo), stablehlo.get_current_version())
+    exported = dataclasses.replace(exported, mlir_module_serialized=code)
+    return jax.jit(exported.call).lower(*inputs).compile()
+
+
+def _copies(arrays):
+    """Returns the arrays and enough copies of them to exceed the cache."""
+    count = min(_MOST_COPIES, 1 + _CACHE_BYTES // sum(each.nbytes for each in arrays))
+    return [arrays, *([jax.numpy.copy(each) for each in arrays] for _ in range(count - 1))]
+
+
+def _run(function, inputs, count):
+    """Makes calls without waiting between them, then waits."""
+    for number in range(count):
+        outputs = function(*inputs[number % len(inputs)])
+    jax.block_until_ready(outputs)
+
+
+def _busy(call):
+    """Returns the seconds that the GPU computes during one call, or None if no GPU shows in the profile."""
+    if jax.devices()[0].platform != "gpu":
+        return None
+    options = jax.profiler.ProfileOptions()
+    options.host_tracer_level = options.python_tracer_level = 0
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder, profiler_options=options):
+            _run(*call, _CALLS_PROFILED)
+        [file] = Path(folder).rglob("*.xplane.pb")
+        seconds = busy_seconds(jax.profiler.ProfileData.from_file(str(file)).planes)
+    return None if seconds is None else seconds / _CALLS_PROFILED
+
+
+def busy_seconds(planes: Iterable) -> float | None:
+    """Returns the seconds in which at least one stream of a GPU is busy, or None if no plane belongs to a GPU."""
+    spans = [
+        (event.start_ns, event.start_ns + event.duration_ns)
+        for plane in planes
+        if plane.name.startswith("/device:GPU")
+        for line in plane.lines
+        if line.name.startswith("Stream")  # other lines show the same time by operation
+        for event in line.events
+    ]
+    busy, end = 0.0, 0.0
+    for start, stop in sorted(spans):
+        busy += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return busy / 1e9 if spans else None
 
 
 if __name__ == "__main__":

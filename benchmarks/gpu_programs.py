@@ -1,6 +1,11 @@
-"""Makes the programs that gpu.py measures: serialized HLO, as TensorFlow passes it to XLA. Needs no GPU."""
+"""Makes the programs that gpu.py measures: serialized HLO, as TensorFlow passes it to XLA. Needs no GPU.
 
-import argparse
+    python benchmarks/gpu_programs.py build/gpu
+
+Makes, the most wanted first, the gradient of a batch for the RNN at the sizes of the paper with each norm, the layer,
+backward and forward, beside Keras's layers, and the gradient for a Transformer.
+"""
+
 import functools
 import itertools
 import json
@@ -11,53 +16,55 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["RMSNORM_TF_SUMS"] = "plain"  # as the layer writes them on a GPU
 
 import keras
 import numpy as np
 import tensorflow as tf
-from gpu_values import Description, array, integers, normal, summary
+from gpu_values import array, integers, normal, summary
+from runner import parser_of
 from tensorflow.compiler.xla.service import hlo_pb2
 from updates import ROOT, made_up_work, model_options, patched_baseline
 
 from rmsnorm_tf import RMSNormalization
 
-# Suffix of the names of rmsnorm_tf's programs, by how it writes sums.
-_SUFFIXES = {"plain": "", "products": ", sums as products"}
+SHAPES = ["4096x1024", "16384x8192", "80x1024", "80x256", "2048x4096", "16384x1024"]  # the most wanted first
+SIZES = {"embedding_size": 512, "state_size": 1024, "vocabulary": 32000, "batch_size": 80}  # the paper's
 _MODELS = {
     "rnn": "RNN, embedding {embedding_size}, state {state_size}",
     "transformer": "Transformer, 3 and 3 layers of {embedding_size}",
 }
 
 
-def make(options: argparse.Namespace) -> None:
-    """Writes the programs and their index. RMSNORM_TF_SUMS must already be `options.sums`."""
+def main():
+    parser = parser_of(__doc__, **SIZES, dtypes=["float32", "bfloat16"], width=30)
+    parser.add_argument("to", type=Path, metavar="FOLDER", help="write the programs here")
+    parser.add_argument("--shapes", nargs="*", default=SHAPES, help="of the layer's input")
+    options = parser.parse_args()
     options.to.mkdir(parents=True, exist_ok=True)
     versions = {module.__name__: module.__version__ for module in (tf, keras, np)}
     groups = itertools.product(options.shapes, options.dtypes, ["backward", "forward"])
-    made = [_layer_programs(options.to, *group, options.sums) for group in groups]
+    made = [_layer_programs(options.to, *group) for group in groups]
     programs = []
     with tempfile.TemporaryDirectory() as copy:
         sys.path[:0] = [patched_baseline(copy), str(ROOT)]
-        if options.width:  # the RNN first, and the Transformer after two shapes of the layer
+        if options.width:  # without words, no models; the Transformer comes after two shapes of the layer
             made.insert(0, _gradient_programs(options, "rnn"))
             made.insert(1 + 4 * len(options.dtypes), _gradient_programs(options, "transformer"))
         for program in itertools.chain.from_iterable(made):
             programs.append(program)
-            # After each, because a make that is interrupted has programs to measure.
-            index = {"versions": versions, "programs": programs}
-            with_part = options.to / f"{options.sums}.part"
-            with_part.write_text(json.dumps(index, indent=1) + "\n")
-            with_part.replace(options.to / f"{options.sums}.json")
+            # After each, because a run that is interrupted has programs to measure.
+            index = json.dumps({"versions": versions, "programs": programs}, indent=1)
+            Path(options.to, "index.json").write_text(index)
 
 
-def _layer_programs(folder, shape, dtype, passes, sums):
+def _layer_programs(folder, shape, dtype, passes):
     sizes = [int(size) for size in shape.split("x")]
-    layers = {f"rmsnorm_tf{_SUFFIXES[sums]}": RMSNormalization(dtype=dtype)}
-    if sums == "plain":
-        layers["keras RMSNormalization"] = keras.layers.RMSNormalization(dtype=dtype)
-        layers["keras LayerNormalization"] = keras.layers.LayerNormalization(dtype=dtype)
-        if passes == "forward":
-            layers["copy"] = keras.layers.Lambda(tf.negative, dtype=dtype)  # reads and writes as a copy does
+    layers = {
+        "rmsnorm_tf": RMSNormalization(dtype=dtype),
+        "keras RMSNormalization": keras.layers.RMSNormalization(dtype=dtype),
+        "keras LayerNormalization": keras.layers.LayerNormalization(dtype=dtype),
+    }
     group = {"what": "layer", "shape": shape, "dtype": dtype, "passes": passes}
     inputs = [normal(sizes, dtype)] * (1 if passes == "forward" else 2)  # x; x and dy
     for kind, layer in layers.items():
@@ -92,15 +99,13 @@ def _gradient_programs(options, model_type):
     shape = [options.batch_size, options.width]
     side = [integers(shape, options.vocabulary), normal(shape, "float32", 1.0, 0.0)]  # ids and mask
     what = f"gradient of the {_MODELS[model_type].format(**vars(options))}, {options.vocabulary} words"
-    group = {"what": what, "shape": "x".join(map(str, shape)), "dtype": "float32"}
-    group["passes"] = "both passes"
-    norms = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
-    for kind in norms if options.sums == "plain" else norms[3:]:
+    group = {"what": what, "shape": "x".join(map(str, shape)), "dtype": "float32", "passes": "both passes"}
+    for kind in ("none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"):
         keras.utils.set_random_seed(1)
         config = make_config({**work.options, "layer_normalization_type": kind.partition(",")[0]})
         model = work.build(config)
         function = functools.partial(gradient, model, config)
-        yield _program(options.to, group, kind + _SUFFIXES[options.sums], function, side * 2, model.variables)
+        yield _program(options.to, group, kind, function, side * 2, model.variables)
 
 
 def _program(
@@ -108,7 +113,7 @@ def _program(
     group: dict,
     kind: str,
     function: Callable[..., list[tf.Tensor]],
-    inputs: list[Description],
+    inputs: list[dict],
     weights: list[keras.Variable],
 ) -> dict:
     """Writes a function as a program; returns its entry in the index, with a summary of what TensorFlow computes.
@@ -130,7 +135,7 @@ def _program(
     for weight, value in zip(captured, arrays[len(specs) :], strict=True):
         weight.assign(value)
     outputs = [output.numpy() for output in concrete(*map(tf.constant, arrays[: len(specs)]))]
-    described = "_".join([group["what"], group["shape"], group["dtype"], group["passes"], kind])
+    described = "_".join([*group.values(), kind])
     file = "".join(c if c.isalnum() else "_" for c in described) + ".hlo"
     (folder / file).write_bytes(hlo)
     print(f"{file}: {len(hlo)} bytes", flush=True)
@@ -148,3 +153,7 @@ def _without_copies(hlo: bytes) -> bytes:
         if instruction.opcode == "copy":
             instruction.opcode = "reshape"
     return module.SerializeToString()
+
+
+if __name__ == "__main__":
+    main()

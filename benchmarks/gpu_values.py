@@ -10,22 +10,20 @@ from typing import Any
 import ml_dtypes  # noqa: F401
 import numpy as np
 
-_ENTRIES = 64
-
-Description = dict[str, Any]
+_NORM, _ENTRIES = slice(1), slice(1, None)  # of a summary
 
 
-def normal(shape: list[int], dtype: str, mean: float = 0.0, deviation: float = 1.0) -> Description:
+def normal(shape: list[int], dtype: str, mean: float = 0.0, deviation: float = 1.0) -> dict[str, Any]:
     """Describes an array of normally distributed numbers."""
     return {"shape": list(shape), "dtype": dtype, "mean": mean, "deviation": deviation}
 
 
-def integers(shape: list[int], below: int) -> Description:
+def integers(shape: list[int], below: int) -> dict[str, Any]:
     """Describes an array of integers from 0 to `below` - 1."""
     return {"shape": list(shape), "dtype": "int32", "below": below}
 
 
-def array(description: Description, seed: int) -> np.ndarray:
+def array(description: dict[str, Any], seed: int) -> np.ndarray:
     """Returns the array described; the same description and seed give the same one everywhere."""
     return _array(json.dumps(description, sort_keys=True), seed)
 
@@ -43,17 +41,14 @@ def _array(text: str, seed: int) -> np.ndarray:
 
 
 def summary(x: np.ndarray) -> list[float]:
-    """Returns the norm of an array and up to 64 of its entries, evenly spaced."""
-    flat = np.asarray(x).reshape(-1)
-    entries = flat[np.linspace(0, flat.size - 1, min(_ENTRIES, flat.size)).astype(int)]
-    return [float(np.linalg.norm(flat.astype(np.float32))), *entries.astype(float).tolist()]
+    """Returns the norm of an array and about 64 of its entries, evenly spaced."""
+    flat = np.asarray(x).reshape(-1).astype(np.float32)
+    return [float(np.linalg.norm(flat)), *flat[:: max(1, flat.size // 64)].tolist()]
 
 
 def difference(expected: list[list[float]], found: list[list[float]]) -> float:
-    """Returns the largest relative difference between the arrays of two lists, given their summaries."""
-    return float(np.max([_relative(*map(np.array, pair)) for pair in zip(expected, found, strict=True)]))
-
-
-def _relative(expected, found):
-    norm = abs(found[0] - expected[0]) / max(abs(expected[0]), 1e-30)
-    return max(norm, np.linalg.norm(found[1:] - expected[1:]) / max(np.linalg.norm(expected[1:]), 1e-30))
+    """Returns the largest relative difference between arrays, of their norms or entries, given their summaries."""
+    parts = [
+        (np.array(x[at]), np.array(y[at])) for x, y in zip(expected, found, strict=True) for at in (_NORM, _ENTRIES)
+    ]
+    return float(np.max([np.linalg.norm(y - x) / max(np.linalg.norm(x), 1e-30) for x, y in parts]))

@@ -1,41 +1,26 @@
-"""Updates a model of JoeyNMT for benchmarks/peers.py, in an environment with PyTorch.
+"""Updates a model of JoeyNMT for benchmarks/peers.py, in an environment that has JoeyNMT.
 
-    python joeynmt_worker.py JOEYNMT BATCHES.npz OPTIONS
+    python joeynmt_worker.py BATCHES.npz OPTIONS
 
-OPTIONS is a JSON object. Reads lines from standard input: for the number of a batch, it makes an update with it and
-prints the seconds; for "memory", it prints the peak memory of the process in MiB; for "libraries", what that peak was
-after the import of PyTorch.
+OPTIONS is a JSON object. For each number of a batch on standard input, it makes an update with it and prints the
+seconds.
 """
 
-import importlib.abc
-import importlib.machinery
+import functools
 import json
 import os
 import sys
-import unittest.mock
 from types import SimpleNamespace
 
-from runner import answer, own_memory, turn
+import numpy as np
+import torch
+from joeynmt.batch import Batch
+from joeynmt.model import build_model
+from joeynmt.vocabulary import Vocabulary
+from runner import answer, turn
 
-# Packages that JoeyNMT's modules import for preparing data and for reports. What it trains with needs none of them.
-UNUSED = ["datasets", "importlib_metadata", "matplotlib", "pandas", "sacrebleu", "sacremoses", "seaborn", "yaml"]
-UNUSED += ["sentencepiece", "subword_nmt"]
+TAKEN = ("src", "src_length", "src_mask", "trg_input", "trg", "trg_mask")  # of a batch, by the model
 SPECIALS = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
-
-
-class StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Replaces packages that are missing, with all that may be imported from them."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in UNUSED:
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
-
-    def create_module(self, spec):
-        return unittest.mock.MagicMock(__path__=[], __spec__=spec)
-
-    def exec_module(self, module):
-        pass
 
 
 def configuration(options: dict) -> dict:
@@ -54,10 +39,6 @@ def configuration(options: dict) -> dict:
 
 def build(options: dict):
     """Returns a function that makes an update with a batch: JoeyNMT's step, as its `TrainManager` makes it."""
-    import torch
-    from joeynmt.model import build_model
-    from joeynmt.vocabulary import Vocabulary
-
     torch.manual_seed(1)
     ids = {f"{name}_id": number for number, name in enumerate(SPECIALS)}
     names = {f"{name}_token": token for name, token in SPECIALS.items()}
@@ -72,15 +53,7 @@ def build(options: dict):
 
     def update(batch) -> None:
         with torch.autocast("cpu", torch.bfloat16, enabled=in_bfloat16):
-            loss, _, _, _ = forward(
-                return_type="loss",
-                src=batch.src,
-                src_length=batch.src_length,
-                src_mask=batch.src_mask,
-                trg_input=batch.trg_input,
-                trg=batch.trg,
-                trg_mask=batch.trg_mask,
-            )
+            loss, *_ = forward(return_type="loss", **{name: getattr(batch, name) for name in TAKEN})
             loss = batch.normalize(loss, normalization="batch", n_gpu=0)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -92,20 +65,16 @@ def build(options: dict):
     return update
 
 
-def joeynmt_batch(arrays, number: str):
+def joeynmt_batch(arrays, number: int):
     """Returns a batch of the file as JoeyNMT's own."""
-    import torch
-    from joeynmt.batch import Batch
-
     src, lengths, trg = (torch.from_numpy(arrays[f"{number}_{name}"]) for name in ("src", "src_length", "trg"))
-    order = torch.argsort(lengths, descending=True, stable=True)  # as for its recurrent encoder
     return Batch(
-        src=src[order],
-        src_length=lengths[order],
+        src=src,
+        src_length=lengths,
         src_prompt_mask=None,
-        trg=trg[order],
+        trg=trg,
         trg_prompt_mask=None,
-        indices=order,
+        indices=torch.arange(len(src)),
         device=torch.device("cpu"),
         pad_index=1,
         eos_index=3,
@@ -113,27 +82,15 @@ def joeynmt_batch(arrays, number: str):
 
 
 def main() -> None:
-    checkout, path, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-    sys.stdout = sys.stderr  # what JoeyNMT prints is no answer
-    sys.path.insert(0, checkout)
-    sys.dont_write_bytecode = True
-    import numpy as np
-    import torch
+    torch.set_num_threads(os.cpu_count())
+    made = functools.cache(functools.partial(build, json.loads(sys.argv[2])))
+    batches = functools.cache(functools.partial(joeynmt_batch, np.load(sys.argv[1])))
 
-    torch.set_num_threads(int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0)) or os.cpu_count())
-    sys.meta_path.append(StandIn())  # the last: for what no other finds
-    sys.modules["torch.utils.tensorboard"] = unittest.mock.MagicMock()
-    libraries, arrays = own_memory(), np.load(path)
-    update, batches = build(options), {}
+    def seconds(number: int) -> float:
+        update, batch = made(), batches(number)
+        return turn(lambda: update(batch), 1)
 
-    def answered(asked: str) -> float:
-        if asked in ("memory", "libraries"):
-            return libraries if asked == "libraries" else own_memory()
-        if asked not in batches:
-            batches[asked] = joeynmt_batch(arrays, asked)
-        return turn(lambda: update(batches[asked]), 1)
-
-    answer(answered)
+    answer(seconds)
 
 
 if __name__ == "__main__":

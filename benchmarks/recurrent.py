@@ -21,8 +21,6 @@ from runner import parser_of, seconds_of
 
 from rmsnorm_tf import RMSNormGRU
 
-MODES = ["graph", "xla"]
-
 
 def layers(units):
     """Returns all layers by name. Keras's GRU shows what our layer costs without normalization."""
@@ -55,7 +53,8 @@ def training_step(layer, inputs, jit_compile=False):
 
 
 def main():
-    options = parser_of(__doc__, units=1024, inputs=512, batch=80, time=50, modes=MODES, rounds=15).parse_args()
+    parser = parser_of(__doc__, units=1024, inputs=512, batch=80, time=50, modes=["graph", "xla"], rounds=15)
+    options = parser.parse_args()
     shape = (options.batch, options.time, options.inputs)
     x = tf.constant(np.random.default_rng(0).standard_normal(shape, np.float32))
     figures = {}

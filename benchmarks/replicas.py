@@ -26,8 +26,6 @@ import tensorflow as tf
 from runner import ROOT, Worker, answer, orders, parser_of, turn
 from updates import SIZES, made_up_work, model_options, new_update
 
-COUNTS = (1, 2, 4)
-
 
 class Meter:
     """Replicas that measure their reductions."""
@@ -111,18 +109,14 @@ def one_round(workers):
 
 def measure(options, model):
     """Returns the figures of a model by number of processes."""
-    groups = {}
-    try:
-        for count in options.processes:  # one after another: they need all cores to start
-            groups[count] = start(options, model, count)
+    groups, found = {}, {count: [] for count in options.processes}
+    with contextlib.ExitStack() as running:
+        for count in found:  # one after another: they need all cores to start
+            groups[count] = list(map(running.enter_context, start(options, model, count)))
             one_round(groups[count])  # compiles
-        found = {count: [] for count in groups}
         for order in itertools.islice(orders(groups), options.rounds):
             for count in order:
                 found[count].append(one_round(groups[count]))
-    finally:
-        for worker in itertools.chain(*groups.values()):
-            worker.__exit__()
     return {
         count: {
             "rounds": {name: [each[name] for each in rounds] for name in ("seconds", "wait", "reduction")},
@@ -135,12 +129,10 @@ def measure(options, model):
 def parse():
     cores = len(os.sched_getaffinity(0))
     parser = parser_of(__doc__, models=["rnn", "transformer"], **SIZES, batches=1, rounds=8)
-    parser.add_argument("--processes", nargs="+", type=int, default=[count for count in COUNTS if count <= cores])
+    given = {"choices": range(1, cores + 1), "default": [count for count in (1, 2, 4) if count <= cores]}
+    parser.add_argument("--processes", nargs="+", type=int, **given)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if not options.worker and not 1 <= min(options.processes) <= max(options.processes) <= cores:
-        parser.error(f"--processes must be from 1 to {cores}, the number of cores")
-    return options
+    return parser.parse_args()
 
 
 def main():

@@ -100,14 +100,6 @@ def noise(again: Sequence[float], base: Sequence[float]) -> float:
     return max(abs(middle - 1), (above - below) / 2)
 
 
-def real_time() -> None:
-    """Gives this process and those that it starts real-time priority, or ends with a message."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
-    except PermissionError:
-        sys.exit("real-time priority needs root; run without it")
-
-
 class Worker:
     """A process that answers requests, which `answer` reads there; both are lines of JSON."""
 
@@ -160,12 +152,6 @@ def parser_of(doc: str, **defaults: Any) -> argparse.ArgumentParser:
     return parser
 
 
-def own_memory() -> float:
-    """Returns the peak memory of this process in MiB."""
-    status = Path("/proc/self/status").read_text()  # getrusage would include the memory of the parent
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
-
-
 def machine() -> dict[str, Any]:
     """Returns the processor, its cores and its instructions for matrix products."""
     described = Path("/proc/cpuinfo")
@@ -191,9 +177,7 @@ def write_log(path: Path | None, benchmark: str, **found: Any) -> None:
         return
     found = {"benchmark": benchmark, **surroundings(), **found}
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")  # an interrupted run leaves the old log
-    part.write_text(_readable(found) + "\n", encoding="utf-8")
-    part.replace(path)
+    path.write_text(_readable(found) + "\n", encoding="utf-8")
 
 
 def _readable(found: Any) -> str:

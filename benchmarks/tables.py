@@ -47,32 +47,18 @@ def over_with_spread(above, below):
 
 
 def layer(found):
-    """Returns a table of ratios for each operation and dtype."""
-    tables = []
-    for (operation, dtype), cells in _grouped(found["figures"], "operation", "dtype").items():
-        columns, rows = _grouped(cells, "mode", "passes"), {}
-        for cell in cells:
-            row = rows.setdefault(str(cell["shape"]), dict.fromkeys(columns, ""))
-            row[cell["mode"], cell["passes"]] = _beside_others(cell["seconds"])
-        heads = (", ".join(NAMES.get(word, word) for word in column) for column in columns)
-        title = dtype if operation == "norm" else f"{operation}, {dtype}"
-        tables.append(markdown([title, *heads], ([shape, *row.values()] for shape, row in rows.items())))
-    return tables
-
-
-def _beside_others(seconds):
-    """Returns the ratio to Keras's layer, then that of LayerNorm to it or else the ratios to all others."""
-    others = [name for name in seconds if name not in (OURS, KERAS)]
-    pairs = [(LAYERNORM, KERAS)] if LAYERNORM in seconds else [(OURS, name) for name in others]
-    return " / ".join(f"{ratio(seconds[a], seconds[b]):.2f}" for a, b in [(OURS, KERAS), *pairs])
-
-
-def _grouped(cells, *names):
-    """Returns the cells by these properties, in their order."""
-    found = {}
-    for cell in cells:
-        found.setdefault(tuple(str(cell[name]) for name in names), []).append(cell)
-    return found
+    """Returns a table of ratios for each dtype."""
+    tables = {}
+    for cell in found["figures"]:
+        over, layernorm = (ratio(cell["seconds"][name], cell["seconds"][KERAS]) for name in (OURS, LAYERNORM))
+        row = tables.setdefault(cell["dtype"], {}).setdefault(str(cell["shape"]), {})
+        row[", ".join(NAMES.get(cell[name], cell[name]) for name in ("mode", "passes"))] = (
+            f"{over:.2f} / {layernorm:.2f}"
+        )
+    return [
+        markdown([dtype, *next(iter(rows.values()))], ([shape, *row.values()] for shape, row in rows.items()))
+        for dtype, rows in tables.items()
+    ]
 
 
 def by_process(rounds, seconds, name):
@@ -150,13 +136,16 @@ def training(found):
 
 def peers(found):
     """Returns the seconds of an update of each system."""
-    heads = ["", "seconds", "over ours in float32", "tokens/s", "first update, s", "MiB (after imports)"]
+    heads = ["", "seconds", "over ours in float32", "tokens/s", "first update, s"]
+    figures, words = found["figures"], found["options"]["words"]
 
-    def cells(each):
-        times = [f"{each['s/update']:.3f} ± {each['+-']:.3f}", _digits(each["/ ours"]), f"{each['tokens/s']:,.0f}"]
-        return [each["system"], *times, f"{each['first s']:.1f}", f"{each['MiB']:,.0f} ({each['start']:,.0f})"]
+    def cells(name, each):
+        low, middle, high = quantiles(each["rounds"], method="inclusive")
+        over = ratio(each["rounds"], figures["ours float32"]["rounds"])
+        times = [f"{middle:.3f} ± {(high - low) / 2:.3f}", f"{over:.2f}", f"{words / middle:,.0f}"]
+        return [name, *times, f"{each['first']:.1f}"]
 
-    return [markdown(heads, map(cells, found["figures"]))]
+    return [markdown(heads, itertools.starmap(cells, figures.items()))]
 
 
 def decoding(found):
@@ -187,19 +176,13 @@ def serving(found):
     for sentences, each in found["callers"].items():
         for callers, values in each.items():
             rows[f"{callers} caller{'s' * (callers != '1')}, requests of {sentences}"] = values
-    rows |= {f"{each['requests']:.1f} requests a second of {size}": each for size, each in found["open"].items()}
     cells = [
         [label, f"{each['rate']:.0f}", *(f"{each[name]:,.0f}" for name in names), f"{each['batch']:.1f}"]
         for label, each in rows.items()
     ]
     loops = markdown(["", "sentences/s", *(f"{name} ms" for name in names), "sentences in a batch"], cells)
-    one, memory, shares = found["one"], found["memory"], found["share"]["rounds"].items()
-    facts = [[f"service over signature, 16 callers x {n}", f"{median(rounds):.2f}"] for n, rounds in shares]
-    told = f"{one['signature']:.0f}, {one['difference']:.1f}"
-    facts.append(["ms of one sentence: the signature, and what the service adds", told])
-    for how in ("without warm-up", "with warm-up"):
-        told = f"{found[how]['ready']:.0f}, {found[how]['first']:.2f}"
-        facts.append([f"seconds until ready and of the first request, {how}", told])
+    start, memory = found["start"], found["memory"]
+    facts = [["seconds until ready and of the first request", f"{start['ready']:.0f}, {start['first']:.2f}"]]
     told = ", ".join(f"{memory[when]:,.0f}" for when in ("start", "loops", "end"))
     facts.append([f"MiB at the start, after all loops, and after {memory['requests']:,} more requests", told])
     return [loops, markdown(["", "value"], facts)]

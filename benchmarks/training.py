@@ -7,13 +7,10 @@
 All kinds update a model in turn on the same padded batches. They come from a patched copy of the baseline, made for
 this run, or from the copy that --baseline names. The batches are random sentences of 10 to 45 words or, with --config,
 a file for `nmt train --config`, those of that training. "first" is the slowest first update with a batch, which
-includes compilation. With --memory, a process for each kind makes these updates alone; the table has its peak memory,
-and that after its imports. In the log, the i-th `rounds` of all kinds were interleaved.
+includes compilation. In the log, the i-th `rounds` of all kinds were interleaved.
 """
 
-import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,26 +18,10 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tables
-from runner import own_memory, parser_of, turn, updates_in_turn, write_log
-from updates import ROOT, SIZES, made_up_work, model_options, new_update, patched_baseline, real_work, width
+from runner import parser_of, turn, updates_in_turn, write_log
+from updates import ROOT, SIZES, made_up_work, model_options, new_update, patched_baseline, real_work
 
 KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]
-
-
-def peak_memory(options, kind, dtype):
-    """Returns the peak memory in MiB of a process that runs one update with each batch, and that after its imports."""
-    shared = (*SIZES, "model_type", "batches")
-    given = [f"--{name}={value}" for name, value in vars(options).items() if name in shared]
-    given += [f"--{name}={value}" for name in ("config", "baseline") if (value := vars(options)[name])]
-    command = [sys.executable, __file__, *given, "--kinds", kind, "--dtypes", dtype, "--alone"]
-    return map(float, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
-
-
-def run_alone(options, work, start):
-    update, _ = new_update(work, options.kinds[0], options.dtypes[0])
-    for batch in work.batches:
-        update(batch)
-    print(own_memory(), start)
 
 
 def measure(options, work):
@@ -53,14 +34,10 @@ def measure(options, work):
     seconds, first = updates_in_turn(calls, len(batches), options.rounds)
     found = {dtype: {} for dtype in options.dtypes}
     for (dtype, name), rounds in seconds.items():
-        peak, at_start = peak_memory(options, kinds[name], dtype) if options.memory else (None, None)
-        entry = {"rounds": rounds, "first": first[dtype, name], "mib": peak, "mib_start": at_start}
-        found[dtype][name] = entry
+        found[dtype][name] = {"rounds": rounds, "first": first[dtype, name]}
     return {
-        "cores": os.cpu_count(),
         "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0)) or os.cpu_count(),  # of an operation
         "options": {key: work.options[key] for key in work.options if key not in (*FILES, "layer_normalization_type")},
-        "widths": [width(batch) for batch in batches],
         "updates": found,
     }
 
@@ -77,8 +54,6 @@ def parse(arguments=None):
     parser.add_argument("--baseline", metavar="FOLDER", help="measure this patched copy")
     parser.add_argument("--kinds", nargs="+", default=KINDS, help="kinds of normalization in the copy")
     parser.add_argument("--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"])
-    parser.add_argument("--memory", action="store_true", help="also measure memory, in one process for each kind")
-    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.baseline and not Path(options.baseline, "nmt").is_dir():
         parser.error(f"--baseline {options.baseline} contains no nmt; give a folder that was patched with apply.py")
@@ -94,15 +69,11 @@ def main():
         from nmt.storage.files import read_json
 
         load_tensorflow()  # as the commands do
-        start = own_memory()
         try:
             if options.config:
                 work = real_work(read_json(options.config), options.batches)
             else:
                 work = made_up_work(options.batches, options.batch_size, options.vocabulary, **model_options(options))
-            if options.alone:
-                run_alone(options, work, start)
-                return
             measured = measure(options, work)
         except UserError as error:
             print(f"training.py: {error}", file=sys.stderr)

@@ -6,11 +6,10 @@ All functions but `patched_baseline` need a patched copy of the baseline that ca
 import itertools
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,18 +23,24 @@ class Work(NamedTuple):
 
     batches: list
     options: dict[str, Any]
-    build: Callable[[Any], keras.Model]
+    build: Callable[[Any], Any]
+
+
+def transformer_options(size: int, depth: int, dropout: float = 0.0) -> dict[str, Any]:
+    """Returns the options of a Transformer."""
+    found = {"model_type": "transformer", "transformer_num_heads": 4, "tie_decoder_embeddings": True}
+    found |= {"embedding_size": size, "state_size": size, "transformer_ffn_hidden_size": 4 * size}
+    found |= {"transformer_enc_depth": depth, "transformer_dec_depth": depth}
+    return found | {f"transformer_dropout_{place}": dropout for place in ("embeddings", "residual", "relu", "attn")}
 
 
 def model_options(options: Any) -> dict[str, Any]:
     """Returns the options of a made-up model, from those of a command."""
-    size = options.embedding_size
-    if options.model_type == "rnn":
-        return {"embedding_size": size, "state_size": options.state_size}
-    found = {f"transformer_dropout_{place}": 0.0 for place in ("embeddings", "residual", "relu", "attn")}
-    found |= {"model_type": "transformer", "embedding_size": size, "state_size": size}
-    found |= {"transformer_ffn_hidden_size": 4 * size, "transformer_num_heads": 4, "tie_decoder_embeddings": True}
-    return found | {"transformer_enc_depth": 3, "transformer_dec_depth": 3}
+    size, dropout = options.embedding_size, getattr(options, "dropout", 0.0)
+    if options.model_type == "transformer":
+        return transformer_options(size, 3, dropout)
+    dropouts = {f"rnn_dropout_{place}": dropout for place in ("embedding", "hidden")}
+    return {"embedding_size": size, "state_size": options.state_size, **dropouts}
 
 
 def patched_baseline(folder: str) -> str:
@@ -68,7 +73,9 @@ def real_work(options: dict[str, Any], count: int) -> Work:
     text = ParallelText(config.source_dataset, config.target_dataset)
     data = TrainingData(text, system.vocabularies, config, open_cache())
     epoch = list(itertools.islice(data.batches(), min(data.batches_per_epoch, _MOST_BATCHES)))
-    return Work(middles(sorted(epoch, key=width), count), options, lambda config: build(config).model)
+    epoch.sort(key=width)
+    middles = [epoch[(2 * number + 1) * len(epoch) // (2 * count)] for number in range(count)]
+    return Work(middles, options, lambda config: build(config).model)
 
 
 def made_up_work(count: int, batch_size: int, vocabulary: int, **model_options) -> Work:
@@ -93,25 +100,18 @@ def made_up_work(count: int, batch_size: int, vocabulary: int, **model_options) 
     return Work(batches, options, lambda config: build_model(config, vocabulary, vocabulary))
 
 
-def middles(items: Sequence, count: int) -> list:
-    """Returns the middle item of each of `count` equal parts.
-
-    >>> middles(range(10), 2)
-    [2, 7]
-    """
-    return [items[(2 * number + 1) * len(items) // (2 * count)] for number in range(count)]
-
-
 def width(batch) -> int:
     """Returns the padded length of a batch."""
     return batch.target.shape[1]
 
 
-def new_update(work: Work, kind: str, dtype: str = "float32", replicas: Any = None) -> tuple[Callable, keras.Model]:
+def new_update(work: Work, kind: str, dtype: str = "float32", replicas: Any = None) -> tuple[Callable, Any]:
     """Builds a model. Returns a function that updates it with a batch, and the model.
 
     With `replicas`, it takes the part of a batch that belongs to this process.
     """
+    import keras
+
     from nmt.config import make_config
     from nmt.training.update import Update
 

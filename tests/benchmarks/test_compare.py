@@ -4,7 +4,7 @@ import subprocess
 import pytest
 
 from benchmarks import compare, compare_sides, compare_work, runner
-from benchmarks.compare_sides import Failed, Side, Training
+from benchmarks.compare_sides import Failed, Side, Training, Translation
 
 
 def rows(**rounds):
@@ -31,12 +31,12 @@ def test_ratios_are_those_of_the_same_round():
 def test_a_figure_that_a_side_lacks_has_no_ratio():
     missing = rows(base=[1.0], base_again=[1.0])
     assert (missing.head, missing.ratio, missing.is_slower) == (None, None, False)
-    assert "| a figure | 1    | -    | -           | -     |" in "\n".join(compare.lines([missing], {}))
+    assert list(compare.lines([missing], {}))[1].split() == ["a", "figure", "1", "-", "-", "-"]
 
 
 def test_a_loss_is_accepted_by_all_words_of_an_entry():
-    entries = ["eager both: one rule: simpler", "fit: known"]
-    assert compare.accepted("layer (4096, 1024) float32: eager, both", entries) == "one rule: simpler"
+    entries = ["eager forward+backward: one rule: simpler", "fit: known"]
+    assert compare.accepted("layer (4096, 1024) float32: eager, forward+backward", entries) == "one rule: simpler"
     assert compare.accepted("layer (4096, 1024) float32: eager, forward", entries) is None
     assert compare.accepted("fit, 64 units: 8 steps", entries) == "known"
 
@@ -51,9 +51,14 @@ def test_noise_that_hides_a_loss_is_said(capsys):
 
 
 def of_turns(*heads):
-    """Returns a group whose figure `update` has these values of head, call by call."""
+    """Returns a group whose figure `update` has these values of head, call by call, or none."""
     left = iter(heads)
-    return lambda sides, rounds, names: {"update": {**QUIET, "head": [next(left)] * 4}}
+
+    def group(sides, rounds, names):
+        head = next(left)
+        return {"update": {**QUIET, **({"head": [head] * 4} if head else {})}}
+
+    return group
 
 
 @pytest.mark.parametrize(
@@ -61,8 +66,10 @@ def of_turns(*heads):
     [
         ([1.3, 1.2], [], True, "SLOWER; before: 1.300"),
         ([1.3, 1.0], [], False, "not slower; before: 1.300"),
+        ([1.3, None], [], True, "1.300    0.000  SLOWER, and then not measured; before: 1.300"),
+        ([None], [], False, "        -"),
         ([1.3], ["update: a wanted loss"], False, "accepted: a wanted loss"),
-        ([1.0], [], False, "| update | 1    | 1    | 1.000"),
+        ([1.0], [], False, "        1    1.000    0.000\n"),
     ],
 )
 def test_a_slower_figure_is_measured_once_more(heads, accept, fails, told, capsys):
@@ -96,7 +103,19 @@ def test_trainings_take_turns(options, place):
     side = Side("base", runner.ROOT, place)
     with Training(side, place / "options.json") as training:
         assert training.seconds(1) > training.seconds(2) > 0
-        assert training.end() > 100  # MiB
+        assert training.peak() > 100  # MiB
+
+
+@pytest.mark.slow
+def test_a_translation_waits_for_lines(place):
+    model = runner.ROOT / "tests" / "data" / "golden" / "models" / "layernorm"
+    with Translation(Side("base", runner.ROOT, place), model) as translation:
+        assert translation.seconds(["a"]) > translation.seconds(["a"] * 3) > 0
+
+
+def test_a_translation_without_a_model_says_why(place):
+    with Translation(Side("base", runner.ROOT, place), place) as translation, pytest.raises(Failed, match="nmt:"):
+        translation.seconds(["a"])
 
 
 @pytest.mark.slow

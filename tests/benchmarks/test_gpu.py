@@ -1,4 +1,4 @@
-"""The script gpu.py, run in processes of its own."""
+"""The scripts gpu_programs.py and gpu.py, run in processes of its own."""
 
 import importlib.util
 import json
@@ -12,18 +12,19 @@ import pytest
 
 from benchmarks.gpu_values import array, difference, integers, normal, summary
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-def run(*arguments):
-    return subprocess.run([sys.executable, str(SCRIPT), *map(str, arguments)], capture_output=True, text=True)
+def run(script, *arguments):
+    command = [sys.executable, BENCHMARKS / script, *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """The folder of programs that the script writes for one shape."""
     folder = tmp_path_factory.mktemp("programs")
-    ended = run("make", "--to", folder, "--shapes", "128x128", "--dtypes", "float32", "--width", "0")
+    ended = run("gpu_programs.py", folder, "--shapes", "128x128", "--dtypes", "float32", "--width", "0")
     assert ended.returncode == 0, ended.stderr
     return folder
 
@@ -34,28 +35,15 @@ def entries(folder):
 
 
 @pytest.mark.slow
-def test_every_kind_is_made_for_both_passes_and_the_copy_for_the_forward_pass(programs):
-    kinds = ["rmsnorm_tf", "rmsnorm_tf, sums as products", "keras RMSNormalization", "keras LayerNormalization"]
-    both = {(kind, passes) for kind in kinds for passes in ("forward", "backward")}
-    assert entries(programs).keys() == both | {("copy", "forward")}
+def test_every_kind_is_made_for_both_passes(programs):
+    kinds = ["rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"]
+    assert entries(programs).keys() == {(kind, passes) for kind in kinds for passes in ("forward", "backward")}
 
 
 @pytest.mark.slow
-def test_sums_are_plain_or_matrix_products(programs):
-    made = entries(programs)
-    plain, products = ((programs / made[kind, "forward"]["file"]).read_bytes() for kind in list_of_ours())
-    assert b"\x12\x03dot" not in plain  # the opcode of a matrix product, in a protocol buffer
-    assert b"\x12\x03dot" in products
-
-
-def list_of_ours():
-    return ["rmsnorm_tf", "rmsnorm_tf, sums as products"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", list_of_ours())
-def test_expected_outputs_equal_the_equation(programs, kind):
-    entry = entries(programs)[kind, "forward"]
+def test_sums_are_plain_and_expected_outputs_equal_the_equation(programs):
+    entry = entries(programs)["rmsnorm_tf", "forward"]
+    assert b"\x12\x03dot" not in (programs / entry["file"]).read_bytes()  # the opcode of a matrix product
     x, scale = (array(each, seed).astype(np.float64) for seed, each in enumerate(entry["inputs"]))
     y = x / np.sqrt(np.mean(x**2, -1, keepdims=True) + 1e-6) * scale
     assert difference(entry["expected"], [summary(y)]) < 1e-6
@@ -64,10 +52,10 @@ def test_expected_outputs_equal_the_equation(programs, kind):
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX, which the project does not")
 def test_jax_and_tensorflow_agree(programs, tmp_path):
-    ended = run("measure", programs, "--json", tmp_path / "figures.json", "--rounds", "3")
+    ended = run("gpu.py", programs, "--json", tmp_path / "figures.json", "--rounds", "3")
     assert ended.returncode == 0, ended.stderr
     figures = json.loads((tmp_path / "figures.json").read_text())
-    assert [len(entry["kinds"]) for entry in figures["groups"]] == [5, 6]  # backward, then forward, which has the copy
+    assert [len(entry["kinds"]) for entry in figures["groups"]] == [4, 4]  # backward, then forward
     for entry in figures["groups"]:
         for found in entry["kinds"].values():
             assert found["difference"] < 1e-5
@@ -102,8 +90,8 @@ def line(name, *spans):
 
 def test_overlapping_streams_count_once(monkeypatch):
     pytest.importorskip("jax")
-    monkeypatch.syspath_prepend(SCRIPT.parent)
-    from gpu_measure import busy_seconds
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    from gpu import busy_seconds
 
     gpu = SimpleNamespace(
         name="/device:GPU:0",
@@ -120,7 +108,7 @@ def test_overlapping_streams_count_once(monkeypatch):
 
 def test_a_folder_without_programs_is_refused(tmp_path):
     pytest.importorskip("jax")
-    ended = run("measure", tmp_path, "--json", tmp_path / "figures.json")
+    ended = run("gpu.py", tmp_path, "--json", tmp_path / "figures.json")
     assert ended.returncode == 2
-    assert f"{tmp_path} holds no programs; run gpu.py make" in ended.stderr
+    assert f"{tmp_path} holds no programs; run gpu_programs.py" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -28,23 +28,13 @@ def test_a_batch_has_the_ids_of_joeynmt(peers):
     assert batch["trg"].tolist() == [[2, 7, 3, 1], [2, 4, 11, 3]]
 
 
-def test_systems_take_turns_and_the_table_has_their_words_a_second(peers, tmp_path, monkeypatch):
-    """An update takes half a second with each; the sentences of a batch have 41 to 45 words and an end."""
-    (tmp_path / "joeynmt").mkdir()
-    (tmp_path / "joeynmt" / "model.py").touch()
-    answers = {"memory": 300.0, "libraries": 200.0}
-    monkeypatch.setattr(peers, "start", lambda command: lambda line: answers.get(line, 0.5))
-    words = ["--joeynmt", str(tmp_path), "--batches", "1", "--rounds", "2", "--batch_size", "4", "--vocabulary", "50"]
-    rows = peers.compare(peers.parse([*words, "--systems", "ours float32", "JoeyNMT compiled"]), str(tmp_path))
-    assert [row["system"] for row in rows] == ["ours float32", "JoeyNMT compiled"]
-    for row in rows:
-        assert (row["s/update"], row["/ ours"], row["first s"], row["MiB"], row["start"]) == (0.5, 1, 0.5, 300, 200)
-        assert 4 * 42 / 0.5 <= row["tokens/s"] <= 4 * 46 / 0.5
-    (table,) = tables.peers({"figures": rows})
-    assert table[-1].startswith("| JoeyNMT compiled | 0.500 ± 0.000 | 1.00 |")
-
-
-def test_a_folder_that_is_no_checkout_is_refused(peers, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        peers.parse(["--joeynmt", str(tmp_path)])
-    assert "is no checkout of JoeyNMT: it has no joeynmt/model.py" in capsys.readouterr().err
+def test_the_table_has_the_tokens_a_second_and_the_ratio_to_ours():
+    figures = {
+        "ours float32": {"rounds": [0.5, 0.5], "first": 3.0},
+        "JoeyNMT compiled": {"rounds": [1, 1.5], "first": 9},
+    }
+    (table,) = tables.peers({"figures": figures, "options": {"words": 200}})
+    assert table[2:] == [
+        "| ours float32 | 0.500 ± 0.000 | 1.00 | 400 | 3.0 |",
+        "| JoeyNMT compiled | 1.250 ± 0.125 | 2.50 | 160 | 9.0 |",
+    ]

@@ -18,8 +18,8 @@ def test_the_page_of_nmt_has_the_times_over_those_of_nematus():
 
 def test_the_page_has_the_times_over_those_of_joeynmt():
     def over(model, dtype):
-        times = {each["system"]: each["/ ours"] for each in figures(f"peers_{model}")}
-        return f"{times[f'ours {dtype}'] / times[f'JoeyNMT {dtype}']:.2f}"
+        ours, theirs = (figures(f"peers_{model}")[f"{system} {dtype}"]["rounds"] for system in ("ours", "JoeyNMT"))
+        return f"{tables.ratio(ours, theirs):.2f}"
 
     transformer, rnn = ([over(model, dtype) for dtype in ("float32", "bfloat16")] for model in ("transformer", "rnn"))
     assert "takes {} of the time of JoeyNMT's in float32 and {} in bfloat16".format(*transformer) in PROSE
@@ -30,7 +30,7 @@ def test_the_page_has_the_gain_of_bfloat16():
     updates = log_of("once/training_transformer")["updates"]
     half, single = updates["mixed_bfloat16"], updates["float32"]
     gains = [tables.ratio(half[kind]["rounds"], single[kind]["rounds"]) for kind in half]
-    (rnn,) = (each["/ ours"] for each in figures("peers_rnn") if each["system"] == "ours bfloat16")
+    rnn = tables.ratio(*(figures("peers_rnn")[f"ours {dtype}"]["rounds"] for dtype in ("bfloat16", "float32")))
     told = f"takes {min(gains):.2f} to {max(gains):.2f} of a Transformer's time in float32, and {rnn:.2f} of an RNN's"
     assert told in PROSE
 
@@ -63,7 +63,7 @@ def test_the_page_has_the_share_of_the_norms():
 
 
 def test_the_pages_have_the_time_and_the_memory_at_the_papers_size():
-    found = log_of("training_paper")["updates"]["float32"]
+    found = log_of("once/training_paper")["updates"]["float32"]
     memory = f"{found['rmsnorm']['mib'] / 1024:.1f} GiB"
     told = f"| peak memory of this update with RMSNorm, on two processor cores | {memory} |"
     assert told in page("experiments", "README.md")
@@ -141,9 +141,16 @@ def test_the_page_compares_decoding_with_ctranslate2():
 
 
 def test_the_page_has_the_time_of_one_sentence_by_threads():
-    found = figures("once/one_sentence")
-    two, one = found["TensorFlow's threads"], found["one thread of an operation, one between operations"]
-    assert f"translates a sentence in {one['median']:.1f} ms instead of {two['median']:.1f}" in PROSE
+    one, both = "one thread of an operation", "one thread of an operation, one between operations"
+    kept = figures("once/one_sentence")
+    found = [kept[model] for model in ("RNN", "Transformer")]
+    served, given, alone = (
+        [f"{median(each['one'][n]):.1f}" for each in found] for n in (one, "TensorFlow's threads", both)
+    )
+    assert "takes {} ms (RNN) and {} (Transformer) instead of {} and {}.".format(*served, *given) in PROSE
+    at_once = [f"{tables.ratio(each['two at once'][both], each['two at once'][one]):.1f}" for each in found]
+    told = "takes {} and {} ms, but two requests at once then take {} and {} times as long"
+    assert told.format(*alone, *at_once) in PROSE
 
 
 def test_the_page_compares_decoding_with_nematus():

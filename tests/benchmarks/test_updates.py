@@ -1,4 +1,4 @@
-from benchmarks.updates import middles, real_work, width
+from benchmarks.updates import real_work, width
 
 
 def test_each_batch_represents_the_same_number_of_updates(options):
@@ -9,7 +9,3 @@ def test_each_batch_represents_the_same_number_of_updates(options):
 
 def test_the_rarest_widths_are_left_out(options):
     assert [width(batch) for batch in real_work(options, 2).batches] == [8, 12]
-
-
-def test_items_repeat_if_there_are_fewer_than_parts():
-    assert middles("ab", 4) == ["a", "a", "b", "b"]
