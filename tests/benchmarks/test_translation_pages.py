@@ -17,13 +17,15 @@ def test_the_page_of_nmt_has_the_times_over_those_of_nematus():
 
 
 def test_the_page_has_the_times_over_those_of_joeynmt():
-    def over(model, dtype):
-        ours, theirs = (figures(f"peers_{model}")[f"{system} {dtype}"]["rounds"] for system in ("ours", "JoeyNMT"))
-        return f"{tables.ratio(ours, theirs):.2f}"
+    def over(model, ours, theirs):
+        found = figures(f"peers_{model}")
+        return f"{tables.ratio(found[f'ours {ours}']['rounds'], found[f'JoeyNMT {theirs}']['rounds']):.2f}"
 
-    transformer, rnn = ([over(model, dtype) for dtype in ("float32", "bfloat16")] for model in ("transformer", "rnn"))
+    transformer, rnn = ([over(model, d, d) for d in ("float32", "bfloat16")] for model in ("transformer", "rnn"))
     assert "takes {} of the time of JoeyNMT's in float32 and {} in bfloat16".format(*transformer) in PROSE
-    assert "and one of an RNN {} and {}:".format(*rnn) in PROSE
+    assert "and one of an RNN {} and {}.".format(*rnn) in PROSE
+    compiled = [over(model, "float32", "compiled") for model in ("transformer", "rnn")]
+    assert "Over JoeyNMT compiled by PyTorch, the ratios are {} and {}.".format(*compiled) in PROSE
 
 
 def test_the_page_has_the_gain_of_bfloat16():
