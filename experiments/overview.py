@@ -91,7 +91,8 @@ def _saved(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _at_the_papers_size() -> dict[str, str]:
     """Returns the ratios to LayerNorm's time in RNNs of the paper's size: of an update, of a gradient on a GPU."""
-    update, gpu = (json.loads((_BENCHMARKS / f"{name}.json").read_text("utf-8")) for name in ("once/training_paper", "gpu"))
+    names = ("once/training_paper", "gpu")
+    update, gpu = (json.loads((_BENCHMARKS / f"{name}.json").read_text("utf-8")) for name in names)
     (rnn,) = (each["kinds"] for each in gpu["groups"] if each["group"]["what"].startswith("gradient of the RNN"))
     kinds = {"update": update["updates"]["float32"], "gradient": rnn}
     found = {of: ratio(each["rmsnorm"]["rounds"], each["layernorm"]["rounds"]) for of, each in kinds.items()}
