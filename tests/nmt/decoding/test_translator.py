@@ -167,8 +167,9 @@ def test_a_translation_begins_with_its_prefix(make_random_model, vocabulary):
     (line,) = translator.lines(["a"], prefixes=["a b " * 6])
     assert (len(line.words[0]), line.texts[0].split()[:10], all(line.cut)) == (10, ["a", "b"] * 5, True)
     model.decoder.output_bias.assign(200.0 * np.eye(vocabulary.size)[0])  # the end is likelier than any word
-    lines = Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS).lines(["a"], prefixes=["a b " * 5])
-    assert (len(lines[0].words[0]), lines[0].cut[0]) == (10, False)  # as long as it may be
+    translator = Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS)
+    lines = translator.lines(["a", "a"], prefixes=["a b " * 5, "a b " * 6])  # as long as it may be, and longer
+    assert [(len(line.words[0]), line.cut[0]) for line in lines] == [(10, False), (10, True)]
 
 
 @pytest.fixture
