@@ -120,7 +120,6 @@ def test_the_page_has_the_errors_of_sums():
 def test_the_page_of_the_layer_has_the_steps_of_fit():
     log = log_of("fit")
     text = page_text("docs", "layer.md")
-    assert "\n".join(tables.fit(log)[0]) in text
 
     def told(mode):
         steps = [modes[mode] for modes in log["figures"].values() if mode in modes]
