@@ -57,16 +57,6 @@ def test_a_training_without_its_best_model_says_so(train, tmp_path, monkeypatch)
     assert (status, "after update 2; there is no model/best.npz" in said) == (0, True)
 
 
-@pytest.mark.slow
-def test_other_files_in_logs_are_kept(train, tmp_path):
-    (tmp_path / "model" / "logs").mkdir(parents=True)
-    (tmp_path / "model" / "logs" / "notes").write_text("mine")
-    for _ in range(2):
-        assert train()[0] == 0
-    names = [path.name for path in (tmp_path / "model" / "logs").iterdir()]
-    assert sorted(name.split(".")[0] for name in names) == ["events", "notes"]
-
-
 def test_a_training_that_fails_at_once_leaves_no_directory(train, tmp_path):
     status, _, said = train("--valid_source_dataset", "nowhere")
     assert status == 2
