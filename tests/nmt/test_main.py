@@ -208,7 +208,7 @@ def test_another_seed_finds_the_compiled_programs(write_lines, dictionary, tmp_p
     for seed in (1, 3):
         words = map(str, [*train, "--model", tmp_path / f"model{seed}", "--seed", seed])
         done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=True)
-        widths.append(re.findall(r"batches of (\d+) tokens", done.stderr))
+        widths.append(list(dict.fromkeys(re.findall(r"compiling, .*? of \d+, (\d+) tokens\)", done.stderr))))
         programs.append(sorted((tmp_path / "compiled").rglob("*.pb")))
     assert widths[0] == widths[1][::-1] != widths[1]
     assert programs[0] == programs[1] != []
