@@ -77,7 +77,9 @@ def test_folded_gains_are_exported_and_trained(name, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
-@pytest.mark.parametrize("name", WITH_ALL_THAT)
+@pytest.mark.parametrize(
+    "name", [name for name in WITH_ALL_THAT if name != "DINOv2"]
+)  # int8 does not load, unfolded too
 def test_a_folded_model_is_quantized_and_saved(name, tmp_path):
     model, inputs = built(hub_models.LAYER_NORM, name)
     before = outputs_of(model, inputs)

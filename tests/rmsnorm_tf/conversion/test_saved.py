@@ -132,3 +132,24 @@ def test_changes_that_a_config_tells_already_are_saved(convert, tmp_path):
     loaded = assert_saved(model, tmp_path)
     assert loaded.get_layer("wrapped").layer.cell.normalization == "rms"
     assert type(loaded.get_layer("norm").layer) is RMSNormalization
+
+
+@keras.saving.register_keras_serializable(package="saved")
+class TwoKinds(Inner):
+    """A layer with a LayerNorm and an RMS norm inside."""
+
+    def build(self, shape):
+        super().build(shape)
+        self.other = layers.RMSNormalization(name="other")
+        self.other.build(shape)
+
+    def call(self, x):
+        return self.other(self.norm(x))
+
+
+def test_two_conversions_of_one_layer_are_saved(tmp_path):
+    model = with_drawn_weights(keras.Sequential([keras.Input((6,)), TwoKinds(name="block")]))
+    replace_layer_norm(model)
+    replace_rms_norm(model)
+    block = assert_saved(model, tmp_path).get_layer("block")
+    assert (type(block.norm), type(block.other)) == (RMSNormalization, RMSNormalization)
