@@ -62,12 +62,18 @@ def outcome(directory):
             found |= {f"{name} {key}": file[key] for key in file.files if key != "state"}
             found[f"{name} state"] = timeless(json.loads(str(file["state"])))
     found["progress"] = timeless(json.loads((directory / "model" / "progress.json").read_text()))
-    logs = map(str, (directory / "model" / "logs").iterdir())  # a resumed training may repeat figures of the first
-    events = [Event.FromString(record.numpy()) for log in logs for record in tf.data.TFRecordDataset(log)]
+    logs = (directory / "model" / "logs").iterdir()  # a resumed training may repeat figures of the first
+    events = [event for log in logs for event in events_of(log)]
     logged = [(event.step, value.tag, value.tensor) for event in events for value in event.summary.value]
     shown = [(step, tag, tensor) for step, tag, tensor in logged if tag != "update/tokens_per_second"]
     found["logs"] = sorted({(step, tag, float(tf.make_ndarray(tensor))) for step, tag, tensor in shown})
     return found
+
+
+def events_of(log):
+    with contextlib.suppress(tf.errors.DataLossError):  # the last record of a killed process may be incomplete
+        for record in tf.data.TFRecordDataset(str(log)):
+            yield Event.FromString(record.numpy())
 
 
 def timeless(state):
