@@ -7,8 +7,8 @@
 
 Each figure is head over base, with the noise: the base against itself, in the same turns. Head is slower where the
 ratio is above 1.05 and further from 1 than twice the noise, and is again when measured once more; the exit status is 1
-then. Figures of fewer than three rounds have a noise of at least 5%. A figure that a commit lacks is `-`. ACCEPT names
-figures by words that are all in their names; `;` separates entries.
+then. Figures of fewer than three rounds, and those that the base has not measured twice, have a noise of at least 5%. A
+figure that a commit lacks is `-`. ACCEPT names figures by words that are all in their names; `;` separates entries.
 """
 
 import argparse
@@ -49,10 +49,10 @@ class Row(NamedTuple):
 def row(name: str, rounds: Mapping[str, Sequence[float]]) -> Row:
     """Returns a figure from the values of the rounds by side."""
     middle = {side: median(values) for side, values in rounds.items()}
-    if not {BASE, HEAD, AGAIN} <= middle.keys():
+    if not {BASE, HEAD} <= middle.keys():
         return Row(name, middle.get(BASE), middle.get(HEAD))
-    base, head, again = (rounds[side] for side in (BASE, HEAD, AGAIN))
-    least = ONCE if len(base) < 3 else 0.0
+    base, head, again = rounds[BASE], rounds[HEAD], rounds.get(AGAIN, rounds[BASE])
+    least = ONCE if len(base) < 3 or AGAIN not in rounds else 0.0
     return Row(name, middle[BASE], middle[HEAD], ratio(head, base), max(noise(again, base), least))
 
 

@@ -82,28 +82,25 @@ def updates(sides: Sequence[Side], rounds: int, names: Sequence[str], model: str
     options = write_options(name, {**text, **MODELS[model], "batch_size": 40, "dtype": DTYPES[dtype]})
     found = {}
     if rounds == FULL:
-        calls = {side: partial(_without_cache, side, options) for side in sides}
+        calls = {side: partial(_first_update, side, options, without_cache=True) for side in sides}
         found[f"{name}: first update, empty caches"] = in_turn(calls, 2)
-    if not names:  # fills the caches
-        each_checkout(lambda side: attempt(side, partial(_first_update, side, options)), sides)
     with contextlib.ExitStack() as stack:
         trainings = {side: stack.enter_context(Training(side, options)) for side in sides}
-        first = in_turn({side: partial(training.seconds, 1) for side, training in trainings.items()}, 1)
-        calls = {side: partial(training.seconds, 1) for side, training in trainings.items() if side.name in first}
+        calls, warm = {side: partial(training.seconds, 1) for side, training in trainings.items()}, sides
+        if not names:  # fills the caches; the first update of the last side, the base again, is of no other use then
+            *warm, again = sides
+            fills = {side: partial(_first_update, side, options) for side in warm} | {again: calls[again]}
+            each_checkout(lambda side: attempt(side, fills[side]), sides)
+        first = in_turn({side: calls[side] for side in warm}, 1)
         in_turn(calls, 1)  # warm-up
         seconds = in_turn(calls, 2 * rounds - 1)
-        peaks = {side.name: [trainings[side].peak()] for side in calls}
+        peaks = {side.name: [trainings[side].peak()] for side in warm if side.name in seconds}
     return found | {f"{name}: update": seconds, f"{name}: first update": first, f"{name}: peak memory": peaks}
 
 
-def _first_update(side: Side, options: Path) -> float:
-    with Training(side, options) as training:
+def _first_update(side: Side, options: Path, without_cache: bool = False) -> float:
+    with _folder() as empty, Training(replace(side, cache=Path(empty)) if without_cache else side, options) as training:
         return training.seconds(1)
-
-
-def _without_cache(side: Side, options: Path) -> float:
-    with _folder() as cache:
-        return _first_update(replace(side, cache=Path(cache)), options)
 
 
 def each_checkout(function: Callable[[Side], object], sides: Sequence[Side]) -> None:

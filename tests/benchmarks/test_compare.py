@@ -23,6 +23,10 @@ def test_a_figure_is_slower_beyond_five_percent_and_twice_the_noise():
     assert [rows(head=[head], **once).is_slower for head in (1.09, 1.11)] == [False, True]
 
 
+def test_a_figure_without_a_second_base_has_the_least_noise_of_one_round():
+    assert [rows(base=[1.0] * 3, head=[head] * 3).is_slower for head in (1.09, 1.11)] == [False, True]
+
+
 def test_ratios_are_those_of_the_same_round():
     drifting = rows(base=[1.0, 2.0, 4.0], head=[1.1, 2.2, 4.4], base_again=[1.0, 2.0, 4.0])
     assert drifting.ratio == pytest.approx(1.1) and drifting.noise == 0 and drifting.is_slower
