@@ -68,6 +68,13 @@ def test_a_layer_scale_with_zeros_stays():
     assert report == [Conversion("norm", False, reason)]
 
 
+def test_a_layer_scale_stays_behind_a_kernel_with_a_constraint():
+    x = keras.Input((6,))
+    model = keras.Model(x, norm("norm")(Scale(name="scale")(dense(kernel_constraint="non_neg")(x))))
+    [entry] = fold_layer_norm(model).entries
+    assert entry.reason == "dense has a constraint on its kernel, which a change might break"
+
+
 def test_a_layer_scale_stays_whose_other_products_are_read_elsewhere():
     x = keras.Input((6,))
     shared, scale = dense("shared"), Scale(name="scale")
