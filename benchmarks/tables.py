@@ -122,7 +122,7 @@ def training(found):
     def cells(dtype, kind, each, none):
         over = "" if none is None else over_with_spread(each["rounds"], none["rounds"])
         nematus, share = (_digits(each.get(name)) for name in ("ratio_nematus", "share"))  # only older logs have them
-        memory = "" if each["mib"] is None else f"{each['mib']:,.0f} ({each['mib_start']:,.0f})"
+        memory = "" if each.get("mib") is None else f"{each['mib']:,.0f} ({each['mib_start']:,.0f})"
         name = f"{kind}, {NAMES.get(dtype, dtype)}"
         first = f"{each['first']:.1f}" if "share" not in each else ""
         return [name, f"{median(each['rounds']):.3f}", over, nematus, share, first, memory]
